@@ -17,17 +17,18 @@ What to run:
   -scale C:P        one large job of C sites and P procs, as 32:100000: what startup,
                     barrier, bcast and allreduce cost in messages, depth and memory
   -time T           begin no more seeds after T, as 30s or 2h
-  -procs P          at most P procs in a job              (default 12)
-  -steps S          programs of about S steps at most     (default 120)
+  -procs P          at most P procs in a case             (default 12; with -worlds 9)
+  -steps S          programs of about S steps at most     (default 120; with -worlds 16 things
+                    that are begun)
   -no-faults        the same jobs and programs, but nothing goes wrong
-  -worlds           seeds are of several jobs that meet: ports, connecting, parting, and
+  -worlds           seeds are of several jobs that meet: ports, connecting, disconnecting, and
                     roots that die meanwhile
 
 How:
   -j N              so many worlds at a time              (default: one per core)
   -twice            run each case twice, and want the same (default: every 16th seed)
   -failures N       stop after N failures; 0: never       (default 1)
-  -shrink=false     leave failing cases as they are
+  -shrink=false     leave failing cases as they are, of seeds and of files
   -shrink-time T    how long to make each of them smaller (default 30s)
   -out DIR          where to write them                   (default out/sim)
 

@@ -45,8 +45,6 @@ func run(ctx context.Context, args []string, out, report io.Writer) int {
 			return o.runScale(out, report)
 		case o.file != "":
 			return o.runFile(out, report)
-		case o.one && o.worlds:
-			return o.runOneWorlds(out, report)
 		case o.one:
 			return o.runOne(sim.Generate(o.first, o.limits), o.again(o.first), out, report)
 		}
@@ -97,7 +95,7 @@ func (o *options) sweep(ctx context.Context, out, report io.Writer) int {
 		defer stop()
 	}
 	s := sim.Sweep{
-		First: o.first, Count: o.count, Workers: o.workers, Limits: o.limits, Worlds: o.worlds,
+		First: o.first, Count: o.count, Workers: o.workers, Limits: o.limits,
 		Options: sim.Options{Twice: o.twice}, Twice: 16, Failures: o.failures,
 	}
 	p := newProgress(o, report)
@@ -107,10 +105,6 @@ func (o *options) sweep(ctx context.Context, out, report io.Writer) int {
 	t := s.Run(ctx)
 	p.clear()
 	for _, f := range t.Findings {
-		if o.worlds {
-			o.explainWorlds(f.Seed, sim.RunWorlds(f.Seed, o.limits, o.trace), report)
-			continue
-		}
 		c := sim.Generate(f.Seed, o.limits)
 		o.explain(c, sim.Run(c, sim.Options{Trace: o.trace, Twice: f.Failure.Oracle == "repeat"}), o.again(f.Seed), report)
 	}

@@ -67,18 +67,13 @@ func TestManySeeds(t *testing.T) {
 // TestWorlds runs seeds of jobs that meet.
 func TestWorlds(t *testing.T) {
 	status, _, report := do(t, "-worlds", "-seeds", "0:20", "-coverage")
-	if status != exitOK || !strings.Contains(report, "20 seeds in ") || !strings.Contains(report, "  ops meet: ") {
+	if status != exitOK || !strings.Contains(report, "20 seeds in ") || !strings.Contains(report, " meet ") {
 		t.Errorf("%d\n%s", status, report)
 	}
 	_, text, _ := do(t, "-worlds", "-seed", "5", "-print")
 	status, _, report = do(t, "-worlds", "-seed", "5", "-trace", "9")
 	if status != exitOK || !strings.Contains(text, "seed 5") || strings.Count(report, "\n") != 10 {
 		t.Errorf("%d\n%s\n%s", status, text, report)
-	}
-	var w bytes.Buffer
-	(&options{worlds: true, limits: sim.Limits{Procs: sim.DefaultProcs, Steps: sim.DefaultSteps}}).explainWorlds(5, &sim.Verdict{Failure: &sim.Failure{Oracle: "leak", Err: os.ErrClosed}}, &w)
-	if got := w.String(); !strings.Contains(got, "FAIL seed 5: leak: ") || !strings.HasSuffix(got, "\nagain: impi-sim -worlds -seed 5\n") {
-		t.Errorf("%s", got)
 	}
 }
 

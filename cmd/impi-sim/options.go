@@ -27,7 +27,6 @@ type options struct {
 	limits       sim.Limits
 	workers      int
 	twice        bool
-	worlds       bool
 	failures     int
 	shrink       bool
 	shrinkTime   time.Duration
@@ -55,11 +54,13 @@ func parse(args []string) (*options, error) {
 	case fs.NArg() > 0:
 		return nil, fmt.Errorf("%q is no flag; this command takes nothing else", fs.Arg(0))
 	}
-	fs.Visit(func(f *flag.Flag) { o.traceSet = o.traceSet || f.Name == "trace" })
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	o.traceSet = given["trace"]
 	if err := o.what(); err != nil {
 		return nil, err
 	}
-	return o, o.check()
+	return o, o.check(given)
 }
 
 func newFlags(o *options) *flag.FlagSet {
@@ -70,12 +71,12 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.StringVar(&o.file, "case", "", "")
 	fs.StringVar(&o.scale, "scale", "", "")
 	fs.DurationVar(&o.time, "time", 0, "")
-	fs.IntVar(&o.limits.Procs, "procs", sim.DefaultProcs, "")
-	fs.IntVar(&o.limits.Steps, "steps", sim.DefaultSteps, "")
+	fs.IntVar(&o.limits.Procs, "procs", 0, "")
+	fs.IntVar(&o.limits.Steps, "steps", 0, "")
 	fs.BoolVar(&o.limits.NoFaults, "no-faults", false, "")
 	fs.IntVar(&o.workers, "j", runtime.GOMAXPROCS(0), "")
 	fs.BoolVar(&o.twice, "twice", false, "")
-	fs.BoolVar(&o.worlds, "worlds", false, "")
+	fs.BoolVar(&o.limits.Worlds, "worlds", false, "")
 	fs.IntVar(&o.failures, "failures", 1, "")
 	fs.BoolVar(&o.shrink, "shrink", true, "")
 	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
@@ -99,7 +100,7 @@ func (o *options) what() (err error) {
 	switch {
 	case given > 1:
 		return errors.New("-seed, -seeds, -case and -scale exclude each other")
-	case o.worlds && (o.file != "" || o.scale != ""):
+	case o.limits.Worlds && (o.file != "" || o.scale != ""):
 		return errors.New("-worlds is for -seed and -seeds")
 	case o.seed != "":
 		o.one, o.count = true, 1
@@ -136,11 +137,11 @@ func (o *options) span(seeds string) error {
 	return nil
 }
 
-func (o *options) check() error {
+func (o *options) check(given map[string]bool) error {
 	switch {
-	case o.limits.Procs < 1 || o.limits.Procs > 1000:
+	case given["procs"] && o.limits.Procs < 1 || o.limits.Procs > 1000:
 		return fmt.Errorf("-procs %d: a job has 1 to 1000 here", o.limits.Procs)
-	case o.limits.Steps < 1 || o.limits.Steps > 100_000:
+	case given["steps"] && o.limits.Steps < 1 || o.limits.Steps > 100_000:
 		return fmt.Errorf("-steps %d: a program has 1 to 100000", o.limits.Steps)
 	case o.workers < 1:
 		return fmt.Errorf("-j %d: at least one", o.workers)
@@ -157,13 +158,13 @@ func (o *options) check() error {
 // again is the command that runs a seed as it was run here.
 func (o *options) again(seed uint64) string {
 	s := fmt.Sprintf("impi-sim -seed %d", seed)
-	if o.worlds {
+	if o.limits.Worlds {
 		s = fmt.Sprintf("impi-sim -worlds -seed %d", seed)
 	}
-	if o.limits.Procs != sim.DefaultProcs {
+	if o.limits.Procs != 0 {
 		s += fmt.Sprintf(" -procs %d", o.limits.Procs)
 	}
-	if o.limits.Steps != sim.DefaultSteps {
+	if o.limits.Steps != 0 {
 		s += fmt.Sprintf(" -steps %d", o.limits.Steps)
 	}
 	if o.limits.NoFaults {

@@ -12,17 +12,21 @@ import (
 	"github.com/openimpi/impi/internal/sim"
 )
 
-// explain says what was wrong with a run, and makes the case of a seed smaller.
+// explain says what was wrong with a run, and makes the case smaller.
 func (o *options) explain(c *sim.Case, v *sim.Verdict, again string, w io.Writer) {
 	fmt.Fprintf(w, "\nFAIL seed %d: %v\n", c.Seed, v.Failure)
 	if o.trace > 0 {
 		fmt.Fprintf(w, "\nthe last events, times in microseconds:\n%s", v.Trace)
 	}
 	fmt.Fprintf(w, "\nagain: %s\n", again)
-	if !o.shrink || o.file != "" {
+	if !o.shrink {
 		return
 	}
-	small, runs := sim.Shrink(c.Seed, o.limits, v.Failure.Oracle, o.shrinkTime)
+	limits := &o.limits
+	if o.file != "" {
+		limits = nil
+	}
+	small, runs := sim.Shrink(c, limits, v.Failure.Oracle, o.shrinkTime)
 	fmt.Fprintf(w, "after %d runs of smaller cases, this one fails in the same way:\n\n%v\n", runs, small)
 	path, err := o.keep(c.Seed, small, sim.Run(small, sim.Options{}).Failure)
 	if err != nil {
@@ -37,7 +41,11 @@ func (o *options) keep(seed uint64, c *sim.Case, f *sim.Failure) (path string, e
 	if err := os.MkdirAll(o.out, 0o777); err != nil {
 		return "", err
 	}
-	path = filepath.Join(o.out, fmt.Sprintf("seed-%d.txt", seed))
+	name := fmt.Sprintf("seed-%d.txt", seed)
+	if o.file != "" { // which stays
+		name = strings.TrimSuffix(filepath.Base(o.file), ".txt") + "-smaller.txt"
+	}
+	path = filepath.Join(o.out, name)
 	text := ""
 	if f != nil {
 		first, _, _ := strings.Cut(f.Error(), "\n")
@@ -48,10 +56,7 @@ func (o *options) keep(seed uint64, c *sim.Case, f *sim.Failure) (path string, e
 
 // end prints the summary and gives the exit status.
 func (o *options) end(t sim.Tally, remark string, out, report io.Writer) int {
-	switch {
-	case o.coverage && o.worlds:
-		coverageOfWorlds(t.Coverage, report)
-	case o.coverage:
+	if o.coverage {
 		fmt.Fprintf(report, "per 1000 jobs:\n%v", t.Coverage)
 	}
 	if o.json {

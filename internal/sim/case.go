@@ -23,10 +23,11 @@ type Case struct {
 	Key      bool   // sites prove themselves by a key
 	Direct   bool   // procs of our own sites open direct links
 	DialFail float64
-	Sites    []job.Site      `line:"-"` // by client rank
+	Sites    []job.Site      `line:"-"` // by world and client rank; each world has as many as hold its procs
 	Links    job.Links       `line:"-"`
 	Resume   *job.Resume     `line:"-"` // nil: links are not resumed
 	Chunk    int             // bytes; of the agents' memory; 0: as it ships
+	Backlog  int             // callers that may wait at a port; 0: as the node has it
 	Program  *script.Program `line:"-"`
 	Faults   []job.Fault     `line:"-"`
 }
@@ -70,7 +71,52 @@ func (c *Case) Check() error {
 	if err := c.checkNumbers(); err != nil {
 		return err
 	}
+	if err := c.checkWorlds(); err != nil {
+		return err
+	}
 	return script.Check(c.Program)
+}
+
+// checkWorlds wants the sites to be of one world each, and nothing that jobs that meet cannot have.
+func (c *Case) checkWorlds() error {
+	if len(c.Program.Worlds) == 0 {
+		return nil
+	}
+	for w, procs := range c.Program.Worlds {
+		if procs < 1 || (&Case{Sites: c.sitesOf(w)}).Procs() != procs {
+			return fmt.Errorf("%w: no sites have just the %d procs of world %d", ErrCase, procs, w)
+		}
+	}
+	if len(c.Faults) > 0 || c.Resume != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
+		return fmt.Errorf("%w: jobs that meet have no faults but a step death, no resumed links and no foreign sites", ErrCase)
+	}
+	return nil
+}
+
+// sitesOf gives the sites of a world.
+func (c *Case) sitesOf(world int) []job.Site {
+	if len(c.Program.Worlds) == 0 {
+		return c.Sites
+	}
+	first, at := 0, 0
+	for _, n := range c.Program.Worlds[:world] {
+		first += n
+	}
+	var all []job.Site
+	for _, s := range c.Sites {
+		if at >= first && at < first+c.Program.Worlds[world] {
+			all = append(all, s)
+		}
+		at += (&Case{Sites: []job.Site{s}}).Procs()
+	}
+	return all
+}
+
+// job is the case as one of its worlds has it.
+func (c *Case) job(world int) *Case {
+	one := *c
+	one.Sites = c.sitesOf(world)
+	return &one
 }
 
 // params is what the sites of a case settle on: of each value that packets obey

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/script"
 )
@@ -13,8 +15,25 @@ import (
 // Coverage counts what happened in runs, by the names of Counters.
 type Coverage map[string]int64
 
-// Counters lists everything that is counted, so that what never happens is seen.
-var Counters = counters()
+// Counters lists everything that is counted of single jobs, so that what never happens is
+// seen, and WorldsCounters what is counted beside where jobs meet.
+var Counters, WorldsCounters = counters(), worldsCounters()
+
+func worldsCounters() []string {
+	names := []string{
+		"meetings calls", "meetings calls that waited", "meetings links", "meetings ties", "meetings contexts agreed",
+		"meetings contexts private", "meetings messages", "steps openport", "steps closeport", "steps meet", "steps idup", "steps finish",
+		"steps merge", "steps intercomm", "steps disconnect", "steps death", "deaths class " + mpierr.Port.String(), "deaths class " + mpierr.ProcAborted.String(),
+	}
+	for _, side := range []string{"accept", "connect"} {
+		for at := range script.LastStep + 1 {
+			if d := (script.Death{Accepts: side == "accept", At: at}); !d.Impossible() {
+				names = append(names, fmt.Sprintf("deaths in step %s %d", side, at))
+			}
+		}
+	}
+	return names
+}
 
 func counters() []string {
 	names := []string{
@@ -55,9 +74,9 @@ func (c Coverage) Add(other Coverage) {
 	}
 }
 
-// Missing lists the Counters that are 0.
-func (c Coverage) Missing() (names []string) {
-	for _, name := range Counters {
+// Missing lists the counters of a list that are 0.
+func (c Coverage) Missing(counters []string) (names []string) {
+	for _, name := range counters {
 		if c[name] == 0 {
 			names = append(names, name)
 		}
@@ -67,9 +86,15 @@ func (c Coverage) Missing() (names []string) {
 
 // String is the counts per 1000 jobs, a line for each group.
 func (c Coverage) String() string {
+	names := slices.Clone(Counters)
+	for _, name := range WorldsCounters {
+		if _, counted := c[name]; counted {
+			names = append(names, name)
+		}
+	}
 	var b strings.Builder
 	group := ""
-	for _, name := range Counters {
+	for _, name := range names {
 		first, rest, _ := strings.Cut(name, " ")
 		if first != group && name != "jobs" {
 			if group != "" {
@@ -110,24 +135,36 @@ func (c Coverage) link(ends [2]job.Endpoint) {
 }
 
 // run counts what a run had. Steps count where every rank came to its end.
-func (c Coverage) run(x *execution, r job.Result) {
-	c["jobs"]++
-	for name, n := range x.watch.checker.Counts() {
-		c["packets "+name] += n
+func (c Coverage) run(x *execution, all []job.Result) {
+	inOrder := true
+	for w, r := range all {
+		c["jobs"]++
+		for name, n := range x.watches[w].checker.Counts() {
+			c["packets "+name] += n
+		}
+		c["links resumed"] += int64(r.Resumed())
+		c.job(x.c.job(w))
+		for kind, n := range r.Faults() {
+			c["faults "+string(kind)] += int64(n)
+		}
+		ended := r.Err == nil && errors.Join(append(r.Sites(), r.Server())...) == nil
+		c.if1("jobs ended in order", ended)
+		c.if1("jobs ended by faults", !ended)
+		inOrder = inOrder && ended
 	}
-	c["links resumed"] += int64(r.Resumed())
-	c.job(x.c)
 	for _, rec := range x.records {
 		c.record(rec)
 	}
-	for kind, n := range r.Faults() {
-		c["faults "+string(kind)] += int64(n)
-	}
-	if r.Err == nil && errors.Join(append(r.Sites(), r.Server())...) == nil {
-		c["jobs ended in order"]++
+	_, death := x.c.Program.Death()
+	if inOrder || death {
 		c.program(x.c.Program, x.records)
-	} else {
-		c["jobs ended by faults"]++
+	}
+	if x.abroad != nil {
+		n := x.abroad.Counts
+		c["meetings calls"] += int64(n.Calls)
+		c["meetings calls that waited"] += int64(n.Waited)
+		c["meetings links"] += int64(n.Links)
+		c["meetings ties"] += int64(n.Ties)
 	}
 }
 
@@ -161,6 +198,10 @@ func (c Coverage) record(rec *script.Record) {
 	for i := range rec.Deliveries {
 		c.if1("messages truncated", rec.Deliveries[i].Truncated)
 	}
+	for _, m := range rec.Comms {
+		c.if1("meetings contexts agreed", m.Inter && m.Context < uint64(comm.ContextLimit))
+		c.if1("meetings contexts private", m.Context >= uint64(comm.ContextLimit))
+	}
 	for _, x := range rec.Cancels {
 		c.if1("cancels of sends won", x.Side == script.SendSide && x.Cancelled)
 		c.if1("cancels of sends lost", x.Side == script.SendSide && !x.Cancelled)
@@ -178,6 +219,7 @@ func (c Coverage) program(p *script.Program, records []*script.Record) {
 		c.if1("messages of any tag", m.AnyTag)
 		c.if1("messages persistent", m.SendSlot != 0 || m.RecvSlot != 0)
 		c.if1("messages to itself", m.From == m.To)
+		c.if1("meetings messages", p.WorldOf(m.From) != p.WorldOf(m.To))
 	}
 	for _, s := range p.Steps {
 		c.step(s)

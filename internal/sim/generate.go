@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 
 // Limits bound what Generate makes. Zero values are the defaults.
 type Limits struct {
-	Procs int // most procs of a job; DefaultProcs
-	Steps int // about as many steps in a program at most; DefaultSteps
+	Procs  int  // most procs of a job; DefaultProcs
+	Steps  int  // about as many steps in a program at most; DefaultSteps
+	Worlds bool // several jobs that meet, with fewer procs and steps by default
+	deaths bool // each of them about one
 	// NoFaults leaves faults out, and changes nothing else of a seed's case.
 	NoFaults bool
 }
@@ -25,15 +28,17 @@ type Limits struct {
 const (
 	DefaultProcs = 12
 	DefaultSteps = 120
+
+	DefaultWorldsProcs = 9
+	DefaultWorldsSteps = 16 // things that are begun
 )
 
 func (l Limits) withDefaults() Limits {
-	if l.Procs == 0 {
-		l.Procs = DefaultProcs
+	procs, steps := DefaultProcs, DefaultSteps
+	if l.Worlds {
+		procs, steps = DefaultWorldsProcs, DefaultWorldsSteps
 	}
-	if l.Steps == 0 {
-		l.Steps = DefaultSteps
-	}
+	l.Procs, l.Steps = cmp.Or(l.Procs, procs), cmp.Or(l.Steps, steps)
 	return l
 }
 
@@ -45,6 +50,10 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{Draws: &script.Draws{T: t}, limits: l.withDefaults()}
 		c := &Case{Seed: seed}
+		if g.limits.Worlds {
+			g.worlds(c)
+			return c
+		}
 		g.sites(c)
 		c.Program = g.program(c)
 		g.surroundings(c)
@@ -80,6 +89,35 @@ func (g *generator) surroundings(c *Case) {
 	}
 }
 
+// worlds makes jobs that meet, of which a root dies in every fourth case.
+func (g *generator) worlds(c *Case) {
+	death := g.One(4) && !g.limits.NoFaults || g.limits.deaths
+	if death {
+		c.Program = script.GenerateDeath(g.T)
+	} else {
+		o := script.Options{DataLen: 1 << (4 + g.IntN(8)), Steps: 4 + g.IntN(max(1, g.limits.Steps-3))}
+		for left := g.Between(2, max(2, min(4, g.limits.Procs))); left > 0; left-- {
+			n := g.Between(1, max(1, min(3, g.limits.Procs-o.Procs-left+1)))
+			o.Worlds, o.Procs = append(o.Worlds, n), o.Procs+n
+		}
+		c.Program = script.Generate(g.T, o)
+	}
+	for _, n := range c.Program.Worlds {
+		c.Sites = append(c.Sites, g.place(n, g.Between(1, 2), func(*job.Site) {})...)
+	}
+	for i := range c.Sites {
+		p := &c.Sites[i].Params
+		p.DataLen = max(p.DataLen, 16)
+	}
+	c.Key, c.Direct, c.Links = g.One(4), g.IntN(4) > 0, g.links()
+	c.Chunk = 256 << g.IntN(7)
+	c.Links.Abroad = g.link(time.Millisecond)
+	c.Links.Abroad.Lend = g.pick(0, 0.5)
+	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
+		c.Links.Abroad.Lend = 0
+	}
+}
+
 // generator takes decisions.
 type generator struct {
 	*script.Draws
@@ -102,16 +140,28 @@ func (g *generator) sites(c *Case) {
 	if g.IntN(12) > 0 {
 		left = max(left, min(2, g.limits.Procs))
 	}
-	most := g.Between(1, 4)
-	own := g.params()
-	for left > 0 {
-		s := job.Site{Params: own}
-		if len(c.Sites) > 0 && g.One(3) {
+	c.Sites = g.place(left, g.Between(1, 4), func(s *job.Site) {
+		if own := s.Params; g.One(3) {
 			s.Params = g.params()
 			s.Params.XSize, s.Params.MaxLinear = own.XSize, own.MaxLinear
 		}
+	})
+	if g.One(3) {
+		g.estrange(c)
+	}
+}
+
+// place puts the procs of a job at most at so many sites. other may change those behind
+// the first.
+func (g *generator) place(left, most int, other func(*job.Site)) (all []job.Site) {
+	own := g.params()
+	for left > 0 {
+		s := job.Site{Params: own}
+		if len(all) > 0 {
+			other(&s)
+		}
 		share := left
-		if len(c.Sites)+1 < most {
+		if len(all)+1 < most {
 			share = left - g.IntN(left)
 		}
 		left -= share
@@ -120,11 +170,9 @@ func (g *generator) sites(c *Case) {
 			s.Hosts = append(s.Hosts, n)
 			share -= n
 		}
-		c.Sites = append(c.Sites, s)
+		all = append(all, s)
 	}
-	if g.One(3) {
-		g.estrange(c)
-	}
+	return all
 }
 
 // params are usual, small or tiny.

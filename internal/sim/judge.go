@@ -15,7 +15,8 @@ import (
 // Failure is what was wrong with a run.
 type Failure struct {
 	// Oracle says who found it: "wire" and the rule of package check, "result",
-	// "order", "liveness", "survivors", "blame", "startup", "repeat", "panic" or "case".
+	// "order", "liveness", "survivors", "blame", "startup", "repeat", "panic" or "case", and
+	// where jobs meet also "contexts" or "leak".
 	Oracle string
 	Err    error
 }
@@ -36,23 +37,109 @@ func panicked(value any) *Failure {
 }
 
 // judge decides whether a run went as it must.
-func (x *execution) judge(r job.Result) *Failure {
-	if r.Err != nil {
-		return x.broken(r.Err)
-	}
-	for rank, err := range r.Procs() {
-		if errors.Is(err, script.ErrMismatch) || errors.Is(err, script.ErrIllegal) {
-			return failure("result", fmt.Errorf("rank %d: %w", rank, err))
+func (x *execution) judge(all []job.Result) *Failure {
+	for _, r := range all {
+		var v *check.Violation
+		if errors.As(r.Err, &v) {
+			return x.broken(r.Err)
 		}
 	}
-	failed := errors.Join(append(append(r.Sites(), r.Server()), r.Procs()...)...)
-	if failed == nil {
-		return x.wellEnded()
+	if f := x.wrong(all); f != nil {
+		return f
 	}
-	if !r.Struck {
+	for w, r := range all {
+		if f := x.ended(w, r); f != nil {
+			return f
+		}
+	}
+	if err := script.Verify(x.c.Program, x.records); err != nil {
+		return failure(oracle(err), err)
+	}
+	return x.left(all)
+}
+
+// oracles say who has found what is wrong with what a rank got.
+var oracles = []struct {
+	err  error
+	name string
+}{{script.ErrContexts, "contexts"}, {script.ErrLeak, "leak"}, {script.ErrMismatch, "result"}, {script.ErrIllegal, "result"}}
+
+// oracle gives "" for what may come of a fault.
+func oracle(err error) string {
+	for _, o := range oracles {
+		if errors.Is(err, o.err) {
+			return o.name
+		}
+	}
+	return ""
+}
+
+// wrong is what ranks have found that nothing excuses.
+func (x *execution) wrong(all []job.Result) *Failure {
+	victim, death := x.victim()
+	for w, r := range all {
+		if death && w == victim && r.Struck {
+			continue
+		}
+		for rank, err := range r.Procs() {
+			if name := oracle(err); name != "" {
+				return failure(name, fmt.Errorf("%srank %d: %w", x.inWorld(w), rank, err))
+			}
+		}
+	}
+	return nil
+}
+
+// victim is the world that ends with a root, if one does.
+func (x *execution) victim() (world int, death bool) {
+	d, death := x.c.Program.Death()
+	if death {
+		world, _ = d.Victim(x.c.Program)
+	}
+	return world, death
+}
+
+// inWorld names a world, if there are several.
+func (x *execution) inWorld(w int) string {
+	if len(x.worlds) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("world %c: ", 'a'+w)
+}
+
+// ended judges how a job has come to its end.
+func (x *execution) ended(w int, r job.Result) *Failure {
+	victim, death := x.victim()
+	failed := errors.Join(append(append(r.Sites(), r.Server()), r.Procs()...)...)
+	if failed != nil {
+		failed = fmt.Errorf("%s%w", x.inWorld(w), failed)
+	}
+	switch {
+	case death && !x.shared.Doomed && failed == nil:
+		return failure("case", errors.New("nobody died"))
+	case death && w == victim && r.Struck:
+		return nil
+	case death && x.shared.Doomed && r.Err == nil && failed != nil:
+		return failure("survivors", failed)
+	case r.Err != nil:
+		return x.broken(fmt.Errorf("%s%w", x.inWorld(w), r.Err))
+	case failed == nil:
+		return x.wellEnded(w)
+	case !r.Struck:
 		return failure("order", fmt.Errorf("nothing deadly happened, but: %w", failed))
 	}
 	return x.survived(r)
+}
+
+// left wants nothing to be left between worlds.
+func (x *execution) left(all []job.Result) *Failure {
+	if x.abroad == nil {
+		return nil
+	}
+	if ports, pairs, links := x.abroad.Left(); ports+links > 0 || pairs > 0 {
+		return failure("leak", fmt.Errorf("%w: the nodes have %d ports, %d pairs and %d links", script.ErrLeak, ports, pairs, links))
+	}
+	return nil
 }
 
 // broken is for a run that came to no end.
@@ -72,27 +159,20 @@ func (x *execution) broken(err error) *Failure {
 }
 
 // wellEnded wants everything of a job that ended in order.
-func (x *execution) wellEnded() *Failure {
-	if rank := x.missing(); rank >= 0 {
-		return failure("result", fmt.Errorf("rank %d did not come to the end of its program", rank))
+func (x *execution) wellEnded(w int) *Failure {
+	if rank := x.missing(w); rank >= 0 {
+		return failure("result", fmt.Errorf("%srank %d did not come to the end of its program", x.inWorld(w), rank))
 	}
-	if err := script.Verify(x.c.Program, x.records); err != nil {
-		return failure("result", err)
-	}
-	if err := x.watch.checker.Finish(true); err != nil {
+	if err := x.watches[w].checker.Finish(true); err != nil {
 		return x.broken(err)
 	}
 	return nil
 }
 
-// survived judges a job that was struck: what ranks got until then is right, and
-// nobody ended in order unless all ranks had come to the end of their programs.
-// Package job has judged that all have heard of it, and soon.
+// survived judges a job that was struck: nobody ended in order unless all ranks had come to
+// the end of their programs. Package job has judged that all have heard of it, and soon.
 func (x *execution) survived(r job.Result) *Failure {
-	if err := script.Verify(x.c.Program, x.records); err != nil {
-		return failure("result", err)
-	}
-	missing := x.missing()
+	missing := x.missing(0)
 	for i, err := range r.Sites() {
 		if err == nil && missing >= 0 {
 			return failure("survivors", fmt.Errorf("site %d ended in order, but rank %d did not come to the end of its program", i, missing))
@@ -101,7 +181,11 @@ func (x *execution) survived(r job.Result) *Failure {
 	return nil
 }
 
-// missing gives a rank that did not come to the end of its program, or -1.
-func (x *execution) missing() int {
-	return slices.IndexFunc(x.records, func(rec *script.Record) bool { return !rec.Ended })
+// missing gives a rank of a world that did not come to the end of its program, or -1.
+func (x *execution) missing(w int) int {
+	first := 0
+	for _, o := range x.watches[:w] {
+		first += len(o.want.Procs)
+	}
+	return slices.IndexFunc(x.records[first:first+len(x.watches[w].want.Procs)], func(rec *script.Record) bool { return !rec.Ended })
 }

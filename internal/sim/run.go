@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -78,56 +79,90 @@ func runTwisted(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
 type execution struct {
 	c       *Case
 	k       *kernel.Kernel
-	watch   *watch
-	world   *job.World
+	abroad  *job.Abroad // where worlds meet; nil: there is one
+	steps   *steps      // of connecting
+	worlds  []*job.World
+	watches []*watch // by world
 	records []*script.Record
 	cover   Coverage
-	program func(e job.Env) error // of each proc
+	shared  script.Shared
+	program func(e script.Env) error // of each proc
 }
 
-// witness lets a rank see how far the others are.
-type witness struct {
+// proc is what a proc of package job can do.
+type proc interface {
 	job.Env
-	records []*script.Record
+	MPI() *mpi.Proc
+	Freeze() bool
 }
 
-func (w witness) Begun(rank int) int { return w.records[rank].Begun }
+// player is a proc as its program sees it.
+type player struct {
+	proc
+	x      *execution
+	number int
+}
+
+func (p player) Begun(rank int) int                         { return p.x.records[rank].Begun }
+func (p player) Number() int                                { return p.number }
+func (p player) Between(lo, hi time.Duration) time.Duration { return p.x.k.Between(lo, hi) }
+func (p player) Now() time.Duration                         { return p.x.k.Now() }
+func (p player) Shared() *script.Shared                     { return &p.x.shared }
 
 func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execution, error) {
 	x := &execution{c: c, k: k, cover: cover}
-	x.program = func(e job.Env) error {
-		return script.Run(c.Program, witness{e, x.records}, x.records[e.World().Rank()])
+	x.program = func(e script.Env) error { return script.Run(c.Program, e, x.records[e.(player).number]) }
+	x.shared = script.Shared{
+		Ports: map[string]string{}, Gone: map[int]bool{}, Said: map[string]string{},
+		Waited: func() int { return x.abroad.Counts.Waited }, Count: func(what string) { cover["deaths "+what]++ },
 	}
 	for r := range c.Procs() {
 		x.records = append(x.records, &script.Record{Rank: r})
 	}
-	var err error
-	if x.watch, err = newWatch(k, c, cover, trace); err != nil {
-		return nil, err
+	worlds := max(1, len(c.Program.Worlds))
+	if worlds > 1 {
+		x.meet()
 	}
-	if x.world, err = job.New(k, x.config()); err != nil {
-		return nil, err
+	first := 0
+	for w := range worlds {
+		one := c.job(w)
+		watch, err := newWatch(k, one, cover, trace)
+		if err != nil {
+			return nil, err
+		}
+		world, err := job.New(k, x.config(one, watch, first))
+		if err != nil {
+			return nil, err
+		}
+		x.worlds, x.watches = append(x.worlds, world), append(x.watches, watch)
+		first += one.Procs()
 	}
 	for _, f := range c.Faults {
-		x.world.Plan(f)
+		x.worlds[0].Plan(f)
 	}
 	return x, nil
 }
 
-func (x *execution) config() job.Config {
+func (x *execution) config(c *Case, w *watch, first int) job.Config {
 	auth := startup.Auth{None: true}
-	if x.c.Key {
+	if c.Key {
 		auth = startup.Auth{HasKey: true, Key: key}
 	}
 	return job.Config{
-		Sites: append([]job.Site(nil), x.c.Sites...), Auth: auth, Direct: x.c.Direct, DialFail: x.c.DialFail,
-		Links: x.c.Links, Resume: x.c.Resume, ChunkSize: x.c.chunk(), Observer: x.watch,
-		Program: func(e job.Env) error { return x.program(e) },
+		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, DialFail: c.DialFail,
+		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: w, Abroad: x.abroad,
+		Program: func(e job.Env) error {
+			p := player{e.(proc), x, first + e.World().Rank()}
+			if x.steps != nil {
+				x.steps.players[p.number] = p
+			}
+			return x.program(p)
+		},
 	}
 }
 
 func (x *execution) run() *Failure {
-	r := x.world.Run(job.Bounds{Events: maxEvents, Time: maxTime})
-	x.cover.run(x, r)
-	return x.judge(r)
+	all := job.RunAll(x.k, job.Bounds{Events: maxEvents, Time: maxTime}, x.worlds...)
+	x.cover.run(x, all)
+	return x.judge(all)
 }

@@ -69,29 +69,29 @@ func TestJudge(t *testing.T) {
 	}{
 		{"as it is", "", func(*execution) {}},
 		{"a proc fails", "order", func(x *execution) {
-			x.program = func(e job.Env) error { return errors.New("no") }
+			x.program = func(e script.Env) error { return errors.New("no") }
 		}},
 		{"wrong result", "result", func(x *execution) {
-			x.program = func(e job.Env) error { return fmt.Errorf("%w: 1 is not 2", script.ErrMismatch) }
+			x.program = func(e script.Env) error { return fmt.Errorf("%w: 1 is not 2", script.ErrMismatch) }
 		}},
 		{"nothing done", "result", func(x *execution) {
-			x.program = func(e job.Env) error { return nil }
+			x.program = func(e script.Env) error { return nil }
 		}},
 		{"lost delivery", "result", func(x *execution) {
 			x.program = x.forget
 		}},
 		{"panic", "panic", func(x *execution) {
-			x.program = func(e job.Env) error { panic("oh") }
+			x.program = func(e script.Env) error { panic("oh") }
 		}},
 		{"stuck", "liveness", func(x *execution) {
-			x.program = func(e job.Env) error {
+			x.program = func(e script.Env) error {
 				for {
 					e.Pause(time.Hour)
 				}
 			}
 		}},
-		{"other parameters", "startup", func(x *execution) { x.watch.want.Datalen++ }},
-		{"other identities", "startup", func(x *execution) { x.watch.want.Procs[1].Identity[0]++ }},
+		{"other parameters", "startup", func(x *execution) { x.watches[0].want.Datalen++ }},
+		{"other identities", "startup", func(x *execution) { x.watches[0].want.Procs[1].Identity[0]++ }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := runTwisted(parsed(t, clean), 0, test.twist)
@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 }
 
 // forget is the program of a rank that loses what it got.
-func (x *execution) forget(e job.Env) error {
+func (x *execution) forget(e script.Env) error {
 	rec := x.records[e.World().Rank()]
 	err := script.Run(x.c.Program, e, rec)
 	rec.Deliveries = nil
@@ -136,20 +136,43 @@ func TestShrink(t *testing.T) {
 			seed++
 		}
 		large := Generate(seed, few).String()
-		c, runs := shrink(seed, few, func(runs int) bool { return runs > 800 }, test.fails)
+		c, runs := shrink(Generate(seed, few), &few, func(runs, share int) bool { return runs > 800/share }, test.fails)
 		if !test.fails(c) || c.Check() != nil || runs == 0 || len(c.Program.Steps) > test.most || c.Key || c.Procs() > 4 || len(c.Faults) > 1 {
 			t.Errorf("%s, seed %d, %d runs:\n%v", name, seed, runs, c)
 		}
 		if Generate(seed, few).String() != large {
 			t.Errorf("%s: the seed gives another case", name)
 		}
+		c, runs = shrink(parsed(t, large), nil, func(runs, share int) bool { return runs > 800/share }, test.fails)
+		if !test.fails(c) || c.Check() != nil || runs == 0 || len(c.Program.Steps) > test.most || c.Key || len(c.Faults) > 1 {
+			t.Errorf("%s, in a file, %d runs:\n%vof\n%s", name, runs, c, large)
+		}
 	}
 }
 
 func TestShrinkTakesItsTime(t *testing.T) {
 	for _, budget := range []time.Duration{0, time.Hour} { // in which nothing fails
-		if c, runs := Shrink(4, Limits{}, "x", budget); c.String() != Generate(4, Limits{}).String() || runs > 10*tries {
+		if c, runs := Shrink(Generate(4, Limits{}), &Limits{}, "x", budget); c.String() != Generate(4, Limits{}).String() || runs > 400*tries {
 			t.Errorf("%d runs:\n%v", runs, c)
+		}
+	}
+}
+
+// TestShrinkWorlds: those that meet are made smaller in both ways, too.
+func TestShrinkWorlds(t *testing.T) {
+	l := Limits{Worlds: true, NoFaults: true}
+	fails := func(c *Case) bool {
+		return slices.ContainsFunc(c.Program.Steps, func(s script.Step) bool { _, ok := s.(script.Merge); return ok })
+	}
+	seed := uint64(1)
+	for !fails(Generate(seed, l)) || len(Generate(seed, l).Program.Steps) < 30 {
+		seed++
+	}
+	large := Generate(seed, l)
+	for name, limits := range map[string]*Limits{"seed": &l, "file": nil} {
+		c, runs := shrink(large, limits, func(runs, share int) bool { return runs > 300/share }, fails)
+		if !fails(c) || c.Check() != nil || runs == 0 || len(c.Program.Steps) > 12 {
+			t.Errorf("%s %d, %d runs:\n%v", name, seed, runs, c)
 		}
 	}
 }
@@ -188,13 +211,13 @@ func TestSweepFindsTheSameOnAllCores(t *testing.T) {
 
 func TestCoverageSaysWhatIsMissing(t *testing.T) {
 	c := Coverage{}
-	if len(c.Missing()) != len(Counters) {
+	if len(c.Missing(Counters)) != len(Counters) {
 		t.Error("something is there from the start")
 	}
 	for _, name := range Counters {
 		c.Add(Coverage{name: 2})
 	}
-	if m := c.Missing(); len(m) > 0 {
+	if m := c.Missing(Counters); len(m) > 0 {
 		t.Errorf("%q are missing", m)
 	}
 	c["packets FINI"] = 3

@@ -21,7 +21,7 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("impi-sim -seed %d: %v", f.Seed, f.Failure)
 	}
 	t.Logf("%d events; per 1000 jobs:\n%v", tally.Events, tally.Coverage)
-	if missing := tally.Coverage.Missing(); !testing.Short() && len(missing) > 0 {
+	if missing := tally.Coverage.Missing(Counters); !testing.Short() && len(missing) > 0 {
 		t.Errorf("none of the seeds has %q", missing)
 	}
 }

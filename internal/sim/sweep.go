@@ -11,7 +11,6 @@ type Sweep struct {
 	First, Count uint64
 	Workers      int // goroutines; each runs one world at a time
 	Limits       Limits
-	Worlds       bool // the seeds are of jobs that meet
 	Options      Options
 	Twice        uint64 // every how many seeds a run is repeated, to see that it is the same; 0: never
 	Failures     int    // how many end the sweep; 0: any number
@@ -43,11 +42,7 @@ type Tally struct {
 func (s Sweep) Run(ctx context.Context) Tally {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	switch {
-	case s.one != nil:
-	case s.Worlds:
-		s.one = runWorlds
-	default:
+	if s.one == nil {
 		s.one = runSeed
 	}
 	begin := time.Now()

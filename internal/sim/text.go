@@ -81,6 +81,15 @@ func (c *Case) String() string {
 // program. Empty lines, lines that begin with # and what follows a # and a space
 // are ignored.
 func Parse(text string) (*Case, error) {
+	c, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Check()
+}
+
+// read is Parse of what need not be possible.
+func read(text string) (*Case, error) {
 	c := &Case{}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -101,7 +110,7 @@ func Parse(text string) (*Case, error) {
 	if c.Program, err = script.Parse(strings.Join(lines, "\n")); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCase, err)
 	}
-	return c, c.Check()
+	return c, nil
 }
 
 // line takes in a line if it is not one of the program.
@@ -143,7 +152,7 @@ func (c *Case) line(verb string, words []string) (ours bool, err error) {
 // checkNumbers wants the numbers of a case to be possible.
 func (c *Case) checkNumbers() error {
 	chances := []float64{c.DialFail}
-	least := []int{c.Chunk}
+	least := []int{c.Chunk, c.Backlog}
 	if c.Resume != nil {
 		chances, least = append(chances, c.Resume.Cuts), append(least, c.Resume.Window-1)
 	}
@@ -158,7 +167,7 @@ func (c *Case) checkNumbers() error {
 	}
 	for _, n := range least {
 		if n < 0 || n > 1<<30 {
-			return errors.Join(ErrCase, errors.New("the chunk, the window or a capacity is too small or too large"))
+			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog or a capacity is too small or too large"))
 		}
 	}
 	return nil

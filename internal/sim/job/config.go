@@ -54,6 +54,7 @@ type Site struct {
 // Links says how the links behave. A zero spec gets a sensible one.
 type Links struct {
 	Server, Proc, Channel, Direct kernel.LinkSpec
+	Abroad                        kernel.LinkSpec // between procs of different worlds
 }
 
 // Env is a proc's surroundings, as its program sees them.

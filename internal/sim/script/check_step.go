@@ -3,18 +3,20 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // checker looks at the steps one after the other.
 type checker struct {
 	a        *lives
 	comms    *comms
-	attached []int     // by rank: free memory for buffered sends, or never
-	buffered [][]*life // that are in it
+	attached []int       // by rank: free memory for buffered sends, or never
+	buffered [][]*life   // that are in it
+	ports    map[int]int // who has opened them; -1: they are closed
 }
 
 func (a *lives) checkSteps() error {
-	c := &checker{a: a, comms: newComms(a.p.Procs), attached: make([]int, a.p.Procs), buffered: make([][]*life, a.p.Procs)}
+	c := &checker{ports: map[int]int{}, a: a, comms: newComms(a.p.worlds()...), attached: make([]int, a.p.Procs), buffered: make([][]*life, a.p.Procs)}
 	for r := range c.attached {
 		c.attached[r] = never
 	}
@@ -30,6 +32,53 @@ func (a *lives) checkSteps() error {
 	for r, size := range c.attached {
 		if size != never {
 			return fmt.Errorf("rank %d leaves memory attached", r)
+		}
+	}
+	return c.left()
+}
+
+// left wants nothing to be left of other worlds at the end.
+func (c *checker) left() error {
+	for _, g := range c.comms.all {
+		if g.of != nil || c.comms.several() && g.live && !g.fixed {
+			return fmt.Errorf("communicator %s is left, or an Idup of it", g.name)
+		}
+	}
+	for port, rank := range c.ports {
+		if rank != never {
+			return fmt.Errorf("rank %d leaves port %d open", rank, port)
+		}
+	}
+	return nil
+}
+
+// port checks the steps about ports. A port is opened once.
+func (c *checker) port(s Step) error {
+	switch s := s.(type) {
+	case OpenPort:
+		if _, known := c.ports[s.Port]; known || !c.comms.several() {
+			return errors.New("the port is there already, or there is one world")
+		}
+		c.ports[s.Port] = s.Rank
+		return c.rank(s.Rank)
+	case ClosePort:
+		if owner, open := c.ports[s.Port]; !open || owner != s.Rank || owner == never {
+			return fmt.Errorf("rank %d has not opened port %d", s.Rank, s.Port)
+		}
+		c.ports[s.Port] = never
+	case Meet:
+		if owner, open := c.ports[s.Port]; !open || owner != s.Root || owner == never {
+			return fmt.Errorf("proc %d has not opened port %d", s.Root, s.Port)
+		}
+	}
+	return nil
+}
+
+// quiet wants nothing to be under way on a communicator: when it ends, or when leaders talk.
+func (c *checker) quiet(i int, comm string) error {
+	for _, l := range c.a.list {
+		if l.m.Comm == comm && min(l.sendStart, l.recvStart) < i && max(l.sendDone, l.recvDone) > i {
+			return fmt.Errorf("message %d is under way", l.m.ID)
 		}
 	}
 	return nil
@@ -65,7 +114,15 @@ func (c *checker) step(i int, s Step) error {
 		}
 		return nil
 	case Free:
-		return c.free(i, s)
+		return c.quiet(i, s.Comm)
+	case Disconnect:
+		return c.quiet(i, s.Comm)
+	case Intercomm:
+		return c.quiet(i, s.Peer)
+	case OpenPort, ClosePort, Meet:
+		return c.port(s)
+	case Death:
+		return s.check(c.a.p)
 	}
 	return nil
 }
@@ -89,6 +146,9 @@ func (c *checker) start(s Start) error {
 	l := c.a.byID[s.Msg]
 	if err := c.member(l.m.Comm, l.m.rank(s.Side)); err != nil {
 		return err
+	}
+	if g := c.comms.byName[l.m.Comm]; !slices.Contains(g.partners(l.m.From), l.m.To) {
+		return fmt.Errorf("message %d: proc %d cannot send to proc %d on %s", l.m.ID, l.m.From, l.m.To, g.name)
 	}
 	switch {
 	case s.Side == SendSide && l.m.Mode == Buffered:
@@ -143,8 +203,8 @@ func (c *checker) lone(s Lone) error {
 		return err
 	}
 	if s.Source != anySource {
-		if err := c.member(s.Comm, s.Source); err != nil {
-			return err
+		if g := c.comms.byName[s.Comm]; !slices.Contains(g.partners(s.Rank), s.Source) {
+			return fmt.Errorf("rank %d cannot receive from %d on %s", s.Rank, s.Source, g.name)
 		}
 	}
 	for _, l := range c.a.list {
@@ -191,15 +251,6 @@ func (c *checker) memory(i int, s Step) error {
 	return nil
 }
 
-func (c *checker) free(i int, s Free) error {
-	for _, l := range c.a.list {
-		if l.m.Comm == s.Comm && min(l.sendStart, l.recvStart) < i && max(l.sendDone, l.recvDone) > i {
-			return fmt.Errorf("message %d is under way", l.m.ID)
-		}
-	}
-	return nil
-}
-
 func (c *checker) collective(s Collective) error {
 	g, err := c.comms.get(s.Comm)
 	if err != nil || s.Call == Barrier {
@@ -207,6 +258,8 @@ func (c *checker) collective(s Collective) error {
 	}
 	n := len(g.members)
 	switch {
+	case g.inter() && (s.Call != Allreduce || s.InPlace):
+		return errors.New("on intercommunicators there are Barrier, and Allreduce not in place")
 	case int(s.Call) >= len(callNames) || int(s.Kind) >= len(kinds):
 		return errors.New("no such operation or type")
 	case len(s.Counts) != s.Call.counts(n):

@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -9,16 +10,44 @@ import (
 // group is a communicator as the model has it.
 type group struct {
 	name    string
-	members []int // world ranks
+	members []int // procs by rank
+	remote  []int // of the other side of an intercommunicator, as members see it
 	context uint64
 	grid    *grid
 	live    bool
+	fixed   bool   // it is there from the start
+	of      *group // an Idup of this one is under way
 }
 
-// rank is the rank in g of a world rank, or -1.
-func (g *group) rank(world int) int { return slices.Index(g.members, world) }
+// rank is the rank of a proc on its side of g, or -1.
+func (g *group) rank(proc int) int {
+	own, _ := g.sides(proc)
+	return slices.Index(own, proc)
+}
 
-func (g *group) has(world int) bool { return g.rank(world) >= 0 }
+func (g *group) has(proc int) bool { return g.rank(proc) >= 0 }
+
+func (g *group) inter() bool { return g.remote != nil }
+
+// all are the members of both sides.
+func (g *group) all() []int { return slices.Concat(g.members, g.remote) }
+
+// sides gives the group as a member of it sees it: its own side and the other one.
+func (g *group) sides(proc int) (own, other []int) {
+	if slices.Contains(g.remote, proc) {
+		return g.remote, g.members
+	}
+	return g.members, g.remote
+}
+
+// partners are those that a member sends to and receives from, by rank.
+func (g *group) partners(proc int) []int {
+	own, other := g.sides(proc)
+	if g.inter() {
+		return other
+	}
+	return own
+}
 
 // grid is a Cartesian topology, ranks in row-major order.
 type grid struct {
@@ -71,22 +100,53 @@ type comms struct {
 	byName map[string]*group
 	all    []*group // in the order of their making
 	max    []uint64 // the largest context ID that each proc has seen in use
+	worlds []int    // procs of each
 }
 
 // IMPI ch.4, Context IDs: MPI_COMM_WORLD has 0, and 1 for collectives; 2 and 3
 // are MPI_COMM_SELF's.
 const firstMax = 3
 
-func newComms(procs int) *comms {
-	c := &comms{byName: map[string]*group{}, max: make([]uint64, procs)}
-	world := &group{name: World, live: true}
-	for p := range procs {
-		world.members = append(world.members, p)
-		c.max[p] = firstMax
+func newComms(worlds ...int) *comms {
+	c := &comms{byName: map[string]*group{}, worlds: worlds}
+	for w, size := range worlds {
+		g := &group{name: World, live: true, fixed: true}
+		if c.several() {
+			g.name = string(rune('a' + w))
+		}
+		for range size {
+			g.members = append(g.members, len(c.max))
+			c.max = append(c.max, firstMax)
+		}
+		c.add(g)
 	}
-	c.add(world)
+	for proc := range c.max {
+		if c.several() {
+			c.add(&group{name: c.title(proc), members: []int{proc}, live: true, fixed: true})
+		}
+	}
 	return c
 }
+
+// several tells whether worlds meet. Then the model does not know context IDs.
+func (c *comms) several() bool { return len(c.worlds) > 1 }
+
+// worldOf gives the world of a proc and its rank in it.
+func (c *comms) worldOf(proc int) (world, rank int) {
+	for rank = proc; rank >= c.worlds[world]; world++ {
+		rank -= c.worlds[world]
+	}
+	return world, rank
+}
+
+// title is b1 for rank 1 of the second world.
+func (c *comms) title(proc int) string {
+	w, rank := c.worldOf(proc)
+	return fmt.Sprintf("%c%d", 'a'+w, rank)
+}
+
+// self tells whether a group is MPI_COMM_SELF.
+func (c *comms) self(g *group) bool { return g.fixed && c.several() && len(g.name) > 1 }
 
 func (c *comms) add(g *group) {
 	c.byName[g.name] = g
@@ -108,22 +168,10 @@ func (c *comms) get(name string) (*group, error) {
 // apply does what a step means for communicators. It gives what is made, and of
 // what; nothing for other steps.
 func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
-	var name string
-	var split func(*group) ([]*group, error)
+	name, split := c.maker(s)
 	switch s := s.(type) {
-	case Dup:
-		name = s.Comm
-		split = func(g *group) ([]*group, error) {
-			return []*group{{name: s.New, members: g.members, grid: g.grid}}, nil
-		}
-	case Split:
-		name, split = s.Comm, s.groups
-	case Cart:
-		name, split = s.Comm, s.groups
-	case CartSub:
-		name, split = s.Comm, s.groups
 	case Window:
-		g, err := c.get(s.Comm)
+		g, err := c.intra(s.Comm)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -132,15 +180,29 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 		c.pass(g, 4)
 		return g, nil, nil
 	case Free:
-		g, err := c.get(s.Comm)
-		if err == nil && g.name == World {
-			err = fmt.Errorf("communicator %s cannot be freed", World)
+		return nil, nil, c.end(s.Comm, false)
+	case Disconnect:
+		return nil, nil, c.end(s.Comm, true)
+	case Meet:
+		return c.couple(s.Comm, s.With, s.Root, s.WithRoot, s.New)
+	case Intercomm:
+		peer, err := c.get(s.Peer)
+		if err == nil && (!peer.has(s.Leader) || !slices.Contains(peer.partners(s.Leader), s.WithLead)) {
+			err = fmt.Errorf("the leaders cannot talk to each other on %s", s.Peer)
 		}
-		if err == nil {
-			g.live = false
+		if err != nil {
+			return nil, nil, err
 		}
-		return nil, nil, err
-	default:
+		return c.couple(s.Comm, s.With, s.Leader, s.WithLead, s.New)
+	case Finish:
+		g := c.byName[s.Comm]
+		if g == nil || g.of == nil {
+			return nil, nil, fmt.Errorf("no Idup makes communicator %s", s.Comm)
+		}
+		g.of, g.live = nil, true
+		return g, []*group{g}, nil
+	}
+	if split == nil {
 		return nil, nil, nil
 	}
 	if parent, err = c.get(name); err != nil {
@@ -152,6 +214,116 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 	return parent, made, c.make(parent, made)
 }
 
+// maker gives what a step makes of a communicator.
+func (c *comms) maker(s Step) (name string, split func(*group) ([]*group, error)) {
+	switch s := s.(type) {
+	case Dup:
+		return s.Comm, func(g *group) ([]*group, error) {
+			return []*group{{name: s.New, members: g.members, remote: g.remote, grid: g.grid}}, nil
+		}
+	case Idup:
+		return s.Comm, func(g *group) ([]*group, error) {
+			return []*group{{name: s.New, members: g.members, remote: g.remote, grid: g.grid, of: g}}, c.wants("Idup")
+		}
+	case Merge:
+		return s.Comm, func(g *group) ([]*group, error) {
+			if !g.inter() {
+				return nil, fmt.Errorf("%s is no intercommunicator", g.name)
+			}
+			all := g.all()
+			if s.High {
+				all = slices.Concat(g.remote, g.members)
+			}
+			return []*group{{name: s.New, members: all}}, nil
+		}
+	case Split:
+		return s.Comm, s.groups
+	case Cart:
+		return s.Comm, s.groups
+	case CartSub:
+		return s.Comm, s.groups
+	}
+	return "", nil
+}
+
+// wants refuses what the model of context IDs of one world does not know.
+func (c *comms) wants(what string) error {
+	if !c.several() {
+		return fmt.Errorf("%s is for programs of several worlds", what)
+	}
+	return nil
+}
+
+// intra is get for what intercommunicators cannot do.
+func (c *comms) intra(name string) (*group, error) {
+	g, err := c.get(name)
+	if err == nil && g.inter() {
+		err = fmt.Errorf("%s is an intercommunicator", name)
+	}
+	return g, err
+}
+
+// couple makes an intercommunicator of two groups by a member of each.
+func (c *comms) couple(name, with string, root, withRoot int, made string) (*group, []*group, error) {
+	g, err := c.intra(name)
+	d, err2 := c.intra(with)
+	switch err := errors.Join(c.wants("an intercommunicator"), err, err2); {
+	case err != nil:
+		return nil, nil, err
+	case slices.ContainsFunc(g.members, d.has):
+		return nil, nil, fmt.Errorf("%s and %s have members in common", name, with)
+	case !g.has(root) || !d.has(withRoot):
+		return nil, nil, fmt.Errorf("proc %d is not in %s, or proc %d not in %s", root, name, withRoot, with)
+	}
+	both := &group{name: made, members: g.members, remote: d.members}
+	return both, []*group{both}, c.make(both, []*group{both})
+}
+
+// end is Free or Disconnect. Members of what is freed remain connected.
+func (c *comms) end(name string, disconnect bool) error {
+	g, err := c.get(name)
+	if err == nil {
+		err = c.mayEnd(g, disconnect)
+	}
+	if err == nil {
+		g.live = false
+	}
+	return err
+}
+
+func (c *comms) mayEnd(g *group, disconnect bool) error {
+	name := g.name
+	switch {
+	case g.fixed:
+		return fmt.Errorf("communicator %s cannot be freed", name)
+	case slices.ContainsFunc(c.all, func(d *group) bool { return d.of == g }):
+		return fmt.Errorf("an Idup of %s is under way", name)
+	case !disconnect && !c.covered(g):
+		return fmt.Errorf("members of %s have no other communicator with each other: Disconnect", name)
+	}
+	return nil
+}
+
+// covered tells whether each member of g has, for each other world of which g has
+// members, another communicator with some of those.
+func (c *comms) covered(g *group) bool {
+	for _, proc := range g.all() {
+		own, _ := c.worldOf(proc)
+		for _, other := range g.all() {
+			world, _ := c.worldOf(other)
+			if world != own && !slices.ContainsFunc(c.all, func(d *group) bool {
+				return d != g && d.live && d.has(proc) && slices.ContainsFunc(d.all(), func(x int) bool {
+					w, _ := c.worldOf(x)
+					return w == world
+				})
+			}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // make gives new communicators their context.
 // IMPI ch.4, Context IDs: the largest of all members of the parent and one more,
 // and the next for collectives; also for those that are in none of the new ones.
@@ -161,7 +333,7 @@ func (c *comms) make(parent *group, made []*group) error {
 		if g.name == "" || c.byName[g.name] != nil {
 			return fmt.Errorf("there has been a communicator %q before", g.name)
 		}
-		g.context, g.live = top+1, true
+		g.context, g.live = top+1, g.of == nil
 		c.add(g)
 	}
 	return nil
@@ -180,6 +352,9 @@ func (c *comms) pass(parent *group, n uint64) (top uint64) {
 
 func (s Split) groups(g *group) ([]*group, error) {
 	n := len(g.members)
+	if g.inter() {
+		return nil, fmt.Errorf("%s is an intercommunicator", g.name)
+	}
 	if len(s.Colors) != n || len(s.Keys) != n {
 		return nil, fmt.Errorf("%d colors and %d keys for %d members", len(s.Colors), len(s.Keys), n)
 	}
@@ -217,8 +392,8 @@ func christen(made []*group, names []string) error {
 }
 
 func (s Cart) groups(g *group) ([]*group, error) {
-	if len(s.Dims) == 0 || len(s.Dims) != len(s.Periodic) {
-		return nil, fmt.Errorf("%d dimensions and %d periods", len(s.Dims), len(s.Periodic))
+	if len(s.Dims) == 0 || len(s.Dims) != len(s.Periodic) || g.inter() {
+		return nil, fmt.Errorf("%d dimensions and %d periods, or an intercommunicator", len(s.Dims), len(s.Periodic))
 	}
 	grid := &grid{s.Dims, s.Periodic}
 	places := 1

@@ -1,4 +1,4 @@
-// Package script has programs for simulated jobs: what they are, how they are
+// Package script has programs for simulated jobs, of one world or of several that meet: what they are, how they are
 // made at random, written, run and judged.
 //
 // A Program is a list of steps. A step says what each of its ranks does; every
@@ -22,6 +22,11 @@
 // may get messages of several senders, that of one message may get another; it is
 // called its receive only so that there are as many receives as sends. Everywhere
 // else it is known beforehand which receive gets which message.
+//
+// Where worlds meet, procs are numbered by world and rank, and `procs 3 2` has two worlds. All
+// that has to do with other worlds is left at the end: ports are closed and communicators
+// disconnected. Context IDs are then not known beforehand, but agreed by all members, and no
+// proc ever gets one twice.
 //
 // Run executes one rank's part through package mpi and notes in a Record what it
 // got. Verify judges the records of all ranks against a model that knows nothing

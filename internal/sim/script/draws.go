@@ -10,7 +10,8 @@ import (
 // case smaller by leaving bits out and by setting them to 0: zeros have to give what is simplest.
 type Draws struct{ T *rapid.T }
 
-var bit = rapid.Bool()
+// Bit is a draw of one bit.
+var Bit = rapid.Bool()
 
 // IntN gives a number below n, all of them about as often. The number of bits depends on
 // the size of n only roughly: what comes behind them shall mean the same for another n.
@@ -26,7 +27,7 @@ func (d *Draws) IntN(n int) int {
 	}
 	u := uint64(0)
 	for i := range width {
-		if bit.Draw(d.T, "") {
+		if Bit.Draw(d.T, "") {
 			u |= 1 << (63 - i)
 		}
 	}

@@ -38,7 +38,7 @@ type execRank struct {
 
 func newExec(t *testing.T, p *Program, seed uint64) *exec {
 	x := &exec{
-		t: t, p: p, rng: rand.New(rand.NewPCG(seed, 2)), msgs: p.index(), comms: newComms(p.Procs), network: map[[3]any][]int{},
+		t: t, p: p, rng: rand.New(rand.NewPCG(seed, 2)), msgs: p.index(), comms: newComms(p.worlds()...), network: map[[3]any][]int{},
 		got: map[int]int{}, taken: map[int]bool{}, told: map[int]string{}, meeting: map[int]int{}, strict: seed%2 == 0,
 	}
 	for range p.Procs {
@@ -282,7 +282,7 @@ func (x *exec) records() []*Record {
 	records := make([]*Record, x.p.Procs)
 	for r := range records {
 		records[r] = &Record{Rank: r, Begun: len(x.p.Steps), Ended: true, Cancels: x.ranks[r].cancels}
-		records[r].Comms = append(records[r].Comms, Membership{-1, World, 0, r, x.p.Procs})
+		records[r].Comms = append(records[r].Comms, Membership{-1, World, 0, r, x.p.Procs, false})
 	}
 	for _, m := range x.p.Messages {
 		s := x.msgs[x.got[m.ID]]
@@ -294,12 +294,12 @@ func (x *exec) records() []*Record {
 			Msg: m.ID, Source: x.comms.byName[m.Comm].rank(s.From), Tag: s.Tag, Count: n, Truncated: s.Len > m.Cap, Sum: s.content(n).sum(n),
 		})
 	}
-	model := newComms(x.p.Procs)
+	model := newComms(x.p.worlds()...)
 	for i, s := range x.p.Steps {
 		_, made, _ := model.apply(s)
 		for _, g := range made {
 			for rank, r := range g.members {
-				records[r].Comms = append(records[r].Comms, Membership{i, g.name, g.context, rank, len(g.members)})
+				records[r].Comms = append(records[r].Comms, Membership{i, g.name, g.context, rank, len(g.members), false})
 			}
 		}
 		if c, ok := s.(Collective); ok {

@@ -241,7 +241,28 @@ func (s *Collective) folded(n, me, length int) vector {
 	return v
 }
 
-// in gives size and ranks for a collective operation.
-func (s *Collective) in(g *group, world int) (n, me, root int) {
-	return len(g.members), g.rank(world), slices.Index(g.members, s.Root)
+// in gives size and ranks for a collective operation. On an intercommunicator, members of
+// both sides are counted: first those who accepted, or began.
+func (s *Collective) in(g *group, proc int) (n, me, root int) {
+	all := g.all()
+	return len(all), slices.Index(all, proc), slices.Index(all, s.Root)
+}
+
+// trialIn is trial for a proc of a group: what an Allreduce gives on an intercommunicator is
+// what the other side contributes.
+func (s *Collective) trialIn(g *group, proc int) trial {
+	t := s.trial(s.in(g, proc))
+	if g.inter() && s.Call == Allreduce {
+		t.want = nil
+		for i, r := range g.all() {
+			switch v := s.own(i, s.Counts[0]); {
+			case !slices.Contains(g.partners(proc), r):
+			case t.want == nil:
+				t.want = v
+			default:
+				t.want.combine(s.Op, v)
+			}
+		}
+	}
+	return t
 }

@@ -10,10 +10,11 @@ import (
 // Options say what Generate makes.
 type Options struct {
 	Procs    int
+	Worlds   []int   // procs of each, if there are several, which come together and part
 	DataLen  int     // the job's C_DATALEN, around which lengths matter; 0: 1024
-	Steps    int     // about how many steps; 0: 100
+	Steps    int     // about how many steps, or of several worlds how many things are begun; 0: 100
 	MaxBytes int     // of a message or a buffer; 0: what goes with DataLen
-	Weights  Weights // zero: DefaultWeights
+	Weights  Weights // zero: DefaultWeights or WorldsWeights
 }
 
 // Weights say how often things are begun, against each other.
@@ -29,6 +30,14 @@ type Weights struct {
 	Communicators int // made and freed
 	Nulls         int // MPI_PROC_NULL
 	Pauses        int
+
+	// Of several worlds only.
+	Meets       int // at a port
+	Idups       int // begun or ended
+	Merges      int
+	Intercomms  int
+	Disconnects int
+	Talks       int // everybody with everybody, on some communicators at a time
 }
 
 // DefaultWeights have everything.
@@ -37,11 +46,18 @@ var DefaultWeights = Weights{
 	Collectives: 20, Communicators: 8, Nulls: 2, Pauses: 10,
 }
 
+// WorldsWeights are for programs of several worlds.
+var WorldsWeights = Weights{
+	Messages: 8, Exchanges: 2, Wildcards: 4, Floods: 1, Ready: 2, Cancels: 3, Buffers: 1,
+	Collectives: 8, Communicators: 20, Nulls: 1, Pauses: 4,
+	Meets: 30, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, Talks: 18,
+}
+
 // Generate draws a legal program. The same options and draws give the same program.
 func Generate(t *rapid.T, o Options) *Program {
 	o = o.withDefaults()
 	g := &generator{
-		Draws: &Draws{t}, o: o, procs: o.Procs, comms: newComms(o.Procs), lanes: map[laneKey][]*flight{},
+		Draws: &Draws{t}, o: o, procs: o.Procs, comms: newComms(o.Worlds...), lanes: map[laneKey][]*flight{},
 		memory: make([]int, o.Procs), buffered: make([][]*flight, o.Procs), wild: map[string]map[int]bool{}, tag: firstFresh,
 	}
 	for r := range g.memory {
@@ -49,6 +65,9 @@ func Generate(t *rapid.T, o Options) *Program {
 	}
 	g.run()
 	p := &Program{Procs: o.Procs, Steps: g.steps}
+	if len(o.Worlds) > 1 {
+		p.Worlds = o.Worlds
+	}
 	for _, f := range g.all {
 		p.Messages = append(p.Messages, f.m)
 	}
@@ -65,7 +84,12 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = min(max(200, 4*o.DataLen+16), 1<<20)
 	}
-	if o.Weights == (Weights{}) {
+	if len(o.Worlds) == 0 {
+		o.Worlds = []int{o.Procs}
+	}
+	if o.Weights == (Weights{}) && len(o.Worlds) > 1 {
+		o.Weights = WorldsWeights
+	} else if o.Weights == (Weights{}) {
 		o.Weights = DefaultWeights
 	}
 	return o
@@ -89,7 +113,8 @@ type generator struct {
 	tag   int
 	names int
 	slots int
-	ids   int // of collective operations
+	ids   int   // of collective operations
+	ports []int // who has opened them; -1: they are closed
 
 	memory   []int // by rank: what is left of the attached memory, or never
 	buffered [][]*flight
@@ -108,7 +133,7 @@ func (g *generator) fresh() int {
 }
 
 func (g *generator) run() {
-	w := g.o.Weights
+	w, m, begun := g.o.Weights, &meeting{g}, 0
 	begin := []struct {
 		weight int
 		do     func()
@@ -116,12 +141,19 @@ func (g *generator) run() {
 		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Ready, g.ready},
 		{w.Cancels, g.cancel}, {w.Buffers, g.buffer}, {w.Collectives, g.collective}, {w.Communicators, g.communicator},
 		{w.Nulls, g.null}, {w.Pauses, g.pause},
+		{w.Meets, m.meet}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.Talks, m.talk},
 	}
 	total := 0
 	for _, b := range begin {
 		total += b.weight
 	}
-	g.Repeat(128, func() bool { return len(g.steps) < g.o.Steps && total > 0 }, func() {
+	g.Repeat(128, func() bool {
+		if g.comms.several() {
+			return begun < g.o.Steps
+		}
+		return len(g.steps) < g.o.Steps && total > 0
+	}, func() {
+		begun++
 		n := g.IntN(total)
 		for _, b := range begin {
 			if n -= b.weight; n < 0 {
@@ -133,20 +165,29 @@ func (g *generator) run() {
 			g.advance(g.IntN(len(g.open) + 1))
 		}
 	})
-	for i := 0; len(g.open) > 0; i++ {
-		g.advance(g.IntN(len(g.open)))
-		g.advance(i % (len(g.open) + 1)) // whatever is drawn, it comes to an end
+	g.drain()
+	if g.comms.several() {
+		m.part()
 	}
 	for r := range g.memory {
 		g.detach(r)
 	}
 }
 
+// drain completes what is under way.
+func (g *generator) drain() {
+	for i := 0; len(g.open) > 0; i++ {
+		g.advance(g.IntN(len(g.open)))
+		g.advance(i % (len(g.open) + 1)) // whatever is drawn, it comes to an end
+	}
+}
+
 // comm picks a communicator; wild says whether it is one for wildcard tags.
 func (g *generator) comm(wild bool) *group {
 	var list []*group
+	selfs := g.comms.several() && g.One(8)
 	for _, c := range g.comms.all {
-		if c.live && (g.wild[c.name] != nil) == wild {
+		if c.live && (g.wild[c.name] != nil) == wild && (selfs || !g.comms.self(c)) {
 			list = append(list, c)
 		}
 	}
@@ -168,6 +209,9 @@ func (g *generator) any() *group {
 
 func (g *generator) name() string {
 	g.names++
+	if g.comms.several() { // c1 is a proc's
+		return fmt.Sprintf("x%d", g.names)
+	}
 	return fmt.Sprintf("c%d", g.names)
 }
 
@@ -178,7 +222,7 @@ func (g *generator) pause() {
 
 func (g *generator) null() {
 	c := g.any()
-	g.emit(Null{Pick(g.Draws, c.members...), c.name, NullCall(g.IntN(len(nullNames)))})
+	g.emit(Null{Pick(g.Draws, c.all()...), c.name, NullCall(g.IntN(len(nullNames)))})
 }
 
 // buffer attaches memory to a rank that has none, or takes it back when it can.

@@ -11,6 +11,9 @@ func (g *generator) collective() {
 		g.emit(Collective{Call: Barrier, Comm: c.name})
 		return
 	}
+	if c.inter() {
+		s.Call = Allreduce
+	}
 	s.Kind = g.kind()
 	if s.Call.rooted() {
 		s.Root = Pick(g.Draws, c.members...)
@@ -33,7 +36,7 @@ func (g *generator) collective() {
 	if s.Call.displaced() && g.One(2) {
 		s.Gap = 1 + g.IntN(3)
 	}
-	s.InPlace = s.Call.placed() && g.One(4)
+	s.InPlace = s.Call.placed() && !c.inter() && g.One(4)
 	if s.InPlace && s.Call == Alltoallv {
 		for i := range s.Counts {
 			s.Counts[i] = s.Counts[min(i, i%n*n+i/n)]
@@ -59,23 +62,23 @@ const maxComms = 8 // that are there at a time
 
 // communicator makes or frees one.
 func (g *generator) communicator() {
-	live := 0
+	live := 1
 	for _, c := range g.comms.all {
-		if c.live {
+		if c.live && !c.fixed {
 			live++
 		}
 	}
 	if live > maxComms || live > 1 && g.One(4) {
-		g.free()
+		(&meeting{g}).end(false)
 		return
 	}
 	c := g.any()
-	switch g.IntN(4) {
-	case 0:
+	switch n := g.IntN(4); {
+	case n == 0 || c.inter():
 		g.dup(c, g.One(2))
-	case 1:
+	case n == 1:
 		g.split(c)
-	case 2:
+	case n == 2:
 		g.cart(c)
 	default:
 		g.cartSub()
@@ -141,7 +144,9 @@ func (g *generator) cartSub() {
 		}
 	}
 	if len(grids) == 0 {
-		g.cart(g.comm(false))
+		if c := g.comm(false); !c.inter() {
+			g.cart(c)
+		}
 		return
 	}
 	c := Pick(g.Draws, grids...)
@@ -158,21 +163,4 @@ func (g *generator) cartSub() {
 		s.New = append(s.New, g.name())
 	}
 	g.construct(s, false)
-}
-
-// free ends a communicator on which nothing is under way.
-func (g *generator) free() {
-	busy := map[string]bool{World: true}
-	for _, f := range g.open {
-		busy[f.m.Comm] = true
-	}
-	var list []*group
-	for _, c := range g.comms.all {
-		if c.live && !busy[c.name] {
-			list = append(list, c)
-		}
-	}
-	if len(list) > 0 {
-		g.construct(Free{Pick(g.Draws, list...).name}, false)
-	}
 }

@@ -2,7 +2,8 @@ package script
 
 // message makes one between members of a communicator, of a shared tag.
 func (g *generator) message(c *group) Message {
-	m := Message{From: Pick(g.Draws, c.members...), To: Pick(g.Draws, c.members...), Comm: c.name, Tag: g.IntN(sharedTags), Kind: g.kind()}
+	m := Message{From: Pick(g.Draws, c.all()...), Comm: c.name}
+	m.To, m.Tag, m.Kind = Pick(g.Draws, c.partners(m.From)...), g.IntN(sharedTags), g.kind()
 	m.Len = g.length(m.Kind, 1)
 	m.Cap = m.Len
 	switch {
@@ -61,6 +62,9 @@ func (g *generator) series(m Message) {
 // chain of them.
 func (g *generator) ring() {
 	c := g.comm(false)
+	if c.inter() {
+		return
+	}
 	at := g.Perm(len(c.members))[:1+g.IntN(len(c.members))]
 	chain := len(at) > 1 && g.One(3)
 	k, tag, replace := g.kind(), g.fresh(), g.One(3)
@@ -96,7 +100,7 @@ func (g *generator) burst() {
 			return
 		}
 	}
-	to := Pick(g.Draws, c.members...)
+	to := Pick(g.Draws, c.all()...)
 	if anyTag && g.wild[c.name][to] {
 		g.epoch(c)
 		return
@@ -106,7 +110,7 @@ func (g *generator) burst() {
 		g.mixture(c, to)
 		return
 	}
-	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.One(2), AnyTag: anyTag, From: Pick(g.Draws, c.members...)}
+	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.One(2), AnyTag: anyTag, From: Pick(g.Draws, c.partners(to)...)}
 	if g.One(3) {
 		m.By = By(g.IntN(len(byNames)))
 	} else if g.One(5) {
@@ -122,7 +126,7 @@ func (g *generator) burst() {
 		m.Len = g.length(m.Kind, 2)
 		longest = max(longest, m.Len)
 		if m.AnySource {
-			m.From = Pick(g.Draws, c.members...)
+			m.From = Pick(g.Draws, c.partners(to)...)
 		}
 		if anyTag {
 			m.Tag = g.IntN(sharedTags)
@@ -152,7 +156,7 @@ func (g *generator) burst() {
 // mixture begins messages of one sender to receives with all sorts of wildcards.
 // Which gets which is determined.
 func (g *generator) mixture(c *group, to int) {
-	m := Message{From: Pick(g.Draws, c.members...), To: to, Comm: c.name}
+	m := Message{From: Pick(g.Draws, c.partners(to)...), To: to, Comm: c.name}
 	messages := make([]Message, 2+g.IntN(20))
 	receives := make([]pattern, len(messages))
 	for i := range messages {
@@ -273,7 +277,8 @@ func (g *generator) ready() {
 func (g *generator) cancel() {
 	c := g.comm(false)
 	if g.One(5) {
-		s := Lone{Rank: Pick(g.Draws, c.members...), Comm: c.name, Source: Pick(g.Draws, c.members...), Tag: g.fresh()}
+		s := Lone{Rank: Pick(g.Draws, c.all()...), Comm: c.name, Tag: g.fresh()}
+		s.Source = Pick(g.Draws, c.partners(s.Rank)...)
 		if g.One(3) {
 			s.Source = anySource
 		}

@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +16,19 @@ var sizes = []struct{ procs, dataLen int }{{1, 1}, {2, 16}, {3, 1024}, {5, 64}, 
 
 // example is the program that a seed gives.
 func example(seed uint64, o Options) *Program {
-	return rapid.Custom(func(t *rapid.T) *Program { return Generate(t, o) }).Example(int(seed))
+	return rapid.Custom(func(t *rapid.T) *Program {
+		defer func() {
+			switch r := recover(); fmt.Sprintf("%T", r) {
+			case "<nil>":
+			case "rapid.invalidData":
+				panic(r)
+			default:
+				fmt.Println("seed", seed, r, string(debug.Stack())) // rapid would try another seed
+				os.Exit(1)
+			}
+		}()
+		return Generate(t, o)
+	}).Example(int(seed))
 }
 
 // programs calls f with many random programs.

@@ -13,7 +13,7 @@ type history struct {
 }
 
 func newHistory(a *lives) *history {
-	h := &history{a: a, comms: newComms(a.p.Procs), at: make([][]*life, len(a.p.Steps)), sent: map[*life][]int{}}
+	h := &history{a: a, comms: newComms(a.p.worlds()...), at: make([][]*life, len(a.p.Steps)), sent: map[*life][]int{}}
 	for range a.p.Procs {
 		h.clocks = append(h.clocks, slices.Repeat([]int{never}, a.p.Procs))
 	}
@@ -53,12 +53,12 @@ func (h *history) step(i int) {
 }
 
 func (h *history) barrier(g *group) {
-	all := slices.Repeat([]int{never}, h.a.p.Procs)
-	for _, r := range g.members {
-		merge(all, h.clocks[r])
-	}
-	for _, r := range g.members {
-		merge(h.clocks[r], all)
+	before := slices.Clone(h.clocks)
+	for _, r := range g.all() {
+		h.clocks[r] = slices.Clone(before[r])
+		for _, o := range g.partners(r) {
+			merge(h.clocks[r], before[o])
+		}
 	}
 }
 

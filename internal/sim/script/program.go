@@ -1,19 +1,27 @@
 package script
 
-import "time"
+import (
+	"reflect"
+	"slices"
+	"time"
+)
 
-// World is the name of the communicator that exists from the start.
+// World is the name of the communicator that exists from the start. In a program of
+// several worlds they are called a, b and so on, and MPI_COMM_SELF of rank 1 of b is b1.
 const World = "w"
 
 // TagLimit is what the tags of a program's own messages are below. Some steps use
 // tags from there on for what they have to tell the other rank.
 const TagLimit = 30000
 
-const controlTags = 2000 // how many tags there are from TagLimit on for that
+// How many tags there are from TagLimit on for that, and then for making intercommunicators.
+const controlTags, leaderTags = 2000, 700
 
-// Program is what all ranks of a job do. Check tells whether it is legal.
+// Program is what all procs of a job do, or of several that meet. Check tells whether it
+// is legal. Procs are numbered by world and rank; in one world that is the rank.
 type Program struct {
-	Procs    int
+	Procs    int       // of all worlds
+	Worlds   []int     // procs of each; nil: there is one world
 	Messages []Message // by ID, which are positive; each is used by the steps
 	Steps    []Step
 }
@@ -22,7 +30,7 @@ type Program struct {
 // a receive, which are started and completed by steps.
 type Message struct {
 	ID       int    `line:"@"`
-	From, To int    // ranks in World
+	From, To int    // procs
 	Comm     string // both are members
 	Tag      int
 	Kind     Kind `line:"type"`
@@ -197,8 +205,61 @@ type CartSub struct {
 	Keep []bool
 }
 
-// Free ends the use of a communicator; core/mpi has no call for it.
+// Free frees a communicator. Where worlds have met, their members must have another one
+// with each other, which a Disconnect ends.
 type Free struct {
+	Comm string `line:"@"`
+}
+
+// OpenPort has a proc open a port, and ClosePort close it. Ports are known by a number.
+type OpenPort struct {
+	Rank int `line:"@"`
+	Port int `line:"@"`
+}
+
+// ClosePort closes a port.
+type ClosePort struct {
+	Rank int `line:"@"`
+	Port int `line:"@"`
+}
+
+// Meet has the members of Comm accept at a port that Root has opened, and those of With
+// connect to it. Both are one step, as neither ends before the other begins.
+type Meet struct {
+	Comm           string `line:"@"`
+	With, New      string
+	Root, WithRoot int // procs
+	Port           int
+	Late           time.Duration // for which Root computes before it accepts
+}
+
+// Idup begins to duplicate a communicator, and Finish waits for it.
+type Idup struct {
+	Comm string `line:"@"`
+	New  string
+}
+
+// Finish waits for the Idup that makes Comm.
+type Finish struct {
+	Comm string `line:"@"`
+}
+
+// Merge makes an intracommunicator of an intercommunicator.
+type Merge struct {
+	Comm string `line:"@"`
+	New  string
+	High bool // the side that accepted, or began, comes last
+}
+
+// Intercomm makes an intercommunicator of Comm and With, whose leaders are members of Peer.
+type Intercomm struct {
+	Comm             string `line:"@"`
+	With, Peer, New  string
+	Leader, WithLead int // procs
+}
+
+// Disconnect ends the use of a communicator, and with the last one that of other worlds.
+type Disconnect struct {
 	Comm string `line:"@"`
 }
 
@@ -224,6 +285,40 @@ func (Split) messages() []int      { return nil }
 func (Cart) messages() []int       { return nil }
 func (CartSub) messages() []int    { return nil }
 func (Free) messages() []int       { return nil }
+func (OpenPort) messages() []int   { return nil }
+func (ClosePort) messages() []int  { return nil }
+func (Meet) messages() []int       { return nil }
+func (Idup) messages() []int       { return nil }
+func (Finish) messages() []int     { return nil }
+func (Merge) messages() []int      { return nil }
+func (Intercomm) messages() []int  { return nil }
+func (Disconnect) messages() []int { return nil }
+
+// worlds is how many procs each world has.
+func (p *Program) worlds() []int {
+	if p.Worlds == nil {
+		return []int{p.Procs}
+	}
+	return p.Worlds
+}
+
+// WorldOf gives the world of a proc.
+func (p *Program) WorldOf(proc int) (world int) {
+	for ; world < len(p.Worlds)-1 && proc >= p.Worlds[world]; world++ {
+		proc -= p.Worlds[world]
+	}
+	return world
+}
+
+// Death gives the step of a program that is about the death of a root, if it is.
+func (p *Program) Death() (Death, bool) {
+	for _, s := range p.Steps {
+		if d, ok := s.(Death); ok {
+			return d, true
+		}
+	}
+	return Death{}, false
+}
 
 // index finds messages by their IDs.
 func (p *Program) index() map[int]*Message {
@@ -232,4 +327,61 @@ func (p *Program) index() map[int]*Message {
 		byID[p.Messages[i].ID] = &p.Messages[i]
 	}
 	return byID
+}
+
+// Prune leaves out steps and messages that refer to what is not there: messages, communicators
+// and ports, and those that nobody uses. What is left need not be legal.
+func (p *Program) Prune() {
+	c, ports := newComms(p.worlds()...), map[int]int{}
+	for _, s := range p.Steps {
+		_, _, _ = c.apply(s)
+		switch s := s.(type) {
+		case OpenPort:
+			ports[s.Port] |= 1
+		case ClosePort:
+			ports[s.Port] |= 2
+		case Meet:
+			ports[s.Port] |= 4
+		}
+	}
+	p.Messages = slices.DeleteFunc(p.Messages, func(m Message) bool { return c.byName[m.Comm] == nil })
+	byID, used := p.index(), map[int]bool{}
+	gone := func(id int) bool { return byID[id] == nil }
+	c = newComms(p.worlds()...)
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
+		if _, _, err := c.apply(s); err != nil {
+			return true
+		}
+		f := reflect.ValueOf(s).FieldByName("Comm")
+		return f.IsValid() && c.byName[f.String()] == nil
+	})
+	for i, s := range p.Steps {
+		switch s := s.(type) {
+		case Exchange:
+			s.Msgs = slices.DeleteFunc(slices.Clone(s.Msgs), gone)
+			p.Steps[i] = s
+		case Wait:
+			s.Reqs = slices.DeleteFunc(slices.Clone(s.Reqs), func(q Req) bool { return gone(q.Msg) })
+			p.Steps[i] = s
+		}
+	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
+		switch s := s.(type) {
+		case Start, Cancel, Exchange, Wait:
+			return len(s.messages()) == 0 || slices.ContainsFunc(s.messages(), gone)
+		case OpenPort:
+			return ports[s.Port] != 7
+		case ClosePort:
+			return ports[s.Port] != 7
+		case Meet:
+			return ports[s.Port] != 7
+		}
+		return false
+	})
+	for _, s := range p.Steps {
+		for _, id := range s.messages() {
+			used[id] = true
+		}
+	}
+	p.Messages = slices.DeleteFunc(p.Messages, func(m Message) bool { return !used[m.ID] })
 }

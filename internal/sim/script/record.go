@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -16,6 +17,10 @@ var (
 	// ErrMismatch is wrapped where MPI did something else than it should have:
 	// wrong data, a wrong status, a lost or doubled message. It is never right.
 	ErrMismatch = errors.New("script: wrong result")
+	// ErrContexts is the ErrMismatch of a rank that gets a context ID twice.
+	ErrContexts = fmt.Errorf("%w: a context ID twice", ErrMismatch)
+	// ErrLeak is wrapped where something is left of worlds that were left.
+	ErrLeak = errors.New("script: something is left of other worlds")
 )
 
 // Env is the rank that Run plays.
@@ -75,4 +80,22 @@ type Membership struct {
 	Name       string
 	Context    uint64
 	Rank, Size int
+	Inter      bool
+}
+
+// overlaps tells whether two communicators have a context ID in common: intracommunicators
+// have two, others four.
+func (m *Membership) overlaps(o *Membership) bool {
+	return m.Context < o.Context+2<<b2i(o.Inter) && o.Context < m.Context+2<<b2i(m.Inter)
+}
+
+// claim wants the context IDs of a communicator to be those of no other that the rank has
+// or has had, in whatever worlds: a late message would match on the wrong one.
+func (rec *Record) claim(m Membership) error {
+	for _, o := range append([]Membership{{Name: "MPI_COMM_SELF", Context: 2}}, rec.Comms...) {
+		if m.overlaps(&o) {
+			return fmt.Errorf("%w: communicators %s and %s have context %d", ErrContexts, o.Name, m.Name, max(o.Context, m.Context))
+		}
+	}
+	return nil
 }

@@ -12,12 +12,19 @@ type runner struct {
 	a     *lives
 	env   Env
 	rec   *Record
-	me    int    // rank in World
+	among Among  // env, where there are several worlds; else nil
+	me    int    // proc
 	step  int    // of the program, that is under way
 	comms *comms // as the model has them
 	open  map[string]*mpi.Comm
 	reqs  map[Req]*pending
 	slots [2]map[int]*pending
+	idups map[string]idup // by what they make
+}
+
+type idup struct {
+	c   *mpi.Comm
+	req mpi.Request
 }
 
 // pending is a request and its buffer.
@@ -37,12 +44,21 @@ func Run(p *Program, env Env, rec *Record) error {
 	}
 	world := env.World()
 	r := &runner{
-		a: a, env: env, rec: rec, me: world.Rank(), step: -1, comms: newComms(p.Procs),
-		open: map[string]*mpi.Comm{World: world}, reqs: map[Req]*pending{},
-		slots: [2]map[int]*pending{{}, {}},
+		a: a, env: env, rec: rec, me: world.Rank(), step: -1, comms: newComms(p.worlds()...),
+		open: map[string]*mpi.Comm{}, reqs: map[Req]*pending{}, slots: [2]map[int]*pending{{}, {}}, idups: map[string]idup{},
+	}
+	if r.comms.several() {
+		r.among, _ = env.(Among)
+		if r.among == nil {
+			return fmt.Errorf("%w: several worlds, in an Env of one", ErrIllegal)
+		}
+		r.me = r.among.Number()
+		r.open[r.comms.title(r.me)] = r.among.MPI().Self()
 	}
 	rec.Rank = r.me
-	if err := r.enter(r.comms.all[0], world); err != nil {
+	home, _ := r.comms.worldOf(r.me)
+	r.open[r.comms.all[home].name] = world
+	if err := r.enter(r.comms.all[home], world); err != nil {
 		return fmt.Errorf("rank %d: %w", r.me, err)
 	}
 	for i, s := range p.Steps {
@@ -50,6 +66,11 @@ func Run(p *Program, env Env, rec *Record) error {
 		rec.Begun = i + 1
 		if err := r.do(s); err != nil {
 			return fmt.Errorf("rank %d, step %d, %s: %w", r.me, i+1, lineOf(s), err)
+		}
+	}
+	if r.among != nil {
+		if err := (&meeter{r}).settle(); err != nil {
+			return fmt.Errorf("rank %d: %w", r.me, err)
 		}
 	}
 	rec.Ended = true
@@ -88,8 +109,10 @@ func (r *runner) do(s Step) error {
 		return r.cancel(s)
 	case Collective:
 		return r.collective(s)
-	case Dup, Split, Cart, CartSub, Free:
+	case Dup, Split, Cart, CartSub, Free, Meet, Idup, Finish, Merge, Intercomm, Disconnect:
 		return r.construct(s)
+	case Death:
+		return (&mourner{meeter: meeter{r}, d: s}).live()
 	case Window:
 		return r.window(s)
 	}
@@ -110,6 +133,10 @@ func (r *runner) alone(s Step) error {
 		rank, f = s.Rank, func() error { return failed(attach(r.env, s.Size)) }
 	case Detach:
 		rank, f = s.Rank, func() error { return detach(r.env) }
+	case OpenPort:
+		rank, f = s.Rank, func() error { return (&meeter{r}).openPort(s.Port) }
+	case ClosePort:
+		rank, f = s.Rank, func() error { return (&meeter{r}).closePort(s.Port) }
 	}
 	if rank != r.me {
 		return nil
@@ -170,7 +197,7 @@ func (r *runner) collective(s Collective) error {
 	}
 	r.log(s)
 	n, me, root := s.in(g, r.me)
-	t := s.trial(n, me, root)
+	t := s.trialIn(g, r.me)
 	if err := t.send.collective(r.open[s.Comm], &s, t.recv, root, t.layout); err != nil {
 		return failed(err)
 	}
@@ -183,6 +210,49 @@ func (r *runner) collective(s Collective) error {
 	r.rec.Results = append(r.rec.Results, Result{r.step, t.out.sum(t.out.size())})
 	if d := t.out.differs(t.want); d != "" {
 		return mismatch("the result at rank %d of %d: %s", me, n, d)
+	}
+	return nil
+}
+
+// Witness is what an Env may implement, too, if its ranks share one thread. Run
+// then sees that nobody gets past a barrier, or completes a synchronous send,
+// before those have come that it has to wait for. Results do not show that.
+type Witness interface {
+	// Begun tells how many steps a rank has begun, or passed by: its Record's Begun.
+	Begun(rank int) int
+}
+
+// has tells whether a rank has come to a step. It has where nobody knows.
+func (r *runner) has(rank, step int) bool {
+	w, ok := r.env.(Witness)
+	return !ok || w.Begun(rank) > step
+}
+
+// gathered is for a rank that has got past a barrier.
+func (r *runner) gathered(g *group) error {
+	for _, rank := range g.partners(r.me) {
+		if !r.has(rank, r.step) {
+			return mismatch("rank %d is past the barrier, and rank %d has not come to it", r.me, rank)
+		}
+	}
+	return nil
+}
+
+// matched is for a synchronous send that is complete: a receive that may get the
+// message has been started.
+func (r *runner) matched(m *Message) error {
+	if m.Mode != Synchronous {
+		return nil
+	}
+	l := r.a.byID[m.ID]
+	first := l.recvStart
+	if l.family.wild() {
+		for _, o := range l.family.recvs {
+			first = min(first, o.recvStart)
+		}
+	}
+	if !r.has(m.To, first) {
+		return mismatch("the synchronous send of message %d is complete, and rank %d has not started a receive for it", m.ID, m.To)
 	}
 	return nil
 }

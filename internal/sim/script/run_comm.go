@@ -13,12 +13,11 @@ func (r *runner) construct(s Step) error {
 	if err != nil {
 		return err // checked before
 	}
-	if f, ok := s.(Free); ok {
-		if r.open[f.Comm] != nil {
-			r.log(s)
-			delete(r.open, f.Comm)
-		}
-		return nil
+	switch s := s.(type) {
+	case Free:
+		return (&meeter{r}).leave(s, s.Comm, (*mpi.Comm).Free)
+	case Disconnect:
+		return (&meeter{r}).leave(s, s.Comm, (*mpi.Comm).Disconnect)
 	}
 	if !parent.has(r.me) {
 		return nil
@@ -28,7 +27,7 @@ func (r *runner) construct(s Step) error {
 	if err != nil {
 		return failed(err)
 	}
-	i := slices.IndexFunc(made, func(g *group) bool { return g.has(r.me) })
+	i := slices.IndexFunc(made, func(g *group) bool { return g.has(r.me) && g.live })
 	switch {
 	case i < 0 && c == nil:
 		return nil
@@ -55,22 +54,37 @@ func (r *runner) derive(s Step, parent *group) (*mpi.Comm, error) {
 		return c.CartCreate(s.Dims, s.Periodic, false)
 	case CartSub:
 		return c.CartSub(s.Keep)
+	case Dup:
+		return c.Dup()
 	}
-	return c.Dup()
+	return (&meeter{r}).derive(s, parent, c)
 }
 
 // enter notes a new communicator and compares it with the model's.
 func (r *runner) enter(g *group, c *mpi.Comm) error {
-	r.rec.Comms = append(r.rec.Comms, Membership{r.step, g.name, uint64(c.Context()), c.Rank(), c.Size()})
-	if c.Size() != len(g.members) || c.Rank() != g.rank(r.me) {
-		return mismatch("rank %d of %d in %s, want %d of %d", c.Rank(), c.Size(), g.name, g.rank(r.me), len(g.members))
+	m := Membership{r.step, g.name, uint64(c.Context()), c.Rank(), c.Size(), c.Inter()}
+	if err := r.rec.claim(m); err != nil {
+		return err
+	}
+	r.rec.Comms = append(r.rec.Comms, m)
+	own, other := g.sides(r.me)
+	if m.Size != len(own) || m.Rank != g.rank(r.me) || m.Inter != g.inter() {
+		return mismatch("rank %d of %d in %s, want %d of %d", m.Rank, m.Size, g.name, g.rank(r.me), len(own))
+	}
+	if g.inter() {
+		if n, err := c.RemoteSize(); err != nil || n != len(other) {
+			return mismatch("the other side of %s has %d members, want %d: %v", g.name, n, len(other), err)
+		}
+	}
+	if r.comms.several() { // each proc numbers those of other worlds by itself
+		return r.topology(g, c)
 	}
 	for rank, world := range g.members {
 		if p, ok := c.Proc(rank); !ok || p != comm.Proc(world) {
 			return mismatch("rank %d of %s is proc %d, want %d", rank, g.name, p, world)
 		}
 	}
-	if uint64(c.Context()) != g.context || uint64(c.CollectiveContext()) != g.context+1 {
+	if m.Context != g.context || uint64(c.CollectiveContext()) != g.context+1 {
 		return mismatch("contexts %d and %d of %s, want %d and %d", c.Context(), c.CollectiveContext(), g.name, g.context, g.context+1)
 	}
 	return r.topology(g, c)

@@ -27,7 +27,8 @@ func init() {
 	for c := range callNames {
 		verbs[callNames[c]] = Collective{Call: Call(c)}
 	}
-	for _, s := range []Step{Exchange{}, Cancel{}, Lone{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{}} {
+	for _, s := range []Step{Exchange{}, Cancel{}, Lone{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{},
+		OpenPort{}, ClosePort{}, Meet{}, Idup{}, Finish{}, Merge{}, Intercomm{}, Disconnect{}, Death{}} {
 		verbs[Verb(s)] = s
 	}
 }
@@ -61,7 +62,7 @@ func lineOf(s Step) string { return line.Write(Verb(s), s, verbs[Verb(s)]) }
 // for each message before the first step that touches it.
 func (p *Program) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "procs %d\n", p.Procs)
+	fmt.Fprintln(&b, line.Write("procs", procsLine{p.worlds()}, procsLine{}))
 	byID, written := p.index(), map[int]bool{}
 	for _, s := range p.Steps {
 		for _, id := range s.messages() {
@@ -78,6 +79,11 @@ func (p *Program) String() string {
 		}
 	}
 	return b.String()
+}
+
+// procsLine is the first line of a program: the procs of each world.
+type procsLine struct {
+	Worlds []int `line:"@"`
 }
 
 // asLong is a Message's Cap in its line: as its Len.
@@ -118,11 +124,14 @@ func (p *Program) line(verb string, words []string) error {
 		if p.Procs != 0 {
 			return errors.New("said twice")
 		}
-		var first struct {
-			N int `line:"@"`
+		var l procsLine
+		err := line.Read(words, &l)
+		for _, n := range l.Worlds {
+			p.Procs += n
 		}
-		err := line.Read(words, &first)
-		p.Procs = first.N
+		if len(l.Worlds) > 1 {
+			p.Worlds = l.Worlds
+		}
 		return err
 	case verb == "message":
 		m := Message{Cap: asLong}

@@ -120,7 +120,7 @@ func TestVerifyFinds(t *testing.T) {
 		"another context than the others": {func(r []*Record) { r[0].Comms[2].Context = 8 }, "communicator c has context 8, not 6"},
 		"a wrong rank":                    {func(r []*Record) { r[0].Comms[1].Rank = 0 }, "is 0 of 2 in communicator a, not 1 of 2"},
 		"a wrong group":                   {func(r []*Record) { r[0].Comms[1].Size = 3 }, "of 3 in communicator a"},
-		"a communicator too many":         {func(r []*Record) { r[1].Comms = append(r[1].Comms, Membership{19, "c", 6, 0, 2}) }, "which it is not in"},
+		"a communicator too many":         {func(r []*Record) { r[1].Comms = append(r[1].Comms, Membership{19, "c", 6, 0, 2, false}) }, "which it is not in"},
 		"a communicator missing":          {func(r []*Record) { r[0].Comms = r[0].Comms[:2] }, "has not got communicator c"},
 		"a rank twice":                    {func(r []*Record) { r[2] = &Record{Rank: 1} }, "two records of rank 1"},
 	} {

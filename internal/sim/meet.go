@@ -1,10 +1,56 @@
-package worlds
+package sim
 
 import (
+	"fmt"
+
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/sim/script"
 )
+
+// meet makes the place where the worlds of a case meet, and plans the death of a root.
+func (x *execution) meet() {
+	s := &steps{x: x, at: map[int]int{}, players: map[int]player{}}
+	x.steps = s
+	x.abroad = job.NewAbroad(x.k, job.AbroadConfig{Link: x.c.Links.Abroad, Backlog: x.c.Backlog, Calls: s})
+	d, death := x.c.Program.Death()
+	if !death {
+		return
+	}
+	world, victim := d.Victim(x.c.Program)
+	s.reached = func(proc, step int) {
+		if proc != victim || step != d.At || x.shared.Doomed {
+			return
+		}
+		x.shared.Doomed = true
+		x.k.After(d.After, func() { x.kill(world, d.Roots[world], d.Node) })
+		if p, ok := s.players[victim]; ok && d.Stopped && step != script.LastStep {
+			p.Freeze()
+		}
+	}
+}
+
+// kill ends the root of a world, and with it the world.
+func (x *execution) kill(world, root int, node bool) {
+	first, side := 0, [...]string{"accept", "connect"}[world]
+	for _, n := range x.c.Program.Worlds[:world] {
+		first += n
+	}
+	f := job.Fault{Kind: job.CrashProc, Target: root}
+	if node {
+		f = job.Fault{Kind: job.CrashNode}
+	}
+	x.cover[fmt.Sprintf("deaths in step %s %d", side, x.steps.at[first+root])]++
+	x.worlds[world].Strike(f)
+	for i := range x.c.Program.Worlds[world] {
+		x.shared.Gone[first+i] = true
+	}
+	if world == 1 && x.shared.Ports["first"] != "" { // or nobody would call
+		x.shared.Ports["last"] = x.shared.Ports["first"]
+	}
+}
 
 // steps follows the roots through the steps of connecting: up to the fifth by what
 // their nodes do, then by what they say to each other on their temporary link. The tag of
@@ -13,24 +59,35 @@ import (
 type steps struct {
 	x       *execution
 	at      map[int]int // by proc
-	reached func(proc, step int)
+	players map[int]player
+	reached func(proc, step int) // nil: nobody asks
 }
 
-// lastStep is that in which the temporary link is closed.
-const lastStep = 16
-
 // Step is of job.CallObserver.
-func (s *steps) Step(who dynamic.Member, step int) { s.reach(s.x.procOf(who), step) }
+func (s *steps) Step(who dynamic.Member, step int) { s.reach(s.procOf(who), step) }
 
 func (s *steps) reach(proc, step int) {
 	s.at[proc] = step
-	s.reached(proc, step)
+	if s.reached != nil {
+		s.reached(proc, step)
+	}
 }
 
 // Link is of job.CallObserver.
 func (s *steps) Link(caller, opener dynamic.Member) kernel.Watcher {
-	w := &callWatch{s: s, procs: [2]int{s.x.procOf(caller), s.x.procOf(opener)}}
-	return w
+	return &callWatch{s: s, procs: [2]int{s.procOf(caller), s.procOf(opener)}}
+}
+
+// procOf gives a proc's number in the program.
+func (s *steps) procOf(m dynamic.Member) int {
+	first := 0
+	for w, world := range s.x.worlds {
+		if world.Name() == m.World {
+			return first + int(m.Rank)
+		}
+		first += s.x.c.Program.Worlds[w]
+	}
+	panic(fmt.Sprintf("sim: nobody is %v", m))
 }
 
 // callWatch sees what two roots say to each other.
@@ -79,7 +136,7 @@ func (w *callWatch) Received(to *kernel.End, n int) {
 }
 
 // Ended is of kernel.Watcher.
-func (w *callWatch) Ended(from *kernel.End) { w.s.reach(w.procs[endOf(from)], lastStep) }
+func (w *callWatch) Ended(from *kernel.End) { w.s.reach(w.procs[endOf(from)], script.LastStep) }
 
 // packets finds the tags of messages in a stream.
 type packets struct {

@@ -1,4 +1,4 @@
-package worlds
+package sim
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/script"
 )
 
 // Crowd is many procs that call one port at once: those of the first world accept some
@@ -41,136 +42,145 @@ func (c *Crowd) String() string {
 }
 
 // Run lets it happen, and says what is wrong.
-func (c *Crowd) Run(trace int) *Verdict {
-	base := Generate(c.Seed, Limits{Procs: DefaultProcs, Steps: DefaultSteps}) // its links
-	base.Program = &Program{Worlds: c.Worlds}
-	base.Sites, base.Abroad.Backlog = nil, c.Backlog
+func (c *Crowd) Run() *Verdict {
+	base := Generate(c.Seed, Limits{Worlds: true, NoFaults: true}) // its links
+	base.Sites, base.Backlog, base.Program = nil, c.Backlog, &script.Program{Worlds: c.Worlds}
 	for _, n := range c.Worlds {
-		base.Sites = append(base.Sites, []job.Site{{Hosts: []int{n}}})
+		base.Sites = append(base.Sites, job.Site{Hosts: []int{n}})
+		base.Program.Procs += n
 	}
-	return runWith(base, trace, func(x *execution) { x.part = func(r *rank) error { return c.throng(r) } })
+	return runTwisted(base, 0, func(x *execution) {
+		play := x.program
+		x.program = func(e script.Env) error {
+			p := e.(player)
+			if err := c.throng(p); err != nil {
+				return err
+			}
+			if c.deserts(p.number) && base.Program.WorldOf(p.number) > 0 {
+				x.records[p.number].Ended = true
+				x.records[p.number].Comms = []script.Membership{{Step: -1, Name: string(rune('a' + base.Program.WorldOf(p.number))), Rank: p.World().Rank(), Size: p.World().Size()}}
+				return nil
+			}
+			return play(e) // nothing, but that nothing is left
+		}
+	})
 }
 
 // deserts tells whether a caller ends without a word, as all of its world do.
 func (c *Crowd) deserts(proc int) bool {
-	p := Program{Worlds: c.Worlds}
-	return (uint64(p.worldOf(proc))+c.Seed)%4 == 0
+	p := script.Program{Worlds: c.Worlds}
+	return (uint64(p.WorldOf(proc))+c.Seed)%4 == 0
 }
 
 // throng is what each proc does.
-func (c *Crowd) throng(r *rank) error {
-	work := c.call
-	if r.x.program.worldOf(r.me) == 0 {
-		work = c.receive
+func (c *Crowd) throng(p player) error {
+	if p.x.c.Program.WorldOf(p.number) == 0 {
+		return c.receive(p)
 	}
-	if err := work(r); err != nil {
-		return fmt.Errorf("%s: %w", r.x.name(r.me), err)
-	}
-	if c.deserts(r.me) && r.x.program.worldOf(r.me) > 0 {
+	return c.call(p)
+}
+
+// failedMPI wraps what MPI has failed with.
+func failedMPI(err error) error {
+	if err == nil {
 		return nil
 	}
-	return r.farewell()
+	return fmt.Errorf("%w: %w", script.ErrMPI, err)
 }
 
 // receive accepts callers, talks to them and parts, and closes the port.
-func (c *Crowd) receive(r *rank) error {
-	world, port := r.env.World(), ""
+func (c *Crowd) receive(p player) error {
+	world, port := p.World(), ""
 	var deserted []*mpi.Comm // whose other side ends with its job, for which it waits
 	var err error
 	if world.Rank() == 0 {
-		if port, err = r.mpi.OpenPort(nil); err != nil {
-			return failed(err)
+		if port, err = p.MPI().OpenPort(nil); err != nil {
+			return failedMPI(err)
 		}
-		r.x.names["crowd"] = port
+		p.x.shared.Ports["crowd"] = port
 	}
 	for range c.Served {
 		with, err := world.Accept(port, nil, 0)
 		if err != nil {
-			return failed(err)
+			return failedMPI(err)
 		}
 		caller := []int64{0}
-		if _, err := mpi.Sendrecv(with, []int64{int64(r.me)}, 0, 1, caller, 0, 1); err != nil {
-			return failed(err)
+		if _, err := mpi.Sendrecv(with, []int64{int64(p.number)}, 0, 1, caller, 0, 1); err != nil {
+			return failedMPI(err)
 		}
-		r.x.cover["callers served"]++
+		p.x.cover["callers served"]++
 		if c.deserts(int(caller[0])) {
 			deserted = append(deserted, with)
 		} else if err := with.Disconnect(); err != nil {
-			return failed(err)
+			return failedMPI(err)
 		}
 	}
 	if world.Rank() == 0 {
-		r.x.names["closed"] = "yes"
-		if err := r.mpi.ClosePort(port); err != nil {
-			return failed(err)
+		p.x.shared.Ports["closed"] = "yes"
+		if err := p.MPI().ClosePort(port); err != nil {
+			return failedMPI(err)
 		}
 	}
 	for _, with := range deserted {
 		err := with.Disconnect()
 		if class := mpi.ErrorClass(err); class != mpierr.ProcAborted {
-			return fmt.Errorf("%w: class %v of Disconnect from one that has ended: %w", ErrResult, class, err)
+			return fmt.Errorf("%w: class %v of Disconnect from one that has ended: %w", script.ErrMismatch, class, err)
 		}
-		r.x.cover["callers that ended while connected"]++
+		p.x.cover["callers that ended while connected"]++
 		if err := with.Free(); err != nil {
-			return failed(err)
+			return failedMPI(err)
 		}
 	}
 	return nil
 }
 
 // call connects to the port until that is good or the port is closed.
-func (c *Crowd) call(r *rank) error {
-	for n := 0; r.x.names["crowd"] == ""; n++ {
-		r.idle(n)
+func (c *Crowd) call(p player) error {
+	for n := 0; p.x.shared.Ports["crowd"] == ""; n++ {
+		p.Pause(20 * time.Microsecond << min(n, 8))
 	}
 	for n := 0; ; n++ {
-		with, err := r.mpi.Self().Connect(r.x.names["crowd"], nil, 0)
+		with, err := p.MPI().Self().Connect(p.x.shared.Ports["crowd"], nil, 0)
 		if err == nil {
-			return c.talkToAll(r, with)
+			return c.talkToAll(p, with)
 		}
 		if class := mpi.ErrorClass(err); class != mpierr.Port && class != mpierr.ProcAborted {
-			return fmt.Errorf("%w: class %v of %w", ErrResult, class, err)
+			return fmt.Errorf("%w: class %v of %w", script.ErrMismatch, class, err)
 		}
-		if r.x.names["closed"] != "" {
-			r.x.cover["callers of a closed port"]++
+		if p.x.shared.Ports["closed"] != "" {
+			p.x.cover["callers of a closed port"]++
 			return nil
 		}
-		r.x.cover["callers that found it crowded"]++
-		r.env.Pause(r.x.between(0, 5*time.Millisecond))
+		p.x.cover["callers that found it crowded"]++
+		p.Pause(p.Between(0, 5*time.Millisecond))
 	}
 }
 
-func (c *Crowd) talkToAll(r *rank, with *mpi.Comm) error {
+func (c *Crowd) talkToAll(p player, with *mpi.Comm) error {
 	n, err := with.RemoteSize()
 	for i := range n {
 		in := []int64{0}
-		_, e := mpi.Sendrecv(with, []int64{int64(r.me)}, i, 1, in, i, 1)
+		_, e := mpi.Sendrecv(with, []int64{int64(p.number)}, i, 1, in, i, 1)
 		if err = errors.Join(err, e); e == nil && in[0] != int64(i) {
-			return fmt.Errorf("%w: %d answers in place of %d", ErrResult, in[0], i)
+			return fmt.Errorf("%w: %d answers in place of %d", script.ErrMismatch, in[0], i)
 		}
 	}
-	if err != nil || c.deserts(r.me) {
-		return failed(err)
+	if err != nil || c.deserts(p.number) {
+		return failedMPI(err)
 	}
-	return failed(with.Disconnect())
+	return failedMPI(with.Disconnect())
 }
 
 // TestCrowd has 100 procs call a port at once.
 func TestCrowd(t *testing.T) {
-	if *only > 0 {
-		c := NewCrowd(*only, 100)
-		v := c.Run(3000)
-		t.Logf("%v\n%s\n%s: %v", c, v.Trace, v.Oracle, v.Err)
-		return
-	}
 	covered := map[string]int64{}
-	for seed := uint64(1); seed <= 6**factor; seed++ {
+	for seed := uint64(1); seed <= 6; seed++ {
 		c := NewCrowd(seed, 100)
-		v := c.Run(0)
-		if v.Oracle != "" {
-			t.Errorf("%v: %s: %v", c, v.Oracle, v.Err)
+		v := c.Run()
+		if v.Failure != nil {
+			t.Errorf("%v: %v", c, v.Failure)
 		}
-		for name, n := range v.Covered {
+		for name, n := range v.Coverage {
 			covered[name] += n
 		}
 	}

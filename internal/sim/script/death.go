@@ -1,0 +1,325 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// Death has three worlds meet while a root dies, with which its world ends: a opens a port,
+// b connects to it, and the others have to go on: c connects to whoever is left. It is all
+// that its program does.
+type Death struct {
+	Roots   []int         // ranks, in a, b and c
+	Accepts bool          // the root of a dies, else that of b
+	At      int           `line:"at"` // step of connecting in which it is when the death is decided
+	After   time.Duration // how long after that it dies
+	Stopped bool          // it does nothing any more meanwhile
+	Node    bool          // all of its node does
+	Beside  bool          // a, or b if a dies, is connected with c all the while
+	Slow    bool          // who accepts takes its time
+}
+
+// LastStep of connecting is that in which the temporary link of the roots is closed.
+const LastStep = 16
+
+// Worlds of a Death.
+const (
+	accepting = iota
+	connecting
+	third
+)
+
+func (Death) messages() []int { return nil }
+
+// Impossible tells whether At is no step of the root that dies: ports are opened and
+// callers taken at one side, and calls made at the other.
+func (d Death) Impossible() bool {
+	if d.Accepts {
+		return d.At == 1 || d.At == 2
+	}
+	return d.At == 0 || d.At == 4
+}
+
+// Victim gives the world that ends, and its root by number.
+func (d Death) Victim(p *Program) (world, proc int) {
+	if d.Accepts {
+		return accepting, d.Roots[accepting]
+	}
+	return connecting, p.Worlds[accepting] + d.Roots[connecting]
+}
+
+func (d Death) check(p *Program) error {
+	if len(p.Worlds) != 3 || len(d.Roots) != 3 || len(p.Steps) != 1 || len(p.Messages) > 0 {
+		return errors.New("it is the only step of a program of three worlds, and names a root of each")
+	}
+	for w, r := range d.Roots {
+		if r < 0 || r >= p.Worlds[w] {
+			return fmt.Errorf("world %d has no root %d", w, r)
+		}
+	}
+	if d.At < 0 || d.At > LastStep || d.After < 0 || d.Impossible() {
+		return fmt.Errorf("its root does not come to step %d of connecting", d.At)
+	}
+	return nil
+}
+
+// GenerateDeath draws the program of one.
+func GenerateDeath(t *rapid.T) *Program {
+	d, p, x := &Draws{t}, &Program{}, Death{}
+	for range 3 {
+		n := 1 + d.IntN(3)
+		p.Worlds, x.Roots, p.Procs = append(p.Worlds, n), append(x.Roots, d.IntN(n)), p.Procs+n
+	}
+	x.Accepts, x.Node, x.Beside, x.Stopped, x.Slow = d.One(2), d.One(8), d.One(2), d.IntN(3) > 0, d.One(3)
+	x.After = time.Duration(d.IntN(3)*d.IntN(400)) * time.Microsecond
+	var possible []int
+	for x.At = range LastStep + 1 {
+		if !x.Impossible() {
+			possible = append(possible, x.At)
+		}
+	}
+	x.At = Pick(d, possible...)
+	p.Steps = []Step{x}
+	return p
+}
+
+// mourner is a rank of a Death.
+type mourner struct {
+	meeter
+	d           Death
+	world, rest int // its own, and that of a and b which goes on
+	root        bool
+}
+
+func (m *mourner) live() error {
+	m.log(m.d)
+	victim, _ := m.d.Victim(m.a.p)
+	var rank int
+	m.world, rank = m.comms.worldOf(m.me)
+	m.rest, m.root = accepting+connecting-victim, rank == m.d.Roots[m.world]
+	var beside *mpi.Comm
+	if m.d.Beside && m.world != victim {
+		port, err := m.port("beside", m.world == m.rest)
+		if err == nil {
+			beside, err = m.pair(port, m.world == m.rest)
+		}
+		if err == nil && m.world == m.rest && m.root {
+			err = m.among.MPI().ClosePort(port)
+		}
+		if err != nil {
+			return failed(err)
+		}
+	}
+	if err := m.part(); err != nil {
+		return err
+	}
+	if beside != nil {
+		if err := errors.Join(beside.Barrier(), beside.Disconnect()); err != nil {
+			return fmt.Errorf("worlds that have nothing to do with it: %w", failed(err))
+		}
+	}
+	return nil
+}
+
+// part is that of a world, but for what goes on beside.
+func (m *mourner) part() error {
+	switch {
+	case m.world == m.rest && m.rest == connecting:
+		if err := m.visit("first", false); err != nil {
+			return err
+		}
+		return m.serve("last")
+	case m.world == m.rest:
+		return m.serve("first")
+	case m.world == third:
+		return m.visit("last", true)
+	case m.world == connecting:
+		return m.visit("first", true)
+	}
+	port, err := m.port("first", true)
+	if err != nil {
+		return err
+	}
+	m.dally()
+	c, err := m.pair(port, true)
+	if err == nil {
+		_, err = m.greet(c, true)
+	}
+	if err == nil {
+		err = c.Disconnect()
+	}
+	if err == nil && m.root {
+		err = m.among.MPI().ClosePort(port)
+	}
+	return failed(err)
+}
+
+// port opens a port at the world's root, or finds out which one goes by a name here.
+func (m *mourner) port(name string, open bool) (port string, err error) {
+	x := m.among.Shared()
+	if !m.root {
+		return "", nil
+	}
+	if open {
+		port, err = m.among.MPI().OpenPort(nil)
+		x.Ports[name] = port
+		return port, failed(err)
+	}
+	for n := 0; x.Ports[name] == "" && !(name == "first" && x.Gone[0]); n++ {
+		m.idle(n)
+	}
+	return x.Ports[name], nil
+}
+
+// dally has callers wait.
+func (m *mourner) dally() {
+	waited := m.among.Shared().Waited
+	switch before := waited(); {
+	case m.d.At == 3 && m.root:
+		for n := 0; waited() == before && n < 20; n++ {
+			m.idle(n)
+		}
+	case m.d.Slow:
+		m.env.Pause(m.among.Between(5*time.Millisecond, 10*time.Millisecond))
+	}
+}
+
+// pair is Accept or Connect of the world.
+func (m *mourner) pair(port string, accepts bool) (*mpi.Comm, error) {
+	if accepts {
+		return m.env.World().Accept(port, nil, m.d.Roots[m.world])
+	}
+	return m.env.World().Connect(port, nil, m.d.Roots[m.world])
+}
+
+// same wants all members of the world to get the same, or errors of one class.
+func (m *mourner) same(what string, c *mpi.Comm, err error) error {
+	got := mpi.ErrorClass(err).String()
+	if err == nil {
+		got = fmt.Sprintf("context %#x", uint64(c.Context()))
+	}
+	key := fmt.Sprint(what, m.world)
+	said := m.among.Shared().Said
+	if first, ok := said[key]; ok && first != got {
+		return mismatch("%s: %s, and another of its world has %s", what, got, first)
+	}
+	said[key] = got
+	return nil
+}
+
+// greet has each member of the accepting side talk to the first one of the other, who
+// says of which world it is.
+func (m *mourner) greet(c *mpi.Comm, accepts bool) (who int, err error) {
+	n, err := c.RemoteSize()
+	if err != nil {
+		return 0, err
+	}
+	me, in := []int64{int64(m.world)}, []int64{0}
+	if accepts {
+		_, err = mpi.Sendrecv(c, me, 0, 1, in, 0, 1)
+		return int(in[0]), err
+	}
+	for i := 0; i < n && c.Rank() == 0; i++ {
+		_, e := mpi.Sendrecv(c, me, i, 1, in, i, 1)
+		err = errors.Join(err, e)
+	}
+	return int(in[0]), err
+}
+
+// visit connects to a port, greets and leaves. It is an error if that fails and must not.
+func (m *mourner) visit(name string, must bool) error {
+	port, err := m.port(name, false)
+	if err != nil {
+		return err
+	}
+	c, why := m.pair(port, false)
+	if m.world == m.rest || m.world == third {
+		if err := m.same("Connect to "+name, c, why); err != nil {
+			return err
+		}
+	}
+	if why == nil {
+		_, why = m.greet(c, false)
+	}
+	if must {
+		if why == nil {
+			why = c.Disconnect()
+		}
+		return failed(why)
+	}
+	return m.away(c, why)
+}
+
+// away disconnects, and frees what that fails for. All members of the world do so,
+// also those who know of no failure.
+func (m *mourner) away(c *mpi.Comm, why error) error {
+	if c != nil {
+		if err := c.Disconnect(); why == nil && err == nil {
+			return nil
+		} else if err == nil {
+			return mismatch("Disconnect is good, where this had failed: %v", why)
+		} else if why == nil {
+			why = err
+		}
+	}
+	class := mpi.ErrorClass(why)
+	m.among.Shared().Count("class " + class.String())
+	switch {
+	case !m.among.Shared().Doomed:
+		return fmt.Errorf("nobody has died: %w", failed(why))
+	case class != mpierr.Port && class != mpierr.ProcAborted:
+		return mismatch("class %v of: %v", class, why)
+	case c == nil:
+		return nil
+	}
+	return failed(c.Free())
+}
+
+// serve accepts at a port until the third world has come. Who comes before may die at
+// any time.
+func (m *mourner) serve(name string) error {
+	port, err := m.port(name, true)
+	if err != nil {
+		return err
+	}
+	m.dally()
+	for attempt, who := 0, -1; who != third; attempt++ {
+		c, err := m.pair(port, true)
+		if err := m.same(fmt.Sprint("Accept ", attempt), c, err); err != nil {
+			return err
+		}
+		m.among.Shared().Ports["last"] = m.among.Shared().Ports[name]
+		if who, err = m.served(c, err); err != nil {
+			return err
+		}
+	}
+	if m.root {
+		return failed(m.among.MPI().ClosePort(port))
+	}
+	return nil
+}
+
+// served sees to those who have come, if they have, and tells all members who it was.
+func (m *mourner) served(c *mpi.Comm, why error) (who int, err error) {
+	who = -1
+	if why == nil {
+		who, why = m.greet(c, true)
+	}
+	mine, all := []int64{int64(who), int64(b2i(why != nil))}, []int64{0, 0}
+	if err := mpi.Allreduce(m.env.World(), mine, all, mpi.Max); err != nil {
+		return 0, fmt.Errorf("one's own world: %w", failed(err))
+	}
+	if who = int(all[0]); who != third {
+		return who, m.away(c, why)
+	}
+	if all[1] == 0 {
+		why = c.Disconnect()
+	}
+	return who, failed(why)
+}

@@ -1,0 +1,202 @@
+package script
+
+import (
+	"slices"
+	"time"
+)
+
+// meeting makes worlds meet and part.
+type meeting struct{ *generator }
+
+// pick picks a communicator of which ok is true; nil if there is none.
+func (g *meeting) pick(ok func(c *group) bool) *group {
+	var list []*group
+	for _, c := range g.comms.all {
+		if ok(c) {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return Pick(g.Draws, list...)
+}
+
+func usable(c *group) bool { return c.live }
+
+func intra(c *group) bool { return c.live && !c.inter() }
+
+// apart is an intracommunicator that has no members in common with c.
+func apart(c *group) func(d *group) bool {
+	return func(d *group) bool { return intra(d) && !slices.ContainsFunc(d.members, c.has) }
+}
+
+// meet has two groups of different worlds meet, or of worlds that know each other, at a
+// port that is open or is opened for it.
+func (g *meeting) meet() {
+	c := g.pick(intra)
+	d := g.pick(apart(c))
+	if d == nil {
+		return
+	}
+	s := Meet{Comm: c.name, With: d.name, New: g.name(), Root: Pick(g.Draws, c.members...), WithRoot: Pick(g.Draws, d.members...)}
+	s.Port = 1 + slices.Index(g.ports, s.Root)
+	if s.Port == 0 || g.One(2) {
+		g.ports = append(g.ports, s.Root)
+		s.Port = len(g.ports)
+		g.emit(OpenPort{s.Root, s.Port})
+	}
+	if g.One(2) {
+		s.Late = time.Duration(g.IntN(5000)) * time.Microsecond
+	}
+	g.construct(s, false)
+	if g.IntN(3) > 0 {
+		g.close(s.Port)
+	}
+}
+
+func (g *meeting) close(port int) {
+	if owner := g.ports[port-1]; owner != never {
+		g.emit(ClosePort{owner, port})
+		g.ports[port-1] = never
+	}
+}
+
+// idup begins to duplicate a communicator, or waits for what was begun, whichever.
+func (g *meeting) idup() {
+	under := func(c *group) bool { return c.of != nil }
+	if c := g.pick(under); c != nil && g.One(2) {
+		g.construct(Finish{c.name}, false)
+		return
+	}
+	g.construct(Idup{g.pick(usable).name, g.name()}, false)
+}
+
+func (g *meeting) merge() {
+	if c := g.pick(func(c *group) bool { return c.live && c.inter() }); c != nil {
+		g.construct(Merge{c.name, g.name(), g.One(2)}, false)
+	}
+}
+
+// intercomm makes an intercommunicator of two groups whose leaders are in a third.
+func (g *meeting) intercomm() {
+	busy := g.busy()
+	peer := g.pick(func(c *group) bool { return c.live && len(c.all()) > 1 && !busy[c.name] })
+	if peer == nil {
+		return
+	}
+	knows := func(c *group) bool { return slices.ContainsFunc(c.members, peer.has) }
+	c := g.pick(func(c *group) bool { return intra(c) && knows(c) })
+	if c == nil {
+		return
+	}
+	d := g.pick(func(d *group) bool { return apart(c)(d) && knows(d) })
+	if d == nil {
+		return
+	}
+	for _, leader := range c.members {
+		for _, with := range d.members {
+			if peer.has(leader) && slices.Contains(peer.partners(leader), with) {
+				g.construct(Intercomm{Comm: c.name, With: d.name, Peer: peer.name, New: g.name(), Leader: leader, WithLead: with}, false)
+				return
+			}
+		}
+	}
+}
+
+func (g *meeting) disconnect() { g.end(true) }
+
+// end frees or disconnects a communicator on which nothing is under way, if there is one.
+func (g *meeting) end(disconnect bool) {
+	busy := g.busy()
+	c := g.pick(func(c *group) bool { return c.live && !busy[c.name] && g.comms.mayEnd(c, disconnect) == nil })
+	switch {
+	case c == nil:
+	case disconnect:
+		g.construct(Disconnect{c.name}, false)
+	default:
+		g.construct(Free{c.name}, false)
+	}
+}
+
+// busy tells on which communicators something is under way.
+func (g *meeting) busy() map[string]bool {
+	busy := map[string]bool{}
+	for _, f := range g.open {
+		busy[f.m.Comm] = true
+	}
+	return busy
+}
+
+// talk has everybody send to everybody on some communicators at the same time, with the
+// same tag everywhere, so that only contexts keep the messages apart.
+func (g *meeting) talk() {
+	var some []*group
+	for range 1 + g.IntN(4) {
+		if c := g.comm(false); !slices.Contains(some, c) {
+			some = append(some, c)
+		}
+	}
+	g.talkOn(some)
+}
+
+func (g *meeting) talkOn(some []*group) {
+	tag, kind := g.fresh(), g.kind()
+	var flights []*flight
+	for _, c := range some {
+		for _, to := range c.all() {
+			m := Message{To: to, Comm: c.name, Tag: tag, Kind: kind, AnySource: g.One(2)}
+			b, longest := &burst{}, 0
+			for _, m.From = range c.partners(to) {
+				m.Len = g.length(kind, 4)
+				longest = max(longest, m.Len)
+				m.Mode = g.mode(&m)
+				f := g.add(m)
+				if m.AnySource {
+					f.burst = b
+				}
+				f.m.Cap = m.Len
+				b.flights = append(b.flights, f)
+			}
+			for _, f := range b.flights {
+				if m.AnySource {
+					f.m.Cap = longest
+				}
+			}
+			flights = append(flights, b.flights...)
+		}
+	}
+	for _, f := range flights {
+		g.begin(f, SendSide, false)
+	}
+	g.Shuffle(len(flights), func(i, j int) { flights[i], flights[j] = flights[j], flights[i] })
+	for _, f := range flights {
+		if g.IntN(3) > 0 {
+			g.begin(f, RecvSide, false)
+		}
+	}
+}
+
+// part talks on everything once more, closes all ports and disconnects, in any order.
+func (g *meeting) part() {
+	for _, c := range g.comms.all {
+		if c.of != nil {
+			g.construct(Finish{c.name}, false)
+		}
+	}
+	var all []*group
+	for _, c := range g.comms.all {
+		if c.live && !c.fixed {
+			all = append(all, c)
+		}
+	}
+	g.talkOn(slices.DeleteFunc(slices.Clone(all), func(c *group) bool { return g.wild[c.name] != nil }))
+	g.drain()
+	for port := range g.ports {
+		g.close(port + 1)
+	}
+	g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, c := range all {
+		g.construct(Disconnect{c.name}, false)
+	}
+}

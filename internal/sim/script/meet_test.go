@@ -1,0 +1,121 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestGeneratedWorldsAreLegal wants programs in which worlds meet and part, each kind of step
+// among them, which can be written and read.
+func TestGeneratedWorldsAreLegal(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(300) {
+		p := example(seed, Options{Procs: 7, Worlds: []int{3, 1, 3}, DataLen: 64, Steps: 16})
+		if err := Check(p); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, p)
+		}
+		if q, err := Parse(p.String()); err != nil || q.String() != p.String() {
+			t.Fatalf("seed %d: %v\n%s", seed, err, p)
+		}
+		for _, s := range p.Steps {
+			seen[Verb(s)]++
+		}
+		for i := range p.Messages {
+			if m := &p.Messages[i]; p.WorldOf(m.From) != p.WorldOf(m.To) {
+				seen["messages between worlds, mode "+m.Mode.String()]++
+			}
+		}
+	}
+	for _, verb := range []string{
+		"openport", "closeport", "meet", "idup", "finish", "merge", "intercomm", "disconnect", "free", "dup", "split", "cart", "allreduce", "barrier", "cancel",
+		"messages between worlds, mode standard", "messages between worlds, mode synchronous", "messages between worlds, mode buffered", "messages between worlds, mode ready",
+	} {
+		if seen[verb] == 0 {
+			t.Errorf("no program has %s", verb)
+		}
+	}
+}
+
+// TestMeetingsRefused wants steps refused that make no sense. There are worlds a of two procs
+// and b of one.
+func TestMeetingsRefused(t *testing.T) {
+	open, meet := "openport 0 1\n", "meet a with=b new=x withroot=2 port=1\n"
+	part := "closeport 0 1\ndisconnect x\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"":                          {open + meet + part, "<nil>"},
+		"the same group twice":      {open + "meet a with=a1 new=x withroot=1 port=1\n" + part, "members in common"},
+		"a root that is not":        {open + "meet a with=b new=x withroot=1 port=1\n" + part, "proc 1 not in b"},
+		"another's port":            {"openport 1 1\n" + meet + part, "has not opened port 1"},
+		"a port that is closed":     {open + "closeport 0 1\n" + meet + "disconnect x\n", "has not opened port 1"},
+		"a port that stays":         {open + meet + "disconnect x\n", "leaves port 1 open"},
+		"a name that is taken":      {"dup a new=b\n", "there has been a communicator"},
+		"merging a world":           {"merge a new=x\n", "no intercommunicator"},
+		"splitting two":             {open + meet + "split x new=y colors=0,0 keys=0,0\n" + part, "is an intercommunicator"},
+		"leaving a world":           {"disconnect a\n", "cannot be freed"},
+		"one that stays":            {open + meet + "closeport 0 1\n", "x is left"},
+		"freed by all":              {open + meet + "closeport 0 1\nfree x\n", "no other communicator"},
+		"freed by some":             {open + meet + "dup x new=y\nfree x\ncloseport 0 1\ndisconnect y\n", "<nil>"},
+		"one that is gone":          {open + meet + part + "barrier x\n", "has been freed"},
+		"one under way":             {"idup a new=x\nbarrier x\nfinish x\ndisconnect x\n", "has been freed"},
+		"its parent is needed":      {"dup a new=x\nidup x new=y\nfree x\nfinish y\nfree y\n", "an Idup of x is under way"},
+		"an end without beginning":  {"finish a\n", "no Idup makes"},
+		"leaders apart":             {"intercomm a0 with=b peer=a new=x withlead=2\ndisconnect x\n", "cannot talk to each other"},
+		"on one's own side":         {open + meet + "message 1 from=0 to=1 comm=x tag=1 type=int8 len=1\nisend 1\nrecv 1\nwait 0 s1\n" + part, "cannot send to proc 1 on x"},
+		"a collective for one side": {open + meet + "bcast x id=1 type=int8 counts=1\n" + part, "Barrier, and Allreduce"},
+		"a death beside":            {open + meet + part + "death at=3\n", "it is the only step"},
+	} {
+		p, err := Parse("procs 2 1\n" + c.text)
+		if err == nil {
+			err = Check(p)
+		}
+		if !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	if err := Check(&Program{Procs: 2, Steps: []Step{Idup{World, "x"}, Finish{"x"}, Free{"x"}}}); err == nil || !strings.Contains(err.Error(), "several worlds") {
+		t.Errorf("in one world: %v", err)
+	}
+}
+
+// TestPrune: what is left is legal where only what was left out was in the way.
+func TestPrune(t *testing.T) {
+	p, err := Parse(`procs 2 1
+openport 0 1
+meet a with=b new=x withroot=2 port=1
+openport 1 2
+closeport 1 2
+message 1 from=0 to=2 comm=x tag=1 type=int8 len=1
+isend 1
+isend 2
+recv 1
+recv 2
+wait 0 s1 s2
+dup y new=z
+barrier z
+merge x new=m
+closeport 0 1
+disconnect x
+disconnect m
+disconnect z
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Prune()
+	want := `procs 2 1
+openport 0 1
+meet a with=b new=x withroot=2 port=1
+message 1 from=0 to=2 comm=x tag=1 type=int8 len=1
+isend 1
+recv 1
+wait 0 s1
+merge x new=m
+closeport 0 1
+disconnect x
+disconnect m
+`
+	if p.String() != want || Check(p) != nil {
+		t.Errorf("%v\n%s", Check(p), p)
+	}
+}

@@ -1,0 +1,132 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/mpi"
+)
+
+// Among is what the Env of a proc implements whose world meets others.
+type Among interface {
+	Env
+	Witness
+	Number() int // of the proc
+	MPI() *mpi.Proc
+	Between(lo, hi time.Duration) time.Duration // by chance
+	Now() time.Duration
+	Shared() *Shared
+}
+
+// Shared is what all procs of a program of several worlds know beside MPI.
+type Shared struct {
+	Ports  map[string]string // their MPI names by what the program calls them
+	Gone   map[int]bool      // procs that have died
+	Doomed bool              // the death of a root has been decided
+	Waited func() int        // how many callers have waited at ports
+	Count  func(what string)
+	Said   map[string]string // what the first proc of a world got, by what it is
+}
+
+// meeter is a rank that has to do with other worlds.
+type meeter struct{ *runner }
+
+func portName(port int) string { return fmt.Sprintf("port %d", port) }
+
+func (m *meeter) openPort(port int) error {
+	name, err := m.among.MPI().OpenPort(nil)
+	m.among.Shared().Ports[portName(port)] = name
+	return failed(err)
+}
+
+func (m *meeter) closePort(port int) error {
+	return failed(m.among.MPI().ClosePort(m.among.Shared().Ports[portName(port)]))
+}
+
+// derive makes the communicators that only programs of several worlds have. c is that of
+// the parent, where it is one.
+func (m *meeter) derive(s Step, parent *group, c *mpi.Comm) (*mpi.Comm, error) {
+	switch s := s.(type) {
+	case Idup:
+		d, req, err := c.Idup()
+		m.idups[s.New] = idup{d, req}
+		return nil, err
+	case Finish:
+		d := m.idups[s.Comm]
+		_, err := d.req.Wait()
+		return d.c, err
+	case Merge:
+		return c.Merge(s.High == slices.Contains(parent.members, m.me))
+	case Intercomm:
+		own, other, leader, with := s.Comm, s.With, s.Leader, s.WithLead
+		if m.comms.byName[other].has(m.me) {
+			own, leader, with = other, with, leader
+		}
+		g, tag := m.comms.byName[own], TagLimit+controlTags+m.step%leaderTags
+		if leader != m.me {
+			return m.open[own].IntercommCreate(g.rank(leader), nil, 0, tag)
+		}
+		return m.open[own].IntercommCreate(g.rank(leader), m.open[s.Peer], m.comms.byName[s.Peer].rank(with), tag)
+	case Meet:
+		return m.meet(s)
+	}
+	return nil, fmt.Errorf("%w: %s makes no communicator", ErrIllegal, Verb(s))
+}
+
+// leave ends the use of a communicator, if the rank is in it.
+func (m *meeter) leave(s Step, name string, end func(*mpi.Comm) error) error {
+	c := m.open[name]
+	if c == nil {
+		return nil
+	}
+	m.log(s)
+	delete(m.open, name)
+	return failed(end(c))
+}
+
+// meet is the proc's part of Accept or Connect. The name of the port gets from one root to
+// the other beside MPI, and nobody calls before the other root has come to this step.
+func (m *meeter) meet(s Meet) (*mpi.Comm, error) {
+	name := func() string { return m.among.Shared().Ports[portName(s.Port)] }
+	if g := m.comms.byName[s.Comm]; g.has(m.me) {
+		if m.me != s.Root {
+			return m.open[s.Comm].Accept("", nil, g.rank(s.Root))
+		}
+		m.env.Pause(s.Late)
+		return m.open[s.Comm].Accept(name(), nil, g.rank(s.Root))
+	}
+	root := m.comms.byName[s.With].rank(s.WithRoot)
+	if m.me != s.WithRoot {
+		return m.open[s.With].Connect("", nil, root)
+	}
+	for n := 0; !m.has(s.Root, m.step); n++ {
+		m.idle(n)
+	}
+	return m.open[s.With].Connect(name(), nil, root)
+}
+
+// idle lets some time go by in which MPI makes progress, more of it the more often it
+// was called before.
+func (m *meeter) idle(before int) {
+	m.env.Pause(20 * time.Microsecond << min(before, 8))
+	_, _, _ = mpi.Iprobe(m.among.MPI().Self(), mpi.AnySource, mpi.AnyTag) // of what it does beside
+}
+
+// settling is how long it may take until nothing is left of those who were left.
+const settling = 30 * time.Second
+
+// settle waits until nothing is left of other worlds.
+func (m *meeter) settle() error {
+	x, begun := m.among.MPI(), m.among.Now()
+	for n := 0; x.Remains() != (mpi.Remains{}); n++ {
+		if m.among.Now()-begun > settling {
+			var b strings.Builder
+			x.Dump(&b)
+			return fmt.Errorf("%w: %v\n%s", ErrLeak, x.Remains(), b.String())
+		}
+		m.idle(n)
+	}
+	return nil
+}
