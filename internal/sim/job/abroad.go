@@ -18,9 +18,9 @@ type Abroad struct {
 	cfg    AbroadConfig
 	worlds []*World
 	byName map[dynamic.World]*World
-	ports  dynamic.Ports[*proc, *kernel.End] // of all nodes
-	ties   dynamic.Ties[meetPair]            // of all nodes
-	links  []*kernel.Link                    // that were made and may be in use
+	ports  dynamic.Ports[*proc, *kernel.End]             // of all nodes
+	meets  dynamic.WorldLinks[*wireup.Meeting, struct{}] // of all nodes
+	links  []*kernel.Link                                // that were made and may be in use
 	Counts Counts
 }
 
@@ -155,12 +155,7 @@ func (a *Abroad) gone(p *proc) {
 	}
 	a.ports.Leave(p)
 	a.portSteps()
-	me := p.member()
-	for x := range a.ties.All() {
-		if x.local == me {
-			a.ties.Forget(x)
-		}
-	}
+	a.meets.Leave(p.member())
 }
 
 // step tells the observer of calls.
@@ -192,7 +187,7 @@ func (a *Abroad) Left() (ports, pairs, links int) {
 			links++
 		}
 	}
-	return a.ports.Len(), a.ties.Len(), links
+	return a.ports.Len(), a.meets.Ties.Len(), links
 }
 
 // link makes a link between worlds.
