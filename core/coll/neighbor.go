@@ -138,21 +138,6 @@ func (p *Planner) NeighborAlltoallw(s *Schedule, send, recv []Piece) error {
 	return o.meetNeighbors(&n, shares{list: send}, shares{list: recv})
 }
 
-// Sparse sends parts of send to some members and receives parts of recv from
-// some, each listed once; counts are in elements, and the parts follow each other.
-func (p *Planner) Sparse(s *Schedule, out []int, send []byte, scounts []int, in []int, recv []byte, rcounts []int, k datatype.Kind) error {
-	o := neighbourhoods{p.begin(s, k)}
-	from, err := o.layout("the send buffer", send, scounts, nil, len(out))
-	if err != nil {
-		return err
-	}
-	to, err := o.layout("the receive buffer", recv, rcounts, nil, len(in))
-	if err != nil {
-		return err
-	}
-	return o.meetNeighbors(&comm.Neighbours{In: in, Out: out}, shares{parts: from, kind: k}, shares{parts: to, kind: k})
-}
-
 // shares are what goes to neighbours or comes from them: parts of a buffer, the
 // whole of one for each, or a list.
 type shares struct {

@@ -301,42 +301,6 @@ func cut(all []int64, counts []int) []Piece {
 	return list
 }
 
-// TestSparse has each member send to those whose rank its own divides.
-func TestSparse(t *testing.T) {
-	everywhere(t, func(t *testing.T, j *job) {
-		n := len(j.clients)
-		outs, ins := make([][]int, n), make([][]int, n)
-		for a := range n {
-			for b := range n {
-				if (b+1)%(a+1) == 0 {
-					outs[a], ins[b] = append(outs[a], b), append(ins[b], a)
-				}
-			}
-		}
-		got := make([][]int64, n)
-		j.run(func(r int, p *Planner, s *Schedule) error {
-			var out []int64
-			scounts, rcounts := make([]int, len(outs[r])), make([]int, len(ins[r]))
-			for i, b := range outs[r] {
-				scounts[i] = b % 3
-				out = append(out, part(r, b, b%3)...)
-			}
-			for i := range rcounts {
-				rcounts[i] = r % 3
-			}
-			got[r] = make([]int64, len(ins[r])*(r%3))
-			return p.Sparse(s, outs[r], b64(out), scounts, ins[r], b64(got[r]), rcounts, datatype.Int64)
-		})
-		for r := range got {
-			var want []int64
-			for _, a := range ins[r] {
-				want = append(want, part(a, r, r%3)...)
-			}
-			equal(t, "sparse", r, got[r], want)
-		}
-	})
-}
-
 func TestNeighborFaults(t *testing.T) {
 	ring, err := comm.NewCart([]int{3}, []bool{true}, 3)
 	if err != nil {

@@ -100,38 +100,37 @@ func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
 
 // send gives all items of b to be sent.
 func (s *staging) send(b proc.Buffer) []byte {
-	f, ok := s.ready(&b)
-	if !ok || b.Count()*f.unit == 0 {
-		return nothing
-	}
-	if f.rep == datatype.Native {
-		if mem, ok := b.Run(); ok {
-			return mem
-		}
-	}
-	mem := aligned(b.Count() * f.unit)
-	b.Datatype().Encode(f.rep, mem, b.Memory(), b.Count(), 0)
+	mem, _, _ := s.memory(b, true)
 	return mem
 }
 
 // recv gives memory for all items of b. load says that what they are now matters:
 // they are operands too, or some of them may stay as they are.
 func (s *staging) recv(b proc.Buffer, load bool) []byte {
+	mem, rep, copied := s.memory(b, load)
+	if copied {
+		s.temps = append(s.temps, temp{b: b, rep: rep, mem: mem})
+	}
+	return mem
+}
+
+// memory gives that of the items of b, or another one that stands for it: a copy, if load, of
+// their stream in rep.
+func (s *staging) memory(b proc.Buffer, load bool) (mem []byte, rep datatype.Representation, copied bool) {
 	f, ok := s.ready(&b)
 	if !ok || b.Count()*f.unit == 0 {
-		return nothing
+		return nothing, f.rep, false
 	}
 	if f.rep == datatype.Native {
 		if mem, ok := b.Run(); ok {
-			return mem
+			return mem, f.rep, false
 		}
 	}
-	mem := aligned(b.Count() * f.unit)
+	mem = aligned(b.Count() * f.unit)
 	if load {
 		b.Datatype().Encode(f.rep, mem, b.Memory(), b.Count(), 0)
 	}
-	s.temps = append(s.temps, temp{b: b, rep: f.rep, mem: mem})
-	return mem
+	return mem, f.rep, true
 }
 
 // aligned makes n bytes with the alignment of the largest numbers.

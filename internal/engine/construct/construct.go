@@ -139,3 +139,18 @@ func createGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	}
 	return Adopt(c, comm.Spec{Group: group.Members(), Masters: masters}, context)
 }
+
+func Twin(c *proc.Comm) (*proc.Comm, error) {
+	d, err := twin(c)
+	return d, c.Failed("Twin", err)
+}
+
+func twin(c *proc.Comm) (*proc.Comm, error) {
+	if err := c.Usable(); err != nil {
+		return nil, err
+	}
+	if !Ours(c) {
+		return nil, nil
+	}
+	return deriveBy(c, collective.DoesDup, c.Spec(), nil)
+}

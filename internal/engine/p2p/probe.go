@@ -70,37 +70,17 @@ type Message struct {
 }
 
 func Mprobe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
-	m, st, err := mprobe(c, src, tag)
+	m, st, err := takeMessage(c, src, tag, true)
 	return m, st, c.Failed("Mprobe", err)
 }
 
-func mprobe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
-	env, from, none, err := c.Wanted(src, tag)
-	if err != nil {
-		return nil, proc.Status{}, err
-	}
-	if none {
-		return &Message{c: c}, proc.ProcNullStatus, nil
-	}
-	c.Process().Lock()
-	defer c.Process().Unlock()
-	for {
-		if m, st, ok := c.Process().Eng.Take(env, from); ok {
-			return &Message{c: c, m: m}, c.Process().Data.Probed(st), nil
-		}
-		if err := hopeless(c.Process(), from); err != nil {
-			return nil, proc.Status{}, err
-		}
-		c.Process().Turn()
-	}
-}
-
 func Improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
-	m, st, err := improbe(c, src, tag)
+	m, st, err := takeMessage(c, src, tag, false)
 	return m, st, c.Failed("Improbe", err)
 }
 
-func improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
+// takeMessage takes a message out of the queue. It waits for one, or gives nil if there is none.
+func takeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if err != nil {
 		return nil, proc.Status{}, err
@@ -108,17 +88,25 @@ func improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
 	if none {
 		return &Message{c: c}, proc.ProcNullStatus, nil
 	}
-	c.Process().Lock()
-	defer c.Process().Unlock()
-	m, st, ok := c.Process().Eng.Take(env, from)
-	if !ok {
-		c.Process().Test()
-		m, st, ok = c.Process().Eng.Take(env, from)
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	m, st, ok := p.Eng.Take(env, from)
+	for !ok && wait {
+		if err := hopeless(p, from); err != nil {
+			return nil, proc.Status{}, err
+		}
+		p.Turn()
+		m, st, ok = p.Eng.Take(env, from)
 	}
 	if !ok {
-		return nil, proc.Status{}, hopeless(c.Process(), from)
+		p.Test()
+		m, st, ok = p.Eng.Take(env, from)
 	}
-	return &Message{c: c, m: m}, c.Process().Data.Probed(st), nil
+	if !ok {
+		return nil, proc.Status{}, hopeless(p, from)
+	}
+	return &Message{c: c, m: m}, p.Data.Probed(st), nil
 }
 
 func Mrecv[T proc.Type](m *Message, buf []T) (proc.Status, error) {
