@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// auth decides what s offers: its own auth blocks, or the job's, or a random key
-// if nobody but this machine takes part.
+// auth decides what authentication s offers: that of its own auth blocks, or of the job's,
+// or a random key if only this machine takes part.
 func (s *siteDraft) auth() {
 	blocks := s.block.all("auth")
 	if len(blocks) == 0 {
@@ -47,8 +47,8 @@ func (s *siteDraft) checkNone(in *block) {
 	}
 }
 
-// alone reports whether the whole job is in this file and on the loopback network
-// and no site asks for anything, so that its launcher can draw a key.
+// alone reports whether the whole job is in this file and on the loopback network and no
+// site has an auth block, so that its launcher can draw a key.
 func (b *builder) alone() bool {
 	if !b.result.Complete || b.embedding() == nil || len(b.job.all("auth")) > 0 {
 		return false
@@ -114,9 +114,9 @@ func (s *siteDraft) keyEnv(pos Pos, name string) uint64 {
 	return key
 }
 
-// ParseKey reads a job's key: a number of at most 64 bits, decimal or
-// hexadecimal after 0x, with white space around it. IMPI ch.2, AUTH: the key is
-// a Uint8. The error does not quote the text.
+// ParseKey parses a job's key: a number of at most 64 bits, decimal or hexadecimal after
+// 0x, with optional white space around it (IMPI ch.2, Authentication: the key is a Uint8).
+// The error does not quote the text, which is a secret.
 func ParseKey(text string) (uint64, error) {
 	text = strings.TrimSpace(text)
 	digits, base := text, 10

@@ -10,8 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// builder merges the file's blocks into a Job and reports what does not fit
-// together.
+// builder merges the file's blocks into a Job and reports contradictions between them.
 type builder struct {
 	*faults
 	opt    Options
@@ -23,22 +22,22 @@ type builder struct {
 	result Job
 }
 
-// MaxSites is how many sites a job has at most: IMPI has a bit for each in a client mask.
+// MaxSites is the most sites of a job: IMPI's client mask has 32 bits.
 const MaxSites = 32
 
-// siteDraft is a site and what the file says of it.
+// siteDraft is a site that is being built, with its blocks.
 type siteDraft struct {
 	Site
 	*builder
 	block *block
 	ranks bool // the client rank is known
-	doubt bool // what its auth blocks say is not known: that was reported
+	doubt bool // its auth blocks have faults, which were reported
 }
 
 func (b *builder) build() *Job {
 	b.job = b.root.only("job")
 	sites := b.root.all("site")
-	if len(sites) > MaxSites { // what else is wrong with them would take long to say
+	if len(sites) > MaxSites { // checking them further would take long
 		b.fault(sites[MaxSites].pos, fmt.Sprintf("a job has at most %d sites, and the file has %d", MaxSites, len(sites)), "split the job, or make one site of several")
 		return nil
 	}
@@ -46,7 +45,7 @@ func (b *builder) build() *Job {
 		b.sites = append(b.sites, b.draft(sb))
 	}
 	if len(b.sites) == 0 && len(b.list) > 0 {
-		return nil // a site block may be among the faults
+		return nil // one of the faults may be in a site block
 	}
 	if len(b.sites) == 0 {
 		b.fault(Pos{}, "the file describes no site", `add site "alpha" { client = 0 ... }`)
@@ -86,7 +85,7 @@ func (b *builder) draft(sb *block) *siteDraft {
 	return s
 }
 
-// ours are the sites that are not foreign.
+// ours returns the sites that are not foreign.
 func (b *builder) ours() []*siteDraft {
 	var ours []*siteDraft
 	for _, s := range b.sites {
@@ -97,12 +96,12 @@ func (b *builder) ours() []*siteDraft {
 	return ours
 }
 
-// here reports whether this machine's files and ports are s's.
+// here reports whether s runs on this machine, so that its files and ports can be checked.
 func (s *siteDraft) here() bool {
 	return s.opt.Local == nil || s.isLocal(s.opt.Local)
 }
 
-// layers are the blocks that hold for s under a name, the stronger one first.
+// layers returns the blocks with a name that hold for s, the one with priority first.
 func (s *siteDraft) layers(name string) (own, shared *block) {
 	return s.block.only(name), s.root.only(name)
 }
@@ -143,8 +142,8 @@ func (s *siteDraft) log() {
 	s.checkTrace(from.at("trace"), trace)
 }
 
-// protocol merges s's values and checks them. IMPI ch.2, COLL labels, has the
-// ranges, and the schema checks those.
+// protocol merges and checks s's protocol values. The schema checks their ranges (IMPI
+// ch.2, COLL).
 func (s *siteDraft) protocol() {
 	own, shared := s.layers("protocol")
 	s.Protocol = defaultProtocol()
@@ -164,11 +163,11 @@ func (s *siteDraft) protocol() {
 	}
 }
 
-// timeout is how long an embedded server waits.
+// timeout returns how long an embedded server waits.
 func (b *builder) timeout() time.Duration { return pick(b.result.Limits.Start, "timeout", b.job) }
 
-// pluginPath is where a plugin should be: in plugin_dir, unless its name has a
-// folder of its own. A relative path starts from the folder of the job file.
+// pluginPath returns the path of a plugin: in plugin_dir, unless its name contains a
+// folder. A relative path starts from the folder of the job file.
 func (s *siteDraft) pluginPath(name string) string {
 	if filepath.Base(name) != name {
 		return name
@@ -176,8 +175,8 @@ func (s *siteDraft) pluginPath(name string) string {
 	return filepath.Join(pick(".", "plugin_dir", s.root), name)
 }
 
-// shown turns a path that starts from the folder of the job file into one that
-// starts from the user's.
+// shown converts a path that starts from the folder of the job file to one that starts from
+// the user's working folder.
 func (b *builder) shown(path string) string {
 	path = absolute(filepath.Dir(b.file), path)
 	if !strings.Contains(path, "/") {

@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// Builtin is a transport that needs no plugin file, and what has to be known of it before
+// Builtin is a transport that needs no plugin file, with what must be known of it before
 // its process runs. Of a vendor's transport nothing is known before that.
 type Builtin struct {
 	Name string
 
-	// NeedsBlock says that it has settings without a default: a site has it if its file
-	// has a block for it.
+	// NeedsBlock says that it has settings without a default: a site has it only if the
+	// file has a block for it.
 	NeedsBlock bool
 
-	// Machine says that its links stay on one machine, and Memory that they are memory
-	// that both ends share.
+	// Machine says that its links stay on one machine, and Memory that they use memory that
+	// both ends share.
 	Machine, Memory bool
 
-	// Encrypts says that its links are always encrypted, and EncryptsBy is the bool
-	// setting that has them encrypted; empty: there is none.
+	// Encrypts says that its links are always encrypted. EncryptsBy is the bool setting
+	// that turns encryption on; empty: there is none.
 	Encrypts   bool
 	EncryptsBy string
 
-	// Channels says that hosts of any MPI can make its links as IMPI's channels (IMPI
-	// ch.2, H_IPV6 and H_PORT), but not with the settings NotForChannels.
+	// Channels says that hosts of any MPI can use its links as IMPI's channels (IMPI ch.2,
+	// H_IPV6 and H_PORT), except with the settings NotForChannels.
 	Channels       bool
 	NotForChannels []string
 }
 
-// names are those of the list, in its order, that need a block, or need none.
+// names returns those of the list, in its order, whose NeedsBlock is needBlock.
 func names(list []Builtin, needBlock bool) (names []string) {
 	for _, x := range list {
 		if x.NeedsBlock == needBlock {
@@ -48,20 +48,20 @@ func known(list []Builtin, name string) (x Builtin, ok bool) {
 	return list[i], true
 }
 
-// Known returns what is known of a built-in transport, nothing of others.
+// Known returns a built-in transport, or the zero Builtin for other names.
 func (j *Job) Known(name string) Builtin {
 	x, _ := known(j.Builtins, name)
 	return x
 }
 
-// Encrypted says whether the links of a built-in transport are encrypted with these
-// settings. Of others only their process knows.
+// Encrypted reports whether the links of a built-in transport are encrypted with these
+// settings. It returns false for others, which only their process knows.
 func (t Transport) Encrypted() bool {
 	on, _ := t.SettingMap()[t.Known.EncryptsBy].(bool)
 	return t.Builtin && (t.Known.Encrypts || t.Known.EncryptsBy != "" && on)
 }
 
-// EncryptRemedy says how the sites of a job get encrypted links; with is put behind the
+// EncryptRemedy says how the sites of a job get encrypted links; with is inserted after the
 // transports.
 func (j *Job) EncryptRemedy(with string) string {
 	var by []string

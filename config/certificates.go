@@ -2,12 +2,12 @@ package config
 
 import "slices"
 
-// certificateSettings are what transports that encrypt call the files of a site's
-// certificate: quic, tcp, and plugins that keep to the same names.
+// certificateSettings are the settings for a site's certificate files in transports that
+// encrypt: quic, tcp, and plugins that use the same names.
 var certificateSettings = []string{"cert", "key", "ca"}
 
-// HasCertificates reports whether the file gives the transport certificates or says
-// that it is to encrypt.
+// HasCertificates reports whether the file gives the transport certificates or turns its
+// encryption on.
 func (t Transport) HasCertificates() bool {
 	return slices.ContainsFunc(t.Settings, func(s Setting) bool {
 		path, _ := s.Value.(string)
@@ -15,9 +15,9 @@ func (t Transport) HasCertificates() bool {
 	})
 }
 
-// closes reports whether a route is closed: who has certificates for a transport that
-// it prefers wants to be encrypted, so that nothing may leave the machine in plain
-// unless the file says require_tls = false.
+// closes reports whether a route is closed: the site has certificates for a transport that
+// the route prefers, so nothing may leave the machine unencrypted unless the file says
+// require_tls = false (docs/decisions/0034-certificates-close-routes.md).
 func (s Site) closes(r Route) bool {
 	return !r.RequireTLS && !r.AllowPlain && slices.ContainsFunc(r.Prefer, func(name string) bool {
 		t, ok := s.Transport(name)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// checkRanks reports client ranks that two sites have, and missing ones if the
-// file describes the whole job.
+// checkRanks reports client ranks that two sites share, and missing ones if the file
+// describes the whole job.
 func (b *builder) checkRanks() {
 	holder := map[int]*siteDraft{}
 	for _, s := range b.sites {
@@ -31,7 +31,7 @@ func (b *builder) checkRanks() {
 	}
 }
 
-// expected is the number of clients of the job, or 0 if the file does not tell.
+// expected returns the number of clients of the job, or 0 if the file does not say.
 func (b *builder) expected() int {
 	if b.result.Complete {
 		return len(b.sites)
@@ -44,7 +44,7 @@ func (b *builder) expected() int {
 	return 0
 }
 
-// freeRank proposes a client rank that nobody has.
+// freeRank suggests a client rank that no site has.
 func (b *builder) freeRank() string {
 	for rank := range maxClients {
 		taken := func(s *siteDraft) bool { return s.ranks && s.Client == rank }
@@ -61,7 +61,7 @@ func (s *siteDraft) checkTrace(pos Pos, trace string) {
 	}
 }
 
-// checkTogether reports what is right in each site and wrong in all of them.
+// checkTogether reports faults that show only when all sites are considered together.
 func (b *builder) checkTogether() {
 	b.checkPorts()
 	b.checkAgreement()
@@ -70,8 +70,7 @@ func (b *builder) checkTogether() {
 	b.checkOpen()
 }
 
-// checkPorts reports listeners that two parts of the job want, and those that
-// cannot be opened.
+// checkPorts reports listeners with the same address, and those that cannot be opened.
 func (b *builder) checkPorts() {
 	taken := map[netip.AddrPort]string{}
 	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string) {
@@ -102,8 +101,9 @@ func (b *builder) checkPorts() {
 
 const embeddedServer = "the embedded server"
 
-// notHere reports whether a listener of a site that is run here has an address that this
-// machine has not, and reports it of the server; of hosts it was reported.
+// notHere reports whether a listener of a site that runs here has an address that this
+// machine does not have. It records that as a fault for the server; for hosts it was
+// recorded before.
 func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 	if s.opt.Local == nil || !s.here() || s.opt.Local(at) {
 		return false
@@ -114,7 +114,7 @@ func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 	return true
 }
 
-// listenRemedy is what to do about a listener that cannot be opened.
+// listenRemedy says what to do about a listener that cannot be opened.
 func listenRemedy(at netip.AddrPort, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -127,7 +127,7 @@ func listenRemedy(at netip.AddrPort, err error) string {
 	return "write another address or port"
 }
 
-// checkAgreement reports values that all clients must have in common. IMPI ch.2:
+// checkAgreement reports values that must be equal at all clients but are not. IMPI ch.2:
 // XSIZE and MAXLINEAR are compared after -1 was replaced.
 func (b *builder) checkAgreement() {
 	ours := b.ours()
@@ -160,7 +160,7 @@ func (b *builder) checkAgreement() {
 	}
 }
 
-// checkKeys reports sites that the file's own server would turn away.
+// checkKeys reports sites that the file's own server would refuse.
 func (b *builder) checkKeys() {
 	home := b.embedding()
 	if home == nil {
@@ -185,7 +185,7 @@ func (b *builder) checkKeys() {
 	}
 }
 
-// checkOpen warns of a server that takes anybody who can reach it.
+// checkOpen warns of a server that accepts anybody who can reach it.
 func (b *builder) checkOpen() {
 	home := b.embedding()
 	if home == nil || !home.Auth.None || home.Server.Address.Addr().IsLoopback() {
@@ -203,7 +203,7 @@ func (b *builder) checkOpen() {
 	}
 }
 
-// embedding is the site with the embedded server, or nil.
+// embedding returns the site with the embedded server, or nil.
 func (b *builder) embedding() *siteDraft {
 	for _, s := range b.sites {
 		if s.Server.Embedded {

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Severity says whether a job can run in spite of a Diagnostic.
+// Severity says whether a job can run despite a Diagnostic.
 type Severity string
 
 // The severities.
 const (
 	Error   Severity = "error"   // the job cannot run
-	Warning Severity = "warning" // it can, but somebody should look
+	Warning Severity = "warning" // the job can run, but the operator should check it
 )
 
 // Diagnostic is one fault.
 type Diagnostic struct {
 	Severity Severity
-	Pos      Pos    // a File alone, or nothing, if the fault has no place
+	Pos      Pos    // only File, or empty, if the fault has no position
 	Problem  string // what is wrong, one line
-	Remedy   string // what to write or to do instead, one line
+	Remedy   string // what to do or to write instead, one line
 	Source   string // the line at Pos, without its end
 }
 
-// Error is place, problem and remedy on one line.
+// Error returns position, problem and remedy on one line.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if d.Pos.File != "" {
@@ -47,8 +47,8 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Err is nil if there are no errors, and otherwise an error with a line for
-// each of them.
+// Err returns nil if there are no errors, and otherwise an error with a line for each of
+// them.
 func (ds Diagnostics) Err() error {
 	var lines []string
 	for _, d := range ds {
@@ -70,20 +70,20 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// What is shown to people: so many faults, and so much of a source line.
+// Limits for WriteText: number of faults, and length of a source line.
 const (
 	maxShown  = 50
 	maxSource = 160 // characters
-	leadIn    = 60  // of them at most before the fault, in a line that is longer
+	leadIn    = 60  // of them before the fault, in a longer line
 )
 
-// maxJSONSource is how long a source line may be for programs, in bytes: a longer one is
-// left out.
+// maxJSONSource is the longest source line for WriteJSON, in bytes: longer ones are left
+// out.
 const maxJSONSource = 4 << 10
 
-// WriteText writes the faults for somebody who reads them: a line that says
-// where and what, the source line, an underline, and the remedy. Of many faults it
-// writes the first ones, and how many more there are.
+// WriteText writes the faults for people: a line with position and problem, the source
+// line, an underline, and the remedy. Of many faults it writes the first ones, and how many
+// more there are.
 func (ds Diagnostics) WriteText(w io.Writer, color bool) error {
 	for i, d := range ds {
 		sep := "\n"
@@ -131,7 +131,7 @@ func (d Diagnostic) text(color bool) string {
 	return b.String()
 }
 
-// cut leaves out what is far from the fault in a long source line.
+// cut removes what is far from the fault in a long source line.
 func (d Diagnostic) cut() Diagnostic {
 	line := []rune(d.Source)
 	if len(line) <= maxSource {
@@ -154,8 +154,8 @@ func (d Diagnostic) cut() Diagnostic {
 	return d
 }
 
-// underline is blank up to the fault and carets below it. Tabs are kept, so
-// that it fits whatever width they have.
+// underline returns blanks up to the fault and carets below it. It keeps tabs, so that it
+// fits any tab width.
 func (d Diagnostic) underline() (blank, carets string) {
 	var b strings.Builder
 	column := 1

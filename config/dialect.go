@@ -19,8 +19,7 @@ const (
 	Draft1999 Dialect = "draft-1999"
 )
 
-// IPv4Form says how a site writes its IPv4 addresses into 16 bytes. IMPI mandates
-// neither form.
+// IPv4Form says how a site writes its IPv4 addresses in 16 bytes. IMPI prescribes no form.
 type IPv4Form string
 
 // The forms.
@@ -32,7 +31,7 @@ const (
 // Version is a version of the protocol.
 type Version struct{ Major, Minor uint32 }
 
-// OwnVersion tells sites of ours from others.
+// OwnVersion is listed by sites of ours, and distinguishes them from others.
 var OwnVersion = Version{0, 0x10001}
 
 // String gives major.minor.
@@ -42,13 +41,13 @@ func (v Version) less(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
-// Labels says what a site announces at startup, and what not.
+// Labels says which labels a site sends at startup, and which it omits.
 type Labels struct {
 	Omit     []string  `hcl:"omit"`     // optional labels of IMPI that it does not send, by name
 	Versions []Version `hcl:"versions"` // that it lists, ascending, 0.0 first; none: 0.0 and OwnVersion
 }
 
-// Own reports whether the site shows the others that it runs this software.
+// Own reports whether the site shows to others that it runs impi.
 func (l Labels) Own() bool {
 	return len(l.Versions) == 0 || slices.Contains(l.Versions, OwnVersion)
 }
@@ -57,11 +56,11 @@ var (
 	dialects  = []string{string(Published), string(Draft1999)}
 	ipv4Forms = []string{string(IPv4Compatible), string(IPv4Mapped)}
 
-	// optionalLabels are those that a client in the field leaves out.
+	// optionalLabels are the labels that a known implementation omits.
 	optionalLabels = []string{
 		"C_VERSION", "C_DATALEN", "C_TAGUB", "C_COLL_XSIZE", "C_COLL_MAXLINEAR", "H_ACKMARK", "H_HIWATER",
 	}
-	// labelValues are the attributes that set what is in them.
+	// labelValues are the attributes that set the values of optionalLabels.
 	labelValues = []string{"versions", "datalen", "tag_ub", "xsize", "maxlinear", "ackmark", "hiwater"}
 )
 
@@ -100,8 +99,8 @@ func parseVersion(word string) (v Version, ok bool) {
 	return Version{uint32(a), uint32(b)}, found && err == nil && err2 == nil
 }
 
-// labels settles what s announces. The draft's sites keep to the draft, so they do
-// not show that they are ours.
+// labels sets which labels s sends. Sites with the draft dialect follow the draft, so they
+// do not show that they are ours.
 func (s *siteDraft) labels() {
 	own, shared := s.layers("protocol")
 	s.Labels.Versions = []Version{{}, OwnVersion}
@@ -119,7 +118,7 @@ func (s *siteDraft) labels() {
 	}
 }
 
-// checkOmitted warns of values that a block sets and keeps to itself.
+// checkOmitted warns of values that a block sets but does not send.
 func (b *builder) checkOmitted(in *block) {
 	omit, _ := get[[]string](in, "omit")
 	for i, label := range optionalLabels {
@@ -129,7 +128,7 @@ func (b *builder) checkOmitted(in *block) {
 	}
 }
 
-// checkDialects reports sites that would not understand each other.
+// checkDialects reports sites with different dialects.
 func (b *builder) checkDialects() {
 	ours := b.ours()
 	for _, s := range ours[min(1, len(ours)):] {

@@ -1,18 +1,17 @@
-// Package config turns a job file (HCL) into the plain values that the rest of
-// the product runs on.
+// Package config turns a job file (HCL, docs/config.md) into the plain values that the rest
+// of the product uses.
 //
-// There are two shapes. File values are what the file says, each one optional
-// and each with its place in the source. Runtime values (Job, Site, ...) are
-// what results after the job-wide blocks, the site's own blocks and the
-// defaults were merged and checked; they are complete and hold no HCL type.
+// There are two kinds of values. File values are what the file says, each optional and with
+// its position. Runtime values (Job, Site, ...) result from merging and checking the
+// job-wide blocks, the site's own blocks and the defaults; they are complete and contain no
+// HCL types.
 //
-// Every fault is one Diagnostic: the place, the source line with the culprit
-// underlined, and what to write instead. All faults of a file are reported at
-// once, in the order of the file. Schema and printing are our own: of the 150 faults of
-// testdata hcldec finds 32, and 3 with the text that is wanted (docs/decisions/0042).
+// Every fault is one Diagnostic: the position, the source line with the error underlined,
+// and what to write instead. All faults of a file are reported at once, in the order of the
+// file. Schema and printing are our own: of the 150 faults of testdata hcldec finds 32, and
+// 3 with the text that is wanted (docs/decisions/0042-which-framings-are-grpc.md).
 //
-// The package knows no transport. It takes the names of the built-in ones from
-// its caller and leaves the inside of a transport's config block to that
-// transport's own schema; Job.TransportFault turns the schema's verdict into a
-// Diagnostic like the others.
+// The package knows no transport. Its caller gives it the names of the built-in ones, and
+// each transport's own schema checks its config block; Job.TransportFault makes a
+// Diagnostic of a fault that the schema finds.
 package config

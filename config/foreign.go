@@ -1,10 +1,11 @@
 package config
 
-// Representation is the form of user data on the way to a peer.
+// Representation is the form of user data that is exchanged with a peer (IMPI ch.1, Data
+// Format).
 type Representation string
 
-// The representations. The empty one is native between sites of ours that
-// have one byte order, and external32 otherwise.
+// The representations. The empty one means native between sites of ours with the same byte
+// order, and external32 otherwise.
 const (
 	RepresentationAuto Representation = ""
 	External32         Representation = "external32"
@@ -16,34 +17,34 @@ const (
 // Implementation is the MPI that runs a foreign site.
 type Implementation string
 
-// The implementations whose habits are known. The empty one keeps to the standard.
+// The known implementations. The empty one follows the standard.
 const (
 	Standard Implementation = ""
 	LAM71    Implementation = "lam-7.1" // LAM/MPI 7.1
 )
 
-// habits are what an implementation does in its own way, and nobody else need.
+// habits are the ways in which an implementation departs from the standard.
 type habits struct {
 	representation       Representation
 	reduceOnPointToPoint bool
 }
 
 var implementationHabits = map[Implementation]habits{
-	// LAM packs its memory, and swaps bytes only if its own nodes differ. That they
-	// are x86-64 is by far the likeliest; a site's representation says otherwise.
+	// LAM sends its memory as it is, and swaps bytes only if its own nodes differ. Most
+	// likely they are x86-64; otherwise a site sets representation.
 	LAM71: {representation: NativeX86, reduceOnPointToPoint: true},
 }
 
-// ReduceOnPointToPoint reports whether the site's MPI sends and expects the messages
-// of Reduce in the communicator's point-to-point context. IMPI ch.4, Context IDs,
-// has the collective one for it.
+// ReduceOnPointToPoint reports whether the site's MPI uses the communicator's
+// point-to-point context for the messages of Reduce. IMPI ch.4, Context IDs, requires the
+// collective one.
 func (i Implementation) ReduceOnPointToPoint() bool {
 	return implementationHabits[i].reduceOnPointToPoint
 }
 
-// DataTo is the representation of user data between s and a foreign site: what the
-// route with its name says, or its site block, or what its implementation is known
-// for, or the route "*", or the standard. IMPI ch.1, Data Format.
+// DataTo returns the representation of user data between s and a foreign site. The first of
+// these that sets one counts: the route with the site's name, its site block, its
+// implementation, route "*", and otherwise the standard (IMPI ch.1, Data Format).
 func (s Site) DataTo(peer Site) Representation {
 	route := s.RouteTo(peer.Name)
 	named := RepresentationAuto
@@ -58,7 +59,8 @@ func (s Site) DataTo(peer Site) Representation {
 	return External32
 }
 
-// checkForeign reports what somebody wants to run on a site that we do not run.
+// checkForeign reports attributes of a foreign site that make sense only for a site that we
+// run.
 func (b *builder) checkForeign(sb *block) {
 	const remedy = "remove it, or remove foreign = true"
 	if sb.has("server") {
@@ -79,8 +81,7 @@ func (b *builder) checkForeign(sb *block) {
 	}
 }
 
-// checkOurs reports what is said of sites that we do not run, in the block of one
-// that we do.
+// checkOurs reports attributes of a site of ours that make sense only for a foreign one.
 func (b *builder) checkOurs(sb *block) {
 	for _, c := range []struct{ name, remedy string }{
 		{"implementation", "remove it, or add foreign = true"},

@@ -18,28 +18,28 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Options tell Load what it cannot know by itself.
+// Options has what Load cannot know by itself.
 type Options struct {
-	// Builtins are the transports that need no plugin, best first. In the order of
+	// Builtins are the transports that need no plugin, best first. In a site's order of
 	// transports those that need a block come last.
 	Builtins []Builtin
 
-	// Local limits the checks of this machine's files, programs and ports to sites
-	// with a host whose address it accepts. Nil: check every site that is ours.
+	// Local limits the checks of files, programs and ports to sites with a host whose
+	// address it accepts. nil means all sites that are ours.
 	Local func(netip.Addr) bool
 
-	// CheckPort reports why a listener cannot be opened on an address that the file
-	// gives to a site of ours, or nil. It is not asked about port 0. Nil: ports are
-	// not checked.
+	// CheckPort returns why a listener cannot be opened on an address that the file gives
+	// to a site of ours, or nil. It is not called for port 0. If it is nil, ports are not
+	// checked.
 	CheckPort func(netip.AddrPort) error
 
-	// Environ are the environment variables, as NAME=value. Nil: os.Environ.
+	// Environ are the environment variables, as NAME=value. nil means os.Environ.
 	Environ []string
 }
 
-// Load reads the file at path. The job is nil if the diagnostics have errors.
-// A file that is not HCL is reported for its syntax alone; otherwise all faults
-// are found at once.
+// Load reads the file at path. The job is nil if the diagnostics have errors. If the file
+// is not valid HCL only its syntax errors are reported; otherwise all faults are found at
+// once.
 func Load(path string, opt Options) (*Job, Diagnostics) {
 	f := &faults{file: path}
 	src, err := readText(path, maxJobFile)
@@ -56,8 +56,8 @@ func Load(path string, opt Options) (*Job, Diagnostics) {
 	return load(f, src, dir, opt)
 }
 
-// maxSyntaxFaults is how many faults of syntax are shown. A file that is no job file has one
-// in every line.
+// maxSyntaxFaults is how many syntax errors are shown. A file that is not a job file has
+// one in every line.
 const maxSyntaxFaults = 20
 
 // unreadable says why there is no job file at a path, and what to do.
@@ -123,7 +123,7 @@ func environment(environ []string) map[string]cty.Value {
 	return env
 }
 
-// foreign takes over a fault that the HCL library found.
+// foreign converts a fault that the HCL library found.
 func (d *decoder) foreign(diag *hcl.Diagnostic, otherwise Pos) {
 	pos := otherwise
 	if diag.Subject != nil {
@@ -147,9 +147,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// TransportFault makes a diagnostic of what transport t's own schema found
-// wrong with one of its settings: the place is that setting's, or the config
-// block's, or the transport block's, whichever exists.
+// TransportFault makes a diagnostic of a fault that transport t's own schema found in a
+// setting. Its position is that of the setting, or of the config block, or of the transport
+// block, whichever exists.
 func (j *Job) TransportFault(t Transport, setting, problem, remedy string) Diagnostic {
 	pos := t.Pos
 	if !t.settings.IsZero() {

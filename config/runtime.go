@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Pos is a stretch of one line of a job file. The zero Pos is no place at all,
-// as for values that are defaults.
+// Pos is a part of one line of a job file. The zero Pos means no position, as for defaults.
 type Pos struct {
 	File      string // as it was given to Load
 	Line      int    // from 1
 	Column    int    // from 1, in characters
-	EndColumn int    // the first column after the stretch
+	EndColumn int    // first column after the part
 }
 
-// IsZero reports whether p is no place.
+// IsZero reports whether p is the zero Pos.
 func (p Pos) IsZero() bool { return p.Line == 0 }
 
-// String is file:line:column, or the file alone for no place in it.
+// String returns file:line:column, or only the file if p has no line.
 func (p Pos) String() string {
 	if p.IsZero() {
 		return p.File
@@ -27,33 +26,33 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Job is everything that one file says.
+// Job has the content of one job file.
 type Job struct {
 	File     string // path as given to Load; empty when there is no file
 	Dir      string // absolute folder that relative paths start from
 	Sites    []Site // in ascending client rank
 	Complete bool   // Sites are all clients of the job
 	Limits   Limits
-	Builtins []Builtin // what Options said
+	Builtins []Builtin // those of Options
 
-	source []string // lines of the file, for faults found later
+	source []string // lines of the file, for faults that are found later
 }
 
-// Site is one client of the job, with every default filled in.
+// Site is one client of the job, complete with defaults.
 type Site struct {
 	Name    string
 	Client  int  `hcl:"client"`  // IMPI client rank
-	Foreign bool `hcl:"foreign"` // run by somebody else; only Name, Client and the next three mean something
+	Foreign bool `hcl:"foreign"` // another MPI runs it; only Name, Client and the next three fields are used
 
 	Implementation Implementation `hcl:"implementation"` // of a foreign site, where the file says it
 	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, where the file says it
-	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // where the hosts of a foreign site may connect from besides their own addresses
+	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // addresses from which the hosts of a foreign site may connect, besides their own
 
 	Server  Server
 	Auth    Auth
 	Hosts   []Host
 	Program Program
-	Parts   []Part // programs of the procs in their order, instead of Program; usually none
+	Parts   []Part // programs of the procs in their order, instead of Program; usually empty
 
 	// Transports are the built-in ones, in the order given to Load, and then the
 	// ones that only a plugin offers, in file order.
@@ -73,29 +72,29 @@ type Server struct {
 	// Embedded is true for the one site whose node runs the server.
 	Embedded bool
 
-	// Address is where the server listens: numeric, never the unspecified address.
-	// Port 0 is possible only if the server is embedded in a site of the same file;
-	// whoever starts the sites then picks a port and tells all of them.
+	// Address is where the server listens; numeric, and never the unspecified address. Port
+	// 0 is possible only if the server is embedded in a site of the same file; the process
+	// that starts the sites then chooses a port and tells all of them.
 	Address netip.AddrPort
 
 	Clients int           // how many clients the embedded server waits for; else 0
 	Timeout time.Duration // how long the embedded server waits for them; else 0
 	Pos     Pos
 
-	// Ours tells that a node of this job embeds the server, or its launcher; Foreign that it is
-	// another MPI's, which speaks plain IMPI only.
+	// Ours says that a node of this job, or its launcher, embeds the server; Foreign that
+	// it is another MPI's, which speaks plain IMPI only.
 	Ours, Foreign bool
 	TLS           ServerTLS
 }
 
-// ServerTLS is what require_tls says beside server, or in embedded_server.
+// ServerTLS is the value of require_tls beside server, or in embedded_server.
 type ServerTLS uint8
 
-// What it may say.
+// The values of require_tls.
 const (
-	TLSUnsaid   ServerTLS = iota // required by a site that has certificates
-	TLSRequired                  // nothing is said without it
-	TLSOptional                  // a site with certificates goes on without, with a warning
+	TLSUnsaid   ServerTLS = iota // not set: required by a site that has certificates
+	TLSRequired                  // nothing is sent without TLS
+	TLSOptional                  // a site with certificates continues without TLS, with a warning
 )
 
 // Auth is what a site offers (or its embedded server accepts) as authentication.
@@ -105,14 +104,14 @@ type Auth struct {
 	Keyed bool
 	Key   uint64 // if Keyed
 
-	// Random asks whoever starts the job to draw a key and to give it to all sites:
-	// the file describes a whole job on the loopback network and says nothing.
+	// Random asks the process that starts the job to draw a key for all sites: the file
+	// describes a whole job on the loopback network and has no auth block.
 	Random bool
 }
 
 // Host is one IMPI host: an agent and its procs.
 type Host struct {
-	Address netip.Addr `hcl:"address"` // numeric and specific; advertised and dialled from
+	Address netip.Addr `hcl:"address"` // numeric and specific; advertised to others, and dialled from
 	Procs   int        `hcl:"procs"`   // at least 1
 	Port    uint16     `hcl:"port"`    // of the IMPI channels' listener; 0: any
 	NoBoard bool       `hcl:"!board"`  // its procs share no memory for collective operations
@@ -130,7 +129,7 @@ type Program struct {
 	PrefixOutput bool `hcl:"prefix_output"` // "[rank] " before each line of output
 	Stdin        int  `hcl:"stdin"`         // world rank of the proc that reads the node's stdin; -1: none
 
-	// OutFile and ErrFile name files for what a proc prints, %r being its rank. Empty:
+	// OutFile and ErrFile name files for a proc's output, with its rank for %r. Empty means
 	// the node's own standard output and error.
 	OutFile, ErrFile string
 
@@ -153,15 +152,15 @@ type Transport struct {
 	settings Pos // of the config block
 }
 
-// Setting is one attribute of a transport's config block, not yet judged by the
-// transport's schema.
+// Setting is one attribute of a transport's config block, which the transport's schema has
+// not checked yet.
 type Setting struct {
 	Name  string
 	Value any // string, float64, bool or []string
 	Pos   Pos
 }
 
-// SettingMap has the values of t.Settings by name.
+// SettingMap returns the values of t.Settings by name.
 func (t Transport) SettingMap() map[string]any {
 	m := make(map[string]any, len(t.Settings))
 	for _, s := range t.Settings {
@@ -184,14 +183,13 @@ type Route struct {
 	Pos            Pos
 }
 
-// Protocol has the values that a site submits at startup. See IMPI ch.2,
-// COLL labels.
+// Protocol has the values that a site submits at startup (IMPI ch.2, COLL).
 type Protocol struct {
 	DataLen uint32 `hcl:"datalen"` // most user data bytes in a packet, at least 1
 	AckMark uint32 `hcl:"ackmark"` // packets per PROTOACK, at least 1
 	HiWater uint32 `hcl:"hiwater"` // packets under way per pair, at least AckMark
-	// Unexpected is how many bytes of messages that nobody has asked for a proc keeps of those
-	// that are run by impi, too.
+	// Unexpected is how many bytes of unexpected messages of procs that run impi a proc
+	// keeps.
 	Unexpected int64 `hcl:"unexpected"`
 
 	TagUB     int32 `hcl:"tag_ub"`    // highest user tag, at least 32767
@@ -204,7 +202,7 @@ type Protocol struct {
 
 // Wait says how procs wait for links.
 type Wait struct {
-	Auto bool          // spin as long as it was seen to pay
+	Auto bool          // spin as long as that has been of use
 	Spin time.Duration // otherwise: spin this long, then sleep
 }
 

@@ -41,7 +41,7 @@ func showABI(args []string, std streams) int {
 	return statusOK
 }
 
-// functionList is text with as many names on a line as fit.
+// functionList is text with as many names on each line as fit.
 type functionList struct {
 	n    int
 	line int

@@ -13,14 +13,14 @@ import (
 	"github.com/openimpi/impi/transports/unix"
 )
 
-// builtin is a transport that needs no plugin file. A further one is an entry in builtins,
+// builtin is a transport that needs no plugin file. To add one, add an entry to builtins,
 // and a folder: docs/howto/transport.md.
 type builtin struct {
 	config.Builtin
 	make func() transports.Transport
 }
 
-// builtins are all of them, best first.
+// builtins are the built-in transports, best first.
 var builtins = []builtin{
 	{config.Builtin{Name: "shm", Machine: true, Memory: true}, func() transports.Transport { return shm.New() }},
 	{config.Builtin{Name: "unix", Machine: true}, func() transports.Transport { return unix.New() }},
@@ -31,7 +31,7 @@ var builtins = []builtin{
 	{config.Builtin{Name: "quic", NeedsBlock: true, Encrypts: true}, func() transports.Transport { return quic.New() }},
 }
 
-// loadOptions are what config.Load must know of this program.
+// loadOptions returns what config.Load needs to know of this program.
 func loadOptions() config.Options { return config.Options{Builtins: known()} }
 
 // known are the built-in transports as config has them.
@@ -53,7 +53,8 @@ func findBuiltin(name string) (builtin, bool) {
 	return builtin{}, false
 }
 
-// serveBuiltin is the process of a built-in transport. It does not return.
+// serveBuiltin serves a built-in transport in this process, as a plugin. It does not
+// return.
 func serveBuiltin(name string) {
 	if b, ok := findBuiltin(name); ok {
 		o := sdk.Options{Transport: b.make()}

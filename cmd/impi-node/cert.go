@@ -52,7 +52,7 @@ ca.key can join any job of this CA under any name: keep it where no job runs.
 A file that exists is never replaced, except by issue -renew.
 `
 
-// certOptions are the command line of cert.
+// certOptions is the command line of cert.
 type certOptions struct {
 	dir, sites, file string
 	days             int
@@ -121,8 +121,8 @@ func (o *certOptions) siteNames() (names []string, err error) {
 	case o.sites != "":
 		names = strings.Split(o.sites, ",")
 	default:
-		// The file may name the very certificates that are to be made: its other
-		// faults are for validate.
+		// The file may name the certificates that are about to be made, so its other faults
+		// are left to validate.
 		if names, err = config.SiteNames(o.file); err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func certInit(o *certOptions, out io.Writer) error {
 	return o.issue(ca, names, out)
 }
 
-// certIssue makes certificates with the CA that is there.
+// certIssue makes certificates with the existing CA.
 func certIssue(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
 		return errors.New("say for which sites, as in: impi-node cert issue gamma")
@@ -202,7 +202,7 @@ func certIssue(o *certOptions, out io.Writer) error {
 	return o.issue(ca, o.args, out)
 }
 
-// issue makes certificates and says what to write into the job file.
+// issue makes certificates and prints what to write into the job file.
 func (o *certOptions) issue(ca *pki.Authority, names []string, out io.Writer) error {
 	for _, n := range names {
 		pair, err := ca.Issue(n, time.Now(), o.validity())
@@ -232,7 +232,7 @@ func (o *certOptions) validity() time.Duration { return time.Duration(o.days) * 
 
 func (o *certOptions) path(name, suffix string) string { return filepath.Join(o.dir, name+suffix) }
 
-// vacant reports a file that is there already.
+// vacant returns an error for a file that exists.
 func (o *certOptions) vacant(name string) error {
 	for _, suffix := range []string{".pem", ".key"} {
 		if _, err := os.Lstat(o.path(name, suffix)); err == nil {
@@ -242,8 +242,8 @@ func (o *certOptions) vacant(name string) error {
 	return nil
 }
 
-// write writes certificate and key, each at once: who reads them meanwhile gets
-// the old file or the new one.
+// write writes certificate and key, each atomically: a reader gets the old file or the new
+// one.
 func (o *certOptions) write(name string, p pki.Pair) error {
 	for _, f := range []struct {
 		suffix  string
@@ -269,12 +269,12 @@ func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) e
 		return os.Rename(next, path)
 	}
 	if err == nil {
-		err = os.Link(next, path) // fails if somebody else was faster
+		err = os.Link(next, path) // fails if another process was faster
 	}
 	return errors.Join(err, os.Remove(next))
 }
 
-// certShow prints what is in certificates.
+// certShow prints the content of certificates.
 func certShow(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
 		return errors.New("say which files, as in: impi-node cert show certs/alpha.pem")

@@ -15,19 +15,19 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// checker finds what a node would refuse at its start, and what can be told from the
-// file, this machine's files and the transports alone.
+// checker finds what a node would refuse at its start, from the job file, this machine's
+// files and the transports.
 type checker struct {
 	job   *config.Job
 	local []config.Site // on this machine
 	found config.Diagnostics
 
-	// What the links of transports can do, of those that are known: not of plugins
-	// that were not started, nor where settings are wrong.
+	// The properties of the links of transports, if known: not for plugins that were not
+	// started, nor with wrong settings.
 	links map[offered]transports.Capabilities
 }
 
-// offered is a transport as a site has it.
+// offered is a transport of a site.
 type offered struct{ site, transport string }
 
 func (c *checker) here(s config.Site) bool {
@@ -38,8 +38,8 @@ func (c *checker) fault(pos config.Pos, problem, remedy string) {
 	c.found = append(c.found, c.job.Fault(pos, problem, remedy))
 }
 
-// transports looks at the settings of built-in transports, and at the files of plugins
-// or, if they are to be tried, at what they say when they are started.
+// transports checks the settings of built-in transports and the files of plugins; with try
+// it starts the plugins and asks them.
 func (c *checker) transports(try bool) {
 	for _, s := range c.job.Sites {
 		for _, t := range s.Transports {
@@ -63,8 +63,8 @@ func wanted(s config.Site, name string) bool {
 	return slices.ContainsFunc(routes, func(r config.Route) bool { return slices.Contains(r.Prefer, name) })
 }
 
-// settings has a built-in transport judge its config block. Files are looked for on
-// the site's own machines only.
+// settings checks the config block of a built-in transport. Files must exist on the site's
+// own machines only.
 func (c *checker) settings(s config.Site, t config.Transport) {
 	b, ok := findBuiltin(t.Name)
 	if !ok {
@@ -81,21 +81,21 @@ func (c *checker) settings(s config.Site, t config.Transport) {
 	if err == nil {
 		caps := made.Capabilities()
 		if !complete && t.HasCertificates() && !caps.Has(transports.FeatureEncrypted) {
-			return // it would encrypt, with files of another machine
+			return // the site encrypts, but its files are on another machine
 		}
 		caps.DataPlanes = sdk.Extended(caps.DataPlanes)
 		c.links[offered{s.Name, t.Name}] = caps
 	}
 }
 
-// wrong notes the faults of a transport's settings.
+// wrong records the faults of a transport's settings.
 func (c *checker) wrong(t config.Transport, err error) {
 	for _, e := range settingErrors(err) {
 		c.found = append(c.found, c.job.TransportFault(t, e.Name, e.Problem, e.Remedy))
 	}
 }
 
-// file judges a plugin's file as a start does, and starts nothing.
+// file checks a plugin's file as a start does, without starting it.
 func (c *checker) file(t config.Transport) {
 	dir, file := filepath.Split(t.Path)
 	_, err := host.Find(dir, file)
@@ -120,10 +120,10 @@ func (c *checker) start(s config.Site, t config.Transport) {
 		return
 	}
 	c.links[offered{s.Name, t.Name}] = p.Transport().Capabilities()
-	_ = p.Close() // it has said what it can do
+	_ = p.Close() // its capabilities are known
 }
 
-// plugin notes why a plugin does not start.
+// plugin records why a plugin does not start.
 func (c *checker) plugin(t config.Transport, err error) {
 	var e *host.Error
 	switch {
@@ -137,13 +137,14 @@ func (c *checker) plugin(t config.Transport, err error) {
 	}
 }
 
-// may reports whether links of a site's transport can be as demanded, as far as known.
+// may reports whether a site's transport may meet a demand; it returns true if its links
+// are unknown.
 func (c *checker) may(s config.Site, name string, meets func(transports.Capabilities) bool) bool {
 	caps, known := c.links[offered{s.Name, name}]
 	return !known || meets(caps)
 }
 
-// pins wants each route that pins data planes to have a transport with one of them.
+// pins checks that each route that pins data planes has a transport with one of them.
 func (c *checker) pins() {
 	for _, s := range c.job.Sites {
 		for _, r := range s.Routes {

@@ -23,8 +23,8 @@ func (c *checker) certificates() {
 	}
 }
 
-// needed reports whether two sites fail to meet if their certificates for a transport do not go
-// together.
+// needed reports whether two sites cannot meet if their certificates for a transport do not
+// match.
 func needed(a, b config.Site, transport string) bool {
 	if !wanted(a, transport) || !wanted(b, transport) {
 		return false
@@ -34,8 +34,8 @@ func needed(a, b config.Site, transport string) bool {
 	return atServer || there.RequireTLS || there.Closed || back.RequireTLS || back.Closed
 }
 
-// accept compares the certificates of two sites for a transport. What is wrong with those of
-// one site alone is said elsewhere.
+// accept checks that the certificates of two sites for a transport match. Faults of one
+// site's certificates alone are reported elsewhere.
 func (c *checker) accept(a config.Site, t config.Transport, b config.Site, u config.Transport) {
 	if !t.Builtin || !u.Builtin || !t.HasCertificates() || !u.HasCertificates() {
 		return

@@ -9,14 +9,15 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// ports counts what the node of a site opens in the port_range of a built-in transport.
+// ports counts the ports that the node of a site opens in the port_range of a built-in
+// transport.
 func (c *checker) ports(s config.Site, t config.Transport) {
 	if !wanted(s, t.Name) {
 		return
 	}
 	first, last, err := socket.PortRange(t.SettingMap(), transports.Setting{Name: "port_range"})
 	if err != nil || last == 0 {
-		return // there is none, or Configure says what is wrong
+		return // there is no port_range, or Configure reports what is wrong
 	}
 	direct := len(routes.ListenerPlanes(s, t.Name, c.links[offered{s.Name, t.Name}].DataPlanes))
 	needs := make(map[string]int) // by address
@@ -27,7 +28,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 		}
 		needs[at] += direct
 		if h.Port == 0 && t.Known.Channels && !takesPlugins(s) {
-			needs[at]++ // for channels
+			needs[at]++ // for the agents' channels
 		}
 		if has := int(last) - int(first) + 1; needs[at] > has {
 			c.found = append(c.found, c.job.TransportFault(t, "port_range",
@@ -38,8 +39,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	}
 }
 
-// takesPlugins reports whether a transport that is a plugin, and may be what channels use,
-// is among those that the site starts.
+// takesPlugins reports whether the site starts a plugin that channels may use.
 func takesPlugins(s config.Site) bool {
 	for _, t := range s.Transports {
 		if !t.Builtin && wanted(s, t.Name) {

@@ -8,13 +8,13 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// encryptRemedy is how to get encrypted links.
+// encryptRemedy says how to get encrypted links.
 func (c *checker) encryptRemedy() string {
 	return c.job.EncryptRemedy(", with certificates (impi-node cert)")
 }
 
-// secrecy finds routes that demand encryption where there can be none: the job would
-// not begin.
+// secrecy finds routes that require encryption where it is not possible: the job would not
+// start.
 func (c *checker) secrecy() {
 	for _, s := range c.job.Sites {
 		if s.Foreign {
@@ -29,10 +29,10 @@ func (c *checker) secrecy() {
 	}
 }
 
-// ownRoutes wants a transport that encrypts in each route that demands it.
+// ownRoutes checks that each route that requires encryption has a transport that encrypts.
 func (c *checker) ownRoutes(s config.Site) {
 	if len(c.job.Sites) == 1 && c.job.Complete && len(s.Hosts) == 1 {
-		return // there is nobody to link to
+		return // there is no other site
 	}
 	for _, r := range s.Routes {
 		if r.RequireTLS && !slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, encrypts) }) {
@@ -48,7 +48,7 @@ func staysInside(caps transports.Capabilities) bool {
 	return encrypts(caps) || caps.Reach == transports.ReachMachine
 }
 
-// between looks at what the route of site a demands of its links with site b.
+// between checks what the route of site a requires of its links with site b.
 func (c *checker) between(a, b config.Site) {
 	r := a.RouteTo(b.Name)
 	meets, says, without := encrypts, "has require_tls", "take require_tls out"
@@ -79,7 +79,8 @@ func (c *checker) between(a, b config.Site) {
 	}
 }
 
-// plain names a site that knows no links of ours, by which the others have none either.
+// plain returns a site that has no direct links, because of which the other sites have none
+// either.
 func (c *checker) plain() string {
 	for _, s := range c.job.Sites {
 		if s.Foreign || !s.Labels.Own() || s.Protocol.Dialect == config.Draft1999 {

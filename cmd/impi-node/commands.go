@@ -10,10 +10,10 @@ import (
 	"github.com/openimpi/impi/internal/asked"
 )
 
-// verb is what impi-node does when it does not run a job.
+// verb is a command of impi-node other than running a job.
 type verb struct {
 	name string
-	help string // what "-h" behind it prints; empty: it does that by itself
+	help string // printed for "-h" after it; empty: the command does that itself
 	does func(args []string, std streams) int
 }
 
@@ -29,13 +29,13 @@ func verbs() []verb {
 	}
 }
 
-// meantBy are words of other programs for what is called otherwise here.
+// meantBy maps words of other programs to the commands here.
 var meantBy = map[string]string{
 	"status": "links", "ps": "links", "top": "links", "list": "links", "show": "links",
 	"check": "validate", "lint": "validate", "certs": "cert", "plugin": "plugins",
 }
 
-// runVerb does what the first word says. False: it is no command, as it is a flag.
+// runVerb runs the command in the first argument. found is false if that is a flag.
 func runVerb(args []string, std streams) (status int, found bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -60,8 +60,8 @@ func runVerb(args []string, std streams) (status int, found bool) {
 	return statusUsage, true
 }
 
-// unknown says what is wrong with a first word that is neither a command nor a flag,
-// and what was probably meant.
+// unknown is the message for a first argument that is neither a command nor a flag. It
+// suggests the most similar command.
 func unknown(word string) string {
 	if _, err := exec.LookPath(word); err == nil || strings.Contains(word, "/") {
 		return fmt.Sprintf("say how many procs are to run %s, as in: impi-node -n 4 %[1]s", word)

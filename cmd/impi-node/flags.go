@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 )
 
-// options are the command line of a run.
+// options is the command line of a run.
 type options struct {
 	file     string
 	site     string
@@ -42,7 +42,7 @@ func (o *options) flags() *flag.FlagSet {
 	return f
 }
 
-// parseFlags reads the command line. Its errors say what to write.
+// parseFlags parses the command line. Its errors say what to write.
 func parseFlags(args []string) (*options, error) {
 	o := &options{}
 	f := o.flags()
@@ -86,7 +86,7 @@ func (o *options) checkLog() error {
 	return nil
 }
 
-// apply changes a site's settings to what the command line says.
+// apply applies the command line to a site's settings.
 func (o *options) apply(s *config.Site) {
 	if o.logLevel != "" {
 		s.Log.Level = o.logLevel
@@ -102,7 +102,7 @@ func (o *options) apply(s *config.Site) {
 	}
 }
 
-// args returns the flags that a node of one site is to be started with.
+// args returns the flags with which to start the node of one site.
 func (o *options) args(site string) []string {
 	args := []string{"-config", o.file, "-site", site}
 	if o.logLevel != "" {
@@ -117,8 +117,8 @@ func (o *options) args(site string) []string {
 	return args
 }
 
-// logger is the log of a launcher: that of its first site. The limiter is to be closed
-// at the end.
+// logger makes the log of a launcher, with the settings of its first site. The caller
+// closes the limiter.
 func (o *options) logger(site config.Site, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	o.apply(&site)
 	return report.NewLogger(site.Log, w)

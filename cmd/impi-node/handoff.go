@@ -18,24 +18,24 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// order is what the launcher of several nodes tells each of them. It travels
-// over an inherited socket, as nobody else may see the key.
+// order is what the launcher of several nodes tells each of them. It is sent over an
+// inherited socket, since nobody else may see the key.
 type order struct {
 	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
 	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file
 }
 
-// heeding is what a node tells its launcher first: it takes signals for its procs now, which
-// would have ended it before.
+// heeding is a node's first message to its launcher: it has installed its handlers, and
+// signals for its procs do not end it any more.
 type heeding struct {
 	Signals bool `json:"signals"`
 }
 
-// outcome is what a node tells its launcher in the end.
+// outcome is a node's last message to its launcher.
 type outcome struct {
-	Text   string `json:"text"` // empty: all is well
+	Text   string `json:"text"` // empty: success
 	Status int    `json:"status"`
-	Remote bool   `json:"remote"` // another site found it out
+	Remote bool   `json:"remote"` // another site has reported it
 	Early  bool   `json:"early"`  // the job had not begun at the site
 }
 
@@ -45,7 +45,7 @@ type handoff struct {
 	order order
 }
 
-// handoffPair makes the launcher's end, and the node's for it to inherit.
+// handoffPair makes the launcher's end, and the node's end to be inherited.
 func handoffPair() (net.Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -62,7 +62,7 @@ func handoffPair() (net.Conn, *os.File, error) {
 func connOf(fd int) (net.Conn, error) {
 	unix.CloseOnExec(fd)
 	f := os.NewFile(uintptr(fd), "handoff")
-	defer f.Close() // FileConn has its own
+	defer f.Close() // FileConn has made a copy
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, fmt.Errorf("socket between launcher and node: %w", err)
@@ -70,8 +70,8 @@ func connOf(fd int) (net.Conn, error) {
 	return c, nil
 }
 
-// takeHandoff reads the launcher's order, and tells it that this process takes signals. It is
-// nil in a process that no launcher started.
+// takeHandoff reads the launcher's order, and tells the launcher that this process handles
+// signals. It returns nil in a process that was not started by a launcher.
 func takeHandoff() (*handoff, error) {
 	v, ok := os.LookupEnv(procs.HandoffVariable)
 	if !ok {
@@ -97,7 +97,7 @@ func takeHandoff() (*handoff, error) {
 	return h, nil
 }
 
-// apply puts what the launcher has settled into a site.
+// apply applies the launcher's order to a site.
 func (h *handoff) apply(s *config.Site) {
 	if h.order.Server != nil {
 		s.Server = config.Server{Address: *h.order.Server, Pos: s.Server.Pos, Ours: true, TLS: s.Server.TLS}
@@ -107,7 +107,7 @@ func (h *handoff) apply(s *config.Site) {
 	}
 }
 
-// report tells the launcher how the site ended, and gives the exit status.
+// report tells the launcher how the site ended, and returns the exit status.
 func (h *handoff) report(err error) int {
 	o := outcome{}
 	if err != nil {
@@ -117,12 +117,12 @@ func (h *handoff) report(err error) int {
 			o.Status, o.Remote, o.Early = f.Status, f.Remote, f.Early
 		}
 	}
-	_ = json.NewEncoder(h.conn).Encode(o) // the launcher may be gone
+	_ = json.NewEncoder(h.conn).Encode(o) // the launcher may have ended
 	_ = h.conn.Close()
 	return o.Status
 }
 
-// drawKey gives a job that says nothing about authentication a key of its own.
+// drawKey sets a random key for a job whose file says nothing about authentication.
 func drawKey(a *config.Auth) {
 	if !a.Random {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// siteProcess is the node of one of several sites.
+// siteProcess is the node process of one site.
 type siteProcess struct {
 	site    config.Site
 	process *launch.Process
@@ -110,7 +110,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 
-// holdsStdin reports whether the proc that reads standard input is at the site.
+// holdsStdin reports whether the site has the proc that reads standard input.
 func holdsStdin(job *config.Job, site config.Site) bool {
 	first := 0
 	for _, s := range job.Sites {

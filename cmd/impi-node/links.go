@@ -17,10 +17,10 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// Exit statuses of impi-node links beside 0 and statusUsage.
+// Exit statuses of impi-node links in addition to 0 and statusUsage.
 const (
 	statusNoJob   = 1 // no running job was found
-	statusPartial = 3 // some node did not answer
+	statusPartial = 3 // a node did not answer
 )
 
 const linksHelp = `impi-node links shows how the procs of running jobs are linked, and why.
@@ -97,7 +97,7 @@ func parseLinks(args []string) (*linksOptions, error) {
 	return o, err
 }
 
-// uidOf returns the number of a user, whom only root may ask about.
+// uidOf returns the number of a user. Only root may ask about another user.
 func uidOf(name string) (int, error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("-user is for root: nodes answer nobody else but their own user")
@@ -112,8 +112,7 @@ func uidOf(name string) (int, error) {
 	return strconv.Atoi(u.Uid)
 }
 
-// fewPairs is how many pairs a node has at most to show those that have sent
-// nothing without being asked to.
+// fewPairs is up to how many pairs a node also shows those that have sent nothing.
 const fewPairs = 16
 
 // showLinks is the subcommand.
@@ -147,12 +146,12 @@ func showLinks(args []string, std streams) int {
 	return linksStatus(jobs)
 }
 
-// wants reports whether a job was asked for.
+// wants reports whether the options select a job.
 func (o *linksOptions) wants(j *links.Job) bool {
 	return links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid))
 }
 
-// nothing says that there is no such job, and where it may be.
+// nothing is the message if no job was found, with hints where it may be.
 func (o *linksOptions) nothing(nodes int) string {
 	switch {
 	case o.job != "" && nodes > 0:
@@ -175,7 +174,7 @@ func (o *linksOptions) print(w io.Writer, r *links.Report) error {
 	return nil
 }
 
-// linksStatus is the exit status for what was found.
+// linksStatus returns the exit status for what was found.
 func linksStatus(jobs []links.Job) int {
 	for _, j := range jobs {
 		for _, s := range j.Sites {

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// local returns which addresses are this machine's.
+// local returns a function that reports whether an address is this machine's.
 func local() (func(netip.Addr) bool, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -35,7 +35,7 @@ func local() (func(netip.Addr) bool, error) {
 	}, nil
 }
 
-// checkPort tries to listen.
+// checkPort returns the error of listening on a port, if any.
 func checkPort(a netip.AddrPort) error {
 	l, err := net.Listen("tcp", a.String())
 	if err != nil {
@@ -48,9 +48,8 @@ func checkPort(a netip.AddrPort) error {
 	return l.Close()
 }
 
-// load reads and checks a job file, the transports' settings included. ports
-// tells which listeners' ports to try; nil stands for none. With try plugins are
-// started and asked.
+// load reads and checks a job file, including the transports' settings. ports says which
+// listeners' ports to check; nil means none. With try, plugins are started and asked.
 func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local = isLocal
@@ -74,7 +73,7 @@ func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort)
 	return job, inOrder(dedupe(c.found))
 }
 
-// inOrder puts what was found later among the rest.
+// inOrder sorts faults that were found later among the others.
 func inOrder(ds config.Diagnostics) config.Diagnostics {
 	slices.SortStableFunc(ds, func(a, b config.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
@@ -84,8 +83,8 @@ func inOrder(ds config.Diagnostics) config.Diagnostics {
 
 func allPorts(netip.AddrPort) bool { return true }
 
-// portsOf returns the ports that a site opens: another one's node may be running
-// on this machine. A file with faults has none.
+// portsOf returns a function that selects the ports of one site, since the node of another
+// site may be running on this machine. A file with faults has none.
 func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPort) bool {
 	ours := make(map[netip.AddrPort]bool)
 	opt := loadOptions()
@@ -100,7 +99,7 @@ func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPo
 	return func(a netip.AddrPort) bool { return ours[a] }
 }
 
-// namesFiles reports whether there are paths among settings.
+// namesFiles reports whether the settings contain paths.
 func namesFiles(schema []transports.Setting, given map[string]any) bool {
 	return slices.ContainsFunc(schema, func(s transports.Setting) bool {
 		path, _ := given[s.Name].(string)
@@ -123,7 +122,7 @@ func settingErrors(err error) (list []*transports.SettingError) {
 	return list
 }
 
-// dedupe leaves out what several sites share: one block, one fault.
+// dedupe removes repeated faults of blocks that several sites share.
 func dedupe(ds config.Diagnostics) (kept config.Diagnostics) {
 	seen := make(map[config.Diagnostic]bool)
 	for _, d := range ds {
@@ -137,7 +136,7 @@ func dedupe(ds config.Diagnostics) (kept config.Diagnostics) {
 
 // show prints diagnostics for people.
 func show(f *os.File, ds config.Diagnostics) {
-	_ = ds.WriteText(f, isTerminal(f)) // there is nowhere to report that to
+	_ = ds.WriteText(f, isTerminal(f)) // an error cannot be reported anywhere
 }
 
 func isTerminal(f *os.File) bool {
@@ -198,7 +197,7 @@ func validate(args []string, std streams) int {
 	return statusOK
 }
 
-// parseMixed reads flags before and behind other arguments.
+// parseMixed parses flags before and after other arguments.
 func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {

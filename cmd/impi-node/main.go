@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk"
 )
 
-// Exit statuses of its own. Others are in package node, or the procs'.
+// Exit statuses of impi-node itself. Others are in package node, or are those of the procs.
 const (
 	statusOK    = 0
 	statusUsage = 2
@@ -24,13 +24,13 @@ func main() {
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// streams are the standard ones.
+// streams are the standard streams.
 type streams struct {
 	in       *os.File
 	out, err *os.File
 }
 
-// run is main for given arguments. It returns the exit status.
+// run is main with the given arguments. It returns the exit status.
 func run(args []string, std streams) int {
 	if status, found := runVerb(args, std); found {
 		return status
@@ -46,5 +46,5 @@ func run(args []string, std streams) int {
 	return runJob(o, std)
 }
 
-// complain prints one line about what failed.
+// complain prints an error on one line.
 func complain(w io.Writer, what any) { fmt.Fprintf(w, "impi-node: %v\n", what) }

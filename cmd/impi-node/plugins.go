@@ -68,10 +68,10 @@ The exit status is 0; 1 if a plugin is unsafe, not the one that is trusted, does
 not load or breaks a rule; 2 if the command line is wrong.
 `
 
-// statusBad is that of a plugin with which something is wrong.
+// statusBad is the exit status if something is wrong with a plugin.
 const statusBad = 1
 
-// pluginOptions are the command line of plugins.
+// pluginOptions is the command line of plugins.
 type pluginOptions struct {
 	dir, file            string
 	json, full           bool
@@ -83,7 +83,7 @@ type pluginOptions struct {
 	args                 []string
 }
 
-// errBad ends a verb whose output has said what is wrong.
+// errBad is returned by a command whose output has described the problem.
 var errBad = errors.New("something is wrong with a plugin")
 
 // plugins is the subcommand.

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// installed is a plugin that is there, or that a job file wants.
+// installed is a plugin that was found, or that a job file names.
 type installed struct {
 	Name    string `json:"name"`
 	Builtin bool   `json:"builtin"`
@@ -26,7 +26,7 @@ type installed struct {
 	noMTLS bool
 }
 
-// inspect judges the file.
+// inspect checks the file.
 func (p *installed) inspect() {
 	if p.Builtin {
 		return
@@ -45,7 +45,7 @@ func (p *installed) inspect() {
 	}
 }
 
-// builtinPlugins are those in this program.
+// builtinPlugins returns the built-in ones.
 func builtinPlugins() (list []installed) {
 	for _, b := range builtins {
 		list = append(list, installed{Name: b.Name, Builtin: true})
@@ -53,7 +53,7 @@ func builtinPlugins() (list []installed) {
 	return list
 }
 
-// inDir are the plugins in a folder.
+// inDir returns the plugins in a folder.
 func inDir(dir string) ([]installed, error) {
 	names, err := host.List(dir)
 	if err != nil {
@@ -68,7 +68,7 @@ func inDir(dir string) ([]installed, error) {
 	return list, nil
 }
 
-// inJob are the plugins that a job file names.
+// inJob returns the plugins that a job file names.
 func inJob(file string, errOut io.Writer) (list []installed, err error) {
 	isLocal, err := local()
 	if err != nil {
@@ -96,8 +96,7 @@ func inJob(file string, errOut io.Writer) (list []installed, err error) {
 	return list, nil
 }
 
-// find returns the plugin that an argument means: a file, one in the folder, or a
-// built-in one.
+// find returns the plugin for an argument: a file, a name in the folder, or a built-in one.
 func (o *pluginOptions) find(arg string) (installed, error) {
 	p := installed{Name: strings.TrimPrefix(filepath.Base(arg), host.Prefix), Path: arg}
 	if !strings.Contains(arg, "/") {
@@ -116,8 +115,8 @@ func (o *pluginOptions) find(arg string) (installed, error) {
 // loadTime bounds the start of a plugin that is only asked.
 const loadTime = 15 * time.Second
 
-// ask starts a plugin as a node does and asks it who it is. One without AutoMTLS is
-// asked without.
+// ask starts a plugin as a node does and asks for its Info. A plugin without AutoMTLS is
+// started without it.
 func ask(p installed) (*conformance.Site, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// listed is an installed plugin and, if it loads, what it says of itself.
+// listed is an installed plugin and, if it starts, what it reports about itself.
 type listed struct {
 	installed
 	About *conformance.Site `json:"about,omitempty"`
@@ -93,7 +93,7 @@ func writeList(w io.Writer, list []listed) error {
 	return nil
 }
 
-// writeNotes writes what a plugin lacks, and what it says of its health.
+// writeNotes writes what a plugin lacks, and the problem that its Health reports.
 func writeNotes(w io.Writer, name string, s *conformance.Site) {
 	if len(s.Lacks) > 0 {
 		fmt.Fprintf(w, "\n%s speaks version %d of the protocol, this node %d; it lacks\n", name, s.Protocol, proto.Version)
@@ -109,7 +109,7 @@ func writeNotes(w io.Writer, name string, s *conformance.Site) {
 	}
 }
 
-// short is enough of a checksum to tell two files apart by eye.
+// short shortens a checksum so that two files can still be distinguished.
 func short(sum string) string {
 	if sum == "" {
 		return "-"

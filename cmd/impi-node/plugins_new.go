@@ -18,14 +18,14 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// scaffold is a whole transport plugin, as templates.
+// scaffold is a complete transport plugin, as templates.
 //
 //go:embed scaffold/*.tmpl
 var scaffold embed.FS
 
 const ourModule = "github.com/openimpi/impi"
 
-// seed is what the templates are filled with.
+// seed has the values for the templates.
 type seed struct {
 	Name, Module, Vendor, Go string
 	Version                  string   // of our module
@@ -87,8 +87,8 @@ func ourVersion() string {
 
 var requirement = regexp.MustCompile(`(?m)^\s+(\S+ v\S+)( // indirect)?$`)
 
-// against makes the new module build against a checkout, without asking the network
-// for anything: it takes over what the checkout requires, and the checksums.
+// against makes the new module build against a checkout without network access: it copies
+// the checkout's requirements and checksums.
 func (s *seed) against(checkout, dir string) error {
 	root, err := filepath.Abs(checkout)
 	if err != nil {

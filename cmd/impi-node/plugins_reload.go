@@ -19,14 +19,15 @@ import (
 // reloadLimit is how long a node may take to replace a plugin.
 const reloadLimit = 25 * time.Second
 
-// reloaded is what one node made of it.
+// reloaded is the result of one node.
 type reloaded struct {
 	PID int `json:"node_pid"`
 	*links.Reload
 	Error string `json:"error,omitempty"`
 }
 
-// usageError is a command line that the running jobs show to be wrong.
+// usageError is an error of the command line that only shows when the running jobs are
+// known.
 type usageError struct{ error }
 
 // pluginsReload has the nodes of a running job replace a plugin's process.
@@ -66,12 +67,12 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	return nil
 }
 
-// concerns reports whether a node is of the job that is meant, and runs the plugin.
+// concerns reports whether a node belongs to the selected job and runs the plugin.
 func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false
 	}
-	if f.Node == nil { // it will say why again; without a job it is meant by -all only
+	if f.Node == nil { // it will report again why it does not answer; without a job only -all selects it
 		return f.Err != nil && (f.About.Job != "" || o.all)
 	}
 	for _, t := range f.Node.Transports {
@@ -82,7 +83,7 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	return false
 }
 
-// whichJob asks for one of several jobs.
+// whichJob is the error if several jobs match.
 func whichJob(jobs [][]links.Found, transport string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d jobs here have the transport %q; choose one by -job ID, or all by -all:", len(jobs), transport)

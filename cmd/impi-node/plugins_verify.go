@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// pluginsVerify is the verb. It starts nothing.
+// pluginsVerify is the command. It starts no plugin.
 func pluginsVerify(o *pluginOptions, std streams) error {
 	list, err := o.toVerify(std)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *pluginOptions) toVerify(std streams) (list []installed, err error) {
 	return list, nil
 }
 
-// writePin writes a block to be pasted into a job file.
+// writePin prints a block to be copied into a job file.
 func writePin(p installed, std streams) {
 	switch {
 	case p.Error != "":

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// part is one program of -programs.
+// part is one program of the flag -programs.
 type part struct {
 	Procs   int               `json:"procs"`
 	Command []string          `json:"command"`
@@ -18,7 +18,7 @@ type part struct {
 	Err     string            `json:"err"` // and for standard error
 }
 
-// readParts reads what -programs says: a JSON list.
+// readParts parses the value of -programs: a JSON list.
 func readParts(text string) (parts []config.Part, err error) {
 	var list []part
 	dec := json.NewDecoder(strings.NewReader(text))

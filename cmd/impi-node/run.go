@@ -14,10 +14,9 @@ import (
 	"github.com/openimpi/impi/internal/node/ending"
 )
 
-// runJob runs what the command line asks for: one site in this process, or a
-// process for each of several.
+// runJob runs a job: one site in this process, or a process for each of several sites.
 func runJob(o *options, std streams) int {
-	signals, stop := passedOn() // first: they end a process that does not expect them
+	signals, stop := passedOn() // first, since a signal ends a process that does not handle it
 	defer stop()
 	h, err := takeHandoff()
 	if err != nil {
@@ -26,7 +25,7 @@ func runJob(o *options, std streams) int {
 	}
 	job, found := prepare(o, h != nil)
 	if h == nil || found.HasErrors() {
-		show(std.err, found) // a launcher has shown the warnings
+		show(std.err, found) // the launcher has shown the warnings
 	}
 	if found.HasErrors() {
 		return statusUsage
@@ -52,7 +51,7 @@ func runJob(o *options, std streams) int {
 	return conclude(runSite(job, site, signals, std), std)
 }
 
-// checkAlone finds out whether a site that is started alone can meet the others.
+// checkAlone checks that a site that is started alone can meet the others.
 func checkAlone(job *config.Job, site config.Site) error {
 	switch {
 	case len(job.Sites) == 1:
@@ -65,8 +64,8 @@ func checkAlone(job *config.Job, site config.Site) error {
 	return nil
 }
 
-// prepare reads the job file, or makes the job of a command line without one.
-// A launcher has looked at the ports, and may have opened one.
+// prepare reads the job file, or makes the job for a command line without one. A launcher
+// has checked the ports already, and may have opened one.
 func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	if o.programs != "" {
 		parts, err := readParts(o.programs)
@@ -101,7 +100,7 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	return load(o.file, isLocal, ports, false)
 }
 
-// choose returns the sites to run: the named one, or all that are on this machine.
+// choose returns the sites to run: the named one, or all on this machine.
 func choose(job *config.Job, name string) ([]config.Site, error) {
 	if name != "" {
 		s, ok := job.Site(name)
@@ -137,7 +136,8 @@ func runSite(job *config.Job, site config.Site, signals <-chan syscall.Signal, s
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
-	// Standard output may end before the job: Write is to say so, not a signal.
+	// Standard output may be closed before the job ends: Write then returns an error,
+	// instead of a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	stop := onSignals(func(s syscall.Signal) { cancel(node.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
@@ -147,8 +147,8 @@ func runSite(job *config.Job, site config.Site, signals <-chan syscall.Signal, s
 	})
 }
 
-// onSignals calls first for the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, second for
-// the second, and no more.
+// onSignals calls first for the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, second for the
+// second, and ignores further ones.
 func onSignals(first, second func(syscall.Signal)) (stop func()) {
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -169,7 +169,7 @@ func onSignals(first, second func(syscall.Signal)) (stop func()) {
 	}
 }
 
-// conclude prints why the job failed, if it did, and gives the exit status.
+// conclude prints why the job failed, if it did, and returns the exit status.
 func conclude(err error, std streams) int {
 	if err == nil {
 		return statusOK

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/node/server"
 )
 
-// serving is the job's server in the launcher, if one of the sites embeds it,
-// and what all sites must know of it.
+// serving is the job's server in the launcher, if one of the sites embeds it, and what all
+// sites must know about it.
 type serving struct {
 	server *server.Server
 	told   order
@@ -44,11 +44,11 @@ func newServing(job *config.Job, sites []config.Site, log hclog.Logger) (*servin
 	return s, nil
 }
 
-// serverWord is how long nodes have to hear from the server that it failed, or that another
-// site did. After that they are ended: some may not have reached it, or it may not know.
+// serverWord is how long nodes have to be told by the server that it, or another site, has
+// failed. After that they are ended: some may not have reached the server.
 const serverWord = 2 * time.Second
 
-// onFailure calls f if the server fails and nobody calls release in time.
+// onFailure calls f if the server fails and release is not called in time.
 func (s *serving) onFailure(f func()) (release func()) {
 	quit := make(chan struct{})
 	if s.server != nil {
@@ -71,8 +71,8 @@ func (s *serving) onFailure(f func()) (release func()) {
 	return func() { close(quit) }
 }
 
-// explain replaces the nodes' outcome by what the server knows better: that it
-// failed by itself, as when a site never came.
+// explain replaces the nodes' outcome if the server knows better: it has failed itself, for
+// example because a site never came.
 func (s *serving) explain(o outcome) outcome {
 	if s.server == nil || o.Status == statusOK {
 		return o
@@ -88,7 +88,7 @@ func (s *serving) explain(o outcome) outcome {
 	return o
 }
 
-// close ends the server, which has nothing to do any more.
+// close ends the server when it is not needed any more.
 func (s *serving) close() {
 	if s.server != nil {
 		s.server.Close()

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// passedOn returns the signals that are for the procs: what they mean is the program's
-// business. One that nobody takes before stop is dropped.
+// passedOn returns the signals that are passed on to the procs, whose programs decide what
+// they mean. Signals that are not read before stop are dropped.
 func passedOn() (signals <-chan syscall.Signal, stop func()) {
 	c, out, quit := make(chan os.Signal, 16), make(chan syscall.Signal), make(chan struct{})
 	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
