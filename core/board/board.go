@@ -43,11 +43,11 @@ const (
 
 var magic = [8]byte{'i', 'm', 'p', 'i', 'b', 'o', 'a', 'r'}
 
-// ErrBoard is wrapped when memory that should be a board is not, or when what
-// another proc has written on it cannot be.
+// ErrBoard is wrapped by the error for memory that is not a valid board, or in which
+// another proc has written an impossible value.
 var ErrBoard = errors.New("no valid board")
 
-// Board is memory that has a board in it.
+// Board is a board in shared memory.
 type Board struct {
 	mem   []byte
 	procs int
@@ -55,15 +55,14 @@ type Board struct {
 
 func slotSize(procs int) int { return slotHead + procs*memberSize }
 
-// Control is how many bytes from the start of a board for so many procs are used
-// by all of its communicators. The rest are areas.
+// Control returns how many bytes at the start of a board for so many procs its
+// communicators share. The areas follow.
 func Control(procs int) int { return (headerSize + Slots*slotSize(procs) + page - 1) &^ (page - 1) }
 
-// Size is how many bytes a board for so many procs takes, most of which are never
-// touched.
+// Size returns the size in bytes of a board for so many procs. Most of it is never touched.
 func Size(procs int) int { return Control(procs) + Slots*procs*areaSize }
 
-// Header is what is at the start of a board for so many procs. The rest are zeroes.
+// Header returns the bytes at the start of a board for so many procs. All others are zero.
 func Header(procs int) ([]byte, error) {
 	if procs < 2 || procs > MaxProcs {
 		return nil, fmt.Errorf("board: %w: it is for 2 to %d procs, not for %d", ErrBoard, MaxProcs, procs)
@@ -77,8 +76,8 @@ func Header(procs int) ([]byte, error) {
 	return h, nil
 }
 
-// Open checks memory that begins with a Header for procs procs. It is used from
-// then on until nobody uses the Board any more, and begins at a multiple of 8.
+// Open checks memory that begins with a Header for procs procs. mem must be aligned to 8
+// bytes, and is in use as long as the Board is.
 func Open(mem []byte, procs int) (*Board, error) {
 	want, err := Header(procs)
 	if err != nil {
@@ -98,9 +97,9 @@ func Open(mem []byte, procs int) (*Board, error) {
 
 func (b *Board) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&b.mem[at])) }
 
-// Take takes a slot for a communicator, false if none is left. One member does and
-// tells the others. Slot 0 is never given: it is that of the communicator of all procs
-// of the board, if there is one.
+// Take reserves a slot for a communicator; ok is false if none is left. One member calls it
+// and tells the others. It never returns slot 0, which belongs to the communicator of all
+// procs of the board.
 func (b *Board) Take() (slot int, ok bool) {
 	taken := b.word(atTaken)
 	for {
@@ -117,8 +116,8 @@ func (b *Board) Take() (slot int, ok bool) {
 
 func (b *Board) free(slot int) { b.word(atTaken).And(^(uint64(1) << slot)) }
 
-// Place gives member me of a communicator of members its part of a slot. Members
-// with a higher number than the board has procs, or a slot that is not, are ErrBoard.
+// Place returns the part of member me in a slot of a communicator of members. The error
+// wraps ErrBoard if there are more members than procs, or no such slot.
 func (b *Board) Place(slot, members, me int) (*Place, error) {
 	if slot < 0 || slot >= Slots || members < 1 || members > b.procs || me < 0 || me >= members {
 		return nil, fmt.Errorf("board: %w: member %d of %d in slot %d; there are %d slots for %d", ErrBoard, me, members, slot, Slots, b.procs)

@@ -1,13 +1,12 @@
-// Package board is memory that the procs of one host share, and what is written
-// where in it, so that a collective operation of theirs takes no messages: each
-// member writes what it has to say where only it writes, and the others look there.
-// Nothing in this package waits; a Wait reports whether it is time to go on.
+// Package board is memory that the procs of one host share for collective operations
+// without messages, and its layout (docs/decisions/0023-a-board-for-each-host.md): each
+// member writes its data where only it writes, and the others read them there. Nothing in
+// this package waits; a Wait reports whether it is time to continue.
 //
 // # Layout
 //
-// Numbers are in the machine's byte order. Each line that different procs write is
-// apart from the others by 128 bytes, two cache lines, as processors fetch them in
-// pairs.
+// Numbers are in the machine's byte order. Lines that different procs write are 128 bytes
+// apart, two cache lines, since processors fetch them in pairs.
 //
 //	0      8  "impiboar"
 //	8      4  version of the layout, 1
@@ -16,29 +15,30 @@
 //	128    8  bit s: slot s is taken
 //	4096      the slots, slotSize(procs) each; behind them, from a page on, the areas
 //
-// A slot is the place of one communicator. It begins with two lines, who sleeps (a
-// bit for each member) and how many members have left, and has a part for each:
+// A slot is the place of one communicator. It begins with two lines, which members sleep (a
+// bit for each) and how many have left, and has a part for each member:
 //
 //	0      8  how far the member is: a Turn
 //	128       entries of 64 bytes: the Turn that it belongs to, what it is and how
 //	          long (8 bits, 56 bits), and the data if they fit
 //
-// Each member of each slot has an area besides, for data that do not fit: rooms
+// Each member of each slot also has an area for data that do not fit into an entry: rooms
 // for the short ones, one for each entry, and two halves for the long ones. Areas take no
 // memory before they are used.
 //
 // # Turns
 //
-// Operations of a communicator are numbered by all members alike. A Turn is an
-// operation's number and a step of it; steps come in pairs, of which the first may post. A member writes its turn when it begins an
-// operation and when it has taken all that it wants of the step, and in both cases
-// has taken all that it wanted of everything before. So who wants to write over
-// something knows from the others' turns whether they have still to read it.
+// All members number the operations of a communicator alike. A Turn is an operation's
+// number and a step of it; steps come in pairs, of which only the first may post. A member
+// stores its turn when it begins an operation, and when it has read all that it needs of a
+// step. In both cases it has read all that it needs of everything before. So a member that
+// wants to overwrite an entry knows from the others' turns whether they still have to read
+// it.
 //
 // # Trust
 //
-// What is in the memory may have been written by anybody who shares it. Nothing
-// read there is used as an index, and lengths have to be those that the
-// reader expects. So a proc that breaks the rules can make the others' results wrong or
-// keep them waiting, as it can with messages, and no more.
+// Any proc that shares the memory may have written what is in it. Nothing that is read
+// there is used as an index, and lengths must be those that the reader expects. So a proc
+// that breaks the rules can make results wrong or keep others waiting, as it can with
+// messages, and no more.
 package board

@@ -18,16 +18,16 @@ const (
 	MaxSteps = 1 << (stepBits - 1)
 )
 
-// NewTurn is the first step of operation number n, from 0 on.
+// NewTurn returns the first step of operation number n, counted from 0.
 func NewTurn(n uint64) Turn { return Turn((n + 1) << stepBits) }
 
-// Step is step i of the operation that t is the first step of.
+// Step returns step i of the operation whose first step is t.
 func (t Turn) Step(i int) Turn { return t + Turn(i)<<1 }
 
 // index counts pairs of steps, so that those in a row differ.
 func (t Turn) index() int { return int(t>>stepBits + t>>2&(MaxSteps/2-1)) }
 
-// Place is the part of one member in a slot, and its view of the others'. One
+// Place is one member's part of a slot, and its view of the other members' parts. Only one
 // goroutine at a time may use it.
 type Place struct {
 	b           *Board
@@ -37,14 +37,14 @@ type Place struct {
 	written [entries]Turn // when the member wrote each entry last
 	rooms   [2]Turn       // and each half
 	backed  [2]bool       // rooms and halves have memory
-	took    bool          // something of an area was read in this turn
+	took    bool          // something in an area was read in this turn
 	now     Turn          // how far this member is
-	seen    Turn          // the others were so far when they were asked last
+	seen    Turn          // turn that all the others had reached when they were last checked
 }
 
 func (p *Place) part(m int) int { return p.base + slotHead + m*memberSize }
 
-// turn is how far a member is.
+// turn is the memory that says how far a member is.
 func (p *Place) turn(m int) *atomic.Uint64 { return p.b.word(p.part(m)) }
 
 func (p *Place) entry(m int, t Turn) int {
@@ -53,7 +53,7 @@ func (p *Place) entry(m int, t Turn) int {
 
 func (p *Place) area(m int) int { return Control(p.b.procs) + (p.slot*p.b.procs+m)*areaSize }
 
-// data is where a member has the n bytes that it posts in t.
+// data returns the memory of the n bytes that a member posts in t.
 func (p *Place) data(m int, t Turn, n int) []byte {
 	at := p.entry(m, t) + 16
 	switch i := t.index(); {
@@ -65,22 +65,22 @@ func (p *Place) data(m int, t Turn, n int) []byte {
 	return p.b.mem[at : at+n : at+n]
 }
 
-// Members is the set of all members but this one, a bit for each rank.
+// Members returns the set of all members except this one, a bit for each rank.
 func (p *Place) Members() uint64 {
 	return ^uint64(0) >> (64 - p.n) &^ (1 << p.me)
 }
 
-// Member is the set of one.
+// Member returns the set with one member.
 func Member(m int) uint64 { return 1 << m }
 
-// Begin says that this member is in t, and has taken all that it wants of what came before.
+// Begin says that this member has begun t, and has read all that it needs of earlier turns.
 func (p *Place) Begin(t Turn) {
 	p.took, p.now = false, t
 	p.turn(p.me).Swap(uint64(t))
 }
 
-// End says that this member has taken all that it wants of the turn that it has
-// begun last. It writes nothing, and is false, where nobody is held up by that for long.
+// End says that this member has read all that it needs of the turn that it has begun last.
+// It writes nothing and returns false if that would delay no other member for long.
 func (p *Place) End() bool {
 	if !p.took {
 		return false
@@ -90,8 +90,8 @@ func (p *Place) End() bool {
 	return true
 }
 
-// Backing is the part of the memory that posting n bytes in t needs, from its
-// start, if it was not asked for before: it may have to be allocated.
+// Backing returns the part of the memory that posting n bytes needs, if it was not asked
+// for before: the caller may have to allocate it.
 func (p *Place) Backing(n int) (at, size int) {
 	long := n > roomSize
 	switch {
@@ -105,11 +105,11 @@ func (p *Place) Backing(n int) (at, size int) {
 	return p.area(p.me), entries * roomSize
 }
 
-// Room returns the memory for the n bytes that this member will post in t, at most
-// MaxPost. Vacant has told that nobody reads there any more.
+// Room returns the memory for the n bytes, at most MaxPost, that this member will post in
+// t. A Wait of Vacant must be over, so that no member still reads there.
 func (p *Place) Room(t Turn, n int) []byte { return p.data(p.me, t, n) }
 
-// Post says that what belongs into Room is there. what tells operations apart.
+// Post says that Room has been filled in. what is a number that distinguishes operations.
 func (p *Place) Post(t Turn, what uint8, n int) {
 	e := p.entry(p.me, t)
 	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
@@ -120,8 +120,8 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 	p.b.word(e).Swap(uint64(t))
 }
 
-// Keep says that what was posted in t, of n bytes, stays in use until the others have taken
-// what they want of a later turn.
+// Keep says that the n bytes posted in t stay in use until the others have read what they
+// need of a later turn.
 func (p *Place) Keep(t Turn, n int, until Turn) {
 	p.written[t.index()%entries] = until
 	if n > roomSize {
@@ -131,9 +131,9 @@ func (p *Place) Keep(t Turn, n int, until Turn) {
 
 func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }
 
-// Look returns the n bytes that member m has posted in t, which a Wait has told. They
-// are good until End, and may change when somebody breaks the rules. It is an error if
-// the member has posted something else.
+// Look returns the n bytes that member m has posted in t; a Wait of Posted must be over.
+// They are valid until End, and may change if a proc breaks the rules. If the member has
+// posted something else the error is a *Mismatch.
 func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
 	e := p.entry(m, t)
 	if at := Turn(p.b.word(e).Load()); at != t {
@@ -148,7 +148,7 @@ func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
 	return p.data(m, t, n), nil
 }
 
-// Mismatch is the error of members that do not do the same.
+// Mismatch is the error if members do not call the same operation with the same length.
 type Mismatch struct {
 	Member    int
 	What      uint8
@@ -157,7 +157,7 @@ type Mismatch struct {
 	WantBytes int
 }
 
-// Error tells both sides.
+// Error describes both sides.
 func (e *Mismatch) Error() string {
 	if e.What != e.WantWhat {
 		return fmt.Sprintf("rank %d calls another operation, number %d where %d is expected", e.Member, e.What, e.WantWhat)
@@ -165,10 +165,10 @@ func (e *Mismatch) Error() string {
 	return fmt.Sprintf("rank %d sent %d bytes, %d are expected", e.Member, e.Bytes, e.WantBytes)
 }
 
-// Sleepers returns the members that have gone to sleep, all but this one, and takes
-// note that they will be woken. It is asked after whatever another may wait for has been written,
-// by Swap: under the race detector a Store to memory that is not Go's own may come
-// after the look at the sleepers.
+// Sleepers returns the members, except this one, that have gone to sleep, and clears their
+// bits: the caller must wake them. It is called after writing whatever they may wait for.
+// That must be written by Swap: under the race detector a Store to memory that is not Go's
+// own may be reordered with this check.
 func (p *Place) Sleepers() uint64 {
 	w := p.b.word(p.base)
 	if w.Load() == 0 {
@@ -181,11 +181,11 @@ func (p *Place) Sleepers() uint64 {
 // Sleep says that this member is about to sleep, and must be woken from then on.
 func (p *Place) Sleep() { p.b.word(p.base).Or(1 << p.me) }
 
-// Awake says that it is not asleep.
+// Awake says that this member does not sleep any more.
 func (p *Place) Awake() { p.b.word(p.base).And(^(uint64(1) << p.me)) }
 
-// Leave says that this member will not use the slot any more. The last one gives
-// it back; before, nobody has any use for what is in it.
+// Leave says that this member will not use the slot any more. The last member to leave
+// clears the slot and gives it back.
 func (p *Place) Leave() {
 	left := p.b.word(p.base + line)
 	if left.Add(1) != uint64(p.n) {
@@ -204,30 +204,30 @@ func (p *Place) Leave() {
 	}
 }
 
-// Wait is what a member waits for: that some others are so far.
+// Wait is a condition: that some other members have reached a turn.
 type Wait struct {
 	p     *Place
 	left  uint64 // members that are not, as far as is known
-	entry Turn   // whose entry is looked at; 0: their turns
+	entry Turn   // turn whose entries are checked; 0: the members' turns are checked
 	want  uint64
 }
 
-// Arrived waits until members have begun t's operation.
+// Arrived returns a Wait until members have begun t's operation.
 func (p *Place) Arrived(members uint64, t Turn) Wait {
 	return Wait{p: p, left: members, want: uint64(t)}
 }
 
-// Posted waits until members have posted in t.
+// Posted returns a Wait until members have posted in t.
 func (p *Place) Posted(members uint64, t Turn) Wait {
 	return Wait{p: p, left: members, entry: t, want: uint64(t)}
 }
 
-// Taken waits until members have ended t, or begun something later.
+// Taken returns a Wait until members have ended t, or begun a later operation.
 func (p *Place) Taken(members uint64, t Turn) Wait {
 	return Wait{p: p, left: members, want: uint64(t | doneBit)}
 }
 
-// Vacant waits until n bytes can be posted in t.
+// Vacant returns a Wait until n bytes can be posted in t.
 func (p *Place) Vacant(t Turn, n int) Wait {
 	was := p.written[t.index()%entries]
 	if n > roomSize {
@@ -240,7 +240,7 @@ func (p *Place) Vacant(t Turn, n int) Wait {
 	return p.Taken(p.Members(), was)
 }
 
-// slowest is how far all the others are.
+// slowest is the turn that all the others have reached.
 func (p *Place) slowest() Turn {
 	least := ^uint64(0)
 	for m := range p.n {
@@ -251,7 +251,7 @@ func (p *Place) slowest() Turn {
 	return Turn(least)
 }
 
-// Over reports whether the wait is.
+// Over reports whether the condition holds.
 func (w *Wait) Over() bool {
 	for w.left != 0 {
 		m := bits.TrailingZeros64(w.left)
@@ -267,5 +267,5 @@ func (w *Wait) Over() bool {
 	return true
 }
 
-// Left is the set of the members that are still waited for.
+// Left returns the set of the members that are still waited for.
 func (w *Wait) Left() uint64 { return w.left }
