@@ -139,7 +139,7 @@ func runSite(job *config.Job, site config.Site, signals <-chan syscall.Signal, s
 	// Standard output may be closed before the job ends: Write then returns an error,
 	// instead of a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stop := onSignals(func(s syscall.Signal) { cancel(node.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
+	stop := onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
 	return node.Run(ctx, node.Options{
 		Job: job, Site: site, Now: now, Signals: signals,

@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/meet"
+	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
@@ -76,7 +77,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 			return err
 		}
 		c := packetswitch.Config{Agent: a, Spin: spin, Notify: n.noticed(h)}
-		if dialect(n.opt.Site) == wire.Draft {
+		if member.Dialect(n.opt.Site) == wire.Draft {
 			c.Patience = n.opt.Job.Limits.Start
 		}
 		if h.loop, err = packetswitch.New(c); err != nil {
@@ -111,7 +112,7 @@ func (n *node) stopSwitches() {
 }
 
 func (n *node) agentConfig(h *ownHost) agent.Config {
-	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site)}
+	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site)}
 	for _, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: n.job.Clients[x.Client].Own})
 	}
@@ -177,7 +178,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	j := &wireup.Job{
 		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
-		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: dialect(n.opt.Site),
+		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:  site.Spin(n.opt.Site.Wait),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 		Procs: make([]wireup.Proc, len(n.job.Procs)),
@@ -245,7 +246,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
 		case agent.HostDied:
-			n.end.Fail(n.channelLost(ev))
+			n.end.Fail(channelLost(&n.routes, ev))
 		case agent.ProcLost:
 			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.Finished:

@@ -135,7 +135,7 @@ func TestRefusedConnectionsDoNotFillTheLog(t *testing.T) {
 		nc.Close()
 	}
 	all[0].hurry()
-	all[0].cancel(Interrupt{syscall.SIGINT})
+	all[0].cancel(ending.Interrupt{Signal: syscall.SIGINT})
 	<-all[0].done
 	log := all[0].err.String()
 	if n := strings.Count(log, "connection refused: "); n == 0 || n > 50 || !strings.Contains(log, "connection refused … and ") {

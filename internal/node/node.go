@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
@@ -22,6 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/inspect"
 	"github.com/openimpi/impi/internal/node/meet"
+	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/probe"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
@@ -30,15 +29,8 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/spawner"
 	"github.com/openimpi/impi/internal/node/tasks"
-	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
-
-// Interrupt is the cause of a context that an operator's signal ended.
-type Interrupt struct{ Signal syscall.Signal }
-
-// Error names the signal.
-func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 
 // node is one site's agent process.
 type node struct {
@@ -57,18 +49,14 @@ type node struct {
 	hosts  []*ownHost // of the site, with their packet switches
 	procs  *procs.Set
 
-	server  *server.Server      // embedded; nil if it runs elsewhere
-	session *rendezvous.Session // our side of startup
-	joined  bool                // we have begun it
-	left    chan struct{}       // closed when we have left the job, or given it up
-	leaving sync.Once
+	server *server.Server // embedded; nil if it runs elsewhere
+	member *member.Member
 
 	listening chan struct{} // closed when all listeners are open
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
-	token     dynamic.Token // what this site proposes for the job's; nobody else has it if it is not that
-	world     []byte        // describes the job to other worlds; nil: it cannot meet any
-	tasks     *tasks.Group  // that end when the procs are gone; nil until startup is over
+	world     []byte       // describes the job to other worlds; nil: it cannot meet any
+	tasks     *tasks.Group // that end when the procs are gone; nil until startup is over
 	direct    *direct.Links
 	channels  *channel.Channels
 	meetings  *meet.Meetings
@@ -100,6 +88,10 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 	}
 	n.end, ctx = ending.New(ctx)
 	n.procs.End = n.end
+	n.member = member.New(member.Settings{
+		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
+		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil,
+	})
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
 	}
@@ -120,8 +112,8 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 func newNode(opt Options) *node {
 	n := &node{
 		opt: opt, log: opt.Logger,
-		launcher: launch.New(),
-		left:     make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{}),
+		launcher:  launch.New(),
+		listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start),
 	}
 	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
@@ -232,9 +224,10 @@ func (n *node) start(ctx context.Context) (err error) {
 	if err := n.awaitHellos(ctx); err != nil {
 		return err
 	}
-	if err := n.join(ctx); err != nil {
+	if err := n.member.Join(ctx); err != nil {
 		return err
 	}
+	n.job = n.routes.World
 	return n.place()
 }
 
@@ -247,6 +240,7 @@ func (n *node) startServer() (err error) {
 	if n.server, err = server.ServeFor(wire.ClientRank(n.opt.Site.Client), n.opt.Job, n.opt.Site, n.log); err != nil {
 		return err
 	}
+	n.member.Server = n.server
 	go func() {
 		if f := n.server.Failure(); f != nil {
 			n.end.Fail(f)
@@ -293,7 +287,7 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	return n.leave(ctx)
+	return n.member.Leave(ctx)
 }
 
 // verdict makes the job's failure of how run ended. A step that broke because
@@ -315,25 +309,15 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	if f := ending.Of(ctx); f != nil {
 		return f
 	}
-	return n.interrupted(context.Cause(ctx))
-}
-
-// interrupted is the failure of a job that its operator ended.
-func (n *node) interrupted(cause error) *ending.Failure {
-	f := ending.NodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", n.opt.Site.Name, cause))
-	var i Interrupt
-	if errors.As(cause, &i) {
-		f.Status = 128 + int(i.Signal)
-	}
-	return f
+	return ending.Interrupted(n.opt.Site.Name, context.Cause(ctx))
 }
 
 // shutDown leaves nothing behind. On failure f the other sites are told first.
 func (n *node) shutDown(f *ending.Failure) {
-	declined := n.decline(f)
+	declined := n.member.Decline(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
-		n.resign(f)
+		n.member.Resign(f)
 		n.procs.Tell(f.Text)
 	}
 	if n.control != nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // channelLost is the failure of a job whose channel to a host has ended too early.
-func (n *node) channelLost(ev agent.Event) *ending.Failure {
-	host := n.routes.HostName(ev.Peer.Host)
+func channelLost(rt *routes.Table, ev agent.Event) *ending.Failure {
+	host := rt.HostName(ev.Peer.Host)
 	var silent *link.SilentError
 	switch {
 	case errors.Is(ev.Err, agent.ErrProtocol):

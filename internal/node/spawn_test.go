@@ -328,7 +328,7 @@ func TestParentsEnd(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("free", 1)}, 1))
 		child := pidfd(t, all[0].out.number(t, "[spawn1.0] pid "))
 		all[0].err.says("the job is over; what it has spawned goes on", 0)
-		all[0].cancel(Interrupt{unix.SIGTERM})
+		all[0].cancel(ending.Interrupt{Signal: unix.SIGTERM})
 		if f := end(all)[0]; f == nil || f.Status != 128+int(unix.SIGTERM) {
 			t.Errorf("%v", f)
 		}

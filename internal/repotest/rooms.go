@@ -16,10 +16,6 @@ const (
 	MaxFiles   = 30
 )
 
-// larger has what is larger than that, and how large. It may only shrink: whoever makes
-// something smaller enters the new number, or takes it out.
-var larger = map[string]int{"internal/node.node": 52}
-
 // Rooms wants packages with few files, and types with few methods. core/mpi is the list of what MPI
 // has: its methods are counted by the standard, and Face wants them short.
 func Rooms(r *Repo) []Problem {
@@ -41,12 +37,8 @@ func Rooms(r *Repo) []Problem {
 func tooMany(counts map[string]int, most int, what string) []Problem {
 	var problems []Problem
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		n, allowed := counts[name], max(most, larger[name])
-		if n > allowed {
-			problems = append(problems, Problem{Path: name, Text: fmt.Sprintf("%d %s, at most %d", n, what, allowed)})
-		}
-		if n < larger[name] {
-			problems = append(problems, Problem{Path: name, Text: fmt.Sprintf("has %d %s now: say so in larger of internal/repotest", n, what)})
+		if n := counts[name]; n > most {
+			problems = append(problems, Problem{Path: name, Text: fmt.Sprintf("%d %s, at most %d", n, what, most)})
 		}
 	}
 	return problems

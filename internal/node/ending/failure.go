@@ -1,10 +1,13 @@
 package ending
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/internal/launch"
 )
 
 // The exit statuses of a node whose job did not fail by a proc's own status.
@@ -62,4 +65,20 @@ func ToldBy(text string) *Failure {
 // ConnectionLost is the failure of a job whose other side went away silently.
 func ConnectionLost(text string, cause error) *Failure {
 	return &Failure{Text: text, Status: StatusRemote, Weight: blame.Lost, Cause: cause}
+}
+
+// Interrupt is the cause of a context that an operator's signal ended.
+type Interrupt struct{ Signal syscall.Signal }
+
+// Error names the signal.
+func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
+
+// Interrupted is the failure of a job that its operator ended at a site.
+func Interrupted(site string, cause error) *Failure {
+	f := NodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", site, cause))
+	var i Interrupt
+	if errors.As(cause, &i) {
+		f.Status = 128 + int(i.Signal)
+	}
+	return f
 }

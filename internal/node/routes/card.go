@@ -13,11 +13,11 @@ import (
 )
 
 // Both ends of a pair must send data in one representation, and each site's
-// file has a say. So a site's wishes that differ from the default are on its
+// file has a say. So what a site wants other than by default is on its
 // business cards, as features: "external32-to-1" for client 1, "external32-to-all".
 
-// Wishes lists the features that say which representations the site insists on.
-func Wishes(job *config.Job, site config.Site) []string {
+// RepresentationFeatures lists the features that say which representations the site insists on.
+func RepresentationFeatures(job *config.Job, site config.Site) []string {
 	var features []string
 	for _, s := range job.Sites {
 		if r := site.RouteTo(s.Name).Representation; r != config.RepresentationAuto && s.Client != site.Client {
@@ -115,7 +115,7 @@ func ResumableFeatures(job *config.Job, site config.Site) []string {
 
 // Features are all that a site says on its business cards.
 func Features(job *config.Job, site config.Site) []string {
-	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), Wishes(job, site)))
+	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site)))
 }
 
 // WantsResumable tells whether the owner of a card wants links to a client to be resumed.

@@ -1,4 +1,4 @@
-package node
+package member
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// dialect is how the site's packets are written.
-func dialect(site config.Site) wire.Dialect {
+// Dialect is how the site's packets are written.
+func Dialect(site config.Site) wire.Dialect {
 	if site.Protocol.Dialect == config.Draft1999 {
 		return wire.Draft
 	}
@@ -26,7 +26,7 @@ func hostIDForm(site config.Site) wire.HostIDForm {
 
 // announce settles which labels and versions the site sends.
 func announce(c *startup.ClientConfig, site config.Site) error {
-	c.Dialect = dialect(site)
+	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()
 	for _, v := range site.Labels.Versions {
 		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion {

@@ -1,4 +1,4 @@
-package node
+package member
 
 import (
 	"context"
@@ -18,19 +18,19 @@ import (
 // the server.
 const declineTime = 2 * time.Second
 
-// decline tells the server that this site will not come, and why: the others would wait
+// Decline tells the server that this site will not come, and why: the others would wait
 // for it until the limit of the start. done is closed when that has succeeded or failed.
-func (n *node) decline(f *ending.Failure) (done <-chan struct{}) {
+func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
-	s := n.opt.Site.Server
-	if f == nil || n.joined || n.opt.spawned != nil || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
+	s := m.Routes.Site.Server
+	if f == nil || m.joined || m.Spawned || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
 		close(told)
 		return told
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), declineTime)
 	go func() {
 		select {
-		case <-n.opt.Now:
+		case <-m.Now:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -38,13 +38,13 @@ func (n *node) decline(f *ending.Failure) (done <-chan struct{}) {
 	go func() {
 		defer close(told)
 		defer cancel()
-		set, err := n.rendezvous()
+		set, err := m.rendezvous()
 		if err == nil {
 			_, _, err = rendezvous.Join(ctx, set, startup.ClientConfig{
-				Rank: wire.ClientRank(n.opt.Site.Client), Auth: server.AuthOf(n.opt.Site.Auth), Limit: declineTime, Decline: f,
+				Rank: wire.ClientRank(m.Routes.Site.Client), Auth: server.AuthOf(m.Routes.Site.Auth), Limit: declineTime, Decline: f,
 			})
 		}
-		n.log.Debug("told the server that this site does not come", "outcome", err)
+		m.Log.Debug("told the server that this site does not come", "outcome", err)
 	}()
 	return told
 }

@@ -1,0 +1,210 @@
+// Package member is the membership of a site in its job: it joins by the server, hears from there
+// why the job ends, tells the others why it ends here, and leaves.
+package member
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/node/site"
+	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// Settings are what a member needs of its node.
+type Settings struct {
+	Routes   *routes.Table // get their World when the site has joined
+	Site     *site.Site
+	Procs    *procs.Set
+	End      *ending.Ending // hears the server's word that the job is over
+	Log      hclog.Logger
+	Deadline time.Time       // until which the operator is told what is waited for
+	Now      <-chan struct{} // once closed, the server is not waited for
+	Spawned  bool            // the job is a spawned world: who has spawned it hears of its end otherwise
+}
+
+// Member is a site as a client of its job's server.
+type Member struct {
+	Settings
+	Server *server.Server // embedded in this node; nil if it runs elsewhere
+	Token  dynamic.Token  // what this site proposes for the job's; nobody else has it if it is not that
+
+	session *rendezvous.Session // our side of startup
+	joined  bool                // we have begun it
+	left    chan struct{}       // closed when we have left the job, or given it up
+	leaving sync.Once
+}
+
+// New makes a member that has not joined.
+func New(s Settings) *Member { return &Member{Settings: s, left: make(chan struct{})} }
+
+// Join takes the site through startup.
+func (m *Member) Join(ctx context.Context) error {
+	cfg, err := m.clientConfig()
+	if err != nil {
+		return err
+	}
+	set, err := m.rendezvous()
+	if err != nil {
+		return err
+	}
+	if m.Server == nil { // which reports by itself whom it waits for
+		stop := report.While(m.Log, m.Deadline, func() string { return fmt.Sprintf("the server at %s and the other sites", set.Server) })
+		defer stop()
+	}
+	m.joined = true
+	within, stop := m.untilOver(ctx)
+	defer stop()
+	m.session, m.Routes.World, err = rendezvous.Join(within, set, cfg)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if f := m.serverKnows(ctx, err); f != nil {
+			return f
+		}
+		return m.serverSaid(err)
+	}
+	go m.hearServer()
+	return nil
+}
+
+// serverKnows gives the reason of a job that failed before this site had joined it, if
+// the server is ours: to who has not joined it says that much only.
+func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
+	if m.Server == nil || !errors.Is(told, startup.ErrFailed) {
+		return nil
+	}
+	select {
+	case <-m.Server.Done():
+		return m.Server.Failure()
+	case <-ctx.Done():
+	case <-time.After(2 * time.Second): // it may have turned away us alone
+	}
+	return nil
+}
+
+// untilOver gives a context that ends with ctx and says why as other sites are to be told.
+func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func()) {
+	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() {
+		if f := ending.Of(ctx); f != nil {
+			cancel(f)
+		} else {
+			cancel(ending.Interrupted(m.Routes.Site.Name, context.Cause(ctx)))
+		}
+	})
+	return within, func() { release(); cancel(nil) }
+}
+
+// rendezvous says how to reach the server.
+func (m *Member) rendezvous() (rendezvous.Settings, error) {
+	address := m.Routes.Site.Server.Address
+	if m.Server != nil {
+		address = m.Server.Address()
+	}
+	own, err := server.OwnFor(m.Routes.Job, *m.Routes.Site, m.Server != nil, m.Log)
+	return rendezvous.Settings{
+		Server: address.String(), Own: own, Logger: m.Log.Named("startup"),
+		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(routes.Silence(m.Routes.Job))}).DialContext,
+	}, err
+}
+
+// hearServer reports the server's word that the job is over.
+func (m *Member) hearServer() {
+	select {
+	case <-m.session.Lost():
+		m.End.Fail(m.serverSaid(m.session.Err()))
+	case <-m.left:
+	}
+}
+
+func (m *Member) clientConfig() (startup.ClientConfig, error) {
+	site := *m.Routes.Site
+	p := site.Protocol
+	c := startup.ClientConfig{
+		Rank: wire.ClientRank(site.Client), Auth: server.AuthOf(site.Auth),
+		Params: startup.Params{
+			DataLen: p.DataLen, TagUB: wire.Tag(p.TagUB), XSize: p.XSize, MaxLinear: p.MaxLinear,
+			AckMark: p.AckMark, HiWater: p.HiWater,
+		},
+		Limit: m.Routes.Job.Limits.Start,
+	}
+	if err := announce(&c, site); err != nil {
+		return c, err
+	}
+	_, _ = rand.Read(c.Token[:]) // never fails
+	m.Token = c.Token
+	for _, h := range m.Site.Hosts {
+		port, err := h.Port()
+		if err != nil {
+			return c, err
+		}
+		id := wire.HostIDFrom(h.Config.Address, hostIDForm(site))
+		hc := startup.HostConfig{Address: id, Port: port}
+		for _, p := range m.Procs.OfHost(h.Index) {
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.PID())}, Card: h.Card})
+		}
+		c.Hosts = append(c.Hosts, hc)
+	}
+	return c, nil
+}
+
+// Resign tells the other sites why the job ends, if it is not from them that we
+// know it.
+func (m *Member) Resign(f *ending.Failure) {
+	m.leaving.Do(func() { close(m.left) })
+	if m.session != nil {
+		_ = m.session.Fail(f) // which reports f
+	}
+}
+
+// Leave ends our share of a job that went well, and waits for the server if it
+// is ours.
+func (m *Member) Leave(ctx context.Context) error {
+	m.leaving.Do(func() { close(m.left) })
+	if err := m.session.Finish(); err != nil {
+		return m.serverSaid(err)
+	}
+	if m.Server == nil {
+		return nil
+	}
+	select {
+	case <-m.Server.Done():
+		if f := m.Server.Failure(); f != nil {
+			return f
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// serverSaid makes a failure of what ended startup, or the connection to the
+// server.
+func (m *Member) serverSaid(err error) *ending.Failure {
+	f := ending.ByServer(m.Routes.Job, err)
+	if !f.Remote {
+		f.Text = fmt.Sprintf("site %s: %s", m.Routes.Site.Name, f.Text)
+	}
+	if errors.Is(err, startup.ErrLost) && m.session != nil {
+		f.Weight = blame.Lost // whoever broke it may have told why elsewhere
+	}
+	return f
+}
