@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// benchmark is one of the loops, and how its figures are read.
+// benchmark is one of the loops, and how to interpret its figures.
 type benchmark struct {
 	unit     string
 	axis     string // what Size counts; "": bytes
@@ -60,16 +60,16 @@ var benchmarks = map[string]benchmark{
 	},
 }
 
-// The collective operations: of data, and those without.
+// The collective operations with data, and those without.
 var (
 	collectiveSized = benchmark{unit: "us", ranks: true, sizes: []int{8, 1 << 10, 32 << 10, 1 << 20}, value: eachTakes}
 	collectiveAlone = benchmark{unit: "us", ranks: true, sizes: []int{0}, fixed: true, value: eachTakes}
 )
 
-// eachTakes is the microseconds of one iteration.
+// eachTakes returns the microseconds of one iteration.
 func eachTakes(f figure) float64 { return f.Seconds / float64(f.Iterations) * 1e6 }
 
-// sizesOf is the sizes that a benchmark is measured with.
+// sizesOf returns the sizes with which a benchmark is measured.
 func (o *options) sizesOf(bench string) []int {
 	if b := benchmarks[bench]; len(o.sizes) == 0 || b.fixed {
 		return b.sizes
@@ -77,7 +77,7 @@ func (o *options) sizesOf(bench string) []int {
 	return o.sizes
 }
 
-// procsOf is how many ranks a run of the benchmark has.
+// procsOf returns how many ranks a run of the benchmark has.
 func (o *options) procsOf(bench string, sizes []int) int {
 	if benchmarks[bench].ranks {
 		return o.procs

@@ -13,7 +13,7 @@ import (
 // insideName is the variant without plugins.
 const insideName = "in-process"
 
-// variants are what -beside knows: ours once more, with one thing changed.
+// variants are the values of -beside: impi once more, with one thing changed.
 var variants = map[string]func(*options){
 	insideName:  func(*options) {}, // a runner of its own
 	"resume":    func(o *options) { o.resume = "true" },
@@ -33,8 +33,8 @@ var variants = map[string]func(*options){
 
 func variantNames() string { return strings.Join(slices.Sorted(maps.Keys(variants)), ", ") }
 
-// checkBeside looks at the variants. What they are compared with is not left to the
-// node.
+// checkBeside checks the variants. Settings that are compared must be explicit, not left to
+// the node.
 func (o *options) checkBeside() error {
 	if len(o.beside) > 0 && o.resume == "" {
 		o.resume = "false"
@@ -56,7 +56,7 @@ func (o *options) checkBeside() error {
 	return nil
 }
 
-// newVariant is ours with the change that name stands for.
+// newVariant makes impi with the change that name stands for.
 func (w *own) newVariant(name string) contender {
 	if name == insideName {
 		return contender{name: name, run: w.runInside, skips: func(bench string) bool { return !benchmarks[bench].ranks }}

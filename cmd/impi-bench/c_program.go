@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// cName is the peer that is our own library: the peers' C loops, compiled with
-// impicc and run by impi-node as our Go loops are.
+// cName is the peer that is impi's own C library: the peers' C loops, compiled with impicc
+// and run by impi-node like the Go loops.
 const cName = "c"
 
 // cProgram runs the C loops with our library.

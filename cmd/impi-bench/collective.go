@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// rooted are the operations with a root. Each rank is it in turn, so that none runs
+// rooted are the operations with a root. The ranks take turns as root, so that none runs
 // far ahead of the others, and a barrier follows the last one.
 var rooted = []string{"bcast", "reduce", "gather"}
 

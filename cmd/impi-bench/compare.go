@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// contender is one implementation in a comparison: it runs a benchmark once and
-// gives a figure per size.
+// contender is one implementation in a comparison: it runs a benchmark once and returns a
+// figure for each size.
 type contender struct {
 	name string
 	run  func(ctx context.Context, bench string, sizes []int) ([]figure, error)
@@ -72,7 +72,7 @@ func (o options) compareOnce(ctx context.Context, w io.Writer) (results []result
 	return results, nil
 }
 
-// contenders are ours first, then its variants, the floor, the peers.
+// contenders returns impi first, then its variants, the floor, and the peers.
 func (o *options) contenders(ctx context.Context) (list []contender, cleanup func(), err error) {
 	dir, err := os.MkdirTemp("", "impi-bench-")
 	if err != nil {
@@ -116,7 +116,7 @@ func (o *options) hasPeer(name string) bool {
 	return slices.ContainsFunc(o.peers, func(word string) bool { peer, _, _ := strings.Cut(word, "="); return peer == name })
 }
 
-// measure runs one benchmark: the contenders in turn, repeated, and medians.
+// measure runs one benchmark: the contenders in turn, repeatedly, and takes medians.
 func (o *options) measure(ctx context.Context, name string, all []contender) (result, error) {
 	b, sizes := benchmarks[name], o.sizesOf(name)
 	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit}
@@ -164,7 +164,7 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	return r, nil
 }
 
-// progress says on the terminal what is done at the moment.
+// progress shows on the terminal what is being done.
 func (o *options) progress(format string, args ...any) {
 	if !o.quiet {
 		fmt.Fprintf(os.Stderr, "\r\033[K"+format, args...)
@@ -186,12 +186,12 @@ func (o *options) split(bench string, all []contender) (together, alone []conten
 	return together, alone
 }
 
-// errStuck is a run that was stopped. A peer's is left out of the medians; ours
-// never is.
+// errStuck is the error of a run that was stopped. A peer's is left out of the medians; for
+// impi it is an error.
 var errStuck = errors.New("it did not end")
 
-// limited runs a contender once, for at most o.limit: an implementation that
-// spins without end on a machine with too few cores is not waited for.
+// limited runs a contender once, for at most o.limit, because an implementation that spins
+// may never end on a machine with too few cores.
 func (o *options) limited(ctx context.Context, c contender, bench string, sizes []int) ([]figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()

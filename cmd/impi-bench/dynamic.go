@@ -8,13 +8,13 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// partner is a spawned proc, a world of its own, that rank 0 connects with.
+// partner is a spawned proc, in a world of its own, with which rank 0 connects.
 type partner struct {
 	*mpi.Comm // to it
 	port      string
 }
 
-// takePartner spawns a partner, which learns of a port of ours.
+// takePartner spawns a partner and tells it a port of this proc.
 func takePartner() (*partner, error) {
 	port, err := mpi.OpenPort(nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func spawnPartners(procs int) (*mpi.Comm, error) {
 	return c, err
 }
 
-// connect accepts the partner n times, and parts from it again.
+// connect accepts the partner n times, and disconnects each time.
 func (p *partner) connect(n int64) error {
 	if err := mpi.Send(p.Comm, []int64{n}, 0, tagNext); err != nil {
 		return err
@@ -65,7 +65,7 @@ func part(c *mpi.Comm, err error) error {
 	return c.Disconnect()
 }
 
-// spawn starts worlds of w.size procs, one after the other, which part at once.
+// spawn starts n worlds of w.size procs, one after the other, which disconnect at once.
 func (w *worker) spawn(n int64) error {
 	for range n {
 		c, err := spawnPartners(w.size)
@@ -84,7 +84,7 @@ func (w *worker) spawn(n int64) error {
 	return nil
 }
 
-// runPartner is a spawned proc. An empty port means that it is to go.
+// runPartner is the program of a spawned proc. An empty port tells it to end.
 func runPartner() error {
 	if err := mpi.Init(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func runPartner() error {
 	return mpi.Finalize()
 }
 
-// followConnects connects as often as the parent says, until that is never.
+// followConnects connects as often as the parent says, until the parent says zero.
 func followConnects(parent *mpi.Comm, port string) error {
 	for n := []int64{0}; ; {
 		if _, err := mpi.Recv(parent, n, 0, tagNext); err != nil || n[0] == 0 {

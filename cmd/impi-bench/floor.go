@@ -37,8 +37,8 @@ func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]fi
 	return runPair(ctx, args, ends, floorAddress+"="+address)
 }
 
-// floorMedium makes what the two processes talk through: a socket each, or for
-// QUIC one for the second process and the address of that for the first.
+// floorMedium makes the medium between the two processes: a socket for each or, for QUIC, a
+// socket for the second process and its address for the first.
 func (o *options) floorMedium() (ends [2]*os.File, address string, err error) {
 	if o.transport == "quic" {
 		ends[1], address, err = quicPort()

@@ -210,7 +210,7 @@ func (e *inside) job() *wireup.Job {
 	return j
 }
 
-// deaf is a node of which nothing is needed any more.
+// deaf is a node that ignores all messages.
 type deaf struct{}
 
 func (deaf) Send(wireup.Message) error { return nil }

@@ -48,8 +48,8 @@ func (w *own) run(ctx context.Context, bench string, sizes []int) ([]figure, err
 	return timed(bench, exec.CommandContext(ctx, w.node, "-config", file))
 }
 
-// timed runs a command for its figures. For `start` the figure is how long the
-// command itself took.
+// timed runs a command and returns its figures. For `start` the figure is the time of the
+// command itself.
 func timed(bench string, cmd *exec.Cmd) ([]figure, error) {
 	start := time.Now()
 	list, err := figures(cmd)
@@ -111,7 +111,7 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	return b.String()
 }
 
-// figures runs a command whose output has a figure a line.
+// figures runs a command that prints a figure on each line.
 func figures(cmd *exec.Cmd) (list []figure, err error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -132,8 +132,8 @@ func figures(cmd *exec.Cmd) (list []figure, err error) {
 	return list, lines.Err()
 }
 
-// grouped has a command end with all that it has started. Launchers have children, which
-// would live on with our pipes in their hands.
+// grouped makes a command end together with all processes that it has started: children of
+// launchers would otherwise live on and hold our pipes open.
 func grouped(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -27,7 +27,7 @@ type peer struct {
 	dynamic installed // for benchmarks that Debian's packages cannot do; no program: as usual
 }
 
-// installed is an implementation that is there, with the loops compiled.
+// installed is an installed implementation, with the loops compiled.
 type installed struct{ launcher, program string }
 
 // newPeer compiles the loops with the peer's compiler. The word is its name, with
@@ -52,7 +52,7 @@ func (o *options) newPeer(ctx context.Context, word, dir string) (*peer, error) 
 	return p, err
 }
 
-// optional reports whether not every library can do a benchmark.
+// optional reports whether some libraries cannot run a benchmark.
 func optional(bench string) bool { return benchmarks[bench].optional }
 
 // install compiles the loops, for the implementation in a folder, or that of the package.
@@ -95,8 +95,8 @@ func (p *peer) run(ctx context.Context, bench string, sizes []int) ([]figure, er
 	return timed(bench, cmd)
 }
 
-// medium are the launcher's flags that force the medium that we use. Unix
-// sockets have no counterpart there: TCP is the nearest.
+// medium returns the launcher's flags that select the medium that impi uses. The peers have
+// no Unix sockets; TCP is the nearest.
 func (p *peer) medium() []string {
 	if p.name != "openmpi" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// pluginTransports are those of the benchmark "plugins".
+// pluginTransports are the transports of the benchmark "plugins".
 var pluginTransports = []string{"shm", "unix", "tcp", "quic"}
 
 // pluginBytes is the resident memory of all plugins of this rank's node together:
@@ -45,8 +45,8 @@ func pluginBytes() (total int64, err error) {
 	return total, nil
 }
 
-// parentOf reads a /proc/PID/stat, or gives 0 if that process has ended. The name in
-// it may have spaces and parentheses.
+// parentOf returns the parent in the content of /proc/PID/stat, or 0 if that process has
+// ended. The process name in it may have spaces and parentheses.
 func parentOf(stat string) int {
 	b, err := os.ReadFile(stat)
 	if err != nil {

@@ -135,7 +135,8 @@ func (o startupOptions) join(where string, r *partResult) error {
 	return err
 }
 
-// awaitAddress waits for the server's file; whoever has started us limits that.
+// awaitAddress waits for the server's file. The process that has started this one limits
+// the time.
 func awaitAddress(where string) (string, error) {
 	for {
 		b, err := os.ReadFile(where)
@@ -165,8 +166,8 @@ func (s *synthetic) config(c int) startup.ClientConfig {
 	return cfg
 }
 
-// client goes through startup and the end of the job. What it then knows it checks
-// and forgets: on machines of their own all clients would keep it.
+// client goes through startup and the end of the job. It checks the job that it gets and
+// releases it, since all clients share this process's memory here.
 func (s *synthetic) client(c int) error {
 	m, err := startup.NewClient(s.config(c))
 	s.start.Done()
@@ -188,9 +189,9 @@ func (s *synthetic) client(c int) error {
 	return err
 }
 
-// talk moves bytes until the client has its job. Once an answer has begun to come,
-// the client waits for its turn: taking apart what a million procs have to say takes
-// memory, and clients of one process would all do it at once.
+// talk moves bytes until the client has its job. Once an answer has begun to arrive, the
+// client waits for its turn: decoding the values of a million procs takes memory, and all
+// clients of this process would do it at once.
 func (s *synthetic) talk(nc net.Conn, m *startup.Client, c int) error {
 	buf := make([]byte, 64<<10)
 	mine := false

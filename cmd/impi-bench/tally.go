@@ -82,10 +82,10 @@ func median(v []float64) float64 {
 	return s[len(s)/2]
 }
 
-// interval is where the median of what v are samples of lies, with a probability of at
-// least 95 %, whatever their distribution: between the k-th smallest and the k-th largest,
-// as fewer than k of n samples are on one side of it as seldom as a fair coin falls so. Six
-// are needed.
+// interval returns the interval in which the median of the distribution of v lies with a
+// probability of at least 95 %, whatever that distribution is: from the k-th smallest to
+// the k-th largest sample. The probability that fewer than k of n samples are on one side
+// of the median is that of a fair coin. Six samples are needed.
 func interval(v []float64) (low, high float64, ok bool) {
 	s := slices.Sorted(slices.Values(v))
 	n := len(s)

@@ -23,7 +23,7 @@ import (
 // the machine is another one a second later. So their jobs live at the same time and
 // take turns of some milliseconds, and each turn is compared with the other's beside it.
 
-// session is a job of ours that measures when it is told to.
+// session is a running job of impi that measures on request.
 type session struct {
 	name  string
 	cmd   *exec.Cmd
@@ -207,8 +207,8 @@ func (w *worker) giveOrders(bench, socket, seconds string) error {
 	return err
 }
 
-// turn measures a size, after it has found back to it. How many iterations that takes is
-// known from the last turn.
+// turn measures a size, after some iterations to warm up. The last turn tells how many
+// iterations are needed.
 func (w *worker) turn(bench string, size int, target float64, iterations map[int]int64) (f figure, err error) {
 	if _, err = w.agree(int64(size)); err != nil {
 		return f, err
@@ -234,7 +234,8 @@ func (w *worker) turn(bench string, size int, target float64, iterations map[int
 	return f, err
 }
 
-// warming is how long a turn goes on before it is measured, as a part of what is measured.
+// warming is how long a turn runs before it is measured, as a fraction of the measured
+// time.
 const warming = 0.3
 
 // takeOrders is the part of the other ranks.
@@ -251,8 +252,8 @@ func (w *worker) takeOrders(bench string) error {
 	}
 }
 
-// settle has all threads of this process run on one core, another for each rank if there
-// are so many: where the scheduler puts the ranks of one job it may not put another's.
+// settle pins all threads of this process to one core, a different one for each rank if
+// there are enough: otherwise the scheduler may place the ranks of two jobs differently.
 func (w *worker) settle() error {
 	var all, own unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < w.world.Size() {

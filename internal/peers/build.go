@@ -26,9 +26,9 @@ type product struct {
 	program string   // it is there if this is
 }
 
-// lam is built with old habits of compilers. Its code relies on what they stopped
-// doing: with strict aliasing it fails in MPI_Init, and its headers take for granted
-// what newer ones of C++ do not include.
+// lam is built with options for old code. It depends on what compilers stopped doing: with
+// strict aliasing it fails in MPI_Init, and its headers expect C++ headers to include
+// others that newer ones do not.
 var lam = product{
 	origin: lamOrigin, version: "7.1.4", program: "mpirun",
 	options: []string{
@@ -41,7 +41,7 @@ var lam = product{
 	},
 }
 
-// recipe names what is built and how, so that a change of either is seen.
+// recipe names what is built and how, so that a change of either causes a new build.
 func (p product) recipe() string {
 	h := sha256.Sum256([]byte(strings.Join(append(append([]string{p.sha256}, p.options...), p.flags...), "\n")))
 	return hex.EncodeToString(h[:8])
@@ -59,9 +59,9 @@ type builder struct {
 	lastLog string
 }
 
-// Build builds LAM/MPI unless it is there, and says on out what it does. It goes
-// on where an earlier one has stopped, and waits for one that is at it. The error
-// wraps ErrImpossible if this machine lacks something.
+// Build builds LAM/MPI unless it is built already, and reports progress on out. It
+// continues where an earlier build has stopped, and waits for one that is running. The
+// error wraps ErrImpossible if this machine lacks something.
 func Build(ctx context.Context, out io.Writer) (*Install, error) { return lam.make(ctx, out) }
 
 // make is Build for any product.
@@ -188,7 +188,7 @@ func (b *builder) say(format string, args ...any) {
 	fmt.Fprintf(b.out, "peers: %3.0f s: %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the end of what is written to it.
 type tail struct{ b []byte }
 
 const tailBytes = 2000

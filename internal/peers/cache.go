@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrMissing is wrapped when a peer has not been built, or a program not fetched.
+// ErrMissing is wrapped if a peer was not built, or a program not fetched.
 var ErrMissing = errors.New("not there; run make peers")
 
-// DirVariable is the environment variable that says where peers are kept.
+// DirVariable is the environment variable that names the folder of the peers.
 const DirVariable = "IMPI_PEERS"
 
-// Dir is the folder of all peers: that of DirVariable, or a cache of the user's.
-// Root's is not in its home, which the user that a peer runs as cannot enter.
+// Dir returns the folder of all peers: that of DirVariable, or one in the user's cache.
+// Root's is outside its home, which the user that a peer runs as cannot enter.
 func Dir() (string, error) {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return filepath.Abs(dir)
@@ -33,7 +33,7 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "impi", "peers"), nil
 }
 
-// Install is an implementation that can be run.
+// Install is an installed implementation.
 type Install struct {
 	Prefix string `json:"prefix"`
 	Recipe string `json:"recipe"` // what it was built from, and how
@@ -72,7 +72,7 @@ func (p product) find(dir string) (*Install, error) {
 
 func (p product) prefix(dir string) string { return filepath.Join(dir, p.source+"-"+p.version) }
 
-// stamp is the file that says that the build is complete.
+// stamp is the file that marks a complete build.
 const stamp = "impi-peer.json"
 
 func (in *Install) write() error {
@@ -83,8 +83,8 @@ func (in *Install) write() error {
 	return os.WriteFile(filepath.Join(in.Prefix, stamp), append(b, '\n'), 0o644)
 }
 
-// lock keeps other builders out of dir until unlock. It tells wait when it has to
-// wait for one.
+// lock keeps other builders out of dir until unlock. It calls wait if it has to wait for
+// one.
 func lock(ctx context.Context, dir string, wait func()) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
 	if err != nil {

@@ -25,9 +25,9 @@ type Site struct {
 	Procs int
 }
 
-// Job is one job of sites of ours and of LAM, all on this machine, at our server.
-// Each host has an address of its own, because LAM knows those that connect to it
-// by nothing else.
+// Job is one job with sites of ours and of LAM, all on this machine, at our server. Each
+// host has an address of its own, because LAM identifies the hosts that connect to it by
+// their addresses only.
 type Job struct {
 	Install *Install
 	Bin     string // folder of our programs: impi-node and impi-server
@@ -89,9 +89,10 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 }
 {{end}}{{end}}`))
 
-// Address is that of a site's host. LAM dials without choosing a source, which makes
-// it 127.0.0.1; so one that dials another LAM, which knows it by that, has to
-// advertise it. There can be one such on a machine.
+// Address returns the address of a site's host. LAM dials without choosing a source
+// address, which makes it 127.0.0.1. So a LAM site that dials another LAM site, which
+// identifies it by that address, has to advertise 127.0.0.1. A machine can have only one
+// such site.
 func (j *Job) Address(client int) netip.Addr {
 	isLAM := func(s Site) bool { return s.LAM }
 	if j.Sites[client].LAM && slices.ContainsFunc(j.Sites[:client], isLAM) {
@@ -203,7 +204,7 @@ func (r *Running) Output(party string) *Output { return r.outputs[party] }
 // Session is the universe of a LAM site.
 func (r *Running) Session(client int) *Session { return r.sessions[client] }
 
-// KillOurs kills the nodes of our sites, without a word to anybody.
+// KillOurs kills the nodes of our sites.
 func (r *Running) KillOurs() error { return syscall.Kill(-r.node.Process.Pid, syscall.SIGKILL) }
 
 // KillAll ends whatever runs.
@@ -217,8 +218,8 @@ func (r *Running) KillAll() {
 	}
 }
 
-// Wait waits for all parties, halts the universes and gives how each party ended,
-// and the processes of LAM that were left over.
+// Wait waits for all parties and halts the universes. It returns how each party ended, and
+// the LAM processes that were left over.
 func (r *Running) Wait(ctx context.Context) (ended map[string]Ended, left []string, err error) {
 	r.wg.Wait()
 	for _, s := range r.sessions {

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// Output takes what a party says.
+// Output collects what a party prints.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 	more chan struct{} // closed at the next write, if somebody waits
 }
 
-// Write is of io.Writer.
+// Write adds p to the output.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -25,14 +25,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String is all that was said.
+// String returns all of the output.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// Await waits until some text has been said.
+// Await waits until the output contains a text.
 func (o *Output) Await(ctx context.Context, text string) error {
 	for {
 		o.mu.Lock()

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is who runs LAM where we are root, whom it refuses.
+// nobody is the user that runs LAM if we are root, since LAM refuses root.
 const nobody = 65534
 
-// The variables by which LAM's programs find the universe they belong to. All
-// processes of one have them, and so they are found when they are left over.
+// The variables by which LAM's programs find their universe. All processes of a universe
+// have them, so that processes that were left over can be found.
 const (
 	sessionPrefix = "LAM_MPI_SESSION_PREFIX"
 	sessionSuffix = "LAM_MPI_SESSION_SUFFIX"
@@ -76,8 +76,8 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 	return s, nil
 }
 
-// tool runs one of LAM's programs that say nothing if all is well. Its output is a
-// file, because the daemon inherits it and keeps it.
+// tool runs one of LAM's programs that print nothing on success. Its output goes to a file,
+// because the daemon inherits it and keeps it open.
 func (s *Session) tool(ctx context.Context, name string, args ...string) error {
 	out, err := os.Create(filepath.Join(s.dir, name+".txt"))
 	if err != nil {
@@ -113,8 +113,7 @@ func (s *Session) Run(ctx context.Context, out io.Writer, client int, server net
 	return c.Run()
 }
 
-// Halt ends the universe and gives the processes that were left over, which it
-// kills.
+// Halt ends the universe. It kills the processes that were left over, and returns them.
 func (s *Session) Halt(ctx context.Context) (left []string, err error) {
 	for _, p := range s.processes() {
 		if name := p.name(); name != "lamd" {

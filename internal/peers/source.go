@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// ErrImpossible is wrapped when a peer cannot be had on this machine, whatever the
-// network is like.
+// ErrImpossible is wrapped if a peer cannot be built on this machine, even with a network.
 var ErrImpossible = errors.New("not possible here")
 
 // stanza is one entry of the machine's package sources, with its fields in the
