@@ -84,8 +84,8 @@ func median(v []float64) float64 {
 
 // interval returns the interval in which the median of the distribution of v lies with a
 // probability of at least 95 %, whatever that distribution is: from the k-th smallest to
-// the k-th largest sample. The probability that fewer than k of n samples are on one side
-// of the median is that of a fair coin. Six samples are needed.
+// the k-th largest sample. Fewer than k of n samples are on one side of the median as
+// seldom as n tosses of a fair coin show fewer than k heads. Six samples are needed.
 func interval(v []float64) (low, high float64, ok bool) {
 	s := slices.Sorted(slices.Values(v))
 	n := len(s)
