@@ -99,7 +99,7 @@ func TestFullFile(t *testing.T) {
 			t.Errorf("environment %v", p.Env)
 		}
 		if !reflect.DeepEqual(p.Command, []string{"./bin/prog", "--rounds", "1000"}) ||
-			p.Path != filepath.Join(j.Dir, "bin/prog") || p.Dir != j.Dir || !p.PrefixOutput || p.Stdin != 0 {
+			p.Path != filepath.Join(j.Dir, "bin/prog") || p.Dir != j.Dir || !p.PrefixOutput || p.Stdin != 0 || p.Bind != BindCore {
 			t.Errorf("program %+v", p)
 		}
 	})

@@ -129,12 +129,26 @@ type Program struct {
 	PrefixOutput bool `hcl:"prefix_output"` // "[rank] " before each line of output
 	Stdin        int  `hcl:"stdin"`         // world rank of the proc that reads the node's stdin; -1: none
 
+	Bind Bind `hcl:"bind"` // which CPUs a proc may run on; empty: BindNone
+
 	// OutFile and ErrFile name files for a proc's output, with its rank for %r. Empty means
 	// the node's own standard output and error.
 	OutFile, ErrFile string
 
 	Pos Pos
 }
+
+// Bind says which CPUs a proc may run on.
+type Bind string
+
+// The bindings.
+const (
+	BindNone Bind = "none" // all that the node may use
+	BindCore Bind = "core" // those of one core, which no other proc of the job has on this machine
+)
+
+// Bindings are the words for them.
+var Bindings = []string{string(BindNone), string(BindCore)}
 
 // Transport is one transport that a site's routes may name.
 type Transport struct {

@@ -77,6 +77,7 @@ func blockProgram() *blockSpec {
 			{name: "env", kind: stringMap()},
 			{name: "prefix_output", kind: truth()},
 			{name: "stdin", kind: integer(-1, math.MaxInt32)},
+			{name: "bind", kind: oneOf(Bindings)},
 		},
 	}
 }

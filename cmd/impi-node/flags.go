@@ -24,6 +24,7 @@ type options struct {
 	logLevel string
 	logJSON  bool
 	noPrefix bool
+	bind     string
 	help     bool
 }
 
@@ -39,6 +40,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON")
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "do not begin lines of output with [rank]")
+	f.StringVar(&o.bind, "bind", "", "core or none")
 	return f
 }
 
@@ -64,7 +66,7 @@ func (o *options) check() error {
 	case o.programs != "" && o.site != "":
 		return errors.New("-site needs a job file (-config job.hcl)")
 	case o.programs != "":
-		return o.checkLog()
+		return o.checkWords()
 	case o.file == "" && o.procs == 0 && len(o.command) == 0:
 		return errors.New("nothing to run: give a job file (-config job.hcl), or a number of procs and a program (-n 4 ./prog)")
 	case o.file == "" && len(o.command) == 0:
@@ -76,10 +78,13 @@ func (o *options) check() error {
 	case o.file == "" && o.procs < 1:
 		return fmt.Errorf("-n %d: at least one proc is needed", o.procs)
 	}
-	return o.checkLog()
+	return o.checkWords()
 }
 
-func (o *options) checkLog() error {
+func (o *options) checkWords() error {
+	if o.bind != "" && !slices.Contains(config.Bindings, o.bind) {
+		return fmt.Errorf("-bind %q: it can be core or none", o.bind)
+	}
 	if o.logLevel != "" && !slices.Contains(levels, o.logLevel) {
 		return fmt.Errorf("-log-level %q: it can be trace, debug, info, warn or error", o.logLevel)
 	}
@@ -93,6 +98,9 @@ func (o *options) apply(s *config.Site) {
 	}
 	if o.logJSON {
 		s.Log.Format = "json"
+	}
+	if o.bind != "" {
+		s.Program.Bind = config.Bind(o.bind) // and so of all parts
 	}
 	if o.noPrefix {
 		s.Program.PrefixOutput = false
@@ -113,6 +121,9 @@ func (o *options) args(site string) []string {
 	}
 	if o.noPrefix {
 		args = append(args, "-no-prefix")
+	}
+	if o.bind != "" {
+		args = append(args, "-bind", o.bind)
 	}
 	return args
 }

@@ -23,6 +23,10 @@ import (
 type order struct {
 	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
 	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file
+
+	// As in node.Options.
+	BoundBefore int `json:"bound_before,omitempty"`
+	Bound       int `json:"bound,omitempty"`
 }
 
 // heeding is a node's first message to its launcher: it has installed its handlers, and

@@ -57,6 +57,7 @@ Flags:
   -log-level LEVEL   trace, debug, info, warn or error (job file: log block)
   -log-json          log as JSON, one object per line
   -no-prefix         lines of output do not begin with [rank]
+  -bind core         each proc has a core of its own; none: any (job file: program)
 
 Output of all procs comes out by whole lines, each behind its rank: "[2] text";
 before MPI Init, when nobody has a rank, behind site and number: "[beta.0] text".

@@ -45,7 +45,9 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 	}
 	defer s.close()
 	var running []*siteProcess
-	for _, site := range sites {
+	before, all := boundProcs(o, sites)
+	for i, site := range sites {
+		s.told.BoundBefore, s.told.Bound = before[i], all
 		p, err := startSite(l, o, job, site, s, std)
 		if err != nil {
 			complain(std.err, fmt.Errorf("site %s: %w", site.Name, err))
@@ -75,6 +77,17 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 		complain(std.err, verdict.Text)
 	}
 	return verdict.Status
+}
+
+// boundProcs counts the procs that are to have cores of their own: those before each site, and all.
+func boundProcs(o *options, sites []config.Site) (before []int, all int) {
+	for _, site := range sites {
+		before = append(before, all)
+		if o.apply(&site); site.Program.Bind == config.BindCore {
+			all += site.Procs()
+		}
+	}
+	return before, all
 }
 
 // startSite starts this program again for one site.

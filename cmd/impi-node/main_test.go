@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/plugins/sdk"
@@ -74,6 +76,12 @@ func program(mode string) {
 	switch mode {
 	case "hello":
 		os.Stdout.WriteString("hello\n")
+	case "cpus":
+		var allowed unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+			panic(err)
+		}
+		fmt.Println(allowed)
 	case "meet":
 		if err := mpi.Barrier(mpi.World()); err != nil {
 			panic(err)

@@ -45,10 +45,10 @@ func runJob(o *options, std streams) int {
 	o.apply(&site)
 	if h != nil {
 		h.apply(&site)
-		return h.report(runSite(job, site, signals, std))
+		return h.report(runSite(job, site, h.order, signals, std))
 	}
 	drawKey(&site.Auth)
-	return conclude(runSite(job, site, signals, std), std)
+	return conclude(runSite(job, site, order{}, signals, std), std)
 }
 
 // checkAlone checks that a site that is started alone can meet the others.
@@ -132,7 +132,7 @@ func siteNames(sites []config.Site) string {
 }
 
 // runSite runs one site in this process until its end.
-func runSite(job *config.Job, site config.Site, signals <-chan syscall.Signal, std streams) error {
+func runSite(job *config.Job, site config.Site, told order, signals <-chan syscall.Signal, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
@@ -143,6 +143,7 @@ func runSite(job *config.Job, site config.Site, signals <-chan syscall.Signal, s
 	defer stop()
 	return node.Run(ctx, node.Options{
 		Job: job, Site: site, Now: now, Signals: signals,
+		BoundBefore: told.BoundBefore, Bound: told.Bound,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})
 }

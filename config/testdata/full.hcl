@@ -59,6 +59,7 @@ program {
 
   prefix_output = true # "[rank] " before each line of output
   stdin         = 0    # the world rank that reads impi-node's stdin; -1: none
+  bind          = "core" # each proc has a core of its own; "none" (the default): any that is free
 }
 
 # The built-in transports shm, unix and tcp need no block; quic has settings that

@@ -44,6 +44,13 @@ var roles = map[string]func(){
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		fmt.Println("hello " + strings.TrimSpace(line))
 	},
+	"cpus": func() {
+		var allowed unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(allowed)
+	},
 	"env": func() { fmt.Println(strings.Join(os.Environ(), " ")) },
 	"file": func() {
 		b, err := io.ReadAll(os.NewFile(3, ""))

@@ -30,6 +30,8 @@ type Spec struct {
 	Dir  string
 	Env  []string // all of it: nothing is inherited
 
+	CPUs *unix.CPUSet // that it may run on; nil: those of its starter
+
 	Stdin *os.File   // nil: /dev/null
 	Files []*os.File // become descriptors 3, 4, ...
 
@@ -92,7 +94,12 @@ func (p *Process) start(l *Launcher, s Spec) error {
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	var serr error
-	if err := l.do(func() { p.os, serr = os.StartProcess(s.Path, s.Args, attr) }); err != nil {
+	if err := l.do(func() {
+		serr = bound(s.CPUs, func() (err error) {
+			p.os, err = os.StartProcess(s.Path, s.Args, attr)
+			return err
+		})
+	}); err != nil {
 		return err
 	}
 	return cause(serr)

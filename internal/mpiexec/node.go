@@ -26,6 +26,9 @@ func (r *Run) Args() ([]string, error) {
 	if r.LogLevel != "" {
 		args = append(args, "-log-level", r.LogLevel)
 	}
+	if r.Bind != "" {
+		args = append(args, "-bind", r.Bind)
+	}
 	if p := r.Programs[0]; len(r.Programs) == 1 && p.plain() {
 		return append(append(args, "-n", strconv.Itoa(p.Procs), "--"), p.Command...), nil
 	}

@@ -22,7 +22,7 @@ func (o *option) usage(name string) string {
 // options is filled by init, because help is an option and prints all.
 var options []option
 
-func init() { options = slices.Concat(common, environment, places, output, ignored, refused) }
+func init() { options = slices.Concat(common, environment, places, binding, output, ignored, refused) }
 
 var common = []option{
 	{[]string{"-n", "-np", "-c"}, []string{"PROCS"}, "how many procs; 1 without it", func(p *parser, v []string) (err error) {
@@ -113,17 +113,29 @@ var output = []option{
 	}},
 }
 
+var binding = []option{
+	{[]string{"-bind-to", "-binding"}, []string{"WHAT"}, "core: each proc has a core of its own; or none", func(p *parser, v []string) error {
+		if v[0] != "core" && v[0] != "none" {
+			return errors.New("procs can be bound to core or none; for anything else start the program through taskset or numactl")
+		}
+		p.run.Bind = v[0]
+		return nil
+	}},
+	{[]string{"-bind-to-core"}, nil, "", func(p *parser, _ []string) error {
+		p.run.Bind = "core"
+		return nil
+	}},
+	{[]string{"-bind-to-none"}, nil, "", func(p *parser, _ []string) error {
+		p.run.Bind = "none"
+		return nil
+	}},
+}
+
 func nothing(*parser, []string) error { return nil }
 
 // ignored are options that ask for what is done anyway.
 var ignored = []option{
-	{[]string{"-oversubscribe", "-allow-run-as-root", "-q", "-quiet", "-report-bindings", "-use-hwthread-cpus", "-bind-to-none"}, nil, "", nothing},
-	{[]string{"-bind-to", "-binding"}, []string{"WHAT"}, "", func(_ *parser, v []string) error {
-		if v[0] == "none" {
-			return nil
-		}
-		return errors.New("procs are not bound to cores here; leave it out, or start the program through taskset or numactl")
-	}},
+	{[]string{"-oversubscribe", "-allow-run-as-root", "-q", "-quiet", "-report-bindings", "-use-hwthread-cpus"}, nil, "", nothing},
 }
 
 // refused are options that cannot be done, and what to do instead.

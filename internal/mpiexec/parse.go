@@ -16,6 +16,7 @@ type Run struct {
 	Prefix   bool      // output is to begin with the rank
 	Verbose  bool      // print what is done
 	LogLevel string    // of impi-node; empty: its own
+	Bind     string    // core or none; empty: nothing is said
 	Help     bool
 	Version  bool
 	Notes    []string // for the user: what was passed over

@@ -131,6 +131,7 @@ func newNode(opt Options) *node {
 	n.fallBacks.Log = n.log
 	n.site = &site.Site{Routes: &n.routes, Log: n.log}
 	n.procs = procs.New(procs.Settings{
+		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
 		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
 		Launcher: n.launcher, Now: opt.Now, Log: n.log, Events: n,

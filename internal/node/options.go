@@ -23,6 +23,10 @@ type Options struct {
 	// Signals are passed on to all procs, those that they have spawned here too. nil: none.
 	Signals <-chan syscall.Signal
 
+	// BoundBefore is how many procs of other sites on this machine get cores before those of
+	// this one, and Bound how many procs of all sites do. 0: this site is the only one.
+	BoundBefore, Bound int
+
 	Stdin  *os.File  // for the proc that Site.Program.Stdin names; nil: none
 	Stdout io.Writer // of all procs, by whole lines
 	Stderr io.Writer // of all procs, and the log's if Logger is nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
@@ -24,6 +25,10 @@ type Settings struct {
 	Routes  *routes.Table                  // has the job's file and the site; its World counts from Place on
 	World   string                         // the spawned world that they are; empty: nobody has spawned them
 	Program func(local int) config.Program // that a proc runs, by its number at the site
+
+	// Of several sites on this machine: how many procs of others get cores before these, and how
+	// many procs of all do. 0: the site is the only one.
+	BoundBefore, Bound int
 
 	Stdin          *os.File // of the node; nil: none
 	Stdout, Stderr *launch.Output
@@ -46,6 +51,7 @@ type Events interface {
 type Set struct {
 	Settings
 	greeted chan *Proc
+	cores   []unix.CPUSet // that the procs are bound to; nil: none
 
 	mu   sync.Mutex
 	all  []*Proc // appended to by Start alone
@@ -72,6 +78,7 @@ func Unstarted(s Settings, n int, phase Phase) *Set {
 // Start starts all procs of the site.
 func (s *Set) Start() error {
 	site := s.Routes.Site
+	s.takeCores(launch.Cores)
 	for i := range site.Hosts {
 		for range site.Hosts[i].Procs {
 			p, err := s.start(i)
@@ -131,7 +138,7 @@ func (s *Set) spec(p *Proc) launch.Spec {
 		prefix = p.prefix
 	}
 	return launch.Spec{
-		Path: program.Path, Args: program.Command, Dir: program.Dir,
+		Path: program.Path, Args: program.Command, Dir: program.Dir, CPUs: s.cpus(p.Local),
 		Env:    procEnv(os.Environ(), program.Env, s.Routes.Site.Name, p.Local),
 		Stdout: s.Stdout.Stream(prefix), Stderr: s.Stderr.Stream(prefix),
 	}

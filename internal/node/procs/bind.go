@@ -1,0 +1,36 @@
+package procs
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/launch"
+)
+
+// takeCores finds the cores that the procs are bound to, if their file says so and there are
+// enough. Spawned procs never are bound: how many there will be is not known.
+func (s *Set) takeCores(find func() ([]unix.CPUSet, error)) {
+	if s.Routes.Site.Program.Bind != config.BindCore || s.World != "" {
+		return
+	}
+	cores, err := find()
+	switch {
+	case err != nil:
+		s.Log.Warn("procs are not bound to cores", "error", err)
+	case len(cores) < s.boundProcs():
+		s.Log.Warn("procs are not bound to cores: there are fewer cores than procs; start fewer, or leave out bind", "cores", len(cores), "procs", s.boundProcs())
+	default:
+		s.cores = cores
+	}
+}
+
+// boundProcs is how many procs of this machine have cores of their own.
+func (s *Set) boundProcs() int { return max(s.Bound, s.BoundBefore+s.Routes.Site.Procs()) }
+
+// cpus are those that a proc may run on; nil: any.
+func (s *Set) cpus(local int) *unix.CPUSet {
+	if s.cores == nil {
+		return nil
+	}
+	return launch.Spread(s.cores, s.BoundBefore+local, s.boundProcs())
+}
