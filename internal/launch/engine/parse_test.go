@@ -90,6 +90,14 @@ func TestParseHosts(t *testing.T) {
 	}
 }
 
+func TestDetect(t *testing.T) {
+	for variable, want := range map[string]string{"SLURM_JOB_ID=7": "engine.Slurm", "PBS_NODEFILE=/n": "engine.PBS", "HOME=/": "<nil>", "SLURM_JOB_ID=": "<nil>"} {
+		if got := fmt.Sprintf("%T", Detect([]string{variable})); got != want {
+			t.Errorf("%s: %s, want %s", variable, got, want)
+		}
+	}
+}
+
 func TestCommandCheck(t *testing.T) {
 	for words, c := range map[string]Command{
 		"no program":    {},

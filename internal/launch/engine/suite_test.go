@@ -346,7 +346,7 @@ func testSecret(t *testing.T, f fixture) {
 	for _, path := range here {
 		for _, path := range []string{path, filepath.Dir(path) + "/environ"} {
 			if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(sesame)) {
-				t.Errorf("the secret is in %s: %q", path, b)
+				t.Errorf("the secret is in %s", path)
 			}
 		}
 	}

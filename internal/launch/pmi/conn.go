@@ -25,7 +25,7 @@ func Started(environ func(string) string) bool {
 const dialTime = 30 * time.Second
 
 // Open connects to the process manager that the environment names, and learns who this process is.
-// version is 1 or 2. The descriptor of PMI_FD belongs to the connection then.
+// version is 1 or 2; hydra and Slurm's mpi/pmi2 both speak either. The descriptor of PMI_FD belongs to the connection then.
 func Open(environ func(string) string, version int) (*Conn, error) {
 	c, err := open(environ, version)
 	if err != nil {
