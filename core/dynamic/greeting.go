@@ -146,7 +146,7 @@ func (h *Hello) kind() kind {
 	case h.Again:
 		return kindAgain
 	}
-	return kindLasting
+	return kindResumable
 }
 
 // set is the reverse of kind.
@@ -164,7 +164,7 @@ func helloSizeOf(k kind) int {
 	switch k {
 	case kindHello, kindProbe, kindSpawn, kindCall:
 		return helloSize
-	case kindLasting, kindAgain, kindHosts:
+	case kindResumable, kindAgain, kindHosts:
 		return helloSize + SessionSize
 	case kindMeet:
 		return helloSize + WorldSize
@@ -234,14 +234,14 @@ const (
 	kindChallenge
 	kindProof
 	kindVerdict
-	kindProbe   // a HELLO for a link that is measured; who does not know it refuses it as malformed
-	kindLasting // a HELLO for a link that outlives this connection; then the session
-	kindAgain   // a HELLO for a further connection of such a link
-	kindHosts   // the first or a further connection of a channel: src and dst are ranks of hosts
-	kindLost    // instead of a HELLO: the acceptor should dial such a link again; then the epoch
-	kindSpawn   // a HELLO between nodes, of hosts: a request follows, no packets
-	kindCall    // a HELLO with a port's key
-	kindMeet    // a HELLO with the secret of a world that was met; then the dialler's world
+	kindProbe     // a HELLO for a link that is measured; who does not know it refuses it as malformed
+	kindResumable // a HELLO for a link that outlives this connection; then the session
+	kindAgain     // a HELLO for a further connection of such a link
+	kindHosts     // the first or a further connection of a channel: src and dst are ranks of hosts
+	kindLost      // instead of a HELLO: the acceptor should dial such a link again; then the epoch
+	kindSpawn     // a HELLO between nodes, of hosts: a request follows, no packets
+	kindCall      // a HELLO with a port's key
+	kindMeet      // a HELLO with the secret of a world that was met; then the dialler's world
 )
 
 // magic begins every message; its last byte is the version of the greeting.

@@ -336,7 +336,7 @@ func TestSessions(t *testing.T) {
 			} else if said.Lost {
 				continue // no other kind is as long
 			} else if hello[headSize-1]++; hello[headSize-1] > byte(kindHosts) {
-				hello[headSize-1] = byte(kindLasting)
+				hello[headSize-1] = byte(kindResumable)
 			}
 			a.Input(hello)
 			d.Input(a.Output())
