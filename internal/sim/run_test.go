@@ -165,9 +165,12 @@ func TestShrinkWorlds(t *testing.T) {
 		return slices.ContainsFunc(c.Program.Steps, func(s script.Step) bool { _, ok := s.(script.Merge); return ok })
 	}
 	seed := uint64(1)
-	for !fails(Generate(seed, l)) || len(Generate(seed, l).Program.Steps) < 30 {
-		seed++
+	for n := 0; n < 15 || n > 30; seed++ {
+		if n = 0; fails(Generate(seed, l)) {
+			n = len(Generate(seed, l).Program.Steps)
+		}
 	}
+	seed--
 	large := Generate(seed, l)
 	for name, limits := range map[string]*Limits{"seed": &l, "file": nil} {
 		c, runs := shrink(large, limits, func(runs, share int) bool { return runs > 300/share }, fails)
