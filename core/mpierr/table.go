@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/flow"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/rma"
@@ -89,6 +90,11 @@ var table = []Row{
 	{dynamic.ErrToken, Other},
 	{dynamic.ErrJob, Other},
 
+	{membership.ErrStranger, Other},
+	{membership.ErrTwice, Other},
+	{membership.ErrPart, Other},
+	{membership.ErrSilent, Other},
+	{membership.ErrMissing, Other},
 	{startup.ErrConfig, Other},
 	{startup.ErrTimeout, Other},
 	{startup.ErrAuth, Other},

@@ -1,0 +1,363 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Errors of a Member's inputs, and of the steps Lost and Missing.
+var (
+	// ErrStranger: a connection of a host that has no place here.
+	ErrStranger = errors.New("it is not one of the hosts that connect here")
+	// ErrTwice: a second connection of a host that is there.
+	ErrTwice = errors.New("this host is there already")
+	// ErrPart: hosts that a report is about are not below who sent it, or it has them twice.
+	ErrPart = errors.New("a report about hosts that are not below its sender")
+	// ErrSilent: nothing was heard of a host for too long.
+	ErrSilent = errors.New("nothing was heard of it")
+	// ErrMissing: hosts have not come in time.
+	ErrMissing = errors.New("hosts are missing")
+)
+
+// Config is what a Member is made of.
+type Config struct {
+	Tree
+	Self    int
+	Beat    time.Duration // between two signs of life
+	Silence time.Duration // after which a host that gave none is lost
+	Until   time.Time     // the site must be whole by then; only the head looks at it
+}
+
+// Part is what a host has to tell the whole site before the job begins. The Member does
+// not look into it.
+type Part struct {
+	Host int
+	Data []byte
+}
+
+// Kind says what a Step is.
+type Kind uint8
+
+// What there is to be done.
+const (
+	// Report: send Parts to the parent: all hosts below, and this one, are there.
+	Report Kind = iota
+	// Whole: at the head, Parts are those of all hosts, by host.
+	Whole
+	// Wait: tell the parent that Hosts are missing. At the head, tell the operator.
+	Wait
+	// Beat: send a sign of life to Hosts, which are the parent or children.
+	Beat
+	// Finished: tell the parent that the hosts below, and this one, have finished. At the
+	// head: all have.
+	Finished
+	// Lost: Hosts[0], the parent or a child, is lost, for Err. The site cannot go on.
+	Lost
+	// Missing: at the head, Hosts have not come in time.
+	Missing
+)
+
+// Step is something to be done.
+type Step struct {
+	Kind  Kind
+	Hosts []int
+	Parts []Part
+	Err   error
+}
+
+// neighbour is the parent or a child.
+type neighbour struct {
+	there    bool
+	heard    time.Time // last
+	parts    []Part    // of it and those below; nil: not yet
+	missing  []int     // below it, as it said last
+	finished bool
+	left     bool // in order: it may go
+}
+
+// Member is one host's view of its site.
+type Member struct {
+	cfg        Config
+	neighbours map[int]*neighbour
+	own        []byte
+	ready      bool // own is there
+	reported   bool // everybody is there, and the parent or the owner was told
+	finished   bool // this host has
+	told       bool // that all below and this one have finished
+	over       bool // nothing is lost or missing any more
+	said       []int
+	beat       time.Time // the next
+	now        time.Time
+	steps      []Step
+}
+
+// New makes the Member of a host.
+func New(cfg Config, now time.Time) (*Member, error) {
+	if cfg.Fan < 1 || cfg.Self < 0 || cfg.Self >= cfg.Hosts || cfg.Beat <= 0 || cfg.Silence <= cfg.Beat {
+		return nil, fmt.Errorf("membership: host %d of %d, fan %d, beat %v, silence %v: these do not go together", cfg.Self, cfg.Hosts, cfg.Fan, cfg.Beat, cfg.Silence)
+	}
+	m := &Member{cfg: cfg, neighbours: make(map[int]*neighbour), now: now, beat: now.Add(cfg.Beat)}
+	if p := cfg.Parent(cfg.Self); p >= 0 {
+		m.neighbours[p] = &neighbour{}
+	}
+	first, end := cfg.Children(cfg.Self)
+	for c := first; c < end; c++ {
+		m.neighbours[c] = &neighbour{}
+		m.cfg.Below(c, func(h int) { m.neighbours[c].missing = append(m.neighbours[c].missing, h) })
+		slices.Sort(m.neighbours[c].missing)
+	}
+	return m, nil
+}
+
+// Next takes the next thing to be done; ok is false if there is none.
+func (m *Member) Next() (s Step, ok bool) {
+	if len(m.steps) == 0 {
+		return s, false
+	}
+	s, m.steps = m.steps[0], m.steps[1:]
+	return s, true
+}
+
+// Join says that the parent has taken this host.
+func (m *Member) Join(now time.Time) {
+	if n := m.neighbours[m.cfg.Parent(m.cfg.Self)]; n != nil && !n.left {
+		n.there = true
+		m.hear(n, now)
+	}
+}
+
+// Attach says that a child has connected.
+func (m *Member) Attach(child int, now time.Time) error {
+	n, err := m.child(child)
+	switch {
+	case err != nil:
+		return err
+	case n.there || n.left:
+		return fmt.Errorf("host %d: %w", child, ErrTwice)
+	}
+	n.there = true
+	m.hear(n, now)
+	n.missing = slices.DeleteFunc(n.missing, func(h int) bool { return h == child })
+	m.wait()
+	return nil
+}
+
+// Heard says that something came from the parent or a child, whatever it was.
+func (m *Member) Heard(from int, now time.Time) {
+	if n := m.neighbours[from]; n != nil {
+		m.hear(n, now)
+	}
+}
+
+func (m *Member) hear(n *neighbour, now time.Time) { n.heard, m.now = now, now }
+
+// Submit gives what this host has to tell. It is called once.
+func (m *Member) Submit(data []byte, now time.Time) {
+	m.own, m.ready, m.now = data, true, now
+	m.gather()
+}
+
+// Take takes the report of a child: the parts of it and of all below.
+func (m *Member) Take(child int, parts []Part, now time.Time) error {
+	n, err := m.child(child)
+	if err != nil {
+		return err
+	}
+	want := make(map[int]bool)
+	m.cfg.Below(child, func(h int) { want[h] = true })
+	if !n.there || n.parts != nil || len(parts) != len(want) {
+		return fmt.Errorf("host %d: %w", child, ErrPart)
+	}
+	for _, p := range parts {
+		if !want[p.Host] {
+			return fmt.Errorf("host %d, about host %d: %w", child, p.Host, ErrPart)
+		}
+		delete(want, p.Host)
+	}
+	m.hear(n, now)
+	n.parts, n.missing = parts, nil
+	m.gather()
+	return nil
+}
+
+// Misses takes the list of hosts below a child that it waits for.
+func (m *Member) Misses(child int, hosts []int, now time.Time) error {
+	n, err := m.child(child)
+	if err != nil {
+		return err
+	}
+	for i, h := range hosts {
+		if m.cfg.Toward(m.cfg.Self, h) != child || i > 0 && hosts[i-1] >= h {
+			return fmt.Errorf("host %d, about host %d: %w", child, h, ErrPart)
+		}
+	}
+	m.hear(n, now)
+	if n.parts == nil {
+		n.missing = hosts
+		m.wait()
+	}
+	return nil
+}
+
+// Finish says that this host has finished its share of the job.
+func (m *Member) Finish(now time.Time) {
+	m.finished, m.now = true, now
+	m.finish()
+}
+
+// Finishes says that a child, and all below it, have finished.
+func (m *Member) Finishes(child int, now time.Time) error {
+	n, err := m.child(child)
+	if err != nil {
+		return err
+	}
+	m.hear(n, now)
+	n.finished = true
+	m.finish()
+	return nil
+}
+
+// End says that the job is over, well or not: nobody is lost or missing any more.
+func (m *Member) End() {
+	m.over = true
+	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing })
+}
+
+// Gone says that the connection to the parent or a child has ended, and why.
+func (m *Member) Gone(who int, why error, now time.Time) {
+	m.now = now
+	if n := m.neighbours[who]; n != nil && n.there {
+		m.lose(who, n, why)
+	}
+}
+
+// Tick looks at the time.
+func (m *Member) Tick(now time.Time) {
+	m.now = now
+	if !now.Before(m.beat) {
+		m.beat = now.Add(m.cfg.Beat)
+		if all := m.there(); len(all) > 0 {
+			m.steps = append(m.steps, Step{Kind: Beat, Hosts: all})
+		}
+	}
+	for _, who := range m.there() {
+		if n := m.neighbours[who]; now.Sub(n.heard) >= m.cfg.Silence {
+			m.lose(who, n, fmt.Errorf("%w for %v", ErrSilent, now.Sub(n.heard).Round(time.Millisecond)))
+		}
+	}
+	if m.awaits() && !now.Before(m.cfg.Until) {
+		m.over = true
+		m.steps = append(m.steps, Step{Kind: Missing, Hosts: m.missing(), Err: ErrMissing})
+	}
+}
+
+// Deadline is when Tick is to be called next.
+func (m *Member) Deadline() time.Time {
+	at := m.beat
+	for _, who := range m.there() {
+		if t := m.neighbours[who].heard.Add(m.cfg.Silence); t.Before(at) {
+			at = t
+		}
+	}
+	if m.awaits() && m.cfg.Until.Before(at) {
+		at = m.cfg.Until
+	}
+	return at
+}
+
+// awaits tells whether this is a head that may find hosts missing.
+func (m *Member) awaits() bool {
+	return m.cfg.Self == 0 && !m.reported && !m.over && len(m.missing()) > 0
+}
+
+func (m *Member) child(host int) (*neighbour, error) {
+	n := m.neighbours[host]
+	if n == nil || host < m.cfg.Self {
+		return nil, fmt.Errorf("host %d: %w", host, ErrStranger)
+	}
+	return n, nil
+}
+
+// there are the neighbours that are connected, in order.
+func (m *Member) there() (list []int) {
+	for who, n := range m.neighbours {
+		if n.there {
+			list = append(list, who)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// missing are the hosts below that are not there, in order.
+func (m *Member) missing() (list []int) {
+	for who, n := range m.neighbours {
+		if who > m.cfg.Self {
+			list = append(list, n.missing...)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// wait says who is missing if that has changed.
+func (m *Member) wait() {
+	if now := m.missing(); !m.over && !slices.Equal(now, m.said) {
+		m.said = now
+		m.steps = append(m.steps, Step{Kind: Wait, Hosts: now})
+	}
+}
+
+// gather reports when all are there.
+func (m *Member) gather() {
+	if m.reported || !m.ready {
+		return
+	}
+	parts := []Part{{m.cfg.Self, m.own}}
+	for who, n := range m.neighbours {
+		if who < m.cfg.Self {
+			continue
+		}
+		if n.parts == nil {
+			m.wait()
+			return
+		}
+		parts = append(parts, n.parts...)
+	}
+	slices.SortFunc(parts, func(a, b Part) int { return a.Host - b.Host })
+	m.reported = true
+	for _, n := range m.neighbours {
+		n.parts = n.parts[:0:0]
+	}
+	kind := Report
+	if m.cfg.Self == 0 {
+		kind = Whole
+	}
+	m.steps = append(m.steps, Step{Kind: kind, Parts: parts})
+}
+
+// finish reports when all have finished.
+func (m *Member) finish() {
+	if m.told || !m.finished {
+		return
+	}
+	for who, n := range m.neighbours {
+		if who > m.cfg.Self && !n.finished {
+			return
+		}
+	}
+	m.told = true
+	m.steps = append(m.steps, Step{Kind: Finished})
+}
+
+// lose reports a neighbour that is lost, unless the job is over.
+func (m *Member) lose(who int, n *neighbour, why error) {
+	n.there, n.left = false, true
+	if m.over {
+		return
+	}
+	m.over = true
+	m.steps = append(m.steps, Step{Kind: Lost, Hosts: []int{who}, Err: why})
+}

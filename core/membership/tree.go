@@ -1,0 +1,56 @@
+package membership
+
+// Fan is how many children a host has at most, unless a site says otherwise.
+const Fan = 32
+
+// Tree is the shape of a site: host i > 0 is a child of host (i-1)/Fan.
+type Tree struct {
+	Hosts int // of the site
+	Fan   int // children of a host, at most
+}
+
+// Parent is the host above another. The head has none: -1.
+func (t Tree) Parent(host int) int {
+	if host == 0 {
+		return -1
+	}
+	return (host - 1) / t.Fan
+}
+
+// Children are the hosts right below host: those from first up to, but not including, end.
+func (t Tree) Children(host int) (first, end int) {
+	first = min(host*t.Fan+1, t.Hosts)
+	return first, min(first+t.Fan, t.Hosts)
+}
+
+// Toward is the child of host that to is, or is below; -1 if to is not below host.
+func (t Tree) Toward(host, to int) int {
+	if to >= t.Hosts {
+		return -1
+	}
+	for to > host {
+		above := t.Parent(to)
+		if above == host {
+			return to
+		}
+		to = above
+	}
+	return -1
+}
+
+// Below calls f for host and for every host below it.
+func (t Tree) Below(host int, f func(host int)) {
+	f(host)
+	first, end := t.Children(host)
+	for c := first; c < end; c++ {
+		t.Below(c, f)
+	}
+}
+
+// Depth is how many steps host is away from the head.
+func (t Tree) Depth(host int) (steps int) {
+	for ; host > 0; host = t.Parent(host) {
+		steps++
+	}
+	return steps
+}
