@@ -1,0 +1,301 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/proto"
+)
+
+// Pauses between two attempts to connect.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// above is a host's connection to its parent.
+type above struct {
+	h      *Host
+	host   int // the parent
+	out    *queue[*proto.Up]
+	conn   *rpc.Conn
+	rpc    *grpc.ClientConn
+	client proto.ClusterClient
+	lost   bool          // nothing more comes, or goes; Host's mu guards it
+	heard  chan struct{} // closed when nothing more comes
+
+	mu     sync.Mutex // of output
+	output proto.Cluster_WriteClient
+}
+
+// tell sends a word up. It does not block.
+func (a *above) tell(w *proto.Up) { a.out.add(w) }
+
+// connect finds the parent and connects to it. Only what may get better is tried again.
+func (a *above) connect(ctx context.Context) error {
+	h := a.h
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := a.attach(ctx)
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, ErrSecret) || errors.Is(err, ErrVersion) || status.Code(err) == codes.FailedPrecondition {
+			return h.cannot(err)
+		}
+		h.log.Debug("the head cannot be reached yet", "address", h.cfg.Head, "reason", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return h.cannot(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
+		}
+	}
+}
+
+func (h *Host) cannot(err error) error {
+	if s, ok := status.FromError(err); ok {
+		err = errors.New(s.Message())
+	}
+	return fmt.Errorf("host %s cannot join its site, whose head is at %s: %w", h.cfg.Name(h.cfg.Self), h.cfg.Head, err)
+}
+
+// dial makes a connection that both ends have proved.
+func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.ClientConn, error) {
+	nc, err := h.cfg.Dial(ctx, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, greeting)
+	defer cancel()
+	safe, err := kind.Enter(limited, nc, door.Keys{Key: h.cfg.Secret})
+	if err != nil {
+		return nil, nil, errors.Join(err, nc.Close())
+	}
+	c := rpc.NewConn(safe, nil)
+	made, err := rpc.Client(c, maxWord)
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return c, made, nil
+}
+
+// attach asks the head for the parent and connects to that.
+func (a *above) attach(ctx context.Context) (err error) {
+	h := a.h
+	if a.conn, a.rpc, err = h.dial(ctx, h.cfg.Head); err != nil {
+		return err
+	}
+	a.client = proto.NewClusterClient(a.rpc)
+	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File}
+	at, err := a.client.Place(ctx, hello)
+	if err != nil {
+		a.hangUp()
+		return err
+	}
+	if at.GetAddress() != "" {
+		a.hangUp()
+		if a.conn, a.rpc, err = h.dial(ctx, at.GetAddress()); err != nil {
+			return fmt.Errorf("host %s, its parent, at %s: %w", h.cfg.Name(a.host), at.GetAddress(), err)
+		}
+		a.client = proto.NewClusterClient(a.rpc)
+	}
+	stream, err := a.client.Attach(h.ctx)
+	if err == nil {
+		err = stream.Send(&proto.Up{Word: &proto.Up_Hello{Hello: hello}})
+	}
+	if err == nil {
+		_, err = stream.Recv() // the first beat: it has taken us
+	}
+	if err != nil {
+		a.hangUp()
+		return err
+	}
+	h.with(func(m *membership.Member, now time.Time) { m.Join(now) })
+	if h.ln != nil {
+		a.tell(&proto.Up{Word: &proto.Up_Listens{Listens: &proto.Listens{Host: int32(h.cfg.Self), Address: h.ln.Addr().String()}}})
+	}
+	h.wg.Go(func() {
+		_ = a.out.drain(stream.Context().Done(), stream.Send)
+		_ = stream.CloseSend()
+	})
+	h.wg.Go(func() { a.hear(stream) })
+	return nil
+}
+
+func (a *above) hangUp() {
+	_ = a.rpc.Close()
+	_ = a.conn.Close() // gRPC may not have taken it yet
+}
+
+// hear takes the parent's words until its connection ends.
+func (a *above) hear(stream proto.Cluster_AttachClient) {
+	defer close(a.heard)
+	for {
+		w, err := stream.Recv()
+		if err != nil {
+			if s, ok := status.FromError(err); ok && s.Code() != codes.Unavailable {
+				err = errors.New(s.Message())
+			}
+			a.h.with(func(m *membership.Member, now time.Time) { m.Gone(a.host, err, now) })
+			return
+		}
+		a.h.with(func(m *membership.Member, now time.Time) { m.Heard(a.host, now) })
+		a.h.fromParent(w)
+	}
+}
+
+// fromParent does what a word from above means, here and below.
+func (h *Host) fromParent(w *proto.Down) {
+	switch x := w.GetWord().(type) {
+	case *proto.Down_Job:
+		h.tellBelow(w)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		select {
+		case <-h.started:
+		default:
+			h.job = x.Job
+			close(h.started)
+		}
+	case *proto.Down_Over:
+		h.with(func(m *membership.Member, _ time.Time) {
+			m.End()
+			h.fail(ErrOver)
+		})
+		h.tellBelow(w)
+		h.cfg.Owner.Over(x.Over)
+	case *proto.Down_Signal:
+		h.tellBelow(w)
+		h.cfg.Owner.Signal(int(x.Signal))
+	case *proto.Down_Asks:
+		to := int(x.Asks.GetHost())
+		if to != h.cfg.Self {
+			h.mu.Lock()
+			if q := h.below[h.cfg.Tree.Toward(h.cfg.Self, to)]; q != nil {
+				q.add(w)
+			}
+			h.mu.Unlock()
+			return
+		}
+		h.wg.Go(func() {
+			b := h.cfg.Owner.Ask(h.ctx, x.Asks.GetData())
+			h.up.tell(&proto.Up{Word: &proto.Up_Answer{Answer: &proto.Message{Host: int32(to), Id: x.Asks.GetId(), Data: b}}})
+		})
+	}
+}
+
+// write sends output up. It blocks while the head cannot write.
+func (a *above) write(o *proto.Output) (err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.output == nil {
+		if a.output, err = a.client.Write(a.h.ctx); err != nil {
+			return err
+		}
+	}
+	return a.output.Send(o)
+}
+
+// leave says that nothing more comes, once all output is written.
+func (a *above) leave(limit time.Duration) {
+	if a.rpc == nil {
+		return // it never came so far
+	}
+	a.h.mu.Lock()
+	lost := a.lost
+	a.h.mu.Unlock()
+	if lost {
+		a.hangUp()
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.h.ctx, limit)
+	defer cancel()
+	a.mu.Lock()
+	out := a.output
+	a.mu.Unlock()
+	if out != nil {
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			_, _ = out.CloseAndRecv()
+		}()
+		select {
+		case <-written:
+		case <-ctx.Done():
+		}
+	}
+	a.tell(&proto.Up{Word: &proto.Up_Bye{Bye: &proto.Nothing{}}})
+	a.out.end()
+	select {
+	case <-a.heard:
+	case <-ctx.Done():
+	}
+	a.hangUp()
+}
+
+// read gives the head's standard input.
+func (a *above) read(ctx context.Context) io.Reader {
+	s, err := a.client.Read(ctx, &proto.Nothing{})
+	return &reader{stream: s, err: err}
+}
+
+// reader reads a stream of input.
+type reader struct {
+	stream proto.Cluster_ReadClient
+	rest   []byte
+	err    error
+}
+
+func (r *reader) Read(b []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		var x *proto.Input
+		if x, r.err = r.stream.Recv(); r.err == nil {
+			r.rest = x.GetData()
+		}
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// stream is a Writer of a host that is not the head.
+type stream struct {
+	h     *Host
+	error bool
+}
+
+// Write sends lines to the head's standard output or error. It blocks while the head cannot
+// write.
+func (s stream) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		part := b[n:min(n+chunk, len(b))]
+		if err := s.h.write(&proto.Output{Error: s.error, Lines: part}); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// Stdout is the job's standard output, wherever the head is. Lines that are written at once
+// stay together.
+func (h *Host) Stdout() io.Writer { return stream{h, false} }
+
+// Stderr is the job's standard error.
+func (h *Host) Stderr() io.Writer { return stream{h, true} }
+
+// Stdin is the job's standard input. One host of the site reads it.
+func (h *Host) Stdin() io.Reader { return h.input(h.ctx) }

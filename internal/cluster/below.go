@@ -1,0 +1,308 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/proto"
+)
+
+// listen takes connections of hosts below, if there are to be any. The head takes those of
+// all hosts, to tell them who their parent is.
+func (h *Host) listen() (err error) {
+	first, end := h.cfg.Tree.Children(h.cfg.Self)
+	if first == end {
+		return nil
+	}
+	if h.ln = h.cfg.Listener; h.ln == nil {
+		if h.ln, err = net.Listen("tcp", h.cfg.Listen); err != nil {
+			return fmt.Errorf("host %s cannot take the connections of other hosts: %w", h.cfg.Name(h.cfg.Self), err)
+		}
+	}
+	if h.door, err = door.New(door.Config{Kind: &kind, Keys: door.Keys{Key: h.cfg.Secret}, Files: 1, Logger: h.log}); err != nil {
+		return errors.Join(err, h.ln.Close())
+	}
+	h.server = rpc.NewServer(rpc.Limits{Request: maxWord, Greet: greeting, Silence: 2 * greeting})
+	h.proved = rpc.NewListener()
+	proto.RegisterClusterServer(h.server, parent{h: h})
+	h.wg.Go(func() { _ = h.server.Serve(h.proved) })
+	h.wg.Go(h.accept)
+	return nil
+}
+
+func (h *Host) accept() {
+	for {
+		nc, err := h.ln.Accept()
+		if err != nil {
+			if h.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select {
+			case <-time.After(100 * time.Millisecond): // out of descriptors, say
+			case <-h.ctx.Done():
+				return
+			}
+			continue
+		}
+		h.wg.Go(func() {
+			defer nc.Close()
+			if safe, err := h.door.Admit(nc); err == nil {
+				h.proved.Put(rpc.NewConn(safe, nil))
+			}
+		})
+	}
+}
+
+// parent is what a host is to those below it.
+type parent struct {
+	proto.UnimplementedClusterServer
+	h *Host
+}
+
+// knows checks that a host may be part of this site.
+func (h *Host) knows(n *proto.Newcomer) error {
+	host := int(n.GetHost())
+	switch {
+	case host <= h.cfg.Self || host >= h.cfg.Tree.Hosts:
+		return status.Errorf(codes.FailedPrecondition, "%v: host %d of %d", membership.ErrStranger, host, h.cfg.Tree.Hosts)
+	case n.GetVersion() != h.cfg.Version:
+		return status.Errorf(codes.FailedPrecondition, "%v: %s has %q, %s has %q", ErrVersion, h.cfg.Name(host), n.GetVersion(), h.cfg.Name(h.cfg.Self), h.cfg.Version)
+	case !bytes.Equal(n.GetFile(), h.cfg.File):
+		return status.Errorf(codes.FailedPrecondition, "%v: what the one of %s says of the site is not what that of %s says; copy one of them to both", ErrFile, h.cfg.Name(host), h.cfg.Name(h.cfg.Self))
+	}
+	return nil
+}
+
+// Place tells a host where its parent listens, as soon as that is known.
+func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, error) {
+	h := p.h
+	if err := h.knows(n); err != nil {
+		return nil, err
+	}
+	above := h.cfg.Tree.Parent(int(n.GetHost()))
+	if above == h.cfg.Self {
+		return &proto.Parent{Host: int32(above)}, nil
+	}
+	for {
+		h.mu.Lock()
+		at, ok := h.listens[above]
+		placed := h.placed
+		h.mu.Unlock()
+		if ok {
+			return &proto.Parent{Host: int32(above), Address: at}, nil
+		}
+		select {
+		case <-placed:
+		case <-h.broken:
+			return nil, status.Error(codes.FailedPrecondition, h.failed.Error())
+		case <-h.ctx.Done():
+			return nil, status.Error(codes.FailedPrecondition, ErrOver.Error())
+		case <-ctx.Done():
+			return nil, status.Errorf(codes.Unavailable, "host %s, which is to be its parent, is not there", h.cfg.Name(above))
+		}
+	}
+}
+
+// Attach is a child's connection.
+func (p parent) Attach(stream proto.Cluster_AttachServer) error {
+	h := p.h
+	w, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	hello, ok := w.GetWord().(*proto.Up_Hello)
+	if !ok {
+		return status.Error(codes.InvalidArgument, "the first word is no hello")
+	}
+	if err := h.knows(hello.Hello); err != nil {
+		return err
+	}
+	child := int(hello.Hello.GetHost())
+	q := newQueue[*proto.Down]()
+	q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}) // goes before all else, and says that it is taken
+	err = h.take(func(m *membership.Member, now time.Time) error {
+		if err := m.Attach(child, now); err != nil {
+			return err
+		}
+		h.below[child] = q
+		return nil
+	})
+	if err != nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	h.log.Debug("a host is there", "host", h.cfg.Name(child))
+	done := make(chan error, 1)
+	go func() { done <- h.hearChild(child, stream) }()
+	_ = q.drain(stream.Context().Done(), stream.Send) // hearChild hears of a broken connection
+	return <-done
+}
+
+// hearChild takes the words of a child until its connection ends.
+func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
+	for {
+		w, err := stream.Recv()
+		if err == nil {
+			err = h.fromChild(child, w)
+		}
+		if err != nil {
+			why := err
+			if c := status.Code(err); errors.Is(err, io.EOF) || c == codes.Canceled || c == codes.Unavailable {
+				why = errors.New("its connection has ended")
+			}
+			h.with(func(m *membership.Member, now time.Time) {
+				h.gone[child] = struct{}{}
+				h.below[child].end()
+				m.Gone(child, why, now)
+			})
+			select {
+			case h.left <- struct{}{}:
+			default:
+			}
+			return err
+		}
+	}
+}
+
+// fromChild does what a word of a child means.
+func (h *Host) fromChild(child int, w *proto.Up) error {
+	switch x := w.GetWord().(type) {
+	case *proto.Up_Beat:
+		h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
+	case *proto.Up_Listens:
+		return h.placeOf(child, x.Listens, w)
+	case *proto.Up_Parts:
+		parts := make([]membership.Part, len(x.Parts.GetPart()))
+		for i, y := range x.Parts.GetPart() {
+			parts[i] = membership.Part{Host: int(y.GetHost()), Data: y.GetData()}
+		}
+		return h.take(func(m *membership.Member, now time.Time) error { return m.Take(child, parts, now) })
+	case *proto.Up_WaitsFor:
+		hosts := make([]int, len(x.WaitsFor.GetHost()))
+		for i, y := range x.WaitsFor.GetHost() {
+			hosts[i] = int(y)
+		}
+		return h.take(func(m *membership.Member, now time.Time) error { return m.Misses(child, hosts, now) })
+	case *proto.Up_Finished:
+		return h.take(func(m *membership.Member, now time.Time) error { return m.Finishes(child, now) })
+	case *proto.Up_Fails:
+		return h.upward(child, x.Fails, w, func() { h.cfg.Owner.Fails(int(x.Fails.GetHost()), x.Fails.GetData()) })
+	case *proto.Up_Answer:
+		return h.upward(child, x.Answer, w, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if c := h.asks[x.Answer.GetId()]; c != nil {
+				delete(h.asks, x.Answer.GetId())
+				c <- x.Answer.GetData()
+			}
+		})
+	case *proto.Up_Bye:
+		h.mu.Lock()
+		h.gone[child] = struct{}{}
+		h.below[child].end()
+		h.mu.Unlock()
+		h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
+		select {
+		case h.left <- struct{}{}:
+		default:
+		}
+	default:
+		return fmt.Errorf("host %s says something unknown", h.cfg.Name(child))
+	}
+	return nil
+}
+
+// upward passes a message of a host below on to the head, or does here what it means.
+func (h *Host) upward(child int, m *proto.Message, w *proto.Up, atHead func()) error {
+	h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
+	if from := int(m.GetHost()); from != child && h.cfg.Tree.Toward(h.cfg.Self, from) != child {
+		return fmt.Errorf("host %s speaks for host %d, which is not below it", h.cfg.Name(child), from)
+	}
+	if h.up != nil {
+		h.up.tell(w)
+	} else {
+		atHead()
+	}
+	return nil
+}
+
+// placeOf learns where a host below listens.
+func (h *Host) placeOf(child int, x *proto.Listens, w *proto.Up) error {
+	return h.upward(child, &proto.Message{Host: x.GetHost()}, w, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.listens[int(x.GetHost())] = x.GetAddress()
+		close(h.placed)
+		h.placed = make(chan struct{})
+	})
+}
+
+// Write takes output of hosts below.
+func (p parent) Write(stream proto.Cluster_WriteServer) error {
+	for {
+		o, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return stream.SendAndClose(&proto.Nothing{})
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.h.write(o); err != nil {
+			return status.Error(codes.Aborted, err.Error())
+		}
+	}
+}
+
+// write passes output on, or writes it.
+func (h *Host) write(o *proto.Output) error {
+	if h.up != nil {
+		return h.up.write(o)
+	}
+	w := h.cfg.Stdout
+	if o.GetError() {
+		w = h.cfg.Stderr
+	}
+	_, err := w.Write(o.GetLines())
+	return err
+}
+
+// Read gives standard input.
+func (p parent) Read(_ *proto.Nothing, stream proto.Cluster_ReadServer) error {
+	in := p.h.input(stream.Context())
+	b := make([]byte, chunk)
+	for {
+		n, err := in.Read(b)
+		if n > 0 {
+			if err := stream.Send(&proto.Input{Data: b[:n]}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return status.Error(codes.Aborted, err.Error())
+		}
+	}
+}
+
+// input is the job's standard input, from above or here.
+func (h *Host) input(ctx context.Context) io.Reader {
+	switch {
+	case h.up != nil:
+		return h.up.read(ctx)
+	case h.cfg.Stdin == nil:
+		return bytes.NewReader(nil)
+	}
+	return h.cfg.Stdin
+}

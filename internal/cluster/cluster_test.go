@@ -1,0 +1,367 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/openimpi/impi/core/membership"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// owner keeps what it is told.
+type owner struct {
+	self int
+
+	mu      sync.Mutex
+	waits   [][]int
+	fails   chan string
+	over    chan string
+	signals chan int
+	lost    chan string
+}
+
+func newOwner(self int) *owner {
+	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100)}
+}
+
+func (o *owner) Waits(hosts []int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits = append(o.waits, hosts)
+}
+func (o *owner) Fails(host int, report []byte) { o.fails <- fmt.Sprint(host, " ", string(report)) }
+func (o *owner) Over(report []byte)            { o.over <- string(report) }
+func (o *owner) Signal(number int)             { o.signals <- number }
+func (o *owner) Lost(_ int, why error)         { o.lost <- why.Error() }
+func (o *owner) Ask(_ context.Context, question []byte) []byte {
+	return fmt.Appendf(nil, "%d: %s", o.self, question)
+}
+
+// site is all hosts of a site, in one process.
+type site struct {
+	t      *testing.T
+	tree   membership.Tree
+	head   net.Listener
+	hosts  []*Host
+	owners []*owner
+	out    *output
+	stdin  io.Reader
+	change func(*Config)
+}
+
+// output is a Writer for several goroutines.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func newSite(t *testing.T, hosts, fan int) *site {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, tree: membership.Tree{Hosts: hosts, Fan: fan}, head: ln, hosts: make([]*Host, hosts), out: &output{}}
+	for i := range hosts {
+		s.owners = append(s.owners, newOwner(i))
+	}
+	return s
+}
+
+func (s *site) config(i int) Config {
+	c := Config{
+		Tree: s.tree, Self: i, Name: func(h int) string { return fmt.Sprintf("node%d", h) }, Secret: []byte("secret"), Version: "1", File: []byte("file"),
+		Listen: "127.0.0.1:0", Beat: 100 * time.Millisecond, Silence: time.Minute, Until: time.Now().Add(time.Minute),
+		Stdout: s.out, Stderr: s.out, Stdin: s.stdin, Owner: s.owners[i],
+	}
+	if i == 0 {
+		c.Listener = s.head
+	} else {
+		c.Head = s.head.Addr().String()
+	}
+	if s.change != nil {
+		s.change(&c)
+	}
+	return c
+}
+
+func (s *site) open(i int) error {
+	h, err := Open(s.t.Context(), s.config(i))
+	s.hosts[i] = h
+	return err
+}
+
+// begin opens all hosts, last ones first, and takes them through the start.
+func (s *site) begin() {
+	s.t.Helper()
+	var wg sync.WaitGroup
+	for i := range slices.Backward(s.hosts) {
+		wg.Go(func() {
+			if err := s.open(i); err != nil {
+				s.t.Error(err)
+				return
+			}
+			if i == 0 {
+				parts, err := s.hosts[0].Gather(s.t.Context(), []byte("part 0"))
+				if err != nil {
+					s.t.Error(err)
+				}
+				s.hosts[0].Start(bytes.Join(parts, []byte(",")))
+				return
+			}
+			job, err := s.hosts[i].Report(s.t.Context(), fmt.Appendf(nil, "part %d", i))
+			if n := bytes.Count(job, []byte(",")); err != nil || n != len(s.hosts)-1 || !bytes.Contains(job, fmt.Appendf(nil, "part %d", i)) {
+				s.t.Errorf("host %d: %v, job %q", i, err, job)
+			}
+		})
+	}
+	wg.Wait()
+	if s.t.Failed() {
+		s.t.FailNow()
+	}
+}
+
+func (s *site) close() {
+	var wg sync.WaitGroup
+	for _, h := range s.hosts {
+		if h != nil {
+			wg.Go(func() { h.Close(10 * time.Second) })
+		}
+	}
+	wg.Wait()
+}
+
+// TestLife takes sites of several shapes from their start to their end.
+func TestLife(t *testing.T) {
+	for _, shape := range [][2]int{{1, 32}, {2, 32}, {7, 2}, {5, 1}, {40, 3}} {
+		t.Run(fmt.Sprintf("%d hosts, fan %d", shape[0], shape[1]), func(t *testing.T) {
+			s := newSite(t, shape[0], shape[1])
+			s.stdin = strings.NewReader(strings.Repeat("line\n", 50000))
+			s.begin()
+			if shape[0] == 1 {
+				_ = s.head.Close() // nobody comes
+			}
+			last := len(s.hosts) - 1
+			for i := range s.hosts {
+				if b, err := s.hosts[0].Ask(t.Context(), i, []byte("who?")); err != nil || string(b) != fmt.Sprintf("%d: who?", i) {
+					t.Errorf("host %d answers %q, %v", i, b, err)
+				}
+			}
+			s.hosts[0].Signal(10)
+			if in, err := io.ReadAll(s.hosts[last].Stdin()); err != nil || len(in) != 250000 {
+				t.Errorf("%d bytes of input, %v", len(in), err)
+			}
+			for i, h := range s.hosts[1:] {
+				if n := <-s.owners[i+1].signals; n != 10 {
+					t.Errorf("signal %d", n)
+				}
+				for k := range 50 {
+					if _, err := fmt.Fprintf(h.Stdout(), "line %d of host %d\n", k, i+1); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			for i, h := range s.hosts {
+				select {
+				case <-s.hosts[0].Finished():
+					t.Fatalf("finished before host %d", i)
+				default:
+				}
+				h.Finish()
+			}
+			<-s.hosts[0].Finished()
+			s.hosts[0].End(nil)
+			for _, o := range s.owners[1:] {
+				if why := <-o.over; why != "" {
+					t.Errorf("it is over: %q", why)
+				}
+			}
+			for i, h := range s.hosts[1:] { // what comes last is not lost
+				fmt.Fprintf(h.Stderr(), "goodbye of host %d\n", i+1)
+			}
+			s.close()
+			out := s.out.String()
+			for i := range s.hosts[1:] {
+				if strings.Count(out, fmt.Sprintf(" of host %d\n", i+1)) != 51 {
+					t.Errorf("the output of host %d is not whole", i+1)
+				}
+			}
+			for _, o := range s.owners {
+				if len(o.lost) > 0 {
+					t.Errorf("lost: %s", <-o.lost)
+				}
+			}
+		})
+	}
+}
+
+// TestFailures go up to the head, and its word down to all.
+func TestFailures(t *testing.T) {
+	s := newSite(t, 7, 2)
+	s.begin()
+	s.hosts[6].Fail([]byte("proc 3 was killed"))
+	if got := <-s.owners[0].fails; got != "6 proc 3 was killed" {
+		t.Error(got)
+	}
+	s.hosts[0].End([]byte("proc 3 of node6 was killed"))
+	for _, o := range s.owners[1:] {
+		if got := <-o.over; got != "proc 3 of node6 was killed" {
+			t.Error(got)
+		}
+	}
+	s.close()
+}
+
+// TestLostHost: the host above a lost one says so, and so do those below it.
+func TestLostHost(t *testing.T) {
+	s := newSite(t, 7, 2)
+	s.begin()
+	lost := s.hosts[2]
+	lost.up.conn.Conn.Close() // as if its machine were gone
+	lost.server.Stop()
+	for host, want := range map[int]string{0: "host node2 is lost", 5: "host node2 is lost", 6: "host node2 is lost"} {
+		if got := <-s.owners[host].lost; !strings.Contains(got, want) {
+			t.Errorf("host %d: %s", host, got)
+		}
+	}
+	s.hosts[0].End([]byte("lost"))
+	for _, h := range []int{1, 3, 4} {
+		<-s.owners[h].over
+	}
+	s.close()
+}
+
+// TestSilentHost: one whose connection is there and that says nothing is lost, too.
+func TestSilentHost(t *testing.T) {
+	s := newSite(t, 2, 2)
+	s.change = func(c *Config) {
+		if c.Self == 0 {
+			c.Silence = 300 * time.Millisecond
+		} else {
+			c.Beat, c.Silence = time.Hour, 2*time.Hour
+		}
+	}
+	s.begin()
+	if got := <-s.owners[0].lost; !strings.Contains(got, "host node1 is lost: nothing was heard of it for") {
+		t.Error(got)
+	}
+	s.hosts[0].End([]byte("lost"))
+	begin := time.Now()
+	s.hosts[0].Close(time.Hour) // it does not wait for a goodbye
+	if took := time.Since(begin); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	s.close()
+}
+
+// TestMissingHosts are named when the time is over, wherever in the tree they should be.
+func TestMissingHosts(t *testing.T) {
+	s := newSite(t, 7, 2)
+	until := time.Now().Add(400 * time.Millisecond)
+	s.change = func(c *Config) { c.Until = until }
+	for _, i := range []int{0, 1, 3} {
+		if err := s.open(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.hosts[0].Gather(t.Context(), nil)
+	if !errors.Is(err, membership.ErrMissing) || !strings.HasSuffix(err.Error(), ": node2, node4, node5, node6") {
+		t.Error(err)
+	}
+	s.hosts[0].End([]byte(err.Error()))
+	if _, err := s.hosts[3].Report(t.Context(), nil); !errors.Is(err, ErrOver) {
+		t.Error(err)
+	}
+	s.close()
+}
+
+// TestWhoMayNotCome: hosts with another secret, version or file, strangers and twins get a
+// reason at once.
+func TestWhoMayNotCome(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"secret":  {func(c *Config) { c.Secret = []byte("guess") }, ErrSecret.Error()},
+		"version": {func(c *Config) { c.Version = "2" }, `node1 has "2", node0 has "1"`},
+		"file":    {func(c *Config) { c.File = []byte("old") }, ErrFile.Error()},
+		"shape":   {func(c *Config) { c.Self, c.Tree.Hosts = 7, 9 }, "host 7 of 3"},
+		"twin":    {nil, membership.ErrTwice.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, 3, 2)
+			if err := s.open(0); err != nil {
+				t.Fatal(err)
+			}
+			if name == "twin" {
+				if err := s.open(1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := s.config(1)
+			if c.change != nil {
+				c.change(&cfg)
+			}
+			_, err := Open(t.Context(), cfg)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), s.head.Addr().String()) {
+				t.Errorf("%v, which should say %q", err, c.want)
+			}
+			s.hosts[0].End(nil)
+			s.close()
+		})
+	}
+}
+
+// TestHeadComesLate: hosts try again until it is there, or their time is over.
+func TestHeadComesLate(t *testing.T) {
+	s := newSite(t, 2, 2)
+	dials := make(chan struct{}, 100)
+	s.change = func(c *Config) {
+		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			select {
+			case dials <- struct{}{}:
+			default:
+			}
+			if len(dials) < 3 {
+				return nil, errors.New("no route to host")
+			}
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}
+	}
+	s.begin()
+	s.hosts[0].End(nil)
+	s.close()
+
+	never := newSite(t, 2, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	cfg := never.config(1)
+	_ = never.head.Close()
+	if _, err := Open(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "host node1 cannot join its site, whose head is at 127.0.0.1:") {
+		t.Error(err)
+	}
+}

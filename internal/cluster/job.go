@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	pb "google.golang.org/protobuf/proto"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rpc/proto"
+)
+
+// ErrJob means bytes that are no job, or no part of one.
+var ErrJob = errors.New("malformed description of the job")
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrJob, fmt.Sprintf(format, args...))
+}
+
+// EncodePart is what a host tells the head: where it listens, and its procs, which have the
+// host's address and one business card.
+func EncodePart(h startup.HostConfig) ([]byte, error) {
+	p := &proto.HostPart{Address: h.Address[:], Port: int32(h.Port)}
+	for i, x := range h.Procs {
+		if x.ID.Host != h.Address || i > 0 && !slices.Equal(x.Card, h.Procs[0].Card) {
+			return nil, malformed("proc %d has another address or card than its host", i)
+		}
+		p.Pid, p.Card = append(p.Pid, x.ID.PID), x.Card
+	}
+	return pb.Marshal(p)
+}
+
+// DecodePart reads what EncodePart has written. procs is how many the host must have.
+func DecodePart(b []byte, procs int) (h startup.HostConfig, err error) {
+	var p proto.HostPart
+	if err := pb.Unmarshal(b, &p); err != nil {
+		return h, malformed("%v", err)
+	}
+	if len(p.GetAddress()) != len(h.Address) || p.GetPort() < 1 || p.GetPort() > 65535 || len(p.GetPid()) != procs || len(p.GetCard()) > startup.MaxCard {
+		return h, malformed("an address of %d bytes, port %d, %d procs of %d, a card of %d bytes", len(p.GetAddress()), p.GetPort(), len(p.GetPid()), procs, len(p.GetCard()))
+	}
+	copy(h.Address[:], p.GetAddress())
+	h.Port = int(p.GetPort())
+	for _, pid := range p.GetPid() {
+		h.Procs = append(h.Procs, startup.ProcConfig{ID: wire.Proc{Host: h.Address, PID: pid}, Card: p.GetCard()})
+	}
+	return h, nil
+}
+
+// EncodeJob writes a job, and the secret that the head has drawn for its site. Procs of one
+// host share their card's bytes.
+func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
+	p := &proto.Job{
+		Self: int32(j.Self), DataLen: j.DataLen, TagUb: int64(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
+		AckMark: j.AckMark, HiWater: j.HiWater, AllOwn: j.AllOwn, Token: j.Token[:], Secret: j.Secret[:], Site: site[:],
+	}
+	for _, c := range j.Clients {
+		x := &proto.JobClient{Own: c.Own}
+		for _, v := range c.Versions {
+			x.Version = append(x.Version, v.Major, v.Minor)
+		}
+		p.Client = append(p.Client, x)
+	}
+	cards := make(map[string]int32)
+	for i, h := range j.Hosts {
+		x := &proto.JobHost{Client: int32(h.Client), Address: h.Address[:], Port: int32(h.Port)}
+		for k := range h.NProcs {
+			r := int(h.FirstProc) + k
+			if r >= len(j.Procs) || j.Procs[r].Host != wire.HostRank(i) || j.Procs[r].ID.Host != j.Procs[h.FirstProc].ID.Host {
+				return nil, malformed("proc %d is not one of host %d", r, i)
+			}
+			id := j.Procs[r].ID
+			x.Machine, x.Pid = id.Host[:], append(x.Pid, id.PID)
+			n := int32(0)
+			if c := j.Procs[r].Card; len(c) > 0 {
+				if n = cards[string(c)]; n == 0 {
+					p.Card = append(p.Card, c)
+					n = int32(len(p.Card))
+					cards[string(c)] = n
+				}
+			}
+			x.Card = append(x.Card, n)
+		}
+		if len(slices.Compact(slices.Clone(x.Card))) == 1 {
+			x.Card = x.Card[:1]
+		}
+		p.Host = append(p.Host, x)
+	}
+	return pb.Marshal(p)
+}
+
+// DecodeJob reads what EncodeJob has written, of the head.
+func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err error) {
+	var p proto.Job
+	if err := pb.Unmarshal(b, &p); err != nil {
+		return nil, site, malformed("%v", err)
+	}
+	j = &startup.Job{
+		Self: wire.ClientRank(p.GetSelf()), DataLen: p.GetDataLen(), TagUB: wire.Tag(p.GetTagUb()), XSize: p.GetXSize(), MaxLinear: p.GetMaxLinear(),
+		AckMark: p.GetAckMark(), HiWater: p.GetHiWater(), AllOwn: p.GetAllOwn(),
+	}
+	if len(p.GetToken()) != len(j.Token) || len(p.GetSite()) != len(site) || len(p.GetSecret()) != len(j.Secret) || p.GetSelf() < 0 || int(p.GetSelf()) >= len(p.GetClient()) {
+		return nil, site, malformed("a token of %d bytes, a secret of %d, client %d of %d", len(p.GetToken()), len(p.GetSecret()), p.GetSelf(), len(p.GetClient()))
+	}
+	copy(j.Token[:], p.GetToken())
+	copy(j.Secret[:], p.GetSecret())
+	copy(site[:], p.GetSite())
+	for i, c := range p.GetClient() {
+		x := startup.ClientInfo{Rank: wire.ClientRank(i), Own: c.GetOwn()}
+		for v := c.GetVersion(); len(v) > 1; v = v[2:] {
+			x.Versions = append(x.Versions, wire.Version{Major: v[0], Minor: v[1]})
+		}
+		j.Clients = append(j.Clients, x)
+	}
+	for i, h := range p.GetHost() {
+		if err := addHost(j, i, h, p.GetCard()); err != nil {
+			return nil, site, err
+		}
+	}
+	for i := range j.Clients {
+		if j.Clients[i].NHosts == 0 {
+			return nil, site, malformed("client %d has no hosts", i)
+		}
+	}
+	return j, site, nil
+}
+
+// addHost adds the next host with its procs.
+func addHost(j *startup.Job, i int, h *proto.JobHost, cards [][]byte) error {
+	x := startup.HostInfo{Client: wire.ClientRank(h.GetClient()), Port: int(h.GetPort()), NProcs: len(h.GetPid()), FirstProc: wire.WorldRank(len(j.Procs))}
+	var machine wire.HostID
+	last := len(j.Hosts) - 1
+	if h.GetClient() < 0 || int(h.GetClient()) >= len(j.Clients) || last >= 0 && j.Hosts[last].Client > x.Client ||
+		len(h.GetAddress()) != len(x.Address) || len(h.GetPid()) > 0 && len(h.GetMachine()) != len(machine) ||
+		len(h.GetCard()) > 1 && len(h.GetCard()) != len(h.GetPid()) {
+		return malformed("host %d of client %d, with %d procs and %d cards", i, h.GetClient(), len(h.GetPid()), len(h.GetCard()))
+	}
+	copy(x.Address[:], h.GetAddress())
+	copy(machine[:], h.GetMachine())
+	c := &j.Clients[x.Client]
+	if c.NHosts == 0 {
+		c.FirstHost, c.FirstProc = wire.HostRank(i), x.FirstProc
+	}
+	c.NHosts++
+	c.NProcs += x.NProcs
+	j.Hosts = append(j.Hosts, x)
+	for k, pid := range h.GetPid() {
+		n := 0
+		if all := h.GetCard(); len(all) > 0 {
+			n = int(all[min(k, len(all)-1)])
+		}
+		if n < 0 || n > len(cards) {
+			return malformed("host %d has card %d of %d", i, n, len(cards))
+		}
+		y := startup.ProcInfo{ID: wire.Proc{Host: machine, PID: pid}, Client: x.Client, Host: wire.HostRank(i)}
+		if n > 0 {
+			y.Card = cards[n-1]
+		} else if j.AllOwn {
+			y.Card = []byte{}
+		}
+		j.Procs = append(j.Procs, y)
+	}
+	return nil
+}

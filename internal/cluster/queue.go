@@ -1,0 +1,62 @@
+package cluster
+
+import "sync"
+
+// queue holds what is to be sent by a stream, in order. Adding never blocks: what goes through
+// it is bounded by the hosts of a site, and output and input have streams of their own.
+type queue[T any] struct {
+	mu     sync.Mutex
+	list   []T
+	more   chan struct{} // has one element if list has any, or the queue is closed
+	closed bool
+}
+
+func newQueue[T any]() *queue[T] { return &queue[T]{more: make(chan struct{}, 1)} }
+
+// add adds to the queue. What comes after the end is dropped.
+func (q *queue[T]) add(x T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.list = append(q.list, x)
+		q.wake()
+	}
+}
+
+// end says that nothing more comes.
+func (q *queue[T]) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.wake()
+}
+
+func (q *queue[T]) wake() {
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+}
+
+// drain sends what is there and what comes, until the end, an error or done.
+func (q *queue[T]) drain(done <-chan struct{}, send func(T) error) error {
+	for {
+		q.mu.Lock()
+		list, closed := q.list, q.closed
+		q.list = nil
+		q.mu.Unlock()
+		for _, x := range list {
+			if err := send(x); err != nil {
+				return err
+			}
+		}
+		if closed {
+			return nil
+		}
+		select {
+		case <-q.more:
+		case <-done:
+			return nil
+		}
+	}
+}

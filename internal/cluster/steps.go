@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/rpc/proto"
+)
+
+// with has the member take something in, and does what follows from it.
+func (h *Host) with(f func(m *membership.Member, now time.Time)) {
+	h.mu.Lock()
+	f(h.member, time.Now())
+	var later []func()
+	for s, ok := h.member.Next(); ok; s, ok = h.member.Next() {
+		if l := h.step(s); l != nil {
+			later = append(later, l)
+		}
+	}
+	h.mu.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+	for _, l := range later {
+		l()
+	}
+}
+
+// take is with for what may be refused.
+func (h *Host) take(f func(m *membership.Member, now time.Time) error) (err error) {
+	h.with(func(m *membership.Member, now time.Time) { err = f(m, now) })
+	return err
+}
+
+// step does what a member wants. It has the lock; what it gives is called without.
+func (h *Host) step(s membership.Step) (later func()) {
+	head := h.cfg.Self == 0
+	switch s.Kind {
+	case membership.Beat:
+		for _, who := range s.Hosts {
+			if q := h.below[who]; q != nil {
+				q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}})
+			} else if h.up != nil && who == h.up.host {
+				h.up.tell(&proto.Up{Word: &proto.Up_Beat{Beat: &proto.Nothing{}}})
+			}
+		}
+	case membership.Report:
+		p := &proto.Parts{}
+		for _, x := range s.Parts {
+			p.Part = append(p.Part, &proto.Part{Host: int32(x.Host), Data: x.Data})
+		}
+		h.up.tell(&proto.Up{Word: &proto.Up_Parts{Parts: p}})
+	case membership.Whole:
+		for _, x := range s.Parts {
+			h.parts = append(h.parts, x.Data)
+		}
+		close(h.whole)
+	case membership.Wait:
+		if head {
+			return func() { h.cfg.Owner.Waits(s.Hosts) }
+		}
+		w := &proto.Hosts{}
+		for _, x := range s.Hosts {
+			w.Host = append(w.Host, int32(x))
+		}
+		h.up.tell(&proto.Up{Word: &proto.Up_WaitsFor{WaitsFor: w}})
+	case membership.Finished:
+		close(h.finished)
+		if !head {
+			h.up.tell(&proto.Up{Word: &proto.Up_Finished{Finished: &proto.Nothing{}}})
+		}
+	case membership.Lost:
+		h.forget(s.Hosts[0])
+		return h.breaks(fmt.Errorf("host %s is lost: %w", h.cfg.Name(s.Hosts[0]), s.Err), s.Hosts[0])
+	case membership.Missing:
+		h.fail(fmt.Errorf("%w: %s", s.Err, h.names(s.Hosts)))
+	}
+	return nil
+}
+
+// breaks ends the site for the loss of a host.
+func (h *Host) breaks(why error, host int) (later func()) {
+	h.fail(why)
+	return func() { h.cfg.Owner.Lost(host, why) }
+}
+
+// forget has Close not wait for a host that is lost. It has the lock.
+func (h *Host) forget(host int) {
+	if h.up != nil && host == h.up.host {
+		h.up.lost = true
+		return
+	}
+	h.gone[host] = struct{}{}
+	select {
+	case h.left <- struct{}{}:
+	default:
+	}
+}
+
+// fail has Gather and Report fail. It has the lock.
+func (h *Host) fail(why error) {
+	if h.failed == nil {
+		h.failed = why
+		close(h.broken)
+	}
+}
+
+// most is how many hosts a message names.
+const most = 8
+
+func (h *Host) names(hosts []int) string {
+	var list []string
+	for i, x := range hosts {
+		if i == most {
+			list = append(list, fmt.Sprintf("and %d more", len(hosts)-most))
+			break
+		}
+		list = append(list, h.cfg.Name(x))
+	}
+	return strings.Join(list, ", ")
+}
+
+// clock calls the member when its time has come.
+func (h *Host) clock() {
+	for {
+		h.mu.Lock()
+		at := h.member.Deadline()
+		h.mu.Unlock()
+		timer := time.NewTimer(time.Until(at))
+		select {
+		case <-timer.C:
+			h.with(func(m *membership.Member, now time.Time) { m.Tick(now) })
+		case <-h.wake:
+		case <-h.ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}

@@ -1,0 +1,117 @@
+// Package netns makes machines for tests: network namespaces with addresses of their own on
+// one wire. Processes in different ones cannot share memory with each other by impi's
+// transports, which ask for the network namespace, and reach each other by IP alone.
+package netns
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// TB is the part of testing.TB that is needed here.
+type TB interface {
+	skips.TB
+	Cleanup(f func())
+	Fatalf(format string, args ...any)
+}
+
+// Machine is one of a Wire's.
+type Machine struct {
+	Name    string // of the namespace, for ip netns
+	Address string // on the wire
+	t       TB
+}
+
+var made atomic.Int32
+
+// New makes machines with the addresses 10.77.0.1, 10.77.0.2 and so on, which are gone when
+// the test is over. Tests may do so at the same time: their wires have nothing to do with each
+// other. Without the rights for it the test is skipped.
+func New(t TB, machines int) []*Machine {
+	t.Helper()
+	prefix := fmt.Sprintf("impi%d-%d", os.Getpid(), made.Add(1))
+	wire := prefix + "-wire"
+	if out, err := exec.Command("ip", "netns", "add", wire).CombinedOutput(); err != nil {
+		skips.NotRun(t, "network namespaces cannot be made: "+strings.TrimSpace(string(out)+" "+err.Error()), "run the tests as root, with iproute2 installed")
+		return nil
+	}
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", wire).Run() })
+	ip(t, "-n", wire, "link", "add", "wire", "type", "bridge")
+	ip(t, "-n", wire, "link", "set", "wire", "up")
+	list := make([]*Machine, machines)
+	for i := range list {
+		m := &Machine{Name: fmt.Sprintf("%s-%d", prefix, i), Address: fmt.Sprintf("10.77.%d.%d", (i+1)/256, (i+1)%256), t: t}
+		ip(t, "netns", "add", m.Name)
+		t.Cleanup(func() { m.end() })
+		ip(t, "-n", m.Name, "link", "set", "lo", "up")
+		ip(t, "-n", m.Name, "link", "add", "eth0", "type", "veth", "peer", "name", fmt.Sprintf("p%d", i), "netns", wire)
+		ip(t, "-n", wire, "link", "set", fmt.Sprintf("p%d", i), "master", "wire", "up")
+		ip(t, "-n", m.Name, "address", "add", m.Address+"/16", "dev", "eth0")
+		ip(t, "-n", m.Name, "link", "set", "eth0", "up")
+		list[i] = m
+	}
+	return list
+}
+
+func ip(t TB, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// end kills what runs on the machine and removes it.
+func (m *Machine) end() {
+	m.Crash()
+	_ = exec.Command("ip", "netns", "del", m.Name).Run()
+}
+
+// Command makes a command that runs on the machine.
+func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", m.Name, name}, args...)...)
+}
+
+// Crash kills all processes of the machine at once.
+func (m *Machine) Crash() {
+	for range 100 { // those that are made meanwhile
+		if m.idle() {
+			return
+		}
+		_ = exec.Command("kill", append([]string{"-9"}, m.pids()...)...).Run()
+	}
+}
+
+func (m *Machine) pids() []string {
+	out, _ := exec.Command("ip", "netns", "pids", m.Name).Output()
+	return strings.Fields(string(out))
+}
+
+func (m *Machine) idle() bool { return len(m.pids()) == 0 }
+
+// Cut has nothing reach the machine or leave it any more, as if its cable were pulled.
+func (m *Machine) Cut() {
+	m.t.Helper()
+	ip(m.t, "-n", m.Name, "link", "set", "eth0", "down")
+}
+
+// Forbid has the machine's connections to one address and TCP port fail at once, as a
+// firewall does that refuses.
+func (m *Machine) Forbid(address string, port int) {
+	m.t.Helper()
+	ip(m.t, "-n", m.Name, "rule", "add", "to", address, "ipproto", "tcp", "dport", fmt.Sprint(port), "prohibit")
+}
+
+// Interface gives the machine a further address on a network that leads nowhere.
+func (m *Machine) Interface(name, address string) {
+	m.t.Helper()
+	ip(m.t, "-n", m.Name, "link", "add", name, "type", "dummy")
+	ip(m.t, "-n", m.Name, "address", "add", address, "dev", name)
+	ip(m.t, "-n", m.Name, "link", "set", name, "up")
+}
+
