@@ -13,7 +13,7 @@ func TestAddressesOfOtherMachines(t *testing.T) {
 	opt.Local = netip.Addr.IsLoopback
 	for name, c := range map[string]struct{ server, more, want string }{
 		"all here":         {"127.0.0.2:7800", "", ""},
-		"a host elsewhere": {"127.0.0.2:7800", "  host {\n address = \"192.0.2.9\"\n procs = 1\n port = 10\n }\n", `site "alpha" is run by one node, and 192.0.2.9 is no address of this machine`},
+		"a host elsewhere": {"127.0.0.2:7800", "  host {\n address = \"192.0.2.9\"\n procs = 1\n port = 10\n }\n", `are on several machines, and the others cannot reach 127.0.0.2`},
 		"a server":         {"192.0.2.9:7800", "", "runs the server on this machine, which has not the address 192.0.2.9"},
 		"on any port":      {"192.0.2.9:0", "", "runs the server on this machine, which has not the address 192.0.2.9"},
 	} {

@@ -51,10 +51,6 @@ func (s *siteDraft) hosts() {
 		}
 		s.Hosts = append(s.Hosts, host)
 	}
-	s.checkElsewhere(listPos, s.Hosts[:list])
-	for i, h := range blocks {
-		s.checkElsewhere(h.at("address"), s.Hosts[list+i:list+i+1])
-	}
 	if !listed && len(blocks) == 0 && len(s.root.all("host")) == 0 {
 		s.fault(s.Pos, "site "+quote(s.Name)+" has no host", `add host { address = "127.0.0.1"  procs = 2 }`)
 	}
@@ -82,24 +78,25 @@ func (s *siteDraft) listedHosts(layers []*block) (pos Pos, listed bool) {
 	return pos, listed
 }
 
-// checkElsewhere reports hosts of other machines in a site that is run on this one.
-func (s *siteDraft) checkElsewhere(pos Pos, hosts []Host) {
-	if s.opt.Local == nil || !s.here() {
+// checkElsewhere reports what keeps the hosts of a site that are on several machines from
+// finding each other.
+func (s *siteDraft) checkElsewhere() {
+	if s.opt.Local == nil || !s.here() || len(s.HostsHere(s.opt.Local)) == len(s.Hosts) {
 		return
 	}
-	var others []string
-	for _, h := range hosts {
-		if h.Address.IsValid() && !s.opt.Local(h.Address) {
-			others = append(others, h.Address.String())
+	var unreachable []string
+	pos := s.Pos
+	for _, h := range s.Hosts {
+		if h.Address.IsLoopback() {
+			unreachable, pos = append(unreachable, h.Address.String()), h.Pos
 		}
 	}
-	if len(others) == 0 {
-		return
+	switch {
+	case len(unreachable) > 0:
+		s.fault(pos, "the hosts of site "+quote(s.Name)+" are on several machines, and the others cannot reach "+hostlist.Compress(unreachable),
+			"write an address that this machine has on the network of the others")
+	case !s.Auth.Keyed:
+		s.fault(s.Pos, "site "+quote(s.Name)+" has hosts on several machines, which have no key in common",
+			`add auth "key" { file = "job.key" }, and copy the key's file to all of them`)
 	}
-	are := " is no address of this machine"
-	if len(others) > 1 {
-		are = " are no addresses of this machine"
-	}
-	s.fault(pos, "site "+quote(s.Name)+" is run by one node, and "+hostlist.Compress(others)+are,
-		"write an address that this machine has, or make the other machine a site of its own")
 }

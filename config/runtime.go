@@ -51,6 +51,7 @@ type Site struct {
 	Server  Server
 	Auth    Auth
 	Hosts   []Host
+	Head    netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
 	Program Program
 	Parts   []Part // programs of the procs in their order, instead of Program; usually empty
 
@@ -65,6 +66,27 @@ type Site struct {
 	Spawn      Spawn
 	Names      Names
 	Pos        Pos
+}
+
+// HeadPort is the port of a site's head where the file says nothing.
+const HeadPort = 7802
+
+// HeadAddress is where the head takes connections of the site's hosts on other machines.
+func (s *Site) HeadAddress() netip.AddrPort {
+	if s.Head.IsValid() {
+		return s.Head
+	}
+	return netip.AddrPortFrom(s.Hosts[0].Address, HeadPort)
+}
+
+// HostsHere gives the hosts with addresses of this machine, by their places in Hosts.
+func (s *Site) HostsHere(isLocal func(netip.Addr) bool) (here []int) {
+	for i, h := range s.Hosts {
+		if isLocal(h.Address) {
+			here = append(here, i)
+		}
+	}
+	return here
 }
 
 // Server says how a site finds the job's server.

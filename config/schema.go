@@ -157,6 +157,7 @@ func fileSpec() *blockSpec {
 			{name: "server", kind: endpoint(1)},
 			{name: "server_foreign", kind: truth()},
 			{name: "require_tls", kind: truth()},
+			{name: "head", kind: endpoint(1)},
 		},
 		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth()}, shared...),
 	}

@@ -18,6 +18,7 @@ import (
 type options struct {
 	file     string
 	site     string
+	host     string
 	procs    int
 	command  []string
 	programs string // several programs, as JSON
@@ -35,6 +36,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.file, "config", "", "job file")
 	f.StringVar(&o.site, "site", "", "run this site of the job file only")
+	f.StringVar(&o.host, "host", "", "run this host of the site only, by its address")
 	f.IntVar(&o.procs, "n", 0, "number of procs, without a job file")
 	f.StringVar(&o.programs, "programs", "", "several programs, as JSON")
 	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
@@ -75,6 +77,8 @@ func (o *options) check() error {
 		return errors.New("the job file names the program and the number of procs: leave out -n and what is behind the flags, or leave out -config")
 	case o.file == "" && o.site != "":
 		return errors.New("-site needs a job file (-config job.hcl)")
+	case o.host != "" && o.site == "":
+		return errors.New("-host needs the site (-site alpha -host 192.0.2.1)")
 	case o.file == "" && o.procs < 1:
 		return fmt.Errorf("-n %d: at least one proc is needed", o.procs)
 	}
@@ -110,9 +114,12 @@ func (o *options) apply(s *config.Site) {
 	}
 }
 
-// args returns the flags with which to start the node of one site.
-func (o *options) args(site string) []string {
-	args := []string{"-config", o.file, "-site", site}
+// args returns the flags with which to start a node.
+func (o *options) args(p nodeSpec) []string {
+	args := []string{"-config", o.file, "-site", p.site.Name}
+	if p.host != allHosts {
+		args = append(args, "-host", p.site.Hosts[p.host].Address.String())
+	}
 	if o.logLevel != "" {
 		args = append(args, "-log-level", o.logLevel)
 	}

@@ -12,7 +12,7 @@ const help = `impi-node runs MPI programs, on one site or as one job across seve
 
 Usage:
   impi-node -n PROCS [flags] [--] PROGRAM [ARGS...]
-  impi-node -config JOB.HCL [-site NAME] [flags]
+  impi-node -config JOB.HCL [-site NAME [-host ADDRESS]] [flags]
   impi-node links [-explain] [-measure] [-json]
   impi-node validate JOB.HCL [-json]
   impi-node cert init|issue|show ...
@@ -52,6 +52,7 @@ Examples:
 Flags:
   -config FILE       the job file
   -site NAME         run this site of it only
+  -host ADDRESS      with -site: run this host of it only
   -n PROCS           how many procs, if there is no job file
   -programs JSON     several programs, each with its procs; impiexec writes it
   -log-level LEVEL   trace, debug, info, warn or error (job file: log block)

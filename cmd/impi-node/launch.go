@@ -33,24 +33,24 @@ type siteProcess struct {
 // launchSites starts a node for each site and waits for all of them. If the
 // job's server is embedded in one of them it runs here instead, so that all
 // sites know its port.
-func launchSites(o *options, job *config.Job, sites []config.Site, signals <-chan syscall.Signal, std streams) int {
+func launchSites(o *options, job *config.Job, nodes []nodeSpec, signals <-chan syscall.Signal, std streams) int {
 	l := launch.New()
 	defer l.Close()
-	log, limiter := o.logger(sites[0], std.err)
+	log, limiter := o.logger(nodes[0].site, std.err)
 	defer limiter.Close()
-	s, err := newServing(job, sites, log)
+	s, err := newServing(job, nodes, log)
 	if err != nil {
 		complain(std.err, err)
 		return ending.StatusNode
 	}
 	defer s.close()
 	var running []*siteProcess
-	before, all := boundProcs(o, sites)
-	for i, site := range sites {
+	before, all := boundProcs(o, nodes)
+	for i, x := range nodes {
 		s.told.BoundBefore, s.told.Bound = before[i], all
-		p, err := startSite(l, o, job, site, s, std)
+		p, err := startSite(l, o, job, x, s, std)
 		if err != nil {
-			complain(std.err, fmt.Errorf("site %s: %w", site.Name, err))
+			complain(std.err, fmt.Errorf("site %s: %w", x.site.Name, err))
 			endAll(running)
 			return ending.StatusNode
 		}
@@ -80,18 +80,19 @@ func launchSites(o *options, job *config.Job, sites []config.Site, signals <-cha
 }
 
 // boundProcs counts the procs that are to have cores of their own: those before each site, and all.
-func boundProcs(o *options, sites []config.Site) (before []int, all int) {
-	for _, site := range sites {
+func boundProcs(o *options, nodes []nodeSpec) (before []int, all int) {
+	for _, x := range nodes {
+		site := x.site
 		before = append(before, all)
 		if o.apply(&site); site.Program.Bind == config.BindCore {
-			all += site.Procs()
+			all += x.procs()
 		}
 	}
 	return before, all
 }
 
-// startSite starts this program again for one site.
-func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site, s *serving, std streams) (*siteProcess, error) {
+// startSite starts this program again for one site, or one host of it.
+func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *serving, std streams) (*siteProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -102,13 +103,13 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site
 	}
 	defer theirs.Close()
 	var stdin *os.File
-	if holdsStdin(job, site) {
+	if x.host <= 0 && holdsStdin(job, x.site) {
 		if stdin, err = launch.Stdin(std.in); err != nil {
 			return nil, err
 		}
 	}
 	p, err := l.Start(launch.Spec{
-		Path: self, Args: append([]string{"impi-node"}, o.args(site.Name)...),
+		Path: self, Args: append([]string{"impi-node"}, o.args(x)...),
 		Env:   append(os.Environ(), procs.HandoffVariable+"=3"),
 		Stdin: stdin, Stdout: std.out, Stderr: std.err, Files: []*os.File{theirs},
 	})
@@ -119,7 +120,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, site config.Site
 		_ = conn.Close()
 		return nil, err
 	}
-	sp := &siteProcess{site: site, process: p, conn: conn, heeds: make(chan struct{})}
+	sp := &siteProcess{site: x.site, process: p, conn: conn, heeds: make(chan struct{})}
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 

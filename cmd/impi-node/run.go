@@ -38,17 +38,22 @@ func runJob(o *options, std streams) int {
 		complain(std.err, err)
 		return statusUsage
 	}
-	if len(sites) > 1 {
-		return launchSites(o, job, sites, signals, std)
+	nodes, err := nodesOf(sites, o.host)
+	if err != nil {
+		complain(std.err, err)
+		return statusUsage
 	}
-	site := sites[0]
-	o.apply(&site)
+	if len(nodes) > 1 {
+		return launchSites(o, job, nodes, signals, std)
+	}
+	p := nodes[0]
+	o.apply(&p.site)
 	if h != nil {
-		h.apply(&site)
-		return h.report(runSite(job, site, h.order, signals, std))
+		h.apply(&p.site)
+		return h.report(runNode(job, p, h.order, signals, std))
 	}
-	drawKey(&site.Auth)
-	return conclude(runSite(job, site, order{}, signals, std), std)
+	drawKey(&p.site.Auth)
+	return conclude(runNode(job, p, order{}, signals, std), std)
 }
 
 // checkAlone checks that a site that is started alone can meet the others.
@@ -131,8 +136,8 @@ func siteNames(sites []config.Site) string {
 	return strings.Join(names, ", ")
 }
 
-// runSite runs one site in this process until its end.
-func runSite(job *config.Job, site config.Site, told order, signals <-chan syscall.Signal, std streams) error {
+// runNode runs a node in this process until its end.
+func runNode(job *config.Job, p nodeSpec, told order, signals <-chan syscall.Signal, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
@@ -142,7 +147,7 @@ func runSite(job *config.Job, site config.Site, told order, signals <-chan sysca
 	stop := onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
 	return node.Run(ctx, node.Options{
-		Job: job, Site: site, Now: now, Signals: signals,
+		Job: job, Site: p.site, Cluster: p.cluster(), Now: now, Signals: signals,
 		BoundBefore: told.BoundBefore, Bound: told.Bound,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})

@@ -18,16 +18,17 @@ type serving struct {
 }
 
 // newServing starts the server.
-func newServing(job *config.Job, sites []config.Site, log hclog.Logger) (*serving, error) {
+func newServing(job *config.Job, nodes []nodeSpec, log hclog.Logger) (*serving, error) {
 	s := &serving{}
-	for _, site := range sites {
-		auth := site.Auth
+	for _, x := range nodes {
+		auth := x.site.Auth
 		if auth.Random && s.told.Key == nil {
 			drawKey(&auth)
 			s.told.Key = &auth.Key
 		}
 	}
-	for _, site := range sites {
+	for _, x := range nodes {
+		site := x.site
 		if !site.Server.Embedded {
 			continue
 		}

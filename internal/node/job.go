@@ -41,7 +41,7 @@ const agentBuffer = 1 << 20
 // place settles who is who once startup is over: ranks, cards.
 func (n *node) place() error {
 	for i, h := range n.hosts {
-		h.Rank = n.job.HostOf(n.job.Self, i)
+		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
 	n.procs.Place()
 	n.routes.Cards = make([]*dynamic.Card, len(n.job.Procs))

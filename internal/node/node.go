@@ -44,6 +44,7 @@ type node struct {
 	stdout   *launch.Output
 	stderr   *launch.Output
 
+	others *member.Others // hosts of the site on other machines; nil: there are none
 	routes routes.Table
 	site   *site.Site
 	hosts  []*ownHost // of the site, with their packet switches
@@ -90,8 +91,12 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 	n.procs.End = n.end
 	n.member = member.New(member.Settings{
 		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
-		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil,
+		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Others: n.others,
 	})
+	if n.others != nil {
+		n.others.End = n.end
+		n.end.OnLate(n.others.Late)
+	}
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
 	}
@@ -121,12 +126,21 @@ func newNode(opt Options) *node {
 	if n.opt.spawned != nil {
 		n.moveIn()
 	} else {
-		n.stdout = launch.NewOutput(opt.Stdout, n.outputLost)
-		n.stderr = newStderr(opt.Stderr)
+		stdout, stderr := member.NewOutlet(opt.Stdout), member.NewOutlet(opt.Stderr)
+		n.stdout = launch.NewOutput(stdout, n.outputLost)
+		n.stderr = newStderr(stderr)
 		if n.log == nil {
 			n.log, n.limiter = report.NewLogger(opt.Site.Log, n.stderr)
 		}
 		n.log = n.log.With("site", opt.Site.Name)
+		if c := opt.Cluster; c != nil {
+			n.log = n.log.With("host", c.Hosts[c.Self].Address)
+			n.others = &member.Others{
+				Cluster: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
+				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Outlets: [2]*member.Outlet{stdout, stderr},
+			}
+			n.others.Place()
+		}
 	}
 	n.fallBacks.Log = n.log
 	n.site = &site.Site{Routes: &n.routes, Log: n.log}
@@ -136,11 +150,17 @@ func newNode(opt Options) *node {
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
 		Launcher: n.launcher, Now: opt.Now, Log: n.log, Events: n,
 	})
+	if !n.others.IsHead() {
+		n.procs.Input = n.others.Input
+	}
 	return n
 }
 
 // outputLost ends a job whose output nobody takes any more.
 func (n *node) outputLost(err error) {
+	if !n.others.IsHead() {
+		return // the head is lost, or has ended the job
+	}
 	f := ending.NodeFailed(fmt.Errorf("the output of site %s cannot be written: %w", n.opt.Site.Name, err))
 	if errors.Is(err, syscall.EPIPE) {
 		f.Status = 128 + int(syscall.SIGPIPE)
@@ -203,6 +223,11 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
+	if n.others != nil {
+		if err := n.others.Open(ctx); err != nil {
+			return err
+		}
+	}
 	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready})
 	if err := n.startServer(); err != nil {
 		return err
@@ -319,6 +344,9 @@ func (n *node) shutDown(f *ending.Failure) {
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
 		n.member.Resign(f)
+	}
+	n.others.Over(f)
+	if f != nil {
 		n.procs.Tell(f.Text)
 	}
 	if n.control != nil {
@@ -340,6 +368,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.opt.spawned == nil { // they are the site's
 		n.site.StopTransports()
 	}
+	n.others.Close()
 	<-declined
 	if n.server != nil {
 		n.server.Close()

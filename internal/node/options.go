@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	// RunBase is the directory for the node's own one; empty stands for the
 	// system's place for such things.
 	RunBase string
+
+	// Cluster says which host of Site this node runs; nil: all of them.
+	Cluster *member.Cluster
 
 	spawned *spawner.Local // the node is of a spawned world: what it is to run
 	root    *node          // and the site's own node, in whose process it is

@@ -19,6 +19,7 @@ type Ending struct {
 	timer    *time.Timer // for the decision's deadline
 	cancel   context.CancelCauseFunc
 	late     *Failure
+	onLate   func(*Failure)
 	over     bool
 }
 
@@ -74,6 +75,13 @@ func (e *Ending) Close() {
 	e.announce()
 }
 
+// OnLate has f told of the failure that Late notes. f must not call the Ending.
+func (e *Ending) OnLate(f func(*Failure)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.onLate = f
+}
+
 // Late notes the failure of a proc that had passed Finalize: the job goes on, and fails by it
 // only if by nothing else. first: none was noted before. over: the job's end came first.
 func (e *Ending) Late(f *Failure) (first, over bool) {
@@ -85,6 +93,9 @@ func (e *Ending) Late(f *Failure) (first, over bool) {
 	first = e.late == nil
 	if first {
 		e.late = f
+		if e.onLate != nil {
+			e.onLate(f)
+		}
 	}
 	return first, false
 }

@@ -23,7 +23,7 @@ const declineTime = 2 * time.Second
 func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
-	if f == nil || m.joined || m.Spawned || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
+	if f == nil || m.joined || m.Spawned || !m.Others.IsHead() || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
 		close(told)
 		return told
 	}

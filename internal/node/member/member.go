@@ -36,6 +36,7 @@ type Settings struct {
 	Log      hclog.Logger
 	Deadline time.Time       // until which the operator is told what is waited for
 	Now      <-chan struct{} // once closed, the server is not waited for
+	Others   *Others         // hosts of the site on other machines; nil: there are none
 	Spawned  bool            // the job is a spawned world: who has spawned it hears of its end otherwise
 }
 
@@ -60,6 +61,14 @@ func (m *Member) Join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if m.Others != nil {
+		return m.joinWithOthers(ctx, cfg)
+	}
+	return m.joinServer(ctx, cfg)
+}
+
+// joinServer joins the job at the server.
+func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error {
 	set, err := m.rendezvous()
 	if err != nil {
 		return err
@@ -178,7 +187,15 @@ func (m *Member) Resign(f *ending.Failure) {
 // Leave ends our share of a job that went well, and waits for the server if it
 // is ours.
 func (m *Member) Leave(ctx context.Context) error {
+	if m.Others != nil {
+		if err := m.Others.finish(ctx); err != nil {
+			return err
+		}
+	}
 	m.leaving.Do(func() { close(m.left) })
+	if m.session == nil {
+		return nil // the head does the rest
+	}
 	if err := m.session.Finish(); err != nil {
 		return m.serverSaid(err)
 	}

@@ -30,7 +30,8 @@ type Settings struct {
 	// many procs of all do. 0: the site is the only one.
 	BoundBefore, Bound int
 
-	Stdin          *os.File // of the node; nil: none
+	Stdin          *os.File                 // of the node; nil: none
+	Input          func() (*os.File, error) // instead of Stdin, from another machine; nil: Stdin
 	Stdout, Stderr *launch.Output
 	Launcher       *launch.Launcher
 	Now            <-chan struct{} // once closed, nobody waits for procs that are to end
@@ -83,8 +84,9 @@ func (s *Set) Start() error {
 		for range site.Hosts[i].Procs {
 			p, err := s.start(i)
 			if err != nil {
-				f := ending.NodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", site.Name, len(s.all), err))
-				f.Proc = len(s.all) + 1
+				local := s.Routes.ProcsBefore + len(s.all)
+				f := ending.NodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", site.Name, local, err))
+				f.Proc = local + 1
 				return f
 			}
 			s.mu.Lock()
@@ -98,7 +100,7 @@ func (s *Set) Start() error {
 
 func (s *Set) start(host int) (*Proc, error) {
 	p := &Proc{
-		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: len(s.all),
+		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: s.Routes.ProcsBefore + len(s.all),
 		silent: make(chan struct{}), judged: make(chan struct{}),
 	}
 	p.rank.Store(int32(routes.NoRank))
@@ -151,6 +153,9 @@ func (s *Set) stdinOf(local int) (*os.File, error) {
 	if !ok || first+local != s.Routes.Site.Program.Stdin {
 		return nil, nil
 	}
+	if s.Input != nil {
+		return s.Input()
+	}
 	return launch.Stdin(s.Stdin)
 }
 
@@ -184,7 +189,7 @@ func (s *Set) OfHost(host int) []*Proc {
 
 // Place tells the procs their ranks, once the Routes have the World.
 func (s *Set) Place() {
-	first := s.Routes.World.Clients[s.Routes.World.Self].FirstProc
+	first := routes.FirstProc(s.Routes)
 	for i, p := range s.all {
 		p.rank.Store(int32(first) + int32(i))
 	}
@@ -192,7 +197,7 @@ func (s *Set) Place() {
 
 // Of gives the proc of a rank, or nil if it is not of this site.
 func (s *Set) Of(r wire.WorldRank) *Proc {
-	i := int(r - s.Routes.World.Clients[s.Routes.World.Self].FirstProc)
+	i := int(r - routes.FirstProc(s.Routes))
 	if i < 0 || i >= len(s.all) {
 		return nil
 	}

@@ -15,12 +15,14 @@ import (
 
 // Table is what a site knows of its routes, and of what the other sites of its job want.
 type Table struct {
-	Job        *config.Job
-	Site       *config.Site
-	World      *startup.Job    // nil until startup is over
-	Cards      []*dynamic.Card // by world rank, then; nil for who has none
-	Transports []*Transport    // that run
-	Channels   *Transport      // the one for channels between hosts
+	Job         *config.Job
+	Site        *config.Site
+	HostsBefore int             // hosts of the site before those of Site, which run elsewhere
+	ProcsBefore int             // procs of those
+	World       *startup.Job    // nil until startup is over
+	Cards       []*dynamic.Card // by world rank, then; nil for who has none
+	Transports  []*Transport    // that run
+	Channels    *Transport      // the one for channels between hosts
 }
 
 // Transport is a transport that runs, with its plugin behind it.
@@ -36,6 +38,11 @@ type Way struct {
 	Address string
 	From    string
 	Plain   bool // to the port of IMPI's channels, where nothing is pinned
+}
+
+// FirstProc is the rank of the first proc of the node that has the table.
+func FirstProc(rt *Table) wire.WorldRank {
+	return rt.World.Clients[rt.World.Self].FirstProc + wire.WorldRank(rt.ProcsBefore)
 }
 
 // Transport gives a running transport, or nil.

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // A node asks another one of its job to spawn procs there: over
@@ -119,7 +120,7 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, *sp
 // dial makes a link to the node of another site.
 func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, error) {
 	job := d.Routes.World
-	local, peer := job.Clients[job.Self].FirstProc, job.Clients[to].FirstProc
+	local, peer := routes.FirstProc(d.Routes), job.Clients[to].FirstProc
 	var reasons []string
 	for _, w := range d.Routes.Ways(local, peer, d.Procs.Of(local).Address()) {
 		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(job.Procs[local].Host), Dst: wire.WorldRank(job.Procs[peer].Host)}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/netns"
+)
+
+// machineJob writes the job of two sites, each on three machines of two procs, and gives the
+// machines of the first site, then those of the second.
+func machineJob(t *testing.T, more string) (file string, machines []*netns.Machine) {
+	t.Helper()
+	machines = netns.New(t, 6)
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(dir, "job.hcl")
+	if !strings.Contains(more, "limits {") {
+		more += patient
+	}
+	text := fmt.Sprintf(`job {
+  embedded_server { listen = "10.77.0.1:7800" }
+  auth "key" { file = "job.key" }
+}
+site "alpha" {
+  client = 0
+  hosts  = "10.77.0.[1-3]"
+  procs  = 2
+}
+site "beta" {
+  client = 1
+  hosts  = "10.77.0.[4-6]"
+  procs  = 2
+}
+%s
+program { command = [%q] }
+`, more, self)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file, machines
+}
+
+// machineNode is an impi-node on a machine.
+type machineNode struct {
+	cmd      *exec.Cmd
+	out, err *transcript
+	over     chan struct{} // closed when it has ended
+}
+
+// transcript is what a process has written so far.
+type transcript struct {
+	mu   sync.Mutex
+	text []byte
+	more chan struct{} // closed, and made anew, when text grows
+}
+
+func newTranscript() *transcript { return &transcript{more: make(chan struct{})} }
+
+func (w *transcript) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, b...)
+	close(w.more)
+	w.more = make(chan struct{})
+	return len(b), nil
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.text)
+}
+
+// awaits waits until the node has written text.
+func (n *machineNode) awaits(t *testing.T, w *transcript, text string) {
+	t.Helper()
+	for {
+		w.mu.Lock()
+		seen, more := bytes.Contains(w.text, []byte(text)), w.more
+		w.mu.Unlock()
+		if seen {
+			return
+		}
+		select {
+		case <-more:
+		case <-n.over:
+			t.Fatalf("it has ended, and never said %q", text)
+		}
+	}
+}
+
+// startOn runs impi-node on machines, the last one first: the heads come late.
+func startOn(t *testing.T, file, mode string, machines []*netns.Machine) (nodes []*machineNode) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes = make([]*machineNode, len(machines))
+	for i := len(machines) - 1; i >= 0; i-- {
+		n := &machineNode{cmd: machines[i].Command(t.Context(), self, "-config", file), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+		n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
+		n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode)
+		n.cmd.WaitDelay = time.Minute
+		if err := n.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_ = n.cmd.Wait()
+			close(n.over)
+		}()
+		nodes[i] = n
+		t.Cleanup(func() {
+			_ = n.cmd.Process.Kill()
+			if t.Failed() {
+				t.Logf("machine %d:\n%s%s", i, n.out, n.err)
+			}
+		})
+	}
+	return nodes
+}
+
+// ends waits for all nodes and gives their exit statuses.
+func ends(nodes []*machineNode) (statuses []int) {
+	for _, n := range nodes {
+		<-n.over
+		statuses = append(statuses, n.cmd.ProcessState.ExitCode())
+	}
+	return statuses
+}
+
+// TestSitesOfSeveralMachines: one command on each of six machines makes one world, by each
+// kind of links, whose output comes out at the head of each site.
+func TestSitesOfSeveralMachines(t *testing.T) {
+	for name, more := range map[string]string{
+		"direct": "", "agents": `route "*" { direct = false }`, "resume": `route "*" { resume = true }`,
+		"one port": `route "*" { data_plane = ["ring"] }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, machines := machineJob(t, more)
+			nodes := startOn(t, file, "meet", machines)
+			for i, s := range ends(nodes) {
+				if s != 0 {
+					t.Errorf("machine %d: status %d", i, s)
+				}
+			}
+			for rank := range 12 {
+				head := nodes[rank/6*3]
+				if !strings.Contains(head.out.String(), fmt.Sprintf("[%d] met\n", rank)) {
+					t.Errorf("the head of site %d has nothing of rank %d", rank/6, rank)
+				}
+			}
+			for _, i := range []int{1, 2, 4, 5} {
+				if out := nodes[i].out.String(); out != "" {
+					t.Errorf("machine %d writes by itself: %s", i, out)
+				}
+			}
+		})
+	}
+}
+
+// TestMachineLost: a machine that crashes or is cut off ends the job, and all others say which
+// it was.
+func TestMachineLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		how  func(m *netns.Machine)
+		says string
+	}{
+		"crash": {(*netns.Machine).Crash, "host 10.77.0.6 is lost"},
+		"cable": {(*netns.Machine).Cut, "host 10.77.0.6 is lost: nothing was heard of it for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, machines := machineJob(t, "")
+			nodes := startOn(t, file, "block", machines)
+			for rank := range 12 {
+				nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
+			}
+			c.how(machines[5])
+			statuses := ends(nodes[:5])
+			for i, n := range nodes[:5] {
+				if statuses[i] == 0 || !strings.Contains(n.err.String(), "site beta: "+c.says) {
+					t.Errorf("machine %d: status %d", i, statuses[i])
+				}
+			}
+			machines[5].Crash()
+		})
+	}
+}
+
+// TestMachineThatNeverComes is named by its address when the start is over.
+func TestMachineThatNeverComes(t *testing.T) {
+	for limit := 4; ; limit *= 4 { // as long as this machine is too slow to get so far
+		file, machines := machineJob(t, fmt.Sprintf(`limits { start = "%ds" }`, limit))
+		nodes := startOn(t, file, "meet", machines[:5])
+		statuses := ends(nodes)
+		if limit < 300 && strings.Contains(nodes[3].err.String(), "MPI Init of") {
+			continue
+		}
+		for i, s := range statuses {
+			if s == 0 || !strings.Contains(nodes[i].err.String(), "missing: 10.77.0.6") {
+				t.Errorf("machine %d: status %d", i, s)
+			}
+		}
+		return
+	}
+}
+
+// TestMachinesWithOtherFiles: a host whose file is another one is told so at once, by both
+// names.
+func TestMachinesWithOtherFiles(t *testing.T) {
+	file, machines := machineJob(t, "")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(filepath.Dir(file), "old.hcl")
+	if err := os.WriteFile(old, bytes.Replace(b, []byte("procs  = 2"), []byte("procs  = 1"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	head := startOn(t, file, "meet", machines[:1])
+	head[0].awaits(t, head[0].err, "waiting for hosts of the site")
+	other := startOn(t, old, "meet", machines[1:2])
+	if s := ends(other); s[0] == 0 || !strings.Contains(other[0].err.String(), "the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says") {
+		t.Errorf("status %d", s[0])
+	}
+	_ = head[0].cmd.Process.Signal(syscall.SIGTERM)
+	ends(head)
+}

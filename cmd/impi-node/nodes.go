@@ -1,0 +1,97 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/member"
+)
+
+// nodeSpec is what one node runs: a site, or a host of one whose others are on other machines.
+type nodeSpec struct {
+	site config.Site
+	host int // its place in site.Hosts, or allHosts
+}
+
+const allHosts = -1
+
+// nodesOf gives what is to run on this machine: of sites all of whose hosts are here, the
+// whole; of others the hosts that are here. wanted, if not empty, is the address of the only
+// host to run.
+func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
+	isLocal, err := local()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sites {
+		here := s.HostsHere(isLocal)
+		if wanted != "" {
+			i := slices.IndexFunc(s.Hosts, func(h config.Host) bool {
+				a, err := netip.ParseAddr(wanted)
+				return err == nil && h.Address == a
+			})
+			if i < 0 {
+				return nil, fmt.Errorf("site %s has no host %s; it has %s", s.Name, wanted, hostNames(s.Hosts))
+			}
+			here = []int{i}
+		}
+		switch {
+		case len(s.Hosts) == 1, wanted == "" && len(here) == len(s.Hosts):
+			nodes = append(nodes, nodeSpec{s, allHosts})
+			continue
+		case len(here) == 0:
+			return nil, fmt.Errorf("site %s has no host with an address of this machine, but %s: run it there", s.Name, hostNames(s.Hosts))
+		case !s.Auth.Keyed:
+			return nil, fmt.Errorf("site %s has hosts on several machines, which must have a key in common: add auth \"key\" { file = \"job.key\" } to the job file, and copy the key's file to all of them", s.Name)
+		}
+		for _, i := range here {
+			p := nodeSpec{s, i}
+			p.site.Server.Embedded = s.Server.Embedded && i == 0
+			nodes = append(nodes, p)
+		}
+	}
+	return nodes, nil
+}
+
+// cluster says how the node finds those of the site's other hosts; nil if it runs all.
+func (p *nodeSpec) cluster() *member.Cluster {
+	if p.host == allHosts {
+		return nil
+	}
+	return &member.Cluster{Hosts: p.site.Hosts, Self: p.host, Secret: siteSecret(p.site), Head: p.site.HeadAddress().String()}
+}
+
+// siteSecret is what the hosts of a site prove to each other, which nobody learns by the
+// key's use at the server.
+func siteSecret(s config.Site) []byte {
+	h := hmac.New(sha256.New, binary.BigEndian.AppendUint64(nil, s.Auth.Key))
+	h.Write([]byte("impi: hosts of site " + s.Name))
+	return h.Sum(nil)
+}
+
+func hostNames(hosts []config.Host) string {
+	list := ""
+	for i, h := range hosts {
+		switch {
+		case i == 8:
+			return fmt.Sprintf("%s and %d more", list, len(hosts)-i)
+		case i > 0:
+			list += ", "
+		}
+		list += h.Address.String()
+	}
+	return list
+}
+
+// procs is how many procs the node runs.
+func (p *nodeSpec) procs() int {
+	if p.host != allHosts {
+		return p.site.Hosts[p.host].Procs
+	}
+	return p.site.Procs()
+}

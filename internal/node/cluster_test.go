@@ -1,0 +1,166 @@
+package node
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/member"
+)
+
+func init() {
+	programs["says"] = func() { // who it is, once everybody has talked to everybody
+		w := initialize()
+		everybody(w)
+		fmt.Println("here")
+		finalize()
+	}
+	programs["cat"] = func() {
+		initialize()
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		finalize()
+	}
+}
+
+// clusterJob is a job of sites with several hosts each, of procs procs each.
+func clusterJob(mode string, procs int, hosts ...int) *config.Job {
+	job := testJob(mode, make([]int, len(hosts))...)
+	for i := range job.Sites {
+		job.Sites[i].Hosts = nil
+		for h := range hosts[i] {
+			job.Sites[i].Hosts = append(job.Sites[i].Hosts, config.Host{Address: netip.AddrFrom4([4]byte{127, 0, byte(1 + i), byte(1 + h)}), Procs: procs})
+		}
+	}
+	return job
+}
+
+// startApart runs every host of every site by a node of its own: by site, the head first.
+func startApart(t testing.TB, job *config.Job, change ...func(*Options)) (all [][]*running) {
+	t.Helper()
+	serveApart(t, job)
+	for _, site := range job.Sites {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var hosts []*running
+		for self := range site.Hosts {
+			hosts = append(hosts, startSites(t, job, []config.Site{site}, append(change, func(o *Options) {
+				o.Cluster = &member.Cluster{Hosts: site.Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+				if self == 0 {
+					o.Cluster.Listener = ln
+				}
+			})...)...)
+		}
+		all = append(all, hosts)
+	}
+	return all
+}
+
+// flat are all nodes of a job.
+func flat(all [][]*running) (list []*running) {
+	for _, hosts := range all {
+		list = append(list, hosts...)
+	}
+	return list
+}
+
+// TestSitesOfManyHosts: procs of all hosts are in one world, by direct links and by agents, in
+// the order of the hosts, and what they write comes out at the head.
+func TestSitesOfManyHosts(t *testing.T) {
+	for name, r := range map[string]config.Route{"direct": {Prefer: []string{"unix", "tcp"}, Direct: true}, "agents": {Prefer: []string{"tcp"}}} {
+		t.Run(name, func(t *testing.T) {
+			all := startApart(t, route(clusterJob("says", 2, 3, 2), r))
+			wantNone(t, flat(all))
+			for site, ranks := range [][]int{{0, 1, 2, 3, 4, 5}, {6, 7, 8, 9}} {
+				out := all[site][0].out.String()
+				for _, rank := range ranks {
+					if !strings.Contains(out, fmt.Sprintf("[%d] here\n", rank)) {
+						t.Errorf("the head of site %d has nothing of rank %d:\n%s", site, rank, out)
+					}
+				}
+				for _, h := range all[site][1:] {
+					if s := h.out.String(); s != "" {
+						t.Errorf("a host that is not the head writes by itself: %s", s)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestHostsFail: a proc that is killed on any host is what all nodes of the job name.
+func TestHostsFail(t *testing.T) {
+	all := startApart(t, clusterJob("linked", 2, 3, 2))
+	for _, r := range flat(all) {
+		select {
+		case <-r.n.ready:
+		case <-r.done:
+			t.Fatal(r.failure)
+		}
+	}
+	if err := syscall.Kill(all[0][2].n.procs.All()[1].PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range end(flat(all)) {
+		if f == nil || !strings.Contains(f.Text, "rank 5 on site alpha was killed by SIGKILL") {
+			t.Errorf("node %d: %v", i, f)
+		}
+	}
+}
+
+// TestHostThatNeverComes is named, with its address, when the time is over.
+func TestHostThatNeverComes(t *testing.T) {
+	job := clusterJob("ring", 1, 3)
+	job.Limits.Start = 3 * time.Second
+	job.Sites[0].Server.Embedded = true
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var some []*running
+	for _, self := range []int{0, 1} {
+		some = append(some, startSites(t, job, job.Sites, func(o *Options) {
+			o.Cluster = &member.Cluster{Hosts: job.Sites[0].Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+			if self == 0 {
+				o.Cluster.Listener = ln
+			} else {
+				o.Site.Server.Embedded = false
+			}
+		})...)
+	}
+	for i, f := range end(some) {
+		if f == nil || f.Status != ending.StatusTimeout || !strings.Contains(f.Text, "missing: 127.0.1.3") {
+			t.Errorf("node %d: %v", i, f)
+		}
+	}
+}
+
+// TestInputOfAnotherHost: the proc that reads standard input is not at the head.
+func TestInputOfAnotherHost(t *testing.T) {
+	job := clusterJob("cat", 1, 2)
+	job.Sites[0].Server.Embedded = true
+	job.Sites[0].Program.Stdin = 1
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = w.WriteString("from the head\n")
+		_ = w.Close()
+	}()
+	all := startApart(t, job, func(o *Options) { o.Stdin = r })
+	wantNone(t, flat(all))
+	if out := all[0][0].out.String(); !strings.Contains(out, "[1] from the head") {
+		t.Errorf("the output is %q", out)
+	}
+	_ = r.Close()
+}

@@ -1,0 +1,116 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/internal/node/ending"
+)
+
+// hostReport is what hosts tell each other about the end of a job.
+type hostReport struct {
+	Text   string        `json:"text"`
+	Status int           `json:"status"`
+	Remote bool          `json:"remote,omitempty"`
+	Early  bool          `json:"early,omitempty"`
+	Weight blame.Weight  `json:"weight"`
+	Ago    time.Duration `json:"ago,omitempty"` // since the proc ended
+	Proc   int           `json:"proc,omitempty"`
+	Late   bool          `json:"late,omitempty"` // after its Finalize
+}
+
+func reportOf(f *ending.Failure, late bool) []byte {
+	r := hostReport{Text: f.Text, Status: f.Status, Remote: f.Remote, Early: f.Early, Weight: f.Weight, Proc: f.Proc, Late: late}
+	if !f.At.IsZero() {
+		r.Ago = max(time.Since(f.At), 1)
+	}
+	b, _ := json.Marshal(r) // a struct of strings and numbers
+	return b
+}
+
+// failure makes a failure of a report. The clocks of two hosts differ; how long ago something
+// was is the same for both.
+func (r *hostReport) failure() *ending.Failure {
+	f := &ending.Failure{Text: r.Text, Status: r.Status, Remote: r.Remote, Early: r.Early, Weight: r.Weight, Proc: r.Proc}
+	if r.Ago > 0 {
+		f.At = time.Now().Add(-r.Ago)
+	}
+	return f
+}
+
+// events are what the tree of hosts tells Others: it is a cluster.Owner.
+type events struct{ o *Others }
+
+// Waits notes which hosts are missing.
+func (e events) Waits(hosts []int) {
+	e.o.mu.Lock()
+	defer e.o.mu.Unlock()
+	e.o.missing = hosts
+}
+
+// Fails takes another host's report.
+func (e events) Fails(host int, b []byte) {
+	var r hostReport
+	if err := json.Unmarshal(b, &r); err != nil {
+		e.o.End.Fail(ending.NodeFailed(fmt.Errorf("host %s reports a failure that cannot be read: %w", e.o.name(host), err)))
+		return
+	}
+	if f := r.failure(); !r.Late {
+		e.o.End.Fail(f)
+	} else if first, _ := e.o.End.Late(f); first {
+		e.o.Log.Warn("a proc failed after the end of its job", "problem", f.Text)
+	}
+}
+
+// Over takes the head's word that the job is over.
+func (e events) Over(b []byte) {
+	if len(b) == 0 {
+		e.o.once.Do(func() { close(e.o.over) })
+		return
+	}
+	r := hostReport{Text: "the head has ended the job", Status: ending.StatusNode}
+	_ = json.Unmarshal(b, &r) // over is over
+	f := r.failure()
+	f.Weight = blame.Decided
+	e.o.End.Fail(f)
+}
+
+// Signal is for the procs, once they are in MPI.
+func (e events) Signal(number int) {
+	go func() {
+		select {
+		case <-e.o.Ready:
+			e.o.Signal(syscall.Signal(number))
+		case <-e.o.over:
+		case <-time.After(time.Until(e.o.Deadline)):
+		}
+	}()
+}
+
+// Lost ends the job for a host.
+func (e events) Lost(_ int, why error) { e.o.End.Fail(e.o.lost(why)) }
+
+// Ask answers the head, which asks nothing yet.
+func (e events) Ask(context.Context, []byte) []byte { return nil }
+
+// Outlet is where a node's output goes: to its own, or to that of the head.
+type Outlet struct {
+	own io.Writer
+	to  atomic.Pointer[io.Writer]
+}
+
+// NewOutlet makes one that writes to the node's own output.
+func NewOutlet(own io.Writer) *Outlet {
+	o := &Outlet{own: own}
+	o.to.Store(&o.own)
+	return o
+}
+
+// Write writes to wherever output goes now.
+func (o *Outlet) Write(b []byte) (int, error) { return (*o.to.Load()).Write(b) }

@@ -1,0 +1,291 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/cluster"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/report"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/version"
+)
+
+// Cluster says which host of its site a node runs, if the others run elsewhere. Host 0 is
+// the head: its node is the site's client of the server.
+type Cluster struct {
+	Hosts    []config.Host // all of the site's
+	Self     int
+	Secret   []byte       // all nodes of the site have it, and nobody else
+	Head     string       // "ip:port" where the head takes connections of the other hosts
+	Listener net.Listener // the head's, if it listens there already
+}
+
+// How the hosts of a site notice that one of them is lost. Three signs of life may be late.
+const (
+	beat    = 2 * time.Second
+	silence = 8 * time.Second
+	earlier = 2 * time.Second // hosts are missing before the server misses their site, which hears who it is
+)
+
+// Others are the hosts of a node's site that run on other machines. A nil *Others is for a
+// node that runs its whole site.
+type Others struct {
+	Cluster
+	Routes   *routes.Table
+	End      *ending.Ending // hears of failures of other hosts, and of their loss
+	Log      hclog.Logger
+	Deadline time.Time            // until all hosts must be there
+	Ready    <-chan struct{}      // closed when the procs run in MPI
+	Signal   func(syscall.Signal) // for the procs here
+
+	Stdin          *os.File // of the head's node; nil: none
+	Stdout, Stderr *launch.Output
+	Outlets        [2]*Outlet // where Stdout and Stderr write
+
+	tree *cluster.Host // nil until it is connected
+	over chan struct{} // closed when the head has said that all went well
+	once sync.Once     // of over
+
+	mu      sync.Mutex
+	missing []int // hosts that the head waits for
+}
+
+// Place has the routes' site be the host that runs here alone.
+func (o *Others) Place() {
+	o.over = make(chan struct{})
+	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
+	o.Routes.HostsBefore = o.Self
+	for _, h := range o.Hosts[:o.Self] {
+		o.Routes.ProcsBefore += h.Procs
+	}
+}
+
+// IsHead reports whether this node speaks for its site: it is the head, or has no others.
+func (o *Others) IsHead() bool { return o == nil || o.Self == 0 }
+
+func (o *Others) name(host int) string { return o.Hosts[host].Address.String() }
+
+// Open connects this host with the others: at the head it takes connections, elsewhere it
+// blocks until the head has taken it.
+func (o *Others) Open(ctx context.Context) (err error) {
+	ctx, cancel := context.WithDeadline(ctx, o.Deadline)
+	defer cancel()
+	digest, err := o.digest()
+	if err != nil {
+		return err
+	}
+	c := cluster.Config{
+		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
+		Secret: o.Secret, Version: version.String(), File: digest,
+		Listen: net.JoinHostPort(o.name(o.Self), "0"), Listener: o.Listener,
+		Beat: beat, Silence: silence, Until: o.Deadline.Add(-min(o.Routes.Job.Limits.Start/8, earlier)),
+		Stdout: o.Stdout.Stream(nil), Stderr: o.Stderr.Stream(nil), Owner: events{o}, Logger: o.Log.Named("hosts"),
+	}
+	switch {
+	case !o.IsHead():
+		c.Head = o.Head
+		defer report.While(o.Log, o.Deadline, func() string { return "the head of the site at " + o.Head })()
+	case o.Stdin != nil:
+		c.Stdin = o.Stdin
+		fallthrough
+	default:
+		if c.Listener == nil {
+			c.Listen = o.Head
+		}
+	}
+	if o.tree, err = cluster.Open(ctx, c); err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: another job may have its head there; write head = %q in the site block, with another port", err, o.Head)
+		}
+		return err
+	}
+	if !o.IsHead() {
+		for i, w := range []io.Writer{o.tree.Stdout(), o.tree.Stderr()} {
+			o.Outlets[i].to.Store(&w)
+		}
+	}
+	return nil
+}
+
+// digest tells descriptions of a site apart that do not fit together.
+func (o *Others) digest() ([]byte, error) {
+	type host struct {
+		Address string
+		Procs   int
+	}
+	var hosts []host
+	for _, h := range o.Hosts {
+		hosts = append(hosts, host{h.Address.String(), h.Procs})
+	}
+	return json.Marshal(struct {
+		Name   string
+		Client int
+		Hosts  []host
+	}{o.Routes.Site.Name, o.Routes.Site.Client, hosts})
+}
+
+// Input gives the head's standard input to a proc of another host.
+func (o *Others) Input() (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		_, _ = io.Copy(w, o.tree.Stdin()) // until its end, that of the proc, or of the job
+		_ = w.Close()
+	}()
+	return r, nil
+}
+
+// joinWithOthers takes the site through startup: the head for all hosts.
+func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) error {
+	o := m.Others
+	part, err := cluster.EncodePart(own.Hosts[0])
+	if err != nil {
+		return err
+	}
+	if !o.IsHead() {
+		defer report.While(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
+		b, err := o.tree.Report(ctx, part)
+		if err != nil {
+			return o.failed(ctx, err)
+		}
+		m.Routes.World, m.Token, err = cluster.DecodeJob(b)
+		return err
+	}
+	stop := report.While(m.Log, m.Deadline, o.waitsFor)
+	parts, err := o.tree.Gather(ctx, part)
+	stop()
+	if err != nil {
+		return o.failed(ctx, err)
+	}
+	own.Hosts = own.Hosts[:0]
+	for i, b := range parts {
+		h, err := cluster.DecodePart(b, o.Hosts[i].Procs)
+		if err != nil {
+			return fmt.Errorf("host %s: %w", o.name(i), err)
+		}
+		own.Hosts = append(own.Hosts, h)
+	}
+	if err := m.joinServer(ctx, own); err != nil {
+		return err
+	}
+	job, err := cluster.EncodeJob(m.Routes.World, m.Token)
+	if err != nil {
+		return err
+	}
+	o.tree.Start(job)
+	return nil
+}
+
+// failed makes a failure of the error with which the hosts of the site did not come together.
+func (o *Others) failed(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, membership.ErrMissing):
+		return ending.TimedOut("site %s: %v passed and hosts of the site are missing: %s; run impi-node there with the same file",
+			o.Routes.Site.Name, o.Routes.Job.Limits.Start, o.names(o.waits()))
+	case errors.Is(err, cluster.ErrOver): // events has heard why, or does so now
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return o.lost(err)
+}
+
+func (o *Others) lost(err error) *ending.Failure {
+	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Weight: blame.Died, Cause: err}
+}
+
+func (o *Others) waits() []int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.missing
+}
+
+func (o *Others) waitsFor() string {
+	if w := o.waits(); len(w) > 0 {
+		return "hosts of the site: " + o.names(w)
+	}
+	return "the procs of the site's other hosts"
+}
+
+func (o *Others) names(hosts []int) string {
+	var list []string
+	for _, h := range hosts {
+		list = append(list, o.name(h))
+	}
+	return strings.Join(list, ", ")
+}
+
+// finish waits until all hosts of the site have finished, at the head, and until the head
+// says that the job is over, elsewhere.
+func (o *Others) finish(ctx context.Context) error {
+	o.tree.Finish()
+	done := o.tree.Finished()
+	if !o.IsHead() {
+		done = o.over
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Late tells the head of a proc that failed after its Finalize.
+func (o *Others) Late(f *ending.Failure) {
+	if o.tree != nil && !o.IsHead() {
+		o.tree.Fail(reportOf(f, true))
+	}
+}
+
+// Over says how the job ended: the head to all, the others to the head. f is nil if it went
+// well.
+func (o *Others) Over(f *ending.Failure) {
+	switch {
+	case o == nil || o.tree == nil:
+	case o.IsHead() && f == nil:
+		o.tree.End(nil)
+	case o.IsHead():
+		o.tree.End(reportOf(f, false))
+	case f != nil:
+		o.tree.Fail(reportOf(f, false))
+	}
+}
+
+// Close leaves the other hosts, once all output of this one is written.
+func (o *Others) Close() {
+	if o == nil || o.tree == nil {
+		return
+	}
+	o.tree.Close(o.Routes.Job.Limits.Stop + 2*time.Second)
+	for _, x := range o.Outlets {
+		x.to.Store(&x.own)
+	}
+}
+
+// PassSignal passes a signal on to the procs of the other hosts.
+func (o *Others) PassSignal(s syscall.Signal) {
+	if o != nil && o.tree != nil && o.IsHead() {
+		o.tree.Signal(int(s))
+	}
+}
