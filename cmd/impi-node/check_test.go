@@ -75,7 +75,7 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 		"fewer ports than lists of data planes": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48392\" }\n}\n" + `route "beta" { prefer = ["tcp"]  data_plane = ["ring"] }` + "\n" + `route "*" { prefer = ["tcp"] }`,
 			`a node opens 3 ports at an address`, "widen it"},
 		"a host elsewhere": {strings.Replace(begin, `host { address = "127.0.0.2"  procs = 1 }`, "host { address = \"127.0.0.2\"  procs = 1 }\n  host { address = \"192.0.2.9\"  procs = 1 }", 1), "",
-			`job.hcl:5:20: error: site "alpha" is run by one node, and 192.0.2.9 is no address of this machine`, "a site of its own"},
+			`job.hcl:4:3: error: the hosts of site "alpha" are on several machines, and the others cannot reach 127.0.0.2`, "on the network of the others"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, c.text+c.more+"\n")
