@@ -178,19 +178,13 @@ func (h *Host) fromParent(w *proto.Down) {
 		h.tellBelow(w)
 		h.cfg.Owner.Signal(int(x.Signal))
 	case *proto.Down_Asks:
-		to := int(x.Asks.GetHost())
-		if to != h.cfg.Self {
-			h.mu.Lock()
-			if q := h.below[h.cfg.Tree.Toward(h.cfg.Self, to)]; q != nil {
-				q.add(w)
-			}
-			h.mu.Unlock()
-			return
+		h.askedByHead(x.Asks, w)
+	case *proto.Down_Answer:
+		if to := int(x.Answer.GetHost()); to != h.cfg.Self {
+			h.toward(to, w) // if it is gone, nobody waits for the answer
+		} else {
+			h.asks.answer(x.Answer)
 		}
-		h.wg.Go(func() {
-			b := h.cfg.Owner.Ask(h.ctx, x.Asks.GetData())
-			h.up.tell(&proto.Up{Word: &proto.Up_Answer{Answer: &proto.Message{Host: int32(to), Id: x.Asks.GetId(), Data: b}}})
-		})
 	}
 }
 

@@ -198,14 +198,9 @@ func (h *Host) fromChild(child int, w *proto.Up) error {
 	case *proto.Up_Fails:
 		return h.upward(child, x.Fails, w, func() { h.cfg.Owner.Fails(int(x.Fails.GetHost()), x.Fails.GetData()) })
 	case *proto.Up_Answer:
-		return h.upward(child, x.Answer, w, func() {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if c := h.asks[x.Answer.GetId()]; c != nil {
-				delete(h.asks, x.Answer.GetId())
-				c <- x.Answer.GetData()
-			}
-		})
+		return h.upward(child, x.Answer, w, func() { h.asks.answer(x.Answer) })
+	case *proto.Up_Asks:
+		return h.upward(child, x.Asks.GetMessage(), w, func() { h.askFor(x.Asks) })
 	case *proto.Up_Bye:
 		h.mu.Lock()
 		h.gone[child] = struct{}{}

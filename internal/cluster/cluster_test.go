@@ -30,10 +30,11 @@ type owner struct {
 	over    chan string
 	signals chan int
 	lost    chan string
+	asked   chan struct{} // to wait
 }
 
 func newOwner(self int) *owner {
-	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100)}
+	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100), asked: make(chan struct{})}
 }
 
 func (o *owner) Waits(hosts []int) {
@@ -45,7 +46,18 @@ func (o *owner) Fails(host int, report []byte) { o.fails <- fmt.Sprint(host, " "
 func (o *owner) Over(report []byte)            { o.over <- string(report) }
 func (o *owner) Signal(number int)             { o.signals <- number }
 func (o *owner) Lost(_ int, why error)         { o.lost <- why.Error() }
-func (o *owner) Ask(_ context.Context, question []byte) []byte {
+func (o *owner) Ask(ctx context.Context, question []byte) []byte {
+	switch string(question) {
+	case "wait":
+		o.asked <- struct{}{}
+		<-ctx.Done()
+		return nil
+	case "how long?":
+		at, _ := ctx.Deadline()
+		return []byte(time.Until(at).String())
+	case "a lot":
+		return make([]byte, maxAnswer+1)
+	}
 	return fmt.Appendf(nil, "%d: %s", o.self, question)
 }
 
@@ -166,9 +178,11 @@ func TestLife(t *testing.T) {
 				_ = s.head.Close() // nobody comes
 			}
 			last := len(s.hosts) - 1
-			for i := range s.hosts {
-				if b, err := s.hosts[0].Ask(t.Context(), i, []byte("who?")); err != nil || string(b) != fmt.Sprintf("%d: who?", i) {
-					t.Errorf("host %d answers %q, %v", i, b, err)
+			for _, from := range []int{0, last / 2, last} {
+				for i := range s.hosts {
+					if b, err := s.hosts[from].Ask(t.Context(), i, []byte("who?")); err != nil || string(b) != fmt.Sprintf("%d: who?", i) {
+						t.Errorf("host %d answers host %d %q, %v", i, from, b, err)
+					}
 				}
 			}
 			s.hosts[0].Signal(10)
@@ -217,6 +231,64 @@ func TestLife(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestQuestionsWithoutAnAnswer: who asks hears why, and the site goes on.
+func TestQuestionsWithoutAnAnswer(t *testing.T) {
+	s := newSite(t, 7, 2)
+	s.begin()
+	if b, err := s.hosts[3].Ask(t.Context(), 6, []byte("a lot")); b != nil || err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if _, err := s.hosts[3].Ask(t.Context(), 6, make([]byte, maxQuestion+1)); !errors.Is(err, ErrSize) {
+		t.Error(err)
+	}
+	for _, nobody := range []int{-1, 7} {
+		for _, from := range []int{0, 3} {
+			if _, err := s.hosts[from].Ask(t.Context(), nobody, nil); !errors.Is(err, ErrAbsent) {
+				t.Errorf("host %d of 7, asked by %d: %v", nobody, from, err)
+			}
+		}
+	}
+	limited, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	b, err := s.hosts[3].Ask(limited, 6, []byte("how long?"))
+	if d, perr := time.ParseDuration(string(b)); err != nil || perr != nil || d <= 0 || d > 30*time.Second {
+		t.Errorf("%q, %v: it is not told how long it has", b, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-s.owners[6].asked
+		cancel()
+	}()
+	if _, err := s.hosts[3].Ask(ctx, 6, []byte("wait")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if b, err := s.hosts[3].Ask(t.Context(), 6, []byte("who?")); err != nil || string(b) != "6: who?" {
+		t.Errorf("%q, %v", b, err)
+	}
+	s.hosts[0].End(nil)
+	s.close()
+	if n := len(s.hosts[3].asks.waiting) + len(s.hosts[0].asks.waiting); n != 0 {
+		t.Errorf("%d questions are kept", n)
+	}
+}
+
+// TestAbsentHost cannot be asked, by the head or by another host.
+func TestAbsentHost(t *testing.T) {
+	s := newSite(t, 3, 2)
+	for i := range 2 {
+		if err := s.open(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, h := range s.hosts[:2] {
+		if _, err := h.Ask(t.Context(), 2, []byte("who?")); !errors.Is(err, ErrAbsent) {
+			t.Errorf("host %d: %v", i, err)
+		}
+	}
+	s.hosts[0].End(nil)
+	s.close()
 }
 
 // TestFailures go up to the head, and its word down to all.

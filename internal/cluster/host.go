@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -53,7 +52,7 @@ type Owner interface {
 	Signal(number int)
 	// Lost says that a host, the one above or one below, is lost. The site cannot go on.
 	Lost(host int, why error)
-	// Ask answers a question of the head's.
+	// Ask answers a question of any host's, until ctx ends.
 	Ask(ctx context.Context, question []byte) (answer []byte)
 }
 
@@ -111,8 +110,7 @@ type Host struct {
 	left     chan struct{} // a child has said bye, or is gone
 	failed   error         // why the site is not whole
 	broken   chan struct{} // closed with failed
-	asks     map[uint64]chan []byte
-	asked    uint64
+	asks     questions
 }
 
 // Open connects a host with its parent and takes connections of its children. It blocks until
@@ -129,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{
 		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), listens: make(map[int]string), placed: make(chan struct{}),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
-		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), asks: make(map[uint64]chan []byte),
+		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), asks: questions{waiting: make(map[uint64]chan *proto.Message)},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	var err error
@@ -218,37 +216,6 @@ func (h *Host) Signal(number int) {
 	h.tellBelow(&proto.Down{Word: &proto.Down_Signal{Signal: int32(number)}})
 }
 
-// Ask asks a host. Only the head does.
-func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, error) {
-	if host == h.cfg.Self {
-		return h.cfg.Owner.Ask(ctx, question), nil
-	}
-	answer := make(chan []byte, 1)
-	h.mu.Lock()
-	h.asked++
-	id := h.asked
-	h.asks[id] = answer
-	q := h.below[h.cfg.Tree.Toward(h.cfg.Self, host)]
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		delete(h.asks, id)
-		h.mu.Unlock()
-	}()
-	if q == nil {
-		return nil, fmt.Errorf("host %s is not there", h.cfg.Name(host))
-	}
-	q.add(&proto.Down{Word: &proto.Down_Asks{Asks: &proto.Message{Host: int32(host), Id: id, Data: question}}})
-	select {
-	case b := <-answer:
-		return b, nil
-	case <-h.broken:
-		return nil, h.failed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // Close leaves: the last output is written, the hosts below have left. It waits for that for
 // limit at most.
 func (h *Host) Close(limit time.Duration) {
@@ -265,7 +232,9 @@ func (h *Host) Close(limit time.Duration) {
 	if h.up != nil {
 		h.up.leave(limit)
 	}
+	h.mu.Lock() // of begin
 	h.cancel(net.ErrClosed)
+	h.mu.Unlock()
 	if h.ln != nil {
 		h.door.Close()
 		_ = h.ln.Close()

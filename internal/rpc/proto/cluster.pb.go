@@ -149,6 +149,7 @@ type Up struct {
 	//	*Up_Fails
 	//	*Up_Answer
 	//	*Up_Bye
+	//	*Up_Asks
 	Word          isUp_Word `protobuf_oneof:"word"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -272,6 +273,15 @@ func (x *Up) GetBye() *Nothing {
 	return nil
 }
 
+func (x *Up) GetAsks() *HostQuestion {
+	if x != nil {
+		if x, ok := x.Word.(*Up_Asks); ok {
+			return x.Asks
+		}
+	}
+	return nil
+}
+
 type isUp_Word interface {
 	isUp_Word()
 }
@@ -312,6 +322,10 @@ type Up_Bye struct {
 	Bye *Nothing `protobuf:"bytes,9,opt,name=bye,proto3,oneof"` // nothing more comes from the sender and those below
 }
 
+type Up_Asks struct {
+	Asks *HostQuestion `protobuf:"bytes,10,opt,name=asks,proto3,oneof"` // a host's question to another, which the head passes on
+}
+
 func (*Up_Hello) isUp_Word() {}
 
 func (*Up_Listens) isUp_Word() {}
@@ -330,6 +344,8 @@ func (*Up_Answer) isUp_Word() {}
 
 func (*Up_Bye) isUp_Word() {}
 
+func (*Up_Asks) isUp_Word() {}
+
 type Down struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Word:
@@ -339,6 +355,7 @@ type Down struct {
 	//	*Down_Over
 	//	*Down_Signal
 	//	*Down_Asks
+	//	*Down_Answer
 	Word          isDown_Word `protobuf_oneof:"word"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -426,6 +443,15 @@ func (x *Down) GetAsks() *Message {
 	return nil
 }
 
+func (x *Down) GetAnswer() *Message {
+	if x != nil {
+		if x, ok := x.Word.(*Down_Answer); ok {
+			return x.Answer
+		}
+	}
+	return nil
+}
+
 type isDown_Word interface {
 	isDown_Word()
 }
@@ -450,6 +476,10 @@ type Down_Asks struct {
 	Asks *Message `protobuf:"bytes,5,opt,name=asks,proto3,oneof"` // a question to a host
 }
 
+type Down_Answer struct {
+	Answer *Message `protobuf:"bytes,6,opt,name=answer,proto3,oneof"` // to the host whose question it answers
+}
+
 func (*Down_Beat) isDown_Word() {}
 
 func (*Down_Job) isDown_Word() {}
@@ -459,6 +489,8 @@ func (*Down_Over) isDown_Word() {}
 func (*Down_Signal) isDown_Word() {}
 
 func (*Down_Asks) isDown_Word() {}
+
+func (*Down_Answer) isDown_Word() {}
 
 // Listens says where a host with hosts below it takes their connections.
 type Listens struct {
@@ -659,6 +691,8 @@ type Message struct {
 	Host          int32                  `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
 	Id            uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"` // of a question and its answer
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	Limit         int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"` // of a question: nanoseconds that the answer is waited for
+	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`  // why there is no answer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -714,6 +748,72 @@ func (x *Message) GetData() []byte {
 	return nil
 }
 
+func (x *Message) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Message) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+type HostQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            int32                  `protobuf:"varint,1,opt,name=to,proto3" json:"to,omitempty"`
+	Message       *Message               `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // of the host that asks
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostQuestion) Reset() {
+	*x = HostQuestion{}
+	mi := &file_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostQuestion) ProtoMessage() {}
+
+func (x *HostQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostQuestion.ProtoReflect.Descriptor instead.
+func (*HostQuestion) Descriptor() ([]byte, []int) {
+	return file_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *HostQuestion) GetTo() int32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *HostQuestion) GetMessage() *Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
 type Output struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Error         bool                   `protobuf:"varint,1,opt,name=error,proto3" json:"error,omitempty"` // to standard error, not to standard output
@@ -724,7 +824,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +836,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[9]
+	mi := &file_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +849,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Output) GetError() bool {
@@ -775,7 +875,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +887,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[10]
+	mi := &file_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +900,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Input) GetData() []byte {
@@ -818,7 +918,7 @@ type Nothing struct {
 
 func (x *Nothing) Reset() {
 	*x = Nothing{}
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +930,7 @@ func (x *Nothing) String() string {
 func (*Nothing) ProtoMessage() {}
 
 func (x *Nothing) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_proto_msgTypes[11]
+	mi := &file_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +943,7 @@ func (x *Nothing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nothing.ProtoReflect.Descriptor instead.
 func (*Nothing) Descriptor() ([]byte, []int) {
-	return file_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 var File_cluster_proto protoreflect.FileDescriptor
@@ -857,7 +957,7 @@ const file_cluster_proto_rawDesc = "" +
 	"\x04file\x18\x03 \x01(\fR\x04file\"6\n" +
 	"\x06Parent\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xd8\x03\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x8d\x04\n" +
 	"\x02Up\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.impi.cluster.v1.NewcomerH\x00R\x05hello\x124\n" +
 	"\alistens\x18\x02 \x01(\v2\x18.impi.cluster.v1.ListensH\x00R\alistens\x12.\n" +
@@ -867,14 +967,17 @@ const file_cluster_proto_rawDesc = "" +
 	"\bfinished\x18\x06 \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\bfinished\x120\n" +
 	"\x05fails\x18\a \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x05fails\x122\n" +
 	"\x06answer\x18\b \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x06answer\x12,\n" +
-	"\x03bye\x18\t \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x03byeB\x06\n" +
-	"\x04word\"\xb2\x01\n" +
+	"\x03bye\x18\t \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x03bye\x123\n" +
+	"\x04asks\x18\n" +
+	" \x01(\v2\x1d.impi.cluster.v1.HostQuestionH\x00R\x04asksB\x06\n" +
+	"\x04word\"\xe6\x01\n" +
 	"\x04Down\x12.\n" +
 	"\x04beat\x18\x01 \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x04beat\x12\x12\n" +
 	"\x03job\x18\x02 \x01(\fH\x00R\x03job\x12\x14\n" +
 	"\x04over\x18\x03 \x01(\fH\x00R\x04over\x12\x18\n" +
 	"\x06signal\x18\x04 \x01(\x05H\x00R\x06signal\x12.\n" +
-	"\x04asks\x18\x05 \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x04asksB\x06\n" +
+	"\x04asks\x18\x05 \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x04asks\x122\n" +
+	"\x06answer\x18\x06 \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x06answerB\x06\n" +
 	"\x04word\"7\n" +
 	"\aListens\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
@@ -885,11 +988,16 @@ const file_cluster_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"2\n" +
 	"\x05Parts\x12)\n" +
-	"\x04part\x18\x01 \x03(\v2\x15.impi.cluster.v1.PartR\x04part\"A\n" +
+	"\x04part\x18\x01 \x03(\v2\x15.impi.cluster.v1.PartR\x04part\"m\n" +
 	"\aMessage\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"4\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"R\n" +
+	"\fHostQuestion\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\x05R\x02to\x122\n" +
+	"\amessage\x18\x02 \x01(\v2\x18.impi.cluster.v1.MessageR\amessage\"4\n" +
 	"\x06Output\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\bR\x05error\x12\x14\n" +
 	"\x05lines\x18\x02 \x01(\fR\x05lines\"\x1b\n" +
@@ -914,47 +1022,51 @@ func file_cluster_proto_rawDescGZIP() []byte {
 	return file_cluster_proto_rawDescData
 }
 
-var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_cluster_proto_goTypes = []any{
-	(*Newcomer)(nil), // 0: impi.cluster.v1.Newcomer
-	(*Parent)(nil),   // 1: impi.cluster.v1.Parent
-	(*Up)(nil),       // 2: impi.cluster.v1.Up
-	(*Down)(nil),     // 3: impi.cluster.v1.Down
-	(*Listens)(nil),  // 4: impi.cluster.v1.Listens
-	(*Hosts)(nil),    // 5: impi.cluster.v1.Hosts
-	(*Part)(nil),     // 6: impi.cluster.v1.Part
-	(*Parts)(nil),    // 7: impi.cluster.v1.Parts
-	(*Message)(nil),  // 8: impi.cluster.v1.Message
-	(*Output)(nil),   // 9: impi.cluster.v1.Output
-	(*Input)(nil),    // 10: impi.cluster.v1.Input
-	(*Nothing)(nil),  // 11: impi.cluster.v1.Nothing
+	(*Newcomer)(nil),     // 0: impi.cluster.v1.Newcomer
+	(*Parent)(nil),       // 1: impi.cluster.v1.Parent
+	(*Up)(nil),           // 2: impi.cluster.v1.Up
+	(*Down)(nil),         // 3: impi.cluster.v1.Down
+	(*Listens)(nil),      // 4: impi.cluster.v1.Listens
+	(*Hosts)(nil),        // 5: impi.cluster.v1.Hosts
+	(*Part)(nil),         // 6: impi.cluster.v1.Part
+	(*Parts)(nil),        // 7: impi.cluster.v1.Parts
+	(*Message)(nil),      // 8: impi.cluster.v1.Message
+	(*HostQuestion)(nil), // 9: impi.cluster.v1.HostQuestion
+	(*Output)(nil),       // 10: impi.cluster.v1.Output
+	(*Input)(nil),        // 11: impi.cluster.v1.Input
+	(*Nothing)(nil),      // 12: impi.cluster.v1.Nothing
 }
 var file_cluster_proto_depIdxs = []int32{
 	0,  // 0: impi.cluster.v1.Up.hello:type_name -> impi.cluster.v1.Newcomer
 	4,  // 1: impi.cluster.v1.Up.listens:type_name -> impi.cluster.v1.Listens
 	7,  // 2: impi.cluster.v1.Up.parts:type_name -> impi.cluster.v1.Parts
 	5,  // 3: impi.cluster.v1.Up.waits_for:type_name -> impi.cluster.v1.Hosts
-	11, // 4: impi.cluster.v1.Up.beat:type_name -> impi.cluster.v1.Nothing
-	11, // 5: impi.cluster.v1.Up.finished:type_name -> impi.cluster.v1.Nothing
+	12, // 4: impi.cluster.v1.Up.beat:type_name -> impi.cluster.v1.Nothing
+	12, // 5: impi.cluster.v1.Up.finished:type_name -> impi.cluster.v1.Nothing
 	8,  // 6: impi.cluster.v1.Up.fails:type_name -> impi.cluster.v1.Message
 	8,  // 7: impi.cluster.v1.Up.answer:type_name -> impi.cluster.v1.Message
-	11, // 8: impi.cluster.v1.Up.bye:type_name -> impi.cluster.v1.Nothing
-	11, // 9: impi.cluster.v1.Down.beat:type_name -> impi.cluster.v1.Nothing
-	8,  // 10: impi.cluster.v1.Down.asks:type_name -> impi.cluster.v1.Message
-	6,  // 11: impi.cluster.v1.Parts.part:type_name -> impi.cluster.v1.Part
-	0,  // 12: impi.cluster.v1.Cluster.Place:input_type -> impi.cluster.v1.Newcomer
-	2,  // 13: impi.cluster.v1.Cluster.Attach:input_type -> impi.cluster.v1.Up
-	9,  // 14: impi.cluster.v1.Cluster.Write:input_type -> impi.cluster.v1.Output
-	11, // 15: impi.cluster.v1.Cluster.Read:input_type -> impi.cluster.v1.Nothing
-	1,  // 16: impi.cluster.v1.Cluster.Place:output_type -> impi.cluster.v1.Parent
-	3,  // 17: impi.cluster.v1.Cluster.Attach:output_type -> impi.cluster.v1.Down
-	11, // 18: impi.cluster.v1.Cluster.Write:output_type -> impi.cluster.v1.Nothing
-	10, // 19: impi.cluster.v1.Cluster.Read:output_type -> impi.cluster.v1.Input
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 8: impi.cluster.v1.Up.bye:type_name -> impi.cluster.v1.Nothing
+	9,  // 9: impi.cluster.v1.Up.asks:type_name -> impi.cluster.v1.HostQuestion
+	12, // 10: impi.cluster.v1.Down.beat:type_name -> impi.cluster.v1.Nothing
+	8,  // 11: impi.cluster.v1.Down.asks:type_name -> impi.cluster.v1.Message
+	8,  // 12: impi.cluster.v1.Down.answer:type_name -> impi.cluster.v1.Message
+	6,  // 13: impi.cluster.v1.Parts.part:type_name -> impi.cluster.v1.Part
+	8,  // 14: impi.cluster.v1.HostQuestion.message:type_name -> impi.cluster.v1.Message
+	0,  // 15: impi.cluster.v1.Cluster.Place:input_type -> impi.cluster.v1.Newcomer
+	2,  // 16: impi.cluster.v1.Cluster.Attach:input_type -> impi.cluster.v1.Up
+	10, // 17: impi.cluster.v1.Cluster.Write:input_type -> impi.cluster.v1.Output
+	12, // 18: impi.cluster.v1.Cluster.Read:input_type -> impi.cluster.v1.Nothing
+	1,  // 19: impi.cluster.v1.Cluster.Place:output_type -> impi.cluster.v1.Parent
+	3,  // 20: impi.cluster.v1.Cluster.Attach:output_type -> impi.cluster.v1.Down
+	12, // 21: impi.cluster.v1.Cluster.Write:output_type -> impi.cluster.v1.Nothing
+	11, // 22: impi.cluster.v1.Cluster.Read:output_type -> impi.cluster.v1.Input
+	19, // [19:23] is the sub-list for method output_type
+	15, // [15:19] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_cluster_proto_init() }
@@ -972,6 +1084,7 @@ func file_cluster_proto_init() {
 		(*Up_Fails)(nil),
 		(*Up_Answer)(nil),
 		(*Up_Bye)(nil),
+		(*Up_Asks)(nil),
 	}
 	file_cluster_proto_msgTypes[3].OneofWrappers = []any{
 		(*Down_Beat)(nil),
@@ -979,6 +1092,7 @@ func file_cluster_proto_init() {
 		(*Down_Over)(nil),
 		(*Down_Signal)(nil),
 		(*Down_Asks)(nil),
+		(*Down_Answer)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -986,7 +1100,7 @@ func file_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_proto_rawDesc), len(file_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

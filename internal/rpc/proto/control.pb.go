@@ -34,6 +34,7 @@ type Question struct {
 	Peer          int64  `protobuf:"varint,5,opt,name=peer,proto3" json:"peer,omitempty"`
 	Transport     string `protobuf:"bytes,6,opt,name=transport,proto3" json:"transport,omitempty"` // to probe, or whose plugin to reload
 	Force         bool   `protobuf:"varint,7,opt,name=force,proto3" json:"force,omitempty"`        // reload even if links are lost by it
+	Host          string `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`           // address of the host of the site that is meant; empty: who is asked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -117,6 +118,13 @@ func (x *Question) GetForce() bool {
 	return false
 }
 
+func (x *Question) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
 // Report is a links.Answer in the form that impi-node links -json prints, so that this form
 // is described once.
 type Report struct {
@@ -167,7 +175,7 @@ var File_control_proto protoreflect.FileDescriptor
 
 const file_control_proto_rawDesc = "" +
 	"\n" +
-	"\rcontrol.proto\x12\x0fimpi.control.v2\"\x9c\x01\n" +
+	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xb0\x01\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\tR\x02op\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x10\n" +
@@ -175,7 +183,8 @@ const file_control_proto_rawDesc = "" +
 	"\x05local\x18\x04 \x01(\x03R\x05local\x12\x12\n" +
 	"\x04peer\x18\x05 \x01(\x03R\x04peer\x12\x1c\n" +
 	"\ttransport\x18\x06 \x01(\tR\ttransport\x12\x14\n" +
-	"\x05force\x18\a \x01(\bR\x05force\"\x1c\n" +
+	"\x05force\x18\a \x01(\bR\x05force\x12\x12\n" +
+	"\x04host\x18\b \x01(\tR\x04host\"\x1c\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json2D\n" +
 	"\aControl\x129\n" +
