@@ -47,8 +47,9 @@ func (s *siteDraft) checkNone(in *block) {
 	}
 }
 
-// alone reports whether the whole job is in this file and on the loopback network and no
-// site has an auth block, so that its launcher can draw a key.
+// alone reports whether the whole job is in this file and on the loopback network, or one site
+// whose head starts the other hosts, and no site has an auth block, so that its launcher can
+// draw a key.
 func (b *builder) alone() bool {
 	if !b.result.Complete || b.embedding() == nil || len(b.job.all("auth")) > 0 {
 		return false
@@ -56,6 +57,9 @@ func (b *builder) alone() bool {
 	for _, s := range b.sites {
 		if s.Foreign || len(s.block.all("auth")) > 0 || !s.Server.Address.Addr().IsLoopback() {
 			return false
+		}
+		if len(b.sites) == 1 && s.Launch != nil {
+			continue
 		}
 		if slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsLoopback() }) {
 			return false
@@ -71,6 +75,7 @@ func (s *siteDraft) key(in *block) uint64 {
 	switch {
 	case in.has("file") && in.has("env"):
 		s.fault(in.at("env"), "the key is in a file and in the environment", "keep file or env")
+	case s.opt.KeysKnown:
 	case inFile && s.here():
 		return s.keyFile(in.at("file"), s.shown(file))
 	case inEnv && s.here():

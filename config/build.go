@@ -113,6 +113,7 @@ func (b *builder) limits() Limits {
 }
 
 func (s *siteDraft) site() {
+	s.launch()
 	s.auth()
 	s.program()
 	s.transports()

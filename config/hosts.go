@@ -95,7 +95,7 @@ func (s *siteDraft) checkElsewhere() {
 	case len(unreachable) > 0:
 		s.fault(pos, "the hosts of site "+quote(s.Name)+" are on several machines, and the others cannot reach "+hostlist.Compress(unreachable),
 			"write an address that this machine has on the network of the others")
-	case !s.Auth.Keyed:
+	case !s.Auth.Keyed && s.Launch == nil:
 		s.fault(s.Pos, "site "+quote(s.Name)+" has hosts on several machines, which have no key in common",
 			`add auth "key" { file = "job.key" }, and copy the key's file to all of them`)
 	}

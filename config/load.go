@@ -33,6 +33,9 @@ type Options struct {
 	// checked.
 	CheckPort func(netip.AddrPort) error
 
+	// KeysKnown says that the keys of auth blocks are not wanted: who loads the file has them.
+	KeysKnown bool
+
 	// Environ are the environment variables, as NAME=value. nil means os.Environ.
 	Environ []string
 }
@@ -54,6 +57,12 @@ func Load(path string, opt Options) (*Job, Diagnostics) {
 		return nil, f.list
 	}
 	return load(f, src, dir, opt)
+}
+
+// LoadText is Load of a file that is on another machine: its absolute path there, and its text.
+// Relative paths start from the folder of that path, here.
+func LoadText(path string, text []byte, opt Options) (*Job, Diagnostics) {
+	return load(&faults{file: path}, text, filepath.Dir(path), opt)
 }
 
 // maxSyntaxFaults is how many syntax errors are shown. A file that is not a job file has

@@ -52,6 +52,7 @@ type Site struct {
 	Auth    Auth
 	Hosts   []Host
 	Head    netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
+	Launch  *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
 	Program Program
 	Parts   []Part // programs of the procs in their order, instead of Program; usually empty
 

@@ -159,7 +159,7 @@ func fileSpec() *blockSpec {
 			{name: "require_tls", kind: truth()},
 			{name: "head", kind: endpoint(1)},
 		},
-		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth()}, shared...),
+		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth(), blockLaunch()}, shared...),
 	}
 	job := &blockSpec{
 		name: "job",

@@ -15,17 +15,20 @@ type verb struct {
 	name string
 	help string // printed for "-h" after it; empty: the command does that itself
 	does func(args []string, std streams) int
+
+	hidden bool // for impi-node itself
 }
 
 func verbs() []verb {
 	return []verb{
-		{"abi", abiHelp, showABI},
-		{"cert", "", cert},
-		{"help", help, func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
-		{"links", linksHelp, showLinks},
-		{"plugins", "", plugins},
-		{"validate", validateHelp, validate},
-		{"version", help, func(_ []string, std streams) int { return showVersion(std.out) }},
+		{name: "abi", help: abiHelp, does: showABI},
+		{name: "cert", does: cert},
+		{name: "help", help: help, does: func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
+		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
+		{name: "links", help: linksHelp, does: showLinks},
+		{name: "plugins", does: plugins},
+		{name: "validate", help: validateHelp, does: validate},
+		{name: "version", help: help, does: func(_ []string, std streams) int { return showVersion(std.out) }},
 	}
 }
 
@@ -71,7 +74,9 @@ func unknown(word string) string {
 	}
 	var known []string
 	for _, v := range verbs() {
-		known = append(known, v.name)
+		if !v.hidden {
+			known = append(known, v.name)
+		}
 	}
 	if means, ok := meantBy[word]; ok && slices.Contains(known, means) {
 		return fmt.Sprintf("there is no command %q; did you mean %q? (known here: %s)", word, means, strings.Join(known, ", "))

@@ -117,7 +117,7 @@ func (o *options) apply(s *config.Site) {
 // args returns the flags with which to start a node.
 func (o *options) args(p nodeSpec) []string {
 	args := []string{"-config", o.file, "-site", p.site.Name}
-	if p.host != allHosts {
+	if p.host != allHosts && !p.launches {
 		args = append(args, "-host", p.site.Hosts[p.host].Address.String())
 	}
 	if o.logLevel != "" {

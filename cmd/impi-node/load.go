@@ -62,6 +62,11 @@ func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort)
 		}
 	}
 	job, found := config.Load(path, opt)
+	return finishLoad(job, found, isLocal, try)
+}
+
+// finishLoad checks what needs the transports' settings.
+func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Addr) bool, try bool) (*config.Job, config.Diagnostics) {
 	if job == nil {
 		return nil, found
 	}

@@ -16,6 +16,9 @@ import (
 type nodeSpec struct {
 	site config.Site
 	host int // its place in site.Hosts, or allHosts
+
+	launches bool           // it is the head, and starts the nodes of the other hosts
+	others   member.Cluster // how it and the others find each other, if a launcher has said so
 }
 
 const allHosts = -1
@@ -41,8 +44,14 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 			here = []int{i}
 		}
 		switch {
+		case s.Launch != nil && wanted == "" && len(s.Hosts) > 1:
+			if !isLocal(s.Hosts[0].Address) {
+				return nil, fmt.Errorf("the head of site %s is %s, whose node starts those of the other hosts: run it there", s.Name, s.Hosts[0].Address)
+			}
+			nodes = append(nodes, nodeSpec{site: s, host: 0, launches: true})
+			continue
 		case len(s.Hosts) == 1, wanted == "" && len(here) == len(s.Hosts):
-			nodes = append(nodes, nodeSpec{s, allHosts})
+			nodes = append(nodes, nodeSpec{site: s, host: allHosts})
 			continue
 		case len(here) == 0:
 			return nil, fmt.Errorf("site %s has no host with an address of this machine, but %s: run it there", s.Name, hostNames(s.Hosts))
@@ -50,7 +59,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 			return nil, fmt.Errorf("site %s has hosts on several machines, which must have a key in common: add auth \"key\" { file = \"job.key\" } to the job file, and copy the key's file to all of them", s.Name)
 		}
 		for _, i := range here {
-			p := nodeSpec{s, i}
+			p := nodeSpec{site: s, host: i}
 			p.site.Server.Embedded = s.Server.Embedded && i == 0
 			nodes = append(nodes, p)
 		}
@@ -63,7 +72,12 @@ func (p *nodeSpec) cluster() *member.Cluster {
 	if p.host == allHosts {
 		return nil
 	}
-	return &member.Cluster{Hosts: p.site.Hosts, Self: p.host, Secret: siteSecret(p.site), Head: p.site.HeadAddress().String()}
+	c := p.others
+	c.Hosts, c.Self = p.site.Hosts, p.host
+	if c.Secret == nil {
+		c.Secret, c.Head = siteSecret(p.site), p.site.HeadAddress().String()
+	}
+	return &c
 }
 
 // siteSecret is what the hosts of a site prove to each other, which nobody learns by the

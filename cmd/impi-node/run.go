@@ -50,10 +50,10 @@ func runJob(o *options, std streams) int {
 	o.apply(&p.site)
 	if h != nil {
 		h.apply(&p.site)
-		return h.report(runNode(job, p, h.order, signals, std))
+		return h.report(runNode(o, job, p, h.order, signals, std))
 	}
 	drawKey(&p.site.Auth)
-	return conclude(runNode(job, p, order{}, signals, std), std)
+	return conclude(runNode(o, job, p, order{}, signals, std), std)
 }
 
 // checkAlone checks that a site that is started alone can meet the others.
@@ -137,7 +137,7 @@ func siteNames(sites []config.Site) string {
 }
 
 // runNode runs a node in this process until its end.
-func runNode(job *config.Job, p nodeSpec, told order, signals <-chan syscall.Signal, std streams) error {
+func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan syscall.Signal, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
@@ -146,6 +146,13 @@ func runNode(job *config.Job, p nodeSpec, told order, signals <-chan syscall.Sig
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	stop := onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
+	if p.launches {
+		l, err := launchHosts(o, job, &p)
+		if err != nil {
+			return err
+		}
+		defer l.stop()
+	}
 	return node.Run(ctx, node.Options{
 		Job: job, Site: p.site, Cluster: p.cluster(), Now: now, Signals: signals,
 		BoundBefore: told.BoundBefore, Bound: told.Bound,

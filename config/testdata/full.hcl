@@ -173,6 +173,15 @@ site "alpha" {
     board   = true        # the default: its procs share memory for collective operations
   }
   host { address = "127.0.0.3"  procs = 1 }
+
+  # How the node of the first host starts those of all others: "ssh", "slurm" inside of an
+  # allocation, "pbs" inside of a job, "exec" by any command. Without the block somebody else does.
+  launch "ssh" {
+    program = "/usr/local/bin/impi-node" # there; default: where it is here
+    options = ["-p", "2222"]             # for ssh, or srun of "slurm"
+    #: mpi = "none"                      # "slurm": srun's --mpi, where the network wants a plugin's credentials
+    #: command = ["kubectl", "exec", "-i", "{host}", "--"] # "exec": {host} is its address
+  }
 }
 
 site "beta" {

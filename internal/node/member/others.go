@@ -35,6 +35,16 @@ type Cluster struct {
 	Secret   []byte       // all nodes of the site have it, and nobody else
 	Head     string       // "ip:port" where the head takes connections of the other hosts
 	Listener net.Listener // the head's, if it listens there already
+
+	// Ends tells the head what the engine that has started the other hosts' nodes sees of them.
+	// Nil: no engine has. It is closed at the end.
+	Ends <-chan HostEnd
+}
+
+// HostEnd says that the node of a host has ended, or of none that they could not be started.
+type HostEnd struct {
+	Host int // -1: of none
+	Why  error
 }
 
 // How the hosts of a site notice that one of them is lost. Three signs of life may be late.
@@ -87,6 +97,9 @@ func (o *Others) name(host int) string { return o.Hosts[host].Address.String() }
 func (o *Others) Open(ctx context.Context) (err error) {
 	ctx, cancel := context.WithDeadline(ctx, o.Deadline)
 	defer cancel()
+	if o.Ends != nil {
+		go o.hearEngine()
+	}
 	digest, err := o.digest()
 	if err != nil {
 		return err
@@ -122,6 +135,20 @@ func (o *Others) Open(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// hearEngine takes what the engine sees of the other hosts. What hosts tell each other explains
+// that: the engine is believed where nothing else is heard.
+func (o *Others) hearEngine() {
+	for e := range o.Ends {
+		if e.Host < 0 {
+			o.End.Fail(ending.NodeFailed(fmt.Errorf("site %s: %w", o.Routes.Site.Name, e.Why)))
+			continue
+		}
+		f := o.lost(fmt.Errorf("host %s is lost: %w", o.name(e.Host), e.Why))
+		f.Weight = blame.Lost
+		o.End.Fail(f)
+	}
 }
 
 // digest tells descriptions of a site apart that do not fit together.

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// The engines that a launch block can name.
+const (
+	LaunchSSH   = "ssh"
+	LaunchSlurm = "slurm"
+	LaunchPBS   = "pbs"
+	LaunchExec  = "exec"
+)
+
+var launchEngines = []string{LaunchSSH, LaunchSlurm, LaunchPBS, LaunchExec}
+
+// Launch says how the node of a site's head starts those of its other hosts.
+type Launch struct {
+	Engine  string   // LaunchSSH, ...
+	Program string   `hcl:"program"` // impi-node there; empty: the path that it has here
+	Options []string `hcl:"options"` // for the command line of ssh or srun
+	MPI     string   `hcl:"mpi"`     // srun's --mpi; empty: none
+	Command []string `hcl:"command"` // of LaunchExec: runs what is added to it on {host}
+	Pos     Pos
+}
+
+// launchAttributes are those that only some engines have.
+var launchAttributes = map[string][]string{
+	"options": {LaunchSSH, LaunchSlurm, LaunchPBS},
+	"mpi":     {LaunchSlurm},
+	"command": {LaunchExec},
+}
+
+// launch takes s's launch block.
+func (s *siteDraft) launch() {
+	in := s.block.only("launch")
+	if in == nil {
+		return
+	}
+	l := Launch{Engine: in.label, Pos: in.pos}
+	fill(&l, in)
+	s.Launch = &l
+	switch {
+	case !slices.Contains(launchEngines, l.Engine):
+		s.fault(in.pos, "there is no engine "+quote(l.Engine), meant(l.Engine, launchEngines))
+		return
+	case l.Engine == LaunchExec && !in.has("command"):
+		s.fault(in.pos, "it does not say which command runs others on a host", `add command = ["kubectl", "exec", "-i", "{host}", "--"]`)
+	}
+	for _, name := range in.spec.attrNames() {
+		engines, some := launchAttributes[name]
+		if some && in.has(name) && !slices.Contains(engines, l.Engine) {
+			s.fault(in.at(name), in.title()+" takes no "+name, "remove it: it is for "+strings.Join(engines, ", "))
+		}
+	}
+}
+
+func blockLaunch() *blockSpec {
+	return &blockSpec{
+		name: "launch", label: `"ssh", "slurm", "pbs" or "exec"`, example: "ssh",
+		attrs: []attrSpec{
+			{name: "program", kind: text("the path of impi-node on the other hosts", "/usr/local/bin/impi-node")},
+			{name: "options", kind: words(`["-p", "2222"]`)},
+			{name: "mpi", kind: text("a plugin that srun --mpi=list names", "none")},
+			{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
+		},
+	}
+}

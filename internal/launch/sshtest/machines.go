@@ -1,0 +1,85 @@
+package sshtest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/launch/daemons"
+	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// StartOn runs a real sshd on port 22 of each of some machines, with a /run of its own, and gives
+// the ssh_config by which whoever runs the test gets in from each of them to the others. All ends
+// with the machines.
+func StartOn(tb testing.TB, machines []*netns.Machine) (config string) {
+	tb.Helper()
+	keygen := skips.ProgramOf(tb, "ssh-keygen", "openssh-client")
+	sshd := skips.ProgramOf(tb, "sshd", "openssh-server")
+	dir := tb.TempDir()
+	for _, key := range []string{"host", "user"} {
+		daemons.Run(tb, nil, keygen, "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key))
+	}
+	public, err := os.ReadFile(filepath.Join(dir, "host.pub"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		return path
+	}
+	var known strings.Builder
+	for _, m := range machines {
+		fmt.Fprintf(&known, "%s %s", m.Address, public)
+		conf := file(m.Address+".conf", fmt.Sprintf(`ListenAddress %s
+HostKey %[2]s/host
+AuthorizedKeysFile %[2]s/user.pub
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+`, m.Address, dir))
+		listens(tb, m.Command(tb.Context(), "sh", "-c", "mount -t tmpfs none /run && mkdir /run/sshd && exec "+sshd+" -D -e -f "+conf))
+	}
+	file("known", known.String())
+	return file("config", fmt.Sprintf("Host *\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known\n  GlobalKnownHostsFile none\n", dir))
+}
+
+// listens starts an sshd, and waits until it listens.
+func listens(tb testing.TB, cmd *exec.Cmd) {
+	tb.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd.Stderr = w
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = r.Close()
+	})
+	said := ""
+	lines := bufio.NewReader(r)
+	for !strings.Contains(said, "Server listening on") {
+		line, err := lines.ReadString('\n')
+		if said += line; err != nil {
+			tb.Fatalf("sshd: %v: %s", err, said)
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+}
