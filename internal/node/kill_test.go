@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,7 +59,19 @@ func TestAbort(t *testing.T) {
 }
 
 func TestProcExitsBeforeInit(t *testing.T) {
-	all := start(t, testJob("early", 2, 1))
+	job := testJob("early", 2, 1)
+	gate := filepath.Join(t.TempDir(), "gate")
+	if err := unix.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job.Sites[0].Program.Env[gateVariable] = gate
+	all := start(t, job)
+	all[1].err.says("startup: connected", 0) // who comes when the server has ended, waits for one
+	w, err := os.OpenFile(gate, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
 	f := wantAll(t, all, "proc 1 of site alpha exited with status 5 before it called MPI Init")
 	if f[0].Status != 5 || f[1].Status != ending.StatusRemote {
 		t.Errorf("%+v %+v", f[0], f[1])

@@ -12,6 +12,9 @@ import (
 )
 
 // programs are what the procs of the tests run, by mode.
+// gateVariable names a FIFO that the program early waits at; empty: none.
+const gateVariable = "IMPI_TEST_GATE"
+
 var programs = map[string]func(){
 	"ring": func() { w := initialize(); ring(w); finalize() },
 	"all": func() { // everybody sends to everybody at once
@@ -78,6 +81,7 @@ var programs = map[string]func(){
 	},
 	"early": func() {
 		if os.Getenv("IMPI_SITE_PROC") == "1" {
+			_, _ = os.ReadFile(os.Getenv(gateVariable)) // blocks until somebody opens it for writing
 			os.Exit(5)
 		}
 		initialize()
