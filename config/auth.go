@@ -89,7 +89,7 @@ func (s *siteDraft) key(in *block) uint64 {
 func (s *siteDraft) keyFile(pos Pos, path string) uint64 {
 	text, err := readText(path, maxKeyFile)
 	if err != nil {
-		s.fault(pos, "cannot read the key: "+reason(err), "make the file with: "+makeKey(path))
+		s.fault(pos, "cannot read the key: "+reason(err), "copy it from where the job has one, or make it with: "+makeKey(path))
 		return 0
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,9 @@ func (a *above) hear(stream proto.Cluster_AttachClient) {
 	for {
 		w, err := stream.Recv()
 		if err != nil {
-			if s, ok := status.FromError(err); ok && s.Code() != codes.Unavailable {
+			if s := status.Convert(err); errors.Is(err, io.EOF) || s.Code() == codes.Unavailable || s.Code() == codes.Canceled {
+				err = errors.New("its connection has ended")
+			} else {
 				err = errors.New(s.Message())
 			}
 			a.h.with(func(m *membership.Member, now time.Time) { m.Gone(a.host, err, now) })
@@ -200,8 +203,8 @@ func (a *above) write(o *proto.Output) (err error) {
 	return a.output.Send(o)
 }
 
-// leave says that nothing more comes, once all output is written.
-func (a *above) leave(limit time.Duration) {
+// leave says that nothing more comes, once all output is written or ctx has ended.
+func (a *above) leave(ctx context.Context) {
 	if a.rpc == nil {
 		return // it never came so far
 	}
@@ -212,21 +215,18 @@ func (a *above) leave(limit time.Duration) {
 		a.hangUp()
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.h.ctx, limit)
-	defer cancel()
-	a.mu.Lock()
-	out := a.output
-	a.mu.Unlock()
-	if out != nil {
-		written := make(chan struct{})
-		go func() {
-			defer close(written)
-			_, _ = out.CloseAndRecv()
-		}()
-		select {
-		case <-written:
-		case <-ctx.Done():
+	written := make(chan struct{})
+	go func() { // a write may hold mu for as long as the head cannot write
+		defer close(written)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.output != nil {
+			_, _ = a.output.CloseAndRecv()
 		}
+	}()
+	select {
+	case <-written:
+	case <-ctx.Done():
 	}
 	a.tell(&proto.Up{Word: &proto.Up_Bye{Bye: &proto.Nothing{}}})
 	a.out.end()
@@ -276,7 +276,10 @@ type stream struct {
 func (s stream) Write(b []byte) (n int, err error) {
 	for n < len(b) {
 		part := b[n:min(n+chunk, len(b))]
-		if err := s.h.write(&proto.Output{Error: s.error, Lines: part}); err != nil {
+		if end := bytes.LastIndexByte(part, '\n') + 1; n+len(part) < len(b) && end > 0 {
+			part = part[:end]
+		}
+		if err := s.h.write(&proto.Output{Host: int32(s.h.cfg.Self), Error: s.error, Lines: part}); err != nil {
 			return n, err
 		}
 		n += len(part)

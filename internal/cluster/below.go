@@ -70,10 +70,24 @@ type parent struct {
 	h *Host
 }
 
-// knows checks that a host may be part of this site.
-func (h *Host) knows(n *proto.Newcomer) error {
+// knows checks that a host may be part of this site, and logs why not.
+func (p parent) knows(n *proto.Newcomer) error {
+	err := p.judge(n)
+	if err != nil {
+		p.h.log.Warn("a host is turned away", "host", n.GetHost(), "reason", status.Convert(err).Message())
+	}
+	return err
+}
+
+func (p parent) judge(n *proto.Newcomer) error {
+	h := p.h
 	host := int(n.GetHost())
+	h.mu.Lock()
+	over := h.ended
+	h.mu.Unlock()
 	switch {
+	case over:
+		return status.Error(codes.FailedPrecondition, ErrOver.Error())
 	case host <= h.cfg.Self || host >= h.cfg.Tree.Hosts:
 		return status.Errorf(codes.FailedPrecondition, "%v: host %d of %d", membership.ErrStranger, host, h.cfg.Tree.Hosts)
 	case n.GetVersion() != h.cfg.Version:
@@ -87,7 +101,7 @@ func (h *Host) knows(n *proto.Newcomer) error {
 // Place tells a host where its parent listens, as soon as that is known.
 func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, error) {
 	h := p.h
-	if err := h.knows(n); err != nil {
+	if err := p.knows(n); err != nil {
 		return nil, err
 	}
 	above := h.cfg.Tree.Parent(int(n.GetHost()))
@@ -125,7 +139,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	if !ok {
 		return status.Error(codes.InvalidArgument, "the first word is no hello")
 	}
-	if err := h.knows(hello.Hello); err != nil {
+	if err := p.knows(hello.Hello); err != nil {
 		return err
 	}
 	child := int(hello.Hello.GetHost())
@@ -139,6 +153,8 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 		return nil
 	})
 	if err != nil {
+		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)
+		h.log.Warn("a host is turned away", "host", h.cfg.Name(child), "reason", err)
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	h.log.Debug("a host is there", "host", h.cfg.Name(child))
@@ -258,16 +274,28 @@ func (p parent) Write(stream proto.Cluster_WriteServer) error {
 	}
 }
 
-// write passes output on, or writes it.
+// write passes output on, or writes it: lines of different hosts do not mix.
 func (h *Host) write(o *proto.Output) error {
 	if h.up != nil {
 		return h.up.write(o)
 	}
-	w := h.cfg.Stdout
-	if o.GetError() {
-		w = h.cfg.Stderr
+	if o.GetHost() < 1 || int(o.GetHost()) >= h.cfg.Tree.Hosts {
+		return fmt.Errorf("output of host %d of %d", o.GetHost(), h.cfg.Tree.Hosts)
 	}
+	of := outputOf{int(o.GetHost()), o.GetError()}
+	h.mu.Lock()
+	w := h.outputs[of]
+	if w == nil {
+		if w = h.cfg.Stdout(); of.error {
+			w = h.cfg.Stderr()
+		}
+		h.outputs[of] = w
+	}
+	h.mu.Unlock()
 	_, err := w.Write(o.GetLines())
+	if p, ok := w.(interface{ Flush() }); ok {
+		p.Flush() // a line without an end has waited for it where it was written
+	}
 	return err
 }
 
@@ -291,7 +319,7 @@ func (p parent) Read(_ *proto.Nothing, stream proto.Cluster_ReadServer) error {
 	}
 }
 
-// input is the job's standard input, from above or here.
+// input is the job's standard input, from above or here. Reading it ends with ctx.
 func (h *Host) input(ctx context.Context) io.Reader {
 	switch {
 	case h.up != nil:
@@ -299,5 +327,49 @@ func (h *Host) input(ctx context.Context) io.Reader {
 	case h.cfg.Stdin == nil:
 		return bytes.NewReader(nil)
 	}
-	return h.cfg.Stdin
+	h.pumping.Do(func() { go h.pump() })
+	return &pumped{h: h, ctx: ctx}
+}
+
+// pump reads the head's standard input, which nobody may be able to interrupt.
+func (h *Host) pump() {
+	defer close(h.stdin)
+	for {
+		b := make([]byte, chunk)
+		n, err := h.cfg.Stdin.Read(b)
+		if n > 0 {
+			select {
+			case h.stdin <- b[:n]:
+			case <-h.ctx.Done():
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// pumped reads what pump has read.
+type pumped struct {
+	h    *Host
+	ctx  context.Context
+	rest []byte
+}
+
+func (p *pumped) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		more := false
+		select {
+		case p.rest, more = <-p.h.stdin:
+			if !more {
+				return 0, io.EOF
+			}
+		case <-p.ctx.Done():
+			return 0, context.Cause(p.ctx)
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
 }

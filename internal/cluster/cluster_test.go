@@ -108,7 +108,7 @@ func (s *site) config(i int) Config {
 	c := Config{
 		Tree: s.tree, Self: i, Name: func(h int) string { return fmt.Sprintf("node%d", h) }, Secret: []byte("secret"), Version: "1", File: []byte("file"),
 		Listen: "127.0.0.1:0", Beat: 100 * time.Millisecond, Silence: time.Minute, Until: time.Now().Add(time.Minute),
-		Stdout: s.out, Stderr: s.out, Stdin: s.stdin, Owner: s.owners[i],
+		Stdout: func() io.Writer { return s.out }, Stderr: func() io.Writer { return s.out }, Stdin: s.stdin, Owner: s.owners[i],
 	}
 	if i == 0 {
 		c.Listener = s.head
@@ -436,4 +436,115 @@ func TestHeadComesLate(t *testing.T) {
 	if _, err := Open(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "host node1 cannot join its site, whose head is at 127.0.0.1:") {
 		t.Error(err)
 	}
+}
+
+// TestInputThatNeverEnds does not keep the head from leaving, though another host reads it.
+func TestInputThatNeverEnds(t *testing.T) {
+	s := newSite(t, 2, 2)
+	never, end := io.Pipe()
+	defer end.Close()
+	s.stdin = never
+	s.begin()
+	in := make(chan error)
+	go func() {
+		_, err := io.ReadAll(s.hosts[1].Stdin())
+		in <- err
+	}()
+	if _, err := end.Write([]byte("a line\n")); err != nil {
+		t.Fatal(err)
+	}
+	s.hosts[0].End(nil)
+	s.close()
+	<-in
+	_ = end.Close() // the pump reads on until then
+}
+
+// partial is a Writer that keeps what comes in lines, as launch.Output does.
+type partial struct {
+	to   *output
+	line []byte
+}
+
+func (p *partial) Write(b []byte) (int, error) {
+	p.line = append(p.line, b...)
+	if i := bytes.LastIndexByte(p.line, '\n') + 1; i > 0 {
+		_, _ = p.to.Write(p.line[:i])
+		p.line = append(p.line[:0], p.line[i:]...)
+	}
+	return len(b), nil
+}
+
+// TestLinesOfHostsDoNotMix: what one host writes in pieces stays one line beside another's.
+func TestLinesOfHostsDoNotMix(t *testing.T) {
+	s := newSite(t, 4, 1) // all by one way
+	s.change = func(c *Config) { c.Stdout = func() io.Writer { return &partial{to: s.out} } }
+	s.begin()
+	for k := range 100 {
+		for i, h := range s.hosts[1:] {
+			text := fmt.Sprintf("piece %d of %d,", k, i+1)
+			if k == 99 {
+				text = " end\n"
+			}
+			if _, err := io.WriteString(h.Stdout(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.hosts[0].End(nil)
+	s.close()
+	for i := range s.hosts[1:] {
+		want := ""
+		for k := range 99 {
+			want += fmt.Sprintf("piece %d of %d,", k, i+1)
+		}
+		if !strings.Contains(s.out.String(), want+" end\n") {
+			t.Errorf("the line of host %d is not whole", i+1)
+		}
+	}
+}
+
+// TestOutputThatNobodyReads does not keep hosts from leaving.
+func TestOutputThatNobodyReads(t *testing.T) {
+	s := newSite(t, 2, 2)
+	blocked, unblock := make(chan struct{}), make(chan struct{})
+	s.change = func(c *Config) {
+		c.Stdout = func() io.Writer {
+			return writerFunc(func(b []byte) (int, error) {
+				close(blocked)
+				<-unblock
+				return len(b), nil
+			})
+		}
+	}
+	s.begin()
+	if _, err := io.WriteString(s.hosts[1].Stdout(), "line\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-blocked
+	s.hosts[0].End(nil)
+	var wg sync.WaitGroup
+	for _, h := range s.hosts {
+		wg.Go(func() { h.Close(time.Millisecond) })
+	}
+	wg.Wait() // else the test hangs
+	close(unblock)
+	s.close()
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestWhoComesAfterTheEnd hears that it is over.
+func TestWhoComesAfterTheEnd(t *testing.T) {
+	s := newSite(t, 3, 2)
+	if err := errors.Join(s.open(0), s.open(1)); err != nil {
+		t.Fatal(err)
+	}
+	s.hosts[0].End([]byte("failed"))
+	if err := s.open(2); err == nil || !strings.Contains(err.Error(), ErrOver.Error()) {
+		t.Error(err)
+	}
+	s.hosts[2] = nil
+	s.close()
 }

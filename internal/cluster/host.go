@@ -36,6 +36,7 @@ const (
 	maxWord  = 64 << 20 // bytes of a message: the parts of a site's hosts
 	chunk    = 64 << 10 // bytes of output or input in a message
 	greeting = 10 * time.Second
+	lastWait = 5 * time.Second
 )
 
 // Owner is told what happens. Its methods are called by goroutines of a Host, several at a
@@ -75,7 +76,9 @@ type Config struct {
 	Beat, Silence time.Duration // signs of life, and after which time without one a host is lost
 	Until         time.Time     // all hosts must be there by then
 
-	Stdout, Stderr io.Writer // where the head writes what the procs of all hosts write
+	// Stdout and Stderr give the head what it writes the output of a host to: one Writer for
+	// each host, which is used by one goroutine at a time.
+	Stdout, Stderr func() io.Writer
 	Stdin          io.Reader // at the head; nil: empty
 	Owner          Owner
 	Logger         hclog.Logger
@@ -108,9 +111,19 @@ type Host struct {
 	job      []byte
 	finished chan struct{} // closed when the hosts below and this one have finished
 	left     chan struct{} // a child has said bye, or is gone
+	ended    bool          // the head has said that the job is over
 	failed   error         // why the site is not whole
 	broken   chan struct{} // closed with failed
 	asks     questions
+	outputs  map[outputOf]io.Writer // of the hosts; at the head
+	stdin    chan []byte            // what comes from cfg.Stdin, once somebody reads it
+	pumping  sync.Once              // of pump
+}
+
+// outputOf is one of the outputs of a host.
+type outputOf struct {
+	host  int
+	error bool
 }
 
 // Open connects a host with its parent and takes connections of its children. It blocks until
@@ -126,6 +139,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), listens: make(map[int]string), placed: make(chan struct{}),
+		outputs: make(map[outputOf]io.Writer), stdin: make(chan []byte),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
 		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), asks: questions{waiting: make(map[uint64]chan *proto.Message)},
 	}
@@ -207,7 +221,10 @@ func (h *Host) Fail(report []byte) {
 // End is the head's word to all hosts that the job is over; report is empty if it went well.
 // Hosts that leave or are lost after this are no news.
 func (h *Host) End(report []byte) {
-	h.with(func(m *membership.Member, _ time.Time) { m.End() })
+	h.with(func(m *membership.Member, _ time.Time) {
+		m.End()
+		h.ended = true
+	})
 	h.tellBelow(&proto.Down{Word: &proto.Down_Over{Over: report}})
 }
 
@@ -217,35 +234,46 @@ func (h *Host) Signal(number int) {
 }
 
 // Close leaves: the last output is written, the hosts below have left. It waits for that for
-// limit at most.
+// limit at most, and then for what nobody can interrupt, a write to an output that nobody
+// reads, no longer than lastWait.
 func (h *Host) Close(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
 	h.with(func(m *membership.Member, _ time.Time) { m.End() })
-	for expired := false; !expired && h.stays(); {
+	for ctx.Err() == nil && h.stays() {
 		select {
 		case <-h.left:
-		case <-timer.C:
-			expired = true
+		case <-ctx.Done():
 		}
 	}
 	if h.up != nil {
-		h.up.leave(limit)
+		h.up.leave(ctx)
 	}
 	h.mu.Lock() // of begin
 	h.cancel(net.ErrClosed)
 	h.mu.Unlock()
-	if h.ln != nil {
-		h.door.Close()
-		_ = h.ln.Close()
-		h.mu.Lock()
-		for _, q := range h.below {
-			q.end()
-		}
-		h.mu.Unlock()
-		h.server.Stop()
+	if d, ok := h.cfg.Stdin.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = d.SetReadDeadline(time.Unix(1, 0)) // ends pump, where the system can do that
 	}
-	h.wg.Wait()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if h.ln != nil {
+			h.door.Close()
+			_ = h.ln.Close()
+			h.mu.Lock()
+			for _, q := range h.below {
+				q.end()
+			}
+			h.mu.Unlock()
+			h.server.Stop()
+		}
+		h.wg.Wait()
+	}()
+	select {
+	case <-gone:
+	case <-time.After(lastWait):
+	}
 }
 
 // stays tells whether a host below has neither said that it leaves nor gone.

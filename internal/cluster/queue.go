@@ -3,7 +3,8 @@ package cluster
 import "sync"
 
 // queue holds what is to be sent by a stream, in order. Adding never blocks: what goes through
-// it is bounded by the hosts of a site, and output and input have streams of their own.
+// it is a few words for each host, each failure and each signal. Output and input have streams of
+// their own.
 type queue[T any] struct {
 	mu     sync.Mutex
 	list   []T

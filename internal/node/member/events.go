@@ -83,14 +83,10 @@ func (e events) Over(b []byte) {
 
 // Signal is for the procs, once they are in MPI.
 func (e events) Signal(number int) {
-	go func() {
-		select {
-		case <-e.o.Ready:
-			e.o.Signal(syscall.Signal(number))
-		case <-e.o.over:
-		case <-time.After(time.Until(e.o.Deadline)):
-		}
-	}()
+	select {
+	case e.o.signals <- syscall.Signal(number):
+	default: // the procs do not come, and a thousand wait
+	}
 }
 
 // Lost ends the job for a host.

@@ -2,13 +2,12 @@ package member
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/cluster"
+	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/report"
@@ -49,9 +49,10 @@ type HostEnd struct {
 
 // How the hosts of a site notice that one of them is lost. Three signs of life may be late.
 const (
-	beat    = 2 * time.Second
-	silence = 8 * time.Second
-	earlier = 2 * time.Second // hosts are missing before the server misses their site, which hears who it is
+	beat       = 2 * time.Second
+	silence    = 8 * time.Second
+	maxSignals = 1024            // that wait until the procs are in MPI; further ones are lost
+	earlier    = 2 * time.Second // hosts are missing before the server misses their site, which hears who it is
 )
 
 // Others are the hosts of a node's site that run on other machines. A nil *Others is for a
@@ -69,9 +70,11 @@ type Others struct {
 	Stdout, Stderr *launch.Output
 	Outlets        [2]*Outlet // where Stdout and Stderr write
 
-	tree *cluster.Host // nil until it is connected
-	over chan struct{} // closed when the head has said that all went well
-	once sync.Once     // of over
+	tree    *cluster.Host       // nil until it is connected
+	over    chan struct{}       // closed when the head has said that all went well
+	signals chan syscall.Signal // for the procs here, in the order in which they came
+	closed  chan struct{}       // with Close
+	once    sync.Once           // of over
 
 	mu      sync.Mutex
 	missing []int // hosts that the head waits for
@@ -79,7 +82,7 @@ type Others struct {
 
 // Place has the routes' site be the host that runs here alone.
 func (o *Others) Place() {
-	o.over = make(chan struct{})
+	o.over, o.closed, o.signals = make(chan struct{}), make(chan struct{}), make(chan syscall.Signal, maxSignals)
 	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
 	o.Routes.HostsBefore = o.Self
 	for _, h := range o.Hosts[:o.Self] {
@@ -100,16 +103,12 @@ func (o *Others) Open(ctx context.Context) (err error) {
 	if o.Ends != nil {
 		go o.hearEngine()
 	}
-	digest, err := o.digest()
-	if err != nil {
-		return err
-	}
 	c := cluster.Config{
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
-		Secret: o.Secret, Version: version.String(), File: digest,
+		Secret: o.Secret, Version: version.String(), File: o.digest(),
 		Listen: net.JoinHostPort(o.name(o.Self), "0"), Listener: o.Listener,
-		Beat: beat, Silence: silence, Until: o.Deadline.Add(-min(o.Routes.Job.Limits.Start/8, earlier)),
-		Stdout: o.Stdout.Stream(nil), Stderr: o.Stderr.Stream(nil), Owner: events{o}, Logger: o.Log.Named("hosts"),
+		Beat: beat, Silence: silence, Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
+		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
 	switch {
 	case !o.IsHead():
@@ -125,10 +124,14 @@ func (o *Others) Open(ctx context.Context) (err error) {
 	}
 	if o.tree, err = cluster.Open(ctx, c); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: another job may have its head there; write head = %q in the site block, with another port", err, o.Head)
+			err = fmt.Errorf("%w: another job may have its head there; write head = \"ADDRESS:PORT\" with another port in the site block", err)
+		}
+		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+			return ending.TimedOut("site %s: %v passed: %v; run impi-node at the head, and let this host reach that address", o.Routes.Site.Name, o.Routes.Job.Limits.Start, err)
 		}
 		return err
 	}
+	go o.passOn()
 	if !o.IsHead() {
 		for i, w := range []io.Writer{o.tree.Stdout(), o.tree.Stderr()} {
 			o.Outlets[i].to.Store(&w)
@@ -152,20 +155,17 @@ func (o *Others) hearEngine() {
 }
 
 // digest tells descriptions of a site apart that do not fit together.
-func (o *Others) digest() ([]byte, error) {
-	type host struct {
-		Address string
-		Procs   int
+func (o *Others) digest() []byte {
+	site := o.Routes.Site
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %d %q %d\n%+v\n", site.Name, site.Client, site.Program.Command, site.Program.Stdin, site.Protocol)
+	for _, p := range site.Parts {
+		fmt.Fprintf(h, "%d %q\n", p.Procs, p.Program.Command)
 	}
-	var hosts []host
-	for _, h := range o.Hosts {
-		hosts = append(hosts, host{h.Address.String(), h.Procs})
+	for _, x := range o.Hosts {
+		fmt.Fprintf(h, "%v %d\n", x.Address, x.Procs)
 	}
-	return json.Marshal(struct {
-		Name   string
-		Client int
-		Hosts  []host
-	}{o.Routes.Site.Name, o.Routes.Site.Client, hosts})
+	return h.Sum(nil)
 }
 
 // Input gives the head's standard input to a proc of another host.
@@ -229,12 +229,18 @@ func (o *Others) failed(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, membership.ErrMissing):
 		return ending.TimedOut("site %s: %v passed and hosts of the site are missing: %s; run impi-node there with the same file",
-			o.Routes.Site.Name, o.Routes.Job.Limits.Start, o.names(o.waits()))
+			o.Routes.Site.Name, o.patience(), o.names(o.waits()))
 	case errors.Is(err, cluster.ErrOver): // events has heard why, or does so now
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
 	return o.lost(err)
+}
+
+// patience is for how long the head waits for the other hosts: not quite as long as the server
+// for the site.
+func (o *Others) patience() time.Duration {
+	return o.Routes.Job.Limits.Start - min(o.Routes.Job.Limits.Start/8, earlier)
 }
 
 func (o *Others) lost(err error) *ending.Failure {
@@ -259,7 +265,7 @@ func (o *Others) names(hosts []int) string {
 	for _, h := range hosts {
 		list = append(list, o.name(h))
 	}
-	return strings.Join(list, ", ")
+	return hostlist.Compress(list)
 }
 
 // finish waits until all hosts of the site have finished, at the head, and until the head
@@ -299,11 +305,29 @@ func (o *Others) Over(f *ending.Failure) {
 	}
 }
 
+// passOn gives the procs the head's signals once they are in MPI, until Close.
+func (o *Others) passOn() {
+	select {
+	case <-o.Ready:
+	case <-o.closed:
+		return
+	}
+	for {
+		select {
+		case s := <-o.signals:
+			o.Signal(s)
+		case <-o.closed:
+			return
+		}
+	}
+}
+
 // Close leaves the other hosts, once all output of this one is written.
 func (o *Others) Close() {
 	if o == nil || o.tree == nil {
 		return
 	}
+	close(o.closed)
 	o.tree.Close(o.Routes.Job.Limits.Stop + 2*time.Second)
 	for _, x := range o.Outlets {
 		x.to.Store(&x.own)

@@ -167,7 +167,7 @@ func (s *Set) firstRank() (first int, ok bool) {
 		if x.Client < s.Routes.Site.Client {
 			known++
 			first += x.Procs()
-			if len(x.Hosts) == 0 { // it is foreign, or its scheduler's
+			if x.Foreign {
 				return 0, false
 			}
 		}

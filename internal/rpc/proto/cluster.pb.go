@@ -818,6 +818,7 @@ type Output struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Error         bool                   `protobuf:"varint,1,opt,name=error,proto3" json:"error,omitempty"` // to standard error, not to standard output
 	Lines         []byte                 `protobuf:"bytes,2,opt,name=lines,proto3" json:"lines,omitempty"`
+	Host          int32                  `protobuf:"varint,3,opt,name=host,proto3" json:"host,omitempty"` // that has written it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -864,6 +865,13 @@ func (x *Output) GetLines() []byte {
 		return x.Lines
 	}
 	return nil
+}
+
+func (x *Output) GetHost() int32 {
+	if x != nil {
+		return x.Host
+	}
+	return 0
 }
 
 type Input struct {
@@ -997,10 +1005,11 @@ const file_cluster_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\tR\x05error\"R\n" +
 	"\fHostQuestion\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\x05R\x02to\x122\n" +
-	"\amessage\x18\x02 \x01(\v2\x18.impi.cluster.v1.MessageR\amessage\"4\n" +
+	"\amessage\x18\x02 \x01(\v2\x18.impi.cluster.v1.MessageR\amessage\"H\n" +
 	"\x06Output\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\bR\x05error\x12\x14\n" +
-	"\x05lines\x18\x02 \x01(\fR\x05lines\"\x1b\n" +
+	"\x05lines\x18\x02 \x01(\fR\x05lines\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\x05R\x04host\"\x1b\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"\t\n" +
 	"\aNothing2\xfa\x01\n" +
