@@ -95,11 +95,11 @@ run-tests = @mkdir -p out; status=0; \
 
 # Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
 test: ## run all tests; what was not run comes last
-	$(call run-tests,-p 3 -vet=off -timeout 12m)
+	$(call run-tests,-p 3 -vet=off -timeout 15m)
 
 soak: export IMPI_TEST_SOAK = $(SOAK)
 soak: ## run all tests, and those that take long, with the race detector where cgo works; SOAK=long: with every repetition, for hours
-	$(call run-tests,$(RACE) -count 1 -timeout $(if $(filter long,$(SOAK)),12h,15m))
+	$(call run-tests,$(RACE) -count 1 -timeout $(if $(filter long,$(SOAK)),12h,20m))
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
