@@ -114,4 +114,3 @@ func (m *Machine) Interface(name, address string) {
 	ip(m.t, "-n", m.Name, "address", "add", address, "dev", name)
 	ip(m.t, "-n", m.Name, "link", "set", name, "up")
 }
-
