@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/node/member"
 )
 
@@ -92,17 +93,11 @@ func siteSecret(s config.Site) []byte {
 }
 
 func hostNames(hosts []config.Host) string {
-	list := ""
-	for i, h := range hosts {
-		switch {
-		case i == 8:
-			return fmt.Sprintf("%s and %d more", list, len(hosts)-i)
-		case i > 0:
-			list += ", "
-		}
-		list += h.Address.String()
+	var list []string
+	for _, h := range hosts {
+		list = append(list, h.Address.String())
 	}
-	return list
+	return hostlist.Compress(list)
 }
 
 // procs is how many procs the node runs.

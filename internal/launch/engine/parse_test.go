@@ -11,28 +11,6 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-func TestExpandHosts(t *testing.T) {
-	for list, want := range map[string]string{
-		"":                 "",
-		"n1":               "n1",
-		"n[1-3,7],gpu01":   "n1 n2 n3 n7 gpu01",
-		"gpu[001-003,010]": "gpu001 gpu002 gpu003 gpu010",
-		"n[8-11]":          "n8 n9 n10 n11",
-		"r[1-2]n[1-2]-ib":  "r1n1-ib r1n2-ib r2n1-ib r2n2-ib",
-		"n[07-07]":         "n07",
-	} {
-		got, err := ExpandHosts(list)
-		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%s: %v %v, want %s", list, got, err, want)
-		}
-	}
-	for _, list := range []string{"n[1-", "n]1", "n[3-1]", "n[a]", "n[1-2", "a,,b", "a,", "n[0-99999999]", "n[0-255]m[0-255]o[0-255]", "n[-1]", "n[]", "n[1,]"} {
-		if got, err := ExpandHosts(list); err == nil {
-			t.Errorf("%s: %v, want an error", list, got)
-		}
-	}
-}
-
 func TestExpandTasks(t *testing.T) {
 	for list, want := range map[string][]int{"2": {2}, "2(x3),1": {2, 2, 2, 1}, "16,8(x2)": {16, 8, 8}} {
 		if got, err := expandTasks(list); err != nil || !slices.Equal(got, want) {
@@ -160,14 +138,10 @@ func TestLabels(t *testing.T) {
 }
 
 func FuzzHosts(f *testing.F) {
-	f.Add("n[1-3,7],gpu[001-003]x[1-2]")
 	f.Add("me@node1:4 slots=2\n[fe80::1]:3\n")
 	f.Add("2(x3),1")
 	f.Fuzz(func(t *testing.T, text string) {
 		defer watchdog.Start()()
-		if names, err := ExpandHosts(text); err == nil && len(names) > maxMachines {
-			t.Errorf("%d machines", len(names))
-		}
 		if tasks, err := expandTasks(text); err == nil && len(tasks) > maxMachines {
 			t.Errorf("%d machines", len(tasks))
 		}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/openimpi/impi/internal/hostlist"
 )
 
 // Slurm starts programs inside of an allocation that salloc or sbatch has got, by one step of srun. It
@@ -50,7 +52,7 @@ func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 	if !InSlurm(environ) || list == "" {
 		return nil, fmt.Errorf("this is not inside of an allocation of Slurm, as SLURM_JOB_ID and SLURM_JOB_NODELIST are not both in the environment. Get one by salloc or sbatch")
 	}
-	names, err := ExpandHosts(list)
+	names, err := hostlist.Expand(list, maxMachines)
 	if err != nil {
 		return nil, fmt.Errorf("SLURM_JOB_NODELIST: %w", err)
 	}
