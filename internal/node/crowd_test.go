@@ -20,7 +20,7 @@ func TestIdleCrowdAtADirectListener(t *testing.T) {
 				job := route(testJob("ring", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
 				serveApart(t, job)
 				first := startSites(t, job, job.Sites[i:i+1])
-				first[0].err.says("listening", 0)
+				<-first[0].n.listening
 				for _, l := range first[0].n.hosts[0].Direct {
 					if l.Transport.Name == "tcp" {
 						crowdAt(t, n, l.Address())
