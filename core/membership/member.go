@@ -21,7 +21,7 @@ var (
 	ErrMissing = errors.New("hosts are missing")
 )
 
-// Config is what a Member is made of.
+// Config configures a Member.
 type Config struct {
 	Tree
 	Self    int
@@ -30,8 +30,8 @@ type Config struct {
 	Until   time.Time     // the site must be whole by then; only the head looks at it
 }
 
-// Part is what a host has to tell the whole site before the job begins. The Member does
-// not look into it.
+// Part is what one host tells the whole site before the job begins. The Member does not
+// interpret it.
 type Part struct {
 	Host int
 	Data []byte
@@ -40,7 +40,7 @@ type Part struct {
 // Kind says what a Step is.
 type Kind uint8
 
-// What there is to be done.
+// The kinds of steps.
 const (
 	// Report: send Parts to the parent: all hosts below, and this one, are there.
 	Report Kind = iota
@@ -120,7 +120,7 @@ func (m *Member) Next() (s Step, ok bool) {
 	return s, true
 }
 
-// Join says that the parent has taken this host.
+// Join records that the parent has accepted this host.
 func (m *Member) Join(now time.Time) {
 	if n := m.neighbours[m.cfg.Parent(m.cfg.Self)]; n != nil && !n.left {
 		n.there = true
@@ -128,7 +128,7 @@ func (m *Member) Join(now time.Time) {
 	}
 }
 
-// Attach says that a child has connected.
+// Attach records that a child has connected.
 func (m *Member) Attach(child int, now time.Time) error {
 	n, err := m.child(child)
 	switch {
@@ -144,7 +144,7 @@ func (m *Member) Attach(child int, now time.Time) error {
 	return nil
 }
 
-// Heard says that something came from the parent or a child, whatever it was.
+// Heard records a sign of life from the parent or a child: any message.
 func (m *Member) Heard(from int, now time.Time) {
 	if n := m.neighbours[from]; n != nil {
 		m.hear(n, now)
@@ -153,13 +153,13 @@ func (m *Member) Heard(from int, now time.Time) {
 
 func (m *Member) hear(n *neighbour, now time.Time) { n.heard, m.now = now, now }
 
-// Submit gives what this host has to tell. It is called once.
+// Submit sets this host's Part. It is called once.
 func (m *Member) Submit(data []byte, now time.Time) {
 	m.own, m.ready, m.now = data, true, now
 	m.gather()
 }
 
-// Take takes the report of a child: the parts of it and of all below.
+// Take handles the report of a child: its Part and those of all hosts below it.
 func (m *Member) Take(child int, parts []Part, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
@@ -182,7 +182,7 @@ func (m *Member) Take(child int, parts []Part, now time.Time) error {
 	return nil
 }
 
-// Misses takes the list of hosts below a child that it waits for.
+// Misses handles the list of hosts below a child that the child still waits for.
 func (m *Member) Misses(child int, hosts []int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
@@ -201,13 +201,13 @@ func (m *Member) Misses(child int, hosts []int, now time.Time) error {
 	return nil
 }
 
-// Finish says that this host has finished its share of the job.
+// Finish records that this host has finished its share of the job.
 func (m *Member) Finish(now time.Time) {
 	m.finished, m.now = true, now
 	m.finish()
 }
 
-// Finishes says that a child, and all below it, have finished.
+// Finishes records that a child, and all hosts below it, have finished.
 func (m *Member) Finishes(child int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
@@ -219,13 +219,14 @@ func (m *Member) Finishes(child int, now time.Time) error {
 	return nil
 }
 
-// End says that the job is over, well or not: nobody is lost or missing any more.
+// End records that the job is over, for whatever reason: from then on nobody is lost or
+// missing.
 func (m *Member) End() {
 	m.over = true
 	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing })
 }
 
-// Gone says that the connection to the parent or a child has ended, and why.
+// Gone records that the connection to the parent or a child has ended, and why.
 func (m *Member) Gone(who int, why error, now time.Time) {
 	m.now = now
 	if n := m.neighbours[who]; n != nil && n.there {
@@ -233,7 +234,8 @@ func (m *Member) Gone(who int, why error, now time.Time) {
 	}
 }
 
-// Tick looks at the time.
+// Tick handles the passing of time: signs of life that are due, and silent or missing
+// hosts.
 func (m *Member) Tick(now time.Time) {
 	m.now = now
 	if !now.Before(m.beat) {
@@ -253,7 +255,7 @@ func (m *Member) Tick(now time.Time) {
 	}
 }
 
-// Deadline is when Tick is to be called next.
+// Deadline returns when Tick must be called next.
 func (m *Member) Deadline() time.Time {
 	at := m.beat
 	for _, who := range m.there() {
@@ -267,7 +269,7 @@ func (m *Member) Deadline() time.Time {
 	return at
 }
 
-// awaits tells whether this is a head that may find hosts missing.
+// awaits reports whether this is the head and hosts may still turn out to be missing.
 func (m *Member) awaits() bool {
 	return m.cfg.Self == 0 && !m.reported && !m.over && len(m.missing()) > 0
 }
@@ -280,7 +282,7 @@ func (m *Member) child(host int) (*neighbour, error) {
 	return n, nil
 }
 
-// there are the neighbours that are connected, in order.
+// there returns the neighbours that are connected, in order.
 func (m *Member) there() (list []int) {
 	for who, n := range m.neighbours {
 		if n.there {
@@ -291,7 +293,7 @@ func (m *Member) there() (list []int) {
 	return list
 }
 
-// missing are the hosts below that are not there, in order.
+// missing returns the hosts below that are not there yet, in order.
 func (m *Member) missing() (list []int) {
 	for who, n := range m.neighbours {
 		if who > m.cfg.Self {
@@ -302,7 +304,7 @@ func (m *Member) missing() (list []int) {
 	return list
 }
 
-// wait says who is missing if that has changed.
+// wait adds a Wait step if the set of missing hosts has changed.
 func (m *Member) wait() {
 	if now := m.missing(); !m.over && !slices.Equal(now, m.said) {
 		m.said = now
@@ -310,7 +312,7 @@ func (m *Member) wait() {
 	}
 }
 
-// gather reports when all are there.
+// gather adds the Report or Whole step once all hosts are there.
 func (m *Member) gather() {
 	if m.reported || !m.ready {
 		return
@@ -338,7 +340,7 @@ func (m *Member) gather() {
 	m.steps = append(m.steps, Step{Kind: kind, Parts: parts})
 }
 
-// finish reports when all have finished.
+// finish adds the Finished step once all hosts have finished.
 func (m *Member) finish() {
 	if m.told || !m.finished {
 		return
@@ -352,7 +354,7 @@ func (m *Member) finish() {
 	m.steps = append(m.steps, Step{Kind: Finished})
 }
 
-// lose reports a neighbour that is lost, unless the job is over.
+// lose adds the Lost step for a neighbour, unless the job is over.
 func (m *Member) lose(who int, n *neighbour, why error) {
 	n.there, n.left = false, true
 	if m.over {

@@ -1,6 +1,6 @@
 package membership
 
-// Fan is how many children a host has at most, unless a site says otherwise.
+// Fan is the default of how many children a host has at most.
 const Fan = 32
 
 // Tree is the shape of a site: host i > 0 is a child of host (i-1)/Fan.
@@ -17,13 +17,14 @@ func (t Tree) Parent(host int) int {
 	return (host - 1) / t.Fan
 }
 
-// Children are the hosts right below host: those from first up to, but not including, end.
+// Children returns the hosts directly below host: from first up to, but not including, end.
 func (t Tree) Children(host int) (first, end int) {
 	first = min(host*t.Fan+1, t.Hosts)
 	return first, min(first+t.Fan, t.Hosts)
 }
 
-// Toward is the child of host that to is, or is below; -1 if to is not below host.
+// Toward returns the child of host that is to, or that has to below it; -1 if to is not
+// below host.
 func (t Tree) Toward(host, to int) int {
 	if to >= t.Hosts {
 		return -1
@@ -47,7 +48,7 @@ func (t Tree) Below(host int, f func(host int)) {
 	}
 }
 
-// Depth is how many steps host is away from the head.
+// Depth returns how many steps host is away from the head.
 func (t Tree) Depth(host int) (steps int) {
 	for ; host > 0; host = t.Parent(host) {
 		steps++

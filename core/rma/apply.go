@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Items are count items of a committed datatype in a window, whose origin is at
-// Mem, with the representation that their stream has outside.
+// Items are count items of a committed datatype in a window. Mem is the origin of the
+// first, Rep the representation in which they are sent.
 type Items struct {
 	Mem   unsafe.Pointer
 	Count int
@@ -16,11 +16,11 @@ type Items struct {
 	Rep   datatype.Representation
 }
 
-// Size is how many bytes the items are outside.
+// Size is how many bytes the items take when they are sent.
 func (x *Items) Size() int64 { return int64(x.Count) * x.Type.Packed(x.Rep) }
 
-// Whole reports whether the stream is no longer than the memory that the items
-// touch: those of accumulates do not overlap.
+// Whole reports whether the items are sent in no more bytes than the memory that they touch
+// has. That holds for the items of accumulates, which may not overlap.
 func (x *Items) Whole() bool {
 	lo, hi, err := x.Type.Span(x.Count)
 	return err == nil && int64(x.Count)*x.Type.Packed(datatype.Native) <= hi-lo
@@ -29,16 +29,16 @@ func (x *Items) Whole() bool {
 // batch is how many bytes of elements are combined at a time.
 const batch = 4096
 
-// Scratch is room for the elements that are combined. It can be used again.
+// Scratch is memory for the elements that are combined. It can be reused.
 type Scratch struct{ in, inout [batch / 8]uint64 } // aligned for every kind
 
 func room(words *[batch / 8]uint64, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(words)), batch)[:n]
 }
 
-// Accumulate sets the items to what op makes of them and of data, a stream of as
-// many, and fills old, if it is not nil, with the stream of what they were. op has
-// been checked against the datatype; the data's length is Size.
+// Accumulate replaces each item by op of it and the corresponding item of data, which has
+// Size bytes in the representation Rep. If old is not nil it is filled with the items as
+// they were before, in the same form. The caller has checked op against the datatype.
 func (x *Items) Accumulate(op *datatype.Op, data, old []byte, s *Scratch) error {
 	if old != nil {
 		x.Type.Encode(x.Rep, old, x.Mem, x.Count, 0)
@@ -53,13 +53,13 @@ func (x *Items) Accumulate(op *datatype.Op, data, old []byte, s *Scratch) error 
 		x.Type.Decode(x.Rep, x.Mem, x.Count, 0, data, &c)
 		return nil
 	}
-	if k, ok := x.Type.Homogeneous(); ok { // or it has no elements
+	if k, ok := x.Type.Homogeneous(); ok { // otherwise the items have no elements
 		return x.combine(op, k, data, s)
 	}
 	return nil
 }
 
-// combine does an accumulate whose elements are all of one kind.
+// combine is Accumulate for items whose elements are all of kind k.
 func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratch) error {
 	wire, size := x.Rep.Size(k), k.Size()
 	step := batch / max(size, wire)
@@ -79,7 +79,7 @@ func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratc
 	return nil
 }
 
-// Swappable reports whether CompareAndSwap takes a kind: integers, logical values
+// Swappable reports whether CompareAndSwap is defined for a kind: integers, logical values
 // and bytes.
 func Swappable(k datatype.Kind) bool {
 	switch k {
@@ -92,8 +92,8 @@ func Swappable(k datatype.Kind) bool {
 	}
 }
 
-// CompareAndSwap puts the first half of data in the place of the one element that x
-// is if that is what the second half says, and fills old with what it was.
+// CompareAndSwap replaces the single element of x by the first half of data if it equals
+// the second half, and fills old with the element as it was before.
 func (x *Items) CompareAndSwap(data, old []byte) {
 	n := len(data) / 2
 	x.Type.Encode(x.Rep, old, x.Mem, 1, 0)

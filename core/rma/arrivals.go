@@ -1,11 +1,11 @@
 package rma
 
-// Arrivals counts notices of other procs that are taken from all of a group at a
-// time. Those of the next epoch may come before this one's are taken. The zero
-// value has none.
+// Arrivals counts notices (Post, Complete) from other procs, which are consumed for all
+// ranks of a group at once. Notices for the next epoch may arrive before those of this one
+// are consumed. The zero value is empty.
 type Arrivals struct{ count map[int]int }
 
-// Add counts a notice of a proc.
+// Add counts a notice from a rank.
 func (a *Arrivals) Add(rank int) {
 	if a.count == nil {
 		a.count = make(map[int]int)
@@ -13,7 +13,7 @@ func (a *Arrivals) Add(rank int) {
 	a.count[rank]++
 }
 
-// Missing is a rank that no notice is there of, if there is one.
+// Missing returns one of ranks from which no notice has come, if there is one.
 func (a *Arrivals) Missing(ranks []int) (rank int, missing bool) {
 	for _, r := range ranks {
 		if a.count[r] == 0 {
@@ -23,7 +23,7 @@ func (a *Arrivals) Missing(ranks []int) (rank int, missing bool) {
 	return 0, false
 }
 
-// Take takes one notice of each rank, if all are there.
+// Take consumes one notice from each rank if all are there, and reports whether it did.
 func (a *Arrivals) Take(ranks []int) bool {
 	if _, missing := a.Missing(ranks); missing {
 		return false

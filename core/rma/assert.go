@@ -23,7 +23,7 @@ const (
 	LockAsserts  = NoCheck
 )
 
-// Check gives ErrAssert if a has others than the allowed ones.
+// Check returns ErrAssert if a contains an assertion that is not in allowed.
 func (a Assert) Check(allowed Assert) error {
 	if a&^allowed != 0 {
 		return fmt.Errorf("%w: %d, of which the function takes %d", ErrAssert, int(a), int(allowed))

@@ -1,7 +1,7 @@
 package rma
 
-// Code is an answer that is no data: how what a header asked for, or everything
-// before it, has ended. It travels as one byte.
+// Code is an answer without data: how the requested operation, or everything before it, has
+// ended. It is sent as one byte.
 type Code uint8
 
 // The codes.
@@ -12,7 +12,7 @@ const (
 	codes
 )
 
-// Err is the error that the origin reports; nil of Done.
+// Err returns the error that the origin reports, nil for Done.
 func (c Code) Err() error {
 	switch c {
 	case Done:

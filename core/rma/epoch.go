@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Epochs are those that one proc has open on a window: an access epoch, in which
-// it may begin operations, and an exposure epoch, in which others may. The zero
-// value has none. What does not fit gives ErrSync and changes nothing.
+// Epochs are the epochs that one proc has open on a window: at most one access epoch, in
+// which it may begin operations, and one exposure epoch, in which others may. The zero
+// value has none open. A call that does not fit what is open returns ErrSync and changes
+// nothing.
 type Epochs struct {
 	access  access
 	used    bool  // operations were begun since the fence
@@ -31,16 +32,16 @@ const (
 var accessNames = [...]string{"no epoch is open", "an epoch opened by Fence is", "an epoch opened by Start is",
 	"locks are held", "LockAll is in force"}
 
-// wrong is the error of a call that does not fit.
+// wrong returns the error of a call that does not fit the open epochs.
 func (e *Epochs) wrong(what string) error {
 	return fmt.Errorf("%w: %s, while %s", ErrSync, what, accessNames[e.access])
 }
 
-// free reports whether another access epoch can be opened: after a fence that no
-// operations have followed, too.
+// free reports whether another access epoch can be opened. A fence that no operation has
+// followed does not prevent that.
 func (e *Epochs) free() bool { return e.access == noAccess || e.access == byFence && !e.used }
 
-// MayFence reports whether a fence fits.
+// MayFence returns an error if a fence does not fit.
 func (e *Epochs) MayFence() error {
 	if e.access > byFence {
 		return e.wrong("Fence")
@@ -51,8 +52,8 @@ func (e *Epochs) MayFence() error {
 	return nil
 }
 
-// Fence is called once a fence has ended the epochs before it. more reports whether
-// it opens others.
+// Fence records a fence, which has ended all epochs before it. more is whether it opens new
+// ones.
 func (e *Epochs) Fence(more bool) {
 	e.access, e.used = noAccess, false
 	if more {
@@ -103,7 +104,7 @@ func (e *Epochs) Posted() ([]int, error) {
 // Wait closes the epoch that Post opened.
 func (e *Epochs) Wait() { e.open, e.posted = false, nil }
 
-// MayLock reports whether the target can be locked.
+// MayLock returns an error if the target cannot be locked.
 func (e *Epochs) MayLock(target int) error {
 	if _, twice := e.locks[target]; twice {
 		return fmt.Errorf("%w: Lock of rank %d, which is locked already", ErrSync, target)
@@ -138,7 +139,7 @@ func (e *Epochs) Unlock(target int) {
 	}
 }
 
-// MayLockAll reports whether all targets can be locked.
+// MayLockAll returns an error if LockAll does not fit.
 func (e *Epochs) MayLockAll() error {
 	if !e.free() {
 		return e.wrong("LockAll")
@@ -149,7 +150,7 @@ func (e *Epochs) MayLockAll() error {
 // LockAll opens an access epoch to all targets.
 func (e *Epochs) LockAll() { e.access = byLockAll }
 
-// MayUnlockAll reports whether LockAll is in force.
+// MayUnlockAll returns an error unless LockAll is in force.
 func (e *Epochs) MayUnlockAll() error {
 	if e.access != byLockAll {
 		return e.wrong("UnlockAll")
@@ -160,8 +161,8 @@ func (e *Epochs) MayUnlockAll() error {
 // UnlockAll closes the epoch that LockAll opened.
 func (e *Epochs) UnlockAll() { e.access = noAccess }
 
-// Operate reports whether an operation at a target can begin, and whether it is of
-// an epoch that locks opened, as those with requests must be.
+// Operate returns an error if no operation at a target can begin. passive reports whether
+// it belongs to an epoch opened by a lock, which operations with requests need.
 func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
 	passive, fits := e.admits(target)
 	if !fits || request && !passive {
@@ -188,8 +189,8 @@ func (e *Epochs) admits(target int) (passive, fits bool) {
 	}
 }
 
-// MayFlush reports whether operations at a target can be flushed; at all that there
-// are of, for a negative one.
+// MayFlush returns an error if operations at a target cannot be flushed. A negative target
+// means all targets.
 func (e *Epochs) MayFlush(target int) error {
 	if e.access < byLock {
 		return e.wrong("a flush")
@@ -202,8 +203,8 @@ func (e *Epochs) MayFlush(target int) error {
 	return nil
 }
 
-// MayFree reports whether the window can end: nothing is open but a fence that no
-// operations have followed.
+// MayFree returns an error if the window cannot be freed: an epoch is open, other than that
+// of a fence that no operation has followed.
 func (e *Epochs) MayFree() error {
 	if !e.free() {
 		return e.wrong("Free")

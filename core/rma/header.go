@@ -49,24 +49,24 @@ func (k Kind) Answered() bool {
 	}
 }
 
-// Atomic reports whether k is done element by element without others in between,
-// and in the order of those of the same origin.
+// Atomic reports whether k is carried out element by element, each of them atomically, and
+// in the order of the operations of the same origin.
 func (k Kind) Atomic() bool { return k >= Accumulate && k <= CompareAndSwap }
 
 // Drains reports whether k is answered only after everything before it is done.
 func (k Kind) Drains() bool { return k == Unlock || k == Flush || k == Complete }
 
-// Header is a request of an origin, or a notice of a target's.
+// Header is a request of an origin, or a notice between origin and target.
 type Header struct {
 	Kind    Kind
 	Op      *datatype.Op // of Accumulate and GetAccumulate
 	Lock    LockType     // of Lock
 	Passive bool         // an operation of an epoch that locks opened
 	Apart   bool         // the target's datatype comes in a message before the data
-	Seq     uint32       // what Tag makes tags of
-	Disp    int64        // in the target's units; of dynamic windows an address
+	Seq     uint32       // from which DataTag and AnswerTag are made
+	Disp    int64        // in the target's units; an address in dynamic windows
 	Count   int64        // items at the target
-	Len     int64        // bytes of data as they travel
+	Len     int64        // bytes of data in the representation that is sent
 	TypeLen int64        // bytes of the target's datatype
 	Type    []byte       // as Type.AppendBinary has it, unless Apart
 	Data    []byte       // all of it, or nil: it comes in a message of its own
@@ -75,8 +75,8 @@ type Header struct {
 // HeaderSize is the most bytes of a header with a datatype and data in it.
 const HeaderSize = 2048
 
-// What a header is bounded by besides: MaxTypeLen is the most bytes of a datatype
-// that comes apart.
+// Further bounds of a header: MaxTypeLen is the most bytes of a datatype that comes in a
+// message of its own.
 const (
 	fixedLen   = 40
 	MaxTypeLen = 12 << 20
@@ -92,7 +92,7 @@ const (
 	flagsAll = flagPassive | flagApart | flagInline
 )
 
-// exclusiveArg stands for LockExclusive, 0 for LockShared.
+// exclusiveArg is the argument for LockExclusive, 0 that for LockShared.
 const exclusiveArg = 1
 
 // ops are the operations of accumulates, by their numbers in headers.
@@ -108,26 +108,27 @@ func opCode(op *datatype.Op) byte {
 	return byte(len(ops))
 }
 
-// Fits reports whether a header with a datatype of typeLen bytes and data of dataLen
-// bytes is within HeaderSize.
+// Fits reports whether a header with a datatype of typeLen bytes and data of dataLen bytes
+// has at most HeaderSize bytes.
 func Fits(typeLen, dataLen int64) bool {
 	return dataLen >= 0 && dataLen <= HeaderSize && typeLen+dataLen <= HeaderSize-fixedLen
 }
 
-// Next is the sequence number after seq: 1 to 2^30-1, and then 1 again.
+// Next returns the sequence number after seq. Numbers run from 1 to 2^30-1 and then start
+// again at 1.
 func Next(seq uint32) uint32 { return seq%maxSeq + 1 }
 
-// HeaderTag is the tag of headers. What follows a header to the target has an even
-// tag, what answers it an odd one, since both may be the same proc.
+// HeaderTag is the tag of headers. Messages that follow a header to the target have even
+// tags and answers have odd ones, since origin and target may be the same proc.
 const HeaderTag = 0
 
-// DataTag is the tag of what follows a header.
+// DataTag is the tag of the messages that follow the header.
 func (h *Header) DataTag() int32 { return int32(h.Seq) * 2 }
 
-// AnswerTag is the tag of what answers a header.
+// AnswerTag is the tag of the answer to the header.
 func (h *Header) AnswerTag() int32 { return int32(h.Seq)*2 + 1 }
 
-// Append appends the header. The data's room is appended too if inline, for the
+// Append appends the header to b. If inline, room for the data is appended too, for the
 // caller to fill in: it is the last h.Len bytes.
 func (h *Header) Append(b []byte, inline bool) []byte {
 	var flags byte
@@ -163,9 +164,8 @@ func (h *Header) Append(b []byte, inline bool) []byte {
 	return b
 }
 
-// Parse reads a header, whose datatype and data stay parts of b. Whatever it gives
-// is within the bounds that the kind has; what the datatype and the memory make of
-// it is still to be checked.
+// Parse reads a header; its Type and Data are slices of b. What it returns is within the
+// bounds of its kind. The caller must still check it against the datatype and the memory.
 func Parse(b []byte) (h Header, err error) {
 	if len(b) < fixedLen || len(b) > HeaderSize || b[0] != version {
 		return h, fmt.Errorf("%w: %d bytes, of which version %d has %d to %d", ErrHeader, len(b), version, fixedLen, HeaderSize)
@@ -191,7 +191,7 @@ func Parse(b []byte) (h Header, err error) {
 	return h, h.tail(b[fixedLen:], flags&flagInline != 0)
 }
 
-// argument reads what the kind has besides.
+// argument sets the field that the kind's argument byte stands for.
 func (h *Header) argument(arg byte) error {
 	switch {
 	case h.Kind == Lock && arg <= exclusiveArg:
@@ -210,7 +210,7 @@ func (h *Header) argument(arg byte) error {
 	return nil
 }
 
-// tail takes the datatype and the data, which must be all that there is.
+// tail reads the datatype and the data, which must be all of rest.
 func (h *Header) tail(rest []byte, inline bool) error {
 	if !h.Apart {
 		if h.TypeLen > int64(len(rest)) {
@@ -227,7 +227,7 @@ func (h *Header) tail(rest []byte, inline bool) error {
 	return h.consistent(len(rest), inline)
 }
 
-// consistent reports whether the parts of a header go together.
+// consistent reports whether the header's fields agree with each other.
 func (h *Header) consistent(rest int, inline bool) error {
 	ok := rest == 0
 	switch {

@@ -14,9 +14,9 @@ const (
 // Valid reports whether t is one of the types.
 func (t LockType) Valid() bool { return t == LockExclusive || t == LockShared }
 
-// Locks is the lock of one proc's window: who has it, and who waits for it. It is
-// given in the order of the requests, to several at a time if all are shared. The
-// zero value is free.
+// Locks is the lock of one proc's window: who holds it, and who waits for it. It is granted
+// in the order of the requests, to several at a time if all are shared. The zero value is
+// free.
 type Locks struct {
 	exclusive bool
 	holders   []int
@@ -28,8 +28,9 @@ type claim struct {
 	t      LockType
 }
 
-// Request asks for the lock, and reports whether it is granted at once. Otherwise a
-// Release will grant it. An origin that has it, or waits for it, gives ErrSync.
+// Request asks for the lock for an origin and reports whether it is granted at once;
+// otherwise a later Release grants it. If the origin holds it or waits for it already the
+// error is ErrSync.
 func (l *Locks) Request(origin int, t LockType) (granted bool, err error) {
 	waits := slices.ContainsFunc(l.queue, func(c claim) bool { return c.origin == origin })
 	if waits || slices.Contains(l.holders, origin) {
@@ -39,8 +40,8 @@ func (l *Locks) Request(origin int, t LockType) (granted bool, err error) {
 	return len(l.admit(nil)) > 0, nil
 }
 
-// Release gives the lock back and appends to granted the origins that have it now.
-// An origin that does not have it gives ErrSync.
+// Release gives the lock back and appends to granted the origins that hold it from now on.
+// If the origin does not hold it the error is ErrSync.
 func (l *Locks) Release(origin int, granted []int) ([]int, error) {
 	i := slices.Index(l.holders, origin)
 	if i < 0 {
@@ -50,7 +51,7 @@ func (l *Locks) Release(origin int, granted []int) ([]int, error) {
 	return l.admit(granted), nil
 }
 
-// admit gives the lock to the first in the queue, as many as go together.
+// admit grants the lock to the first in the queue, and to as many after it as may share it.
 func (l *Locks) admit(granted []int) []int {
 	for len(l.queue) > 0 {
 		next := l.queue[0]
@@ -64,10 +65,10 @@ func (l *Locks) admit(granted []int) []int {
 	return granted
 }
 
-// Excludes reports whether somebody else has the lock for himself.
+// Excludes reports whether another origin holds the lock exclusively.
 func (l *Locks) Excludes(origin int) bool {
 	return l.exclusive && len(l.holders) > 0 && l.holders[0] != origin
 }
 
-// Held reports whether anybody has the lock or waits for it.
+// Held reports whether anybody holds the lock or waits for it.
 func (l *Locks) Held() bool { return len(l.holders)+len(l.queue) > 0 }

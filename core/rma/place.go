@@ -14,8 +14,8 @@ type Extent struct {
 	Unit int64
 }
 
-// Place returns where the first of count items of t is that are disp units up in the
-// window, in bytes. All of them are inside, or it is ErrRange.
+// Place returns the offset in bytes, in the window, of the first of count items of t at
+// displacement disp. If they are not all inside the window the error is ErrRange.
 func (x Extent) Place(disp int64, count int64, t *datatype.Type) (off int64, err error) {
 	lo, hi, err := span(count, t)
 	if err != nil {
@@ -35,12 +35,12 @@ func (x Extent) Place(disp int64, count int64, t *datatype.Type) (off int64, err
 	return off, nil
 }
 
-// maxStream is the most bytes that items are as they travel.
+// maxStream is the most bytes that the items of one operation may take when they are sent.
 const maxStream = 1 << 62
 
-// span is Span of a count from outside, of items whose stream has a length in all
-// representations, too: that of items which lie on each other may be much longer
-// than the memory.
+// span is t.Span for a count that another process has sent. It also checks that the items
+// can be sent in every representation: items that overlap may take many more bytes then
+// than in memory.
 func span(count int64, t *datatype.Type) (lo, hi int64, err error) {
 	if count < 0 || int64(int(count)) != count {
 		return 0, 0, fmt.Errorf("%w: %d", datatype.ErrCount, count)
@@ -52,7 +52,7 @@ func span(count int64, t *datatype.Type) (lo, hi int64, err error) {
 	return t.Span(int(count))
 }
 
-// Check returns the error of a count and a datatype that are wrong wherever they go.
+// Check returns an error for a count and a datatype that are wrong for any window.
 func Check(count int64, t *datatype.Type) error {
 	_, _, err := span(count, t)
 	return err

@@ -7,14 +7,14 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Regions is the memory that is attached to one proc's dynamic window, by address.
-// The zero value has none.
-type Regions struct{ list []region } // sorted, and apart from each other
+// Regions is the memory that is attached to one proc's dynamic window, by address. The zero
+// value is empty.
+type Regions struct{ list []region } // sorted, without overlaps
 
 type region struct{ addr, size uint64 }
 
-// Attach adds memory. It is ErrAttach if some of it is attached, or it has no
-// address.
+// Attach adds memory. The error is ErrAttach if a part of it is attached already, or if it
+// is not a range of addresses.
 func (r *Regions) Attach(addr, size uint64) error {
 	if addr == 0 || size == 0 || addr+size < addr {
 		return fmt.Errorf("%w: %d bytes at %#x", ErrAttach, size, addr)
@@ -27,7 +27,7 @@ func (r *Regions) Attach(addr, size uint64) error {
 	return nil
 }
 
-// Detach takes off the memory that was attached at addr.
+// Detach removes the memory that was attached at addr.
 func (r *Regions) Detach(addr uint64) error {
 	i := r.after(addr) - 1
 	if i < 0 || r.list[i].addr != addr {
@@ -37,10 +37,10 @@ func (r *Regions) Detach(addr uint64) error {
 	return nil
 }
 
-// Place returns where count items of t at an address are: the region that their first
-// byte is in, by where it begins, and how far into it the first item is. They may reach
-// into regions that follow without a gap. It is ErrRange if some of them are not
-// attached. Items without elements are anywhere.
+// Place finds the memory of count items of t at an address. It returns the beginning of the
+// region in which their first byte is, and the offset of the first item in that region. The
+// items may extend into regions that follow without a gap. If a part of them is not
+// attached the error is ErrRange. Items without elements are accepted at any address.
 func (r *Regions) Place(addr, count int64, t *datatype.Type) (start uint64, off int64, err error) {
 	lo, hi, err := span(count, t)
 	if err != nil || lo == hi {
@@ -55,14 +55,15 @@ func (r *Regions) Place(addr, count int64, t *datatype.Type) (start uint64, off 
 	return 0, 0, fmt.Errorf("%w: bytes %d to %d from %#x on are not all attached", ErrRange, lo, hi, addr)
 }
 
-// reach is where the memory ends that follows the beginning of region i without a gap.
+// reach returns the end of the memory that begins with region i and continues without a
+// gap.
 func (r *Regions) reach(i int) uint64 {
 	for ; i+1 < len(r.list) && r.list[i+1].addr == r.list[i].end(); i++ {
 	}
 	return r.list[i].end()
 }
 
-// add is an address n bytes from another.
+// add returns the address n bytes from addr; ok is false on overflow.
 func add(addr, n int64) (uint64, bool) {
 	sum := addr + n
 	return uint64(sum), addr >= 0 && sum >= 0 && (n >= 0) == (sum >= addr)

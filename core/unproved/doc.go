@@ -1,6 +1,5 @@
-// Package unproved decides about connections that have not shown yet that they
-// belong to the job: how many there may be, from one source and in all, which
-// one goes when there is no room, and how long a source of wrong secrets waits
-// for its answer. It keeps no connections and knows no clock: connections are
-// the owner's IDs, and time is an argument.
+// Package unproved decides about connections that have not yet proved that they belong to
+// the job: how many there may be, from one source and in all, which one is closed when
+// there are too many, and how long the answer to a wrong secret is delayed. It keeps no
+// connections and has no clock: connections are the caller's IDs, and time is an argument.
 package unproved

@@ -8,8 +8,8 @@ type Limits struct {
 	Total     int
 }
 
-// Room holds the connections that have not proved themselves. What it does for
-// one costs time in proportion to how many there are.
+// Room holds the connections that have not proved themselves. Each call takes time
+// proportional to how many there are.
 type Room[ID comparable] struct {
 	limits Limits
 	list   []waiting[ID] // the oldest first
@@ -22,7 +22,7 @@ type waiting[ID comparable] struct {
 	from Source
 }
 
-// NewRoom makes a room without connections.
+// NewRoom makes an empty room.
 func NewRoom[ID comparable](l Limits) *Room[ID] {
 	return &Room[ID]{limits: l, count: make(map[Source]int)}
 }
@@ -39,9 +39,9 @@ func (r *Room[ID]) All() []ID {
 	return all
 }
 
-// Enter adds a connection. If another one has to make room, it is out, and no
-// longer in the room: the oldest of the same source, or where there are too many
-// in all the oldest of the source that has most.
+// Enter adds a connection. If that exceeds a limit, evicted is true and out is the
+// connection that the caller must close, which is no longer in the room: the oldest of the
+// same source or, if there are too many in all, the oldest of the source that has most.
 func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 	victim := -1
 	switch {
@@ -59,8 +59,8 @@ func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 	return out, evicted
 }
 
-// Leave takes a connection out that has proved itself, or has ended. It does
-// nothing to one that is not there.
+// Leave removes a connection that has proved itself or has ended. It ignores one that is
+// not there.
 func (r *Room[ID]) Leave(id ID) {
 	if i := slices.IndexFunc(r.list, func(w waiting[ID]) bool { return w.id == id }); i >= 0 {
 		r.remove(i)
@@ -79,8 +79,8 @@ func (r *Room[ID]) oldestOf(s Source) int {
 	return slices.IndexFunc(r.list, func(w waiting[ID]) bool { return w.from == s })
 }
 
-// biggest is the source with the most connections; of several, the one whose
-// oldest has been here longest.
+// biggest returns the source with the most connections; of several, the one whose oldest
+// connection is the oldest.
 func (r *Room[ID]) biggest() Source {
 	best := r.list[0].from
 	for _, g := range r.list {

@@ -2,17 +2,17 @@ package unproved
 
 import "time"
 
-// The pauses before sources of wrong secrets are answered.
+// How long answers to wrong secrets are delayed.
 const (
-	firstPause = 100 * time.Millisecond // before the second wrong one; doubled by each further one
+	firstPause = 100 * time.Millisecond // for the second wrong one; doubled for each further one
 	lastPause  = 5 * time.Second
-	forget     = time.Minute // without a wrong one
+	forget     = time.Minute // a source that has sent no wrong one for so long is forgotten
 	maxSources = 1024        // that are remembered
 )
 
-// Slow remembers who has sent wrong secrets. Its zero value is ready. Only the
-// answer to a wrong secret is held back: a right one from the same address, which
-// may be that of many, is never slowed.
+// Slow remembers which sources have sent wrong secrets. Its zero value is ready. Only the
+// answer to a wrong secret is delayed, never that to a right one: several processes may
+// share an address.
 type Slow struct{ bySource map[Source]wrongs }
 
 type wrongs struct {
@@ -20,8 +20,8 @@ type wrongs struct {
 	last time.Time
 }
 
-// Wrong notes a wrong secret and gives how long its sender has to wait for the
-// answer: nothing the first time, as people mistype, then longer each time.
+// Wrong records a wrong secret and returns how long the answer must be delayed: not at all
+// the first time, since people mistype, then longer each time.
 func (s *Slow) Wrong(from Source, now time.Time) time.Duration {
 	w := s.bySource[from]
 	if w.n > 0 && now.Sub(w.last) >= forget {
@@ -42,10 +42,11 @@ func (s *Slow) Wrong(from Source, now time.Time) time.Duration {
 	return pause
 }
 
-// Times is how many wrong secrets have come from a source lately.
+// Times returns how many wrong secrets a source has sent lately.
 func (s *Slow) Times(from Source) int { return s.bySource[from].n }
 
-// remember makes room by forgetting who has been quiet longest.
+// remember adds a source; if there are too many it drops the one that has been quiet
+// longest.
 func (s *Slow) remember(from Source, w wrongs) {
 	if s.bySource == nil {
 		s.bySource = make(map[Source]wrongs)

@@ -2,11 +2,12 @@ package unproved
 
 import "net/netip"
 
-// Source is where a connection comes from, as far as it counts for limits. The
-// zero value stands for all connections that have no address.
+// Source is where a connection comes from, as far as limits are concerned. The zero value
+// stands for all connections without an address.
 type Source struct{ net netip.Prefix }
 
-// siteBits is how much of an IPv6 address one machine cannot choose at will.
+// siteBits is the length of the part of an IPv6 address that a machine cannot choose
+// freely.
 const siteBits = 64
 
 // From returns the source of an address: the address itself, or the network of 64
