@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// lanes is the two sides of one direction: after taken fast-box messages, all of them taken.
-func lanes(taken uint64) (w, r *link.FastBoxes) {
+// boxSides is the two sides of one direction: after taken fast-box messages, all of them taken.
+func boxSides(taken uint64) (w, r *link.FastBoxes) {
 	page, read := new(link.FastBoxPage), new(atomic.Uint64)
 	read.Store(taken)
 	w = &link.FastBoxes{Out: page, Read: read, Sent: taken, Seen: taken, Limit: taken - 1}
@@ -47,7 +47,7 @@ func take(t *testing.T, l *link.FastBoxes, at uint64, tag int32) {
 }
 
 func TestNoteRoom(t *testing.T) {
-	w, r := lanes(0)
+	w, r := boxSides(0)
 	for i := range int32(link.FastBoxCount) {
 		if !post(w, 5, i) {
 			t.Fatalf("no room for fast-box message %d", i)
@@ -84,7 +84,7 @@ func TestNoteRoom(t *testing.T) {
 
 // Room that is asked for twice is the same place: nothing is sent before Post.
 func TestNoteIsNotThereBeforePost(t *testing.T) {
-	w, r := lanes(0)
+	w, r := boxSides(0)
 	if n := w.Room(); n != w.Room() {
 		t.Error("two places")
 	}
@@ -96,7 +96,7 @@ func TestNoteIsNotThereBeforePost(t *testing.T) {
 // Who says that impossibly many were taken gets no fast-box messages until he says better.
 func TestImpossibleNumbersOfNotes(t *testing.T) {
 	for _, said := range []uint64{3*link.FastBoxCount + 1, 2*link.FastBoxCount - 1, 0, math.MaxUint64, 1 << 63, 1 << 32} {
-		w, _ := lanes(2 * link.FastBoxCount)
+		w, _ := boxSides(2 * link.FastBoxCount)
 		for i := range int32(link.FastBoxCount) {
 			post(w, 0, i)
 		}
@@ -112,7 +112,7 @@ func TestImpossibleNumbersOfNotes(t *testing.T) {
 }
 
 func TestNoteComesAtItsPlace(t *testing.T) {
-	w, r := lanes(0)
+	w, r := boxSides(0)
 	const at = 1000
 	post(w, at, 1)
 	for _, where := range []uint64{at - 1, at + 1, 0, at + 1<<31} {
@@ -142,7 +142,7 @@ func TestNoteComesAtItsPlace(t *testing.T) {
 // A fast-box message of a round to come, which only a writer that ignores the reader can send,
 // is none yet.
 func TestNoteOfTheNextRound(t *testing.T) {
-	w, r := lanes(0)
+	w, r := boxSides(0)
 	w.Sent, w.Seen = link.FastBoxCount, link.FastBoxCount
 	post(w, 0, 1)
 	if _, ok := r.Ahead(0); ok || r.Next(0) != nil {
@@ -153,7 +153,7 @@ func TestNoteOfTheNextRound(t *testing.T) {
 // Marks have 32 bits of each number, and both wrap.
 func TestNotesWrap(t *testing.T) {
 	for _, from := range []uint64{1<<32 - 100, 1<<33 - 3, 1<<64 - 50} {
-		w, r := lanes(from)
+		w, r := boxSides(from)
 		at := from - 333
 		for i := range int32(300) {
 			at += uint64(i % 7)
@@ -173,7 +173,7 @@ func TestNotesWrap(t *testing.T) {
 func TestRandomNotes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom([]uint64{0, 1<<32 - 70, 1<<64 - 20}).Draw(t, "from")
-		w, r := lanes(from)
+		w, r := boxSides(from)
 		type sent struct{ at, tag uint64 }
 		var on []sent // their way
 		at, read, tag := uint64(1<<32-500), uint64(1<<32-500), uint64(0)
@@ -223,7 +223,7 @@ func TestRandomNotes(t *testing.T) {
 // it is taken.
 func TestNotesAtTheSameTime(t *testing.T) {
 	const count = 20_000
-	w, r := lanes(0)
+	w, r := boxSides(0)
 	var both sync.WaitGroup
 	both.Go(func() {
 		for i := uint64(0); i < count; {

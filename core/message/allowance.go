@@ -7,30 +7,33 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// What a message takes in the memory of a receiver that nobody has asked for it, as both
-// sides count it: an envelope, and its first packet's data, rounded up as memory is.
+// The memory that an unexpected message takes at its receiver, as both sides count it: an
+// envelope, and the data of the first packet, rounded up as memory is allocated.
 const (
 	envelopeCost = 320
-	fastBoxCost  = envelopeCost + 128 // whatever the fast-box message carries, so that counting fast-box messages is enough
+	fastBoxCost  = envelopeCost + 128 // a fast-box message counts the same whatever its length, so only their number is counted
 )
 
-// headData is most data in the first packet of a message that its sender has no
-// allowance for. It is not 0: a continuation would look like a message of its own.
+// headData is the most data in the first packet of a message for which the sender has no
+// allowance. It is not 0: a packet with all of the message's bytes that follows such a first
+// packet would look like a message of its own.
 const headData = 1 << minClass
 
-// leastAllowance is what each proc may always have at a peer. It is so much that messages
-// which are received as they come never use it up before the peer says so: the
-// peer counts fast-box messages that it has taken every 64, and speaks after a quarter.
+// leastAllowance is what each proc may always have at a peer. It is large enough that a
+// sender whose messages are received as they come never uses it up before it gets more: the
+// receiver counts the fast-box messages that it has taken every 64, and raises the
+// allowance when a quarter is used up.
 const leastAllowance = 64 << 10
 
-// Least is what Config.UnexpectedOf says of a proc that knows of allowances, and whose limit
-// is not known.
+// Least is the result of Config.UnexpectedOf for a proc that knows of allowances but has
+// not announced its limit.
 const Least = -1
 
-// saysMore is pk_srqid of a PROTOACK that acknowledges nothing: it only brings an allowance.
+// saysMore is pk_srqid of a PROTOACK that acknowledges nothing and only carries an
+// allowance.
 const saysMore = 1
 
-// cost is what a first packet of n data bytes counts.
+// cost is how much a first packet with n bytes of data counts.
 func cost(n int64) int64 {
 	if n == 0 {
 		return envelopeCost
@@ -38,20 +41,20 @@ func cost(n int64) int64 {
 	return envelopeCost + 1<<max(minClass, bits.Len64(uint64(n-1)))
 }
 
-// Allowance is how much each of so many peers may have at a proc that keeps limit bytes of
-// messages nobody has asked for, before that proc has said anything.
+// Allowance is what each of peers may have at a proc that keeps at most limit bytes of
+// unexpected messages, before that proc has granted anything.
 func Allowance(limit int64, peers int) int64 {
 	return max(leastAllowance, limit/2/int64(max(1, peers)))
 }
 
-// allowance is what a proc knows of how much one peer keeps of its messages, and how much it
-// keeps itself of the peer's. Both count from the beginning, and numbers only grow.
+// allowance is how much unexpected data one peer keeps for this proc, and this proc for the
+// peer. Both are counted from the beginning of the job, and the numbers only grow.
 //
-// A sender charges each first packet, and each fast-box message. While what it has charged is
-// at most what it may, all of a short message leaves at once. Beyond that a message begins
-// with a DATASYNC of at most headData bytes, and the rest waits for the SYNCACK, as with every
-// long message: so messages keep their order, and a receiver gets the one that it wants
-// whatever lies before it.
+// A sender charges each first packet and each fast-box message. As long as the total is at
+// most what it may have, all of a short message leaves at once. Beyond that a message
+// begins with a DATASYNC of at most headData bytes, and the rest waits for the SYNCACK, as
+// with every long message. So messages keep their order, and a receiver gets the message
+// that it wants, whatever unexpected messages came before it.
 type allowance struct {
 	on bool // both sides know of allowances
 
@@ -62,17 +65,17 @@ type allowance struct {
 	// As a receiver.
 	came  int64 // by packets
 	held  int64 // of packets and fast-box messages: for messages that are still here
-	said  int64 // what the peer may, as it was told
-	next  int64 // after so much was used up it is told again
-	base  int64 // what it may have here at any time
-	extra int64 // of the pool, on top of that
-	due   bool  // it is to be told
+	said  int64 // what the peer may have, as it was told last
+	next  int64 // the peer is told again once so much was used up
+	base  int64 // what the peer may have here at any time
+	extra int64 // what it may have on top, from the pool
+	due   bool  // the peer is to be told a new allowance
 }
 
-// pool is what peers are given beyond their base.
+// pool is the memory that is given to peers beyond their base.
 type pool struct{ size, given int64 }
 
-// allow sets up what p and this proc allow each other.
+// allow sets the initial allowances of p here and of this proc at p.
 func (e *procs) allow(p *peer) {
 	theirs, mine := e.allowances(p)
 	if theirs <= 0 || mine <= 0 || e.cfg.Dialect == wire.Draft {
@@ -81,7 +84,7 @@ func (e *procs) allow(p *peer) {
 	p.allowance = allowance{on: true, may: theirs, said: mine, base: mine, next: mine / 4}
 }
 
-// allowances gives what this proc has at p to begin with, and p here.
+// allowances returns what this proc may have at p to begin with, and what p may have here.
 func (e *procs) allowances(p *peer) (theirs, mine int64) {
 	if e.cfg.Unexpected <= 0 || p.index == e.cfg.Self {
 		return 0, 0
@@ -106,7 +109,7 @@ func (e *procs) allowances(p *peer) (theirs, mine int64) {
 	return Allowance(limit, n), Allowance(e.cfg.Unexpected, n)
 }
 
-// charged is what this proc has used of what it may have at p.
+// charged returns how much of its allowance at p this proc has used.
 func (p *peer) charged() int64 {
 	if p.fastBoxes == nil {
 		return p.spent
@@ -114,7 +117,7 @@ func (p *peer) charged() int64 {
 	return p.spent + int64(p.fastBoxes.boxes.FastBoxesSent())*fastBoxCost
 }
 
-// affords tells whether the first packet of a message to p may carry n bytes.
+// affords reports whether the first packet of a message to p may carry n bytes.
 func (p *peer) affords(n int64) bool {
 	return !p.on || p.charged()+cost(n) <= p.may
 }
@@ -127,7 +130,7 @@ func (p *peer) charge(n int64) {
 	}
 }
 
-// limitFastBoxes says how many fast-box messages may go to p as things stand.
+// limitFastBoxes limits the fast-box messages to p to what the allowance has room for.
 func (p *peer) limitFastBoxes() {
 	if p.on && p.fastBoxes != nil {
 		boxes := p.fastBoxes.boxes
@@ -135,7 +138,8 @@ func (p *peer) limitFastBoxes() {
 	}
 }
 
-// allowed takes what p says that this proc may. It never takes back: packets can pass each other.
+// allowed handles an allowance that p has sent. It is never lowered: packets may overtake
+// each other.
 func (p *peer) allowed(v uint64) {
 	if p.on && v <= math.MaxInt64 && int64(v) > p.may {
 		p.may = int64(v)
@@ -143,8 +147,9 @@ func (p *peer) allowed(v uint64) {
 	}
 }
 
-// Needy tells whether a message waits to leave by l that has no allowance, as far as is known:
-// what has come by l and was not read may bring some. It asks once for each message.
+// Needy reports whether a message that is to leave by l waits for an allowance. If so the
+// caller should read what has come by l, which may bring one. It returns true once for each
+// message.
 func (e *linkTable) Needy(l LinkID) bool {
 	s := e.linkOrNil(l)
 	if s == nil || !s.needy {
@@ -154,14 +159,14 @@ func (e *linkTable) Needy(l LinkID) bool {
 	return true
 }
 
-// arrives counts a first packet of p, of n bytes.
+// arrives counts a first packet from p with n bytes of data.
 func (p *peer) arrives(n int64) {
 	if p.on {
 		p.came += cost(n)
 	}
 }
 
-// keep counts a message of p that stays here.
+// keep counts a message from p that is kept until it is received.
 func (m *Message) keep(n int64) {
 	if m.peer.on {
 		m.cost = n
@@ -169,7 +174,7 @@ func (m *Message) keep(n int64) {
 	}
 }
 
-// used is how much of what p sent was received, or needs no memory any more.
+// used returns how much of what p has sent was received, or needs no memory any more.
 func (p *peer) used() int64 {
 	if p.fastBoxes == nil {
 		return p.came - p.held
@@ -177,7 +182,7 @@ func (p *peer) used() int64 {
 	return p.came + int64(p.fastBoxes.boxes.FastBoxesTaken())*fastBoxCost - p.held
 }
 
-// review has p told that it may have more here, if it has used up much of what it could.
+// review arranges that p is told a new allowance if it has used up enough of the last one.
 func (e *linkTable) review(p *peer) {
 	if p.on && !p.due && p.down == nil && p.used() >= p.next {
 		p.due = true
@@ -185,8 +190,8 @@ func (e *linkTable) review(p *peer) {
 	}
 }
 
-// Review is for a driver that has let others take fast-box messages, and calls it every so
-// many fast-box messages.
+// Review raises the allowances of peers that have used up enough of theirs by fast-box
+// messages. A driver calls it after others, such as C code, have taken fast-box messages.
 func (e *linkTable) Review() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {
@@ -195,9 +200,9 @@ func (e *linkTable) Review() {
 	}
 }
 
-// grant gives what p is told that it may now have: what it has used, its base, and on top half
-// of what others leave it of the pool. What it may have and has not used is never more than
-// base and extra, and the extras of all are never more than the pool.
+// grant returns the new allowance that p is told: what it has used, its base, and half of
+// what the other peers leave in the pool. What a peer may have and has not used is never
+// more than its base and extra, and the extras of all peers are never more than the pool.
 func (e *procs) grant(p *peer) uint64 {
 	if !p.on {
 		return 0
@@ -213,14 +218,14 @@ func (e *procs) grant(p *peer) uint64 {
 	return uint64(p.said)
 }
 
-// giveBack takes p, which is nobody any more, out of the pool.
+// giveBack returns the share of a peer that has gone to the pool.
 func (e *procs) giveBack(p *peer) {
 	e.pool.given -= p.extra
 	p.extra = 0
 }
 
-// Kept is how many bytes messages of others take here that nobody has asked for, as allowances
-// count them.
+// Kept returns how many bytes unexpected messages of others take here, as allowances count
+// them.
 func (e *procs) Kept() (n int64) {
 	for _, p := range e.peers.made {
 		n += p.held

@@ -130,11 +130,11 @@ func TestUnexpectedNotesAreBounded(t *testing.T) {
 // Messages that are received as they come are never held back, however many.
 func TestReceivedMessagesNeedNoAllowance(t *testing.T) {
 	for _, size := range []int{0, 8, 90, 3000} {
-		for _, notes := range []bool{false, true} {
+		for _, withBoxes := range []bool{false, true} {
 			var p interface{ carryAll() }
 			cfg := Config{MaxData: 1 << 16, AckMark: 32, HiWater: 128, Unexpected: leastAllowance, UnexpectedOf: func(Peer) int64 { return leastAllowance }}
 			n := newNoted(t, cfg)
-			if !notes {
+			if !withBoxes {
 				n = &noted{pair: newPair(t, cfg)}
 				p = plainly{n.pair}
 			} else {
@@ -144,7 +144,7 @@ func TestReceivedMessagesNeedNoAllowance(t *testing.T) {
 			for i := range 5000 {
 				s := n.send(0, Standard, data)
 				if n.e[0].Needy(0) {
-					t.Fatalf("message %d of %d bytes is held back, fast-box messages %v", i, size, notes)
+					t.Fatalf("message %d of %d bytes is held back, fast-box messages %v", i, size, withBoxes)
 				}
 				p.carryAll()
 				r := n.recv(1, buf)

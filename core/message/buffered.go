@@ -11,13 +11,13 @@ import (
 // its data, in bytes.
 const BsendOverhead = 512
 
-// Unlimited is the size of a Room that any number of bytes fit in.
+// Unlimited is the size of a Room without a limit.
 const Unlimited = math.MaxInt
 
-// Room is what buffered sends take from until they have left: how many bytes, as
-// the memory itself is the engine's. The zero value has none attached.
+// Room limits the buffered sends that are under way, in bytes. It is only a count: the
+// memory is the engine's. The zero value has no buffer attached.
 type Room struct {
-	// Next is where sends turn to that find nothing attached here; nil: the engine's
+	// Next is the Room that sends use if nothing is attached here; nil means the engine's
 	// own.
 	Next *Room
 
@@ -38,9 +38,9 @@ func (o *Room) Attach(size int) error {
 	return nil
 }
 
-// Detach takes away what was attached and gives its size. done is false as long as
-// buffered sends are on their way; nothing has changed then, and the driver asks
-// again after making progress. Without a buffer it gives 0.
+// Detach removes what was attached and returns its size. If buffered sends are still under
+// way done is false and nothing has changed: the driver makes progress and calls it again.
+// If nothing is attached the size is 0.
 func (o *Room) Detach() (size int, done bool) {
 	if o.used > 0 {
 		return 0, false
@@ -50,13 +50,14 @@ func (o *Room) Detach() (size int, done bool) {
 	return size, true
 }
 
-// Used is how many bytes are taken: those of buffered sends that have not left.
+// Used returns how many bytes buffered sends take that have not left yet.
 func (o *Room) Used() int { return o.used }
 
-// Room is what buffered sends take from unless UseRoom says otherwise.
+// Room returns the Room of buffered sends, unless UseRoom sets another one for their
+// context.
 func (e *sender) Room() *Room { return &e.room }
 
-// UseRoom has buffered sends in a context take from o; nil: from Room again.
+// UseRoom sets the Room of the buffered sends in a context; nil resets it to the engine's.
 func (e *sender) UseRoom(context wire.ContextID, o *Room) {
 	if o == nil {
 		delete(e.rooms, context)
@@ -68,7 +69,7 @@ func (e *sender) UseRoom(context wire.ContextID, o *Room) {
 	e.rooms[context] = o
 }
 
-// roomOf is what a buffered send in a context takes from.
+// roomOf returns the Room of a buffered send in a context.
 func (e *sender) roomOf(context wire.ContextID) *Room {
 	for o := e.rooms[context]; o != nil; o = o.Next {
 		if o.on {
@@ -78,7 +79,7 @@ func (e *sender) roomOf(context wire.ContextID) *Room {
 	return &e.room
 }
 
-// reserveRoom takes the room that r needs, if there is so much.
+// reserveRoom takes the room that r needs, and reports whether there was enough.
 func (e *sender) reserveRoom(r *Request) bool {
 	o := e.roomOf(r.env.Context)
 	if !o.on || o.size-o.used < BsendOverhead || int64(o.size-o.used-BsendOverhead) < r.total {
@@ -89,7 +90,7 @@ func (e *sender) reserveRoom(r *Request) bool {
 	return true
 }
 
-// giveRoom gives it back.
+// giveRoom returns it.
 func (r *Request) giveRoom() {
 	if r.taken != nil {
 		r.taken.used -= int(r.room)
@@ -97,7 +98,7 @@ func (r *Request) giveRoom() {
 	}
 }
 
-// keepSource packs all of a buffered send, so that it is one of memory.
+// keepSource packs all data of a buffered send into memory.
 func (e *operations) keepSource(r *Request) {
 	r.data, r.pooled = e.buffers.get(int(r.total)), true
 	if r.total > 0 {
@@ -119,7 +120,7 @@ func (e *sender) keepData(r *Request) {
 		s := r.peer.link
 		for i := range s.segments.len {
 			if seg := s.segments.at(i); seg.req == r {
-				// Nothing of it is sent: it was committed by this very call.
+				// Nothing of it was sent: this very call has committed it.
 				seg.buf = own[r.pos-int64(len(seg.buf)) : r.pos]
 			}
 		}

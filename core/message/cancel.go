@@ -6,14 +6,14 @@ type cancelState uint8
 
 const (
 	cancelNone    cancelState = iota
-	cancelSent                // CANCEL is out, its answer is not in
-	cancelDecided             // the answer is in
+	cancelSent                // CANCEL was sent, its answer has not come
+	cancelDecided             // the answer has come
 )
 
 // Cancel tries to undo an operation. The request becomes done in any case, with
-// Status.Cancelled if it worked, but maybe later: whether a send can be undone
-// once its first packet is out is for the receiver to say. A request that is
-// done stays as it is.
+// Status.Cancelled if it worked, but possibly later: once the first packet of a send has
+// left, the receiver decides whether it can be undone. A request that is done stays as it
+// is.
 func (e *sender) Cancel(r *Request) {
 	switch {
 	case r.done:
@@ -40,7 +40,7 @@ func (e *operations) cancelled(r *Request) {
 	e.end(r, nil)
 }
 
-// cancelSelf undoes a send to this proc itself unless the message is taken.
+// cancelSelf undoes a send to this proc itself unless the message has been taken.
 func (e *matcher) cancelSelf(r *Request) {
 	if m := r.msg; m.entry.Queued() {
 		e.unexpected.Remove(&m.entry)
@@ -49,8 +49,8 @@ func (e *matcher) cancelSelf(r *Request) {
 	}
 }
 
-// cancelAsked destroys the youngest message with that request id which nobody
-// has received, and answers in any case. Older ones with the same id belong to
+// cancelAsked handles a CANCEL: it destroys the youngest message with that request ID that
+// nobody has received, and answers in any case. Older messages with the same ID belong to
 // sends that are over.
 func (e *matcher) cancelAsked(p *peer) {
 	id := e.in.SrcReq
@@ -75,10 +75,10 @@ func (e *sender) cancelRefused(p *peer) {
 	r.cancel = cancelDecided
 }
 
-// cancelGranted ends the send, once the link has said that it has all data: where it
-// lends memory, the peer's answer can come first. Unlike a CANCELNO that nobody waits
-// for, which happens when the SYNCACK comes first, a CANCELYES would mean that the peer
-// has destroyed a message which it must not, so it is a fault.
+// cancelGranted ends the send, once the link has taken all data: where it lends memory, the
+// peer's answer can come first. A CANCELNO that nobody waits for is harmless, since it
+// happens when the SYNCACK comes first. A CANCELYES that nobody waits for is an error of
+// the peer: it would mean that the peer has destroyed a message which it must keep.
 func (e *sender) cancelGranted(s *linkState, p *peer) error {
 	r := e.ids.find(e.in.SrcReq)
 	switch {

@@ -6,16 +6,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Directory numbers the procs of a job. It does not change, so all engines of a
-// program may share one, from any goroutine: it is the only thing here whose
-// size grows with the job.
+// Directory numbers the procs of a job. It does not change, so that all engines of a
+// program may share one, from any goroutine. Nothing else in this package grows with the
+// size of the job.
 type Directory struct {
 	procs  []wire.Proc
 	byProc map[wire.Proc]Peer
 }
 
-// NewDirectory makes the directory in which procs[i] is Peer(i). It keeps procs,
-// which must not change any more. A proc that is listed twice is ErrConfig.
+// NewDirectory makes the directory in which procs[i] is Peer(i). It keeps procs, which must
+// not change any more. If a proc is listed twice the error is ErrConfig.
 func NewDirectory(procs []wire.Proc) (*Directory, error) {
 	d := &Directory{procs: procs, byProc: make(map[wire.Proc]Peer, len(procs))}
 	for i, proc := range procs {
@@ -30,10 +30,10 @@ func NewDirectory(procs []wire.Proc) (*Directory, error) {
 // Len is the number of procs.
 func (d *Directory) Len() int { return len(d.procs) }
 
-// Proc gives the identity of a peer, which must be below Len.
+// Proc returns the identity of a peer, which must be below Len.
 func (d *Directory) Proc(p Peer) wire.Proc { return d.procs[p] }
 
-// Find gives the number of a proc.
+// Find returns the number of a proc.
 func (d *Directory) Find(proc wire.Proc) (p Peer, known bool) {
 	p, known = d.byProc[proc]
 	return p, known

@@ -5,18 +5,18 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// The draft of March 1999 knows one context ID for a communicator, whose
-// collectives have negative tags, and does not say in a packet which rank its
-// sender has. The engine's users need not know: with them a communicator has two
-// consecutive IDs, the first of them even, and ranks.
+// In the draft of March 1999 a communicator has one context ID and its collectives have
+// negative tags, and a packet does not say which rank its sender has. The engine's users
+// need not know: for them a communicator has two consecutive IDs, the first of them even,
+// and ranks.
 //
 //	context 2c   tag t  <->  pk_cid c  pk_tag t
 //	context 2c+1 tag t  <->  pk_cid c  pk_tag -t
 //
-// Messages are matched by the peers that they come from, and the user is asked
-// for the ranks of those.
+// Messages are matched by the peers that they come from, and Config.RankOf says which ranks
+// those have.
 
-// draftOut puts an envelope's context and tag into a header.
+// draftOut converts the context and tag of a header that is to be sent.
 func draftOut(o *wire.Packet) {
 	if o.Context&1 != 0 {
 		o.Tag = -o.Tag
@@ -24,7 +24,7 @@ func draftOut(o *wire.Packet) {
 	o.Context >>= 1
 }
 
-// draftIn takes context and tag of a header that came from p.
+// draftIn converts the context and tag of a header that came from p.
 func draftIn(in *wire.Packet, p *peer) {
 	in.Context <<= 1
 	if in.Tag < 0 {
@@ -33,11 +33,11 @@ func draftIn(in *wire.Packet, p *peer) {
 	in.LSRank = wire.CommRank(p.index)
 }
 
-// maxDraftContext is the largest pk_cid that can be told from all others.
+// maxDraftContext is the largest pk_cid whose two context IDs fit into 64 bits.
 const maxDraftContext wire.ContextID = 1<<63 - 1
 
-// key is what a message from a peer is matched by, or a receive that admits no
-// other peer. from is NoPeer with AnySource.
+// key returns the key of a message from a peer, or of a receive that admits only this peer.
+// With AnySource from is NoPeer.
 func (e *matcher) key(env *Envelope, from Peer) match.Key {
 	k := match.Key{Context: env.Context, Source: env.Rank, Tag: env.Tag}
 	if e.cfg.Dialect == wire.Draft && from != NoPeer {
@@ -46,7 +46,7 @@ func (e *matcher) key(env *Envelope, from Peer) match.Key {
 	return k
 }
 
-// source is the rank of whom a message has come from.
+// source returns the sender's rank in the communicator.
 func (e *matcher) source(k match.Key, p *peer) wire.CommRank {
 	if e.cfg.Dialect != wire.Draft || e.cfg.RankOf == nil {
 		return k.Source

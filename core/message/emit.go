@@ -4,8 +4,8 @@ import "github.com/openimpi/impi/core/wire"
 
 const headerSize = wire.HeaderSize
 
-// emit commits the next counted packet to p. It gives false if the link has no
-// room for it now. The window must be open and something waiting.
+// emit commits the next counted packet to p. It returns false if the link has no room for
+// it now. The window must be open and something waiting.
 func (e *sender) emit(s *linkState, p *peer) bool {
 	if p.control.len > 0 {
 		b := s.reserve(headerSize)
@@ -19,7 +19,7 @@ func (e *sender) emit(s *linkState, p *peer) bool {
 	return e.emitData(s, p)
 }
 
-// emitData commits the next packet of some send.
+// emitData commits the next packet of one of the sends to p.
 func (e *sender) emitData(s *linkState, p *peer) bool {
 	turn := p.turn
 	r := p.nextSend()
@@ -53,7 +53,7 @@ func (e *sender) emitData(s *linkState, p *peer) bool {
 // packetRoom reserves memory for the header of the next packet of r, and for its
 // n data bytes if they are to be copied there.
 func (e *sender) packetRoom(s *linkState, r *Request, n int) []byte {
-	packed := r.apart == nil || r.apart.packed == r.pos // or it is not the next to be packed
+	packed := r.apart == nil || r.apart.packed == r.pos // contiguous, or the next to be packed
 	if n <= e.cfg.StageLimit && packed {
 		return s.reserve(headerSize + n)
 	}
@@ -65,7 +65,8 @@ func (e *sender) packetRoom(s *linkState, r *Request, n int) []byte {
 	return s.reserve(headerSize)
 }
 
-// commitData has the next n bytes of r follow its packet's header from where they are.
+// commitData commits the next n bytes of r behind their packet's header, without copying
+// them.
 func (s *outputState) commitData(r *Request, n int) {
 	seg := segment{req: r}
 	if r.apart == nil {
@@ -79,7 +80,7 @@ func (s *outputState) commitData(r *Request, n int) {
 	r.flights++
 }
 
-// packetCommitted moves the send on after a packet of n bytes.
+// packetCommitted updates the send after a packet of n bytes was committed.
 func (e *sender) packetCommitted(p *peer, r *Request, n int64) {
 	r.pos += n
 	if r.state == stateRest {
@@ -95,12 +96,12 @@ func (e *sender) packetCommitted(p *peer, r *Request, n int64) {
 	e.sendProgress(r)
 }
 
-// putData writes the header of the next packet of r, of n data bytes; sync says that its first
-// one is to be answered.
+// putData writes the header of the next packet of r, which has n data bytes; sync says that
+// its first packet has to be answered.
 //
-// IMPI ch.3, Message Passing Protocols: a message of at most the data length is
-// one DATA, or one DATASYNC if it is synchronous. A longer one begins with a
-// DATASYNC; the rest follows the SYNCACK as DATA that name its pk_drqid.
+// IMPI ch.3, Message Passing Protocols: a message of at most the data length is one DATA,
+// or one DATASYNC if it is synchronous. A longer one begins with a DATASYNC; the rest
+// follows the SYNCACK as DATA packets with its pk_drqid.
 func (e *sender) putData(b []byte, p *peer, r *Request, n uint32, sync bool) {
 	o := &e.out
 	o.Type, o.Src, o.DestReq = wire.PkData, p.as.self, 0

@@ -13,15 +13,15 @@ import (
 // world ranks in order, AddWorld appends.
 type Peer int32
 
-// NoPeer stands for nobody in particular.
+// NoPeer stands for no particular peer.
 const NoPeer Peer = -1
 
-// defaultStageLimit is how much is copied so that the send is complete at once.
-// Measured on TCP over loopback, 32 messages in a write, copying makes messages
-// of up to 2 KiB at most 4% dearer, those of 4 KiB a third.
+// defaultStageLimit is the default of Config.StageLimit. Measured on TCP over loopback with
+// 32 messages in a write, copying costs at most 4% for messages of up to 2 KiB, and a third
+// for 4 KiB.
 const defaultStageLimit = 2 << 10
 
-// Config says what the engine has to know of the job.
+// Config describes the job to the engine.
 type Config struct {
 	Self      Peer
 	Directory *Directory // of the job
@@ -30,23 +30,25 @@ type Config struct {
 	HiWater   uint32
 	Dialect   wire.Dialect
 
-	// RankOf gives the rank that a peer has among those whom a context is for. It is
-	// needed with wire.Draft only, and not even then if all contexts are of the world.
+	// RankOf returns the rank of a peer in the group that a context belongs to. It is
+	// needed with wire.Draft only, and not even then if all contexts are those of the
+	// world.
 	RankOf func(wire.ContextID, Peer) wire.CommRank
 
-	// Unexpected is how many bytes of messages that nobody has asked for this proc keeps of those
-	// procs that know of allowances, UnexpectedOf what another proc of the job does; 0: there is
-	// no limit, or that proc knows of none; Least: each has the least at the other to begin with.
+	// Unexpected is how many bytes of unexpected messages this proc keeps from procs that
+	// know of allowances, and UnexpectedOf the same for another proc of the job. 0: there
+	// is no limit, or that proc does not know of allowances; Least: both procs begin with
+	// the least allowance at each other.
 	Unexpected   int64
 	UnexpectedOf func(Peer) int64
 
 	StageLimit   int    // packets with up to so many data bytes are copied into the link's staging memory; 0: default
-	FirstRequest uint64 // where request ids begin; 0: 1
+	FirstRequest uint64 // the first request ID; 0: 1
 }
 
-// Engine is the point-to-point machine of one proc. It is for one goroutine at
-// a time. It is made in layers, each of which knows those before it: procs and
-// operations, links, what matches messages and receives, what sends, what reads.
+// Engine is the point-to-point engine of one proc. Only one goroutine at a time may use it.
+// It is made in layers, each of which knows those before it: procs and operations, links,
+// matching of messages and receives, sending, reading.
 type Engine struct {
 	reader
 }
@@ -54,23 +56,23 @@ type Engine struct {
 // procs are the procs that the engine can talk to, and how it deals with each.
 type procs struct {
 	cfg       Config
-	own       standing // among the job's procs
+	own       standing // towards the procs of the job
 	self      *peer
 	directory *Directory
 	worlds    []*met // by AddWorld, ascending
 	next      Peer   // where the next world begins
 	peers     peers
 	lost      int  // peers that are down
-	pool      pool // of memory for messages that nobody has asked for
+	pool      pool // of memory for unexpected messages
 }
 
-// operations are the requests under way and the memory of requests that is used again.
+// operations are the requests under way, and the memory of requests that is reused.
 type operations struct {
 	ids       ids
 	requests  slab[Request]
 	aparts    slab[scattered]
 	buffers   buffers
-	sends     int // that the engine is not through with
+	sends     int // that are not finished inside the engine
 	completed uint64
 	events    uint64
 }
@@ -79,10 +81,10 @@ type operations struct {
 type linkTable struct {
 	procs
 	operations
-	links    []*linkState // by LinkID; nil: not attached
+	links    []*linkState // of attached links, by LinkID; nil: not attached
 	unrouted fifo[*peer]
 	counters Counters
-	in       wire.Packet // that is just looked at
+	in       wire.Packet // the one that is being handled
 }
 
 // matcher is the receiving side: it matches messages with receives.
@@ -91,7 +93,7 @@ type matcher struct {
 	posted     match.Posted[*Request]
 	unexpected match.Unexpected[*Message]
 	messages   slab[Message]
-	there      func([]byte) bool // nil: the memory of receives can be written
+	there      func([]byte) bool // nil: all memory of receives can be written
 }
 
 // sender turns sends into packets.
@@ -99,7 +101,7 @@ type sender struct {
 	matcher
 	room  Room                     // of buffered sends
 	rooms map[wire.ContextID]*Room // of those in some contexts
-	out   wire.Packet              // that is just written
+	out   wire.Packet              // the one that is being written
 }
 
 // reader takes packets and fast-box messages from links and hands them to the others.
@@ -107,7 +109,7 @@ type reader struct {
 	sender
 }
 
-// Counters count what peers do that is odd but harmless.
+// Counters count what peers do that is unusual but harmless.
 type Counters struct {
 	StraySyncAcks  uint64 // no send waits for it
 	StrayCancelNos uint64 // no cancel waits for it
@@ -152,18 +154,19 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// CheckMemory has the engine ask whether memory can be written before it receives into it. A
-// message whose memory cannot is dropped as it comes, and its receive fails with ErrMemory.
+// CheckMemory makes the engine call there before it receives into memory, to ask whether it
+// can be written. If it cannot, the message is dropped as it comes, and its receive fails
+// with ErrMemory.
 func (e *matcher) CheckMemory(there func(b []byte) bool) { e.there = there }
 
-// Counters gives the counts since New.
+// Counters returns the counts since New.
 func (e *linkTable) Counters() Counters { return e.counters }
 
-// Completed counts finished requests, so that a driver which waits for one of
+// Completed returns the number of finished requests, so that a driver that waits for one of
 // many looks at them only when the number has changed.
 func (e *operations) Completed() uint64 { return e.completed }
 
-// Events counts whatever somebody may be waiting for: requests that finish,
-// messages that can be probed, buffered sends that have left. A driver that puts
-// goroutines to sleep need not wake them before it has changed.
+// Events counts whatever somebody may be waiting for: requests that finish, messages that
+// can be probed, buffered sends that have left. A driver that puts goroutines to sleep need
+// not wake them before this number has changed.
 func (e *operations) Events() uint64 { return e.events }

@@ -7,14 +7,14 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// What can become of a request.
+// The errors of requests.
 var (
 	// ErrTruncate: the message was longer than the receive's buffer. What fits
 	// was stored; the sender does not notice.
 	ErrTruncate = errors.New("message: longer than the receive buffer")
 	// ErrPeerDown: the other proc, or the link to it, is gone.
 	ErrPeerDown = errors.New("message: peer is down")
-	// ErrMemory: there is no memory where the message belongs. It was taken and
+	// ErrMemory: the receive's buffer cannot be written. The message was received and
 	// dropped.
 	ErrMemory = errors.New("message: there is no memory that can be written where the message belongs")
 	// ErrBuffer: a buffered send does not fit into the attached buffer, or the
@@ -28,11 +28,11 @@ var ErrProtocol = errors.New("message: peer breaks the IMPI protocol")
 // ErrConfig is wrapped by the errors of New and AddWorld.
 var ErrConfig = errors.New("message: configuration")
 
-// errForgotten is why requests of a world end that is not known any more.
+// errForgotten is the error of requests to a world that was forgotten.
 var errForgotten = errors.New("its world is not connected any more")
 
-// ProtocolError says what a peer did that the standard forbids. The link it came
-// from cannot be used any further.
+// ProtocolError says how a peer has broken the protocol. The link it came from cannot be
+// used any more.
 type ProtocolError struct {
 	Link   LinkID
 	Peer   Peer      // who sent it, NoPeer if that is what is wrong
@@ -52,5 +52,5 @@ func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("%s: link %d, %s, %s packet: %s = %s: %s", ErrProtocol, e.Link, who, e.Type, e.Field, e.Value, e.Reason)
 }
 
-// Unwrap gives ErrProtocol.
+// Unwrap returns ErrProtocol.
 func (e *ProtocolError) Unwrap() error { return ErrProtocol }

@@ -9,12 +9,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// FastBoxes is the part of a link beside its bytes that takes short messages, as link.FastBoxLink
-// has it.
+// FastBoxes is the part of link.FastBoxLink by which short messages are sent and taken
+// beside the link's bytes.
 //
-// A fast-box message stands for one DATA packet of which nothing but the envelope and the data
-// matters: both procs are known by the link, nothing answers it, and the places for fast-box
-// messages bound how many are on their way, so that they are not counted for PROTOACKs.
+// A fast-box message is equivalent to a DATA packet of which only the envelope and the data
+// matter: both procs are known by the link, nothing answers it, and the number of fast
+// boxes bounds how many are on their way, so that they are not counted for PROTOACKs.
 type FastBoxes interface {
 	FastBoxRoom() *link.EagerMessage
 	PostFastBox()
@@ -26,8 +26,9 @@ type FastBoxes interface {
 	FastBoxesAgreed() bool
 }
 
-// UseFastBoxes lets short messages over l, which is the direct link of one peer, be fast-box
-// messages. The draft's packets say less than fast-box messages do, and stay packets.
+// UseFastBoxes makes short messages over l, which is the direct link of one peer, fast-box
+// messages. In the draft dialect messages stay packets, since a fast-box message cannot
+// express what they say.
 func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	if e.cfg.Dialect == wire.Draft {
 		return
@@ -37,15 +38,16 @@ func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	s.peer.limitFastBoxes()
 }
 
-// fitsFastBox tells whether a message to p can be a fast-box message as far as the engine
-// goes: nothing that was to leave before is still here.
+// fitsFastBox reports whether the engine allows that the next message to p is a fast-box
+// message: everything that was to leave before it has left.
 func (p *peer) fitsFastBox() bool {
 	s := p.link
 	return s != nil && s.boxes != nil && p.firsts.head == nil &&
 		s.placed == 0 && s.committed == 0 && s.ready.len == 0 && s.err == nil
 }
 
-// writeFastBox sends a message as a fast-box message, if it can, which needs room for dtype too.
+// writeFastBox sends a message as a fast-box message and reports whether it did. It does
+// not if dtype needs more than 32 bits.
 func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 	if len(data) > link.MaxFastBox || dtype > math.MaxUint32 || !p.fitsFastBox() {
 		return false
@@ -61,9 +63,10 @@ func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 	return true
 }
 
-// TakeFastBoxes takes fast-box messages that have come by l, up to the next byte, and tells
-// whether there were any: not more than fit at a time, since who writes without end must not
-// keep the driver from all else. An error is as those of Received.
+// TakeFastBoxes takes the fast-box messages that have come by l before the next byte of the
+// stream, and reports whether there were any. One call takes no more than there are boxes,
+// so that a peer that sends without end does not keep the driver from other work. Errors
+// are those of Received.
 func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	s := e.link(l)
 	for i := 0; i < link.FastBoxCount && s.err == nil; i++ {
@@ -81,9 +84,9 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	return progress, s.err
 }
 
-// takeFastBox acts on a fast-box message as on a packet that is complete.
+// takeFastBox handles a fast-box message like a packet that is complete.
 func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage) error {
-	p, size := s.peer, n.Len // once: the other side can write to it
+	p, size := s.peer, n.Len // read once: the other side can write to it
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
 	if size > link.MaxFastBox || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
 		return e.badFastBox(s, key.Tag, size)
@@ -109,7 +112,7 @@ func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage) error {
 	return nil
 }
 
-// badFastBox tells what is wrong with a fast-box message.
+// badFastBox returns the error for a fast-box message that breaks the protocol.
 func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
 	e.in.Type, e.in.Src = wire.PkData, s.peer.proc
 	switch {
@@ -124,22 +127,23 @@ func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
 	}
 }
 
-// FastBoxesOpen tells whether fast-box messages could be sent by l, and taken, as far as the
-// engine goes, if it is Unoccupied: by who has the link's fast boxes itself.
+// FastBoxesOpen reports whether code that uses the fast boxes of l directly, such as C
+// code, may send messages by them and take messages. The engine must also be Unoccupied.
 func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	s := e.links[l]
 	p := s.peer
 	return p.down == nil && p.link == s && p.fitsFastBox(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
 }
 
-// Unoccupied tells whether nothing waits for a message or for a receive, or to be sent.
+// Unoccupied reports whether no message waits for a receive, no receive for a message, and
+// nothing is to be sent.
 func (e *Engine) Unoccupied() bool {
 	return e.sends == 0 && e.posted.Len() == 0 && e.unexpected.Len() == 0
 }
 
-// EagerLink gives the link by which a receive from p may take its message where it lies, by RecvEager:
-// there is nothing else that it could be matched with, and nothing on its way out that its caller
-// keeps waiting.
+// EagerLink returns the link by which a receive from p may take a fast-box message with
+// RecvEager. ok is false if the message could match something else, or if something is to
+// be sent that its caller waits for.
 func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
 	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {
@@ -148,9 +152,9 @@ func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	return q.fastBoxes.id, true
 }
 
-// RecvEager is Recv for a message that is a fast-box message and has come, and that buf has room
-// for, over the link that EagerLink gave. ok is false if there is no such message; then nothing
-// has happened.
+// RecvEager is Recv for a fast-box message that has already come by the link that EagerLink
+// returned and that fits into buf. If there is no such message ok is false and nothing has
+// changed.
 func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
 	s := e.links[l]
 	p := s.peer

@@ -11,33 +11,33 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// desk is a side of a link in memory that takes fast-box messages.
-type desk struct {
-	lane          link.FastBoxes
+// boxSide is a side of a link in memory that takes fast-box messages.
+type boxSide struct {
+	boxes         link.FastBoxes
 	written, read uint64 // bytes of the two streams
 	alone         bool   // the other side takes no fast-box messages
 }
 
-func newDesks() (a, b *desk) {
+func newBoxSides() (a, b *boxSide) {
 	there, back := new(link.FastBoxPage), new(link.FastBoxPage)
 	taken := new([2]atomic.Uint64)
-	a = &desk{lane: link.FastBoxes{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64}}
-	b = &desk{lane: link.FastBoxes{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64}}
+	a = &boxSide{boxes: link.FastBoxes{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64}}
+	b = &boxSide{boxes: link.FastBoxes{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64}}
 	return a, b
 }
 
-func (d *desk) FastBoxRoom() *link.EagerMessage { return d.lane.Room() }
-func (d *desk) PostFastBox()                    { d.lane.Post(d.written) }
-func (d *desk) NextFastBox() *link.EagerMessage { return d.lane.Next(d.read) }
-func (d *desk) FastBoxTaken()                   { d.lane.Take() }
-func (d *desk) FastBoxesSent() uint64           { return d.lane.Sent }
-func (d *desk) FastBoxesTaken() uint64          { return d.lane.Taken }
-func (d *desk) LimitFastBoxes(n uint64)         { d.lane.Limit = n }
-func (d *desk) FastBoxesAgreed() bool           { return !d.alone }
+func (d *boxSide) FastBoxRoom() *link.EagerMessage { return d.boxes.Room() }
+func (d *boxSide) PostFastBox()                    { d.boxes.Post(d.written) }
+func (d *boxSide) NextFastBox() *link.EagerMessage { return d.boxes.Next(d.read) }
+func (d *boxSide) FastBoxTaken()                   { d.boxes.Take() }
+func (d *boxSide) FastBoxesSent() uint64           { return d.boxes.Sent }
+func (d *boxSide) FastBoxesTaken() uint64          { return d.boxes.Taken }
+func (d *boxSide) LimitFastBoxes(n uint64)         { d.boxes.Limit = n }
+func (d *boxSide) FastBoxesAgreed() bool           { return !d.alone }
 
 // before is how many of the next n bytes come before the next fast-box message.
-func (d *desk) before(n int) int {
-	if k, ok := d.lane.Ahead(d.read); ok {
+func (d *boxSide) before(n int) int {
+	if k, ok := d.boxes.Ahead(d.read); ok {
 		return min(n, int(k))
 	}
 	return n
@@ -46,12 +46,12 @@ func (d *desk) before(n int) int {
 // noted is a pair whose link takes fast-box messages.
 type noted struct {
 	*pair
-	d [2]*desk
+	d [2]*boxSide
 }
 
 func newNoted(tb testing.TB, cfg Config) *noted {
 	p := &noted{pair: newPair(tb, cfg)}
-	p.d[0], p.d[1] = newDesks()
+	p.d[0], p.d[1] = newBoxSides()
 	for i, e := range p.e {
 		e.UseFastBoxes(0, p.d[i])
 	}
@@ -214,8 +214,8 @@ func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 					t.Fatalf("%+v, early %v: message %d: %v, %+v", c, early, i, r.Done(), r.Status())
 				}
 			}
-			if notes := p.d[0].lane.Sent; notes == 0 || notes == uint64(len(sizes)) {
-				t.Errorf("%+v, early %v: %d fast-box messages", c, early, notes)
+			if sent := p.d[0].boxes.Sent; sent == 0 || sent == uint64(len(sizes)) {
+				t.Errorf("%+v, early %v: %d fast-box messages", c, early, sent)
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func TestNoNoteBeforeWhatWaits(t *testing.T) {
 		set(p)
 		p.e[0].SendEager(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 1, 0)
 		p.send(0, Standard, alphabet(8))
-		if n := p.d[0].lane.Sent; n != 0 {
+		if n := p.d[0].boxes.Sent; n != 0 {
 			t.Errorf("%s: %d fast-box messages", name, n)
 		}
 	}
@@ -310,7 +310,7 @@ func TestNoRoomForANote(t *testing.T) {
 }
 
 // endless is a link by which fast-box messages never cease to come.
-type endless struct{ desk }
+type endless struct{ boxSide }
 
 func (d *endless) NextFastBox() *link.EagerMessage { return &link.EagerMessage{Len: 1, Tag: 7} }
 func (d *endless) FastBoxTaken()                   {}
@@ -340,7 +340,7 @@ func TestBadNotes(t *testing.T) {
 	fini := packet(wire.Packet{Type: wire.PkFini})
 	for name, c := range map[string]struct {
 		before []byte
-		note   link.EagerMessage
+		msg    link.EagerMessage
 		field  string
 	}{
 		"too long":                  {nil, link.EagerMessage{Len: link.MaxFastBox + 1, Tag: 7}, "length"},
@@ -355,7 +355,7 @@ func TestBadNotes(t *testing.T) {
 			p := newNoted(t, roomy)
 			put(t, p.e[1], 0, c.before)
 			q := p.recv(1, make([]byte, 100))
-			for _, n := range []link.EagerMessage{c.note, good} {
+			for _, n := range []link.EagerMessage{c.msg, good} {
 				*p.d[0].FastBoxRoom() = n
 				p.d[0].PostFastBox()
 			}
@@ -374,7 +374,7 @@ func TestBadNotes(t *testing.T) {
 			if st, ok := p.e[1].RecvEager(0, &Envelope{Rank: 0, Tag: 7}, make([]byte, 100)); ok {
 				t.Errorf("what comes behind it: %+v", st)
 			}
-			if p.send(1, Standard, nil); p.d[1].lane.Sent != 0 {
+			if p.send(1, Standard, nil); p.d[1].boxes.Sent != 0 {
 				t.Error("a fast-box message leaves by a link that is of no use any more")
 			}
 			p.e[1].Detach(0, err)
@@ -453,7 +453,7 @@ func TestRecvEagerRefuses(t *testing.T) {
 			if st, ok := p.recvEager(c.env, buf[:c.room]); ok {
 				t.Fatalf("got %+v", st)
 			}
-			if !bytes.Equal(buf, make([]byte, 50)) || p.d[1].lane.Taken != 0 {
+			if !bytes.Equal(buf, make([]byte, 50)) || p.d[1].boxes.Taken != 0 {
 				t.Error("it has taken something")
 			}
 		})
@@ -528,7 +528,7 @@ func TestNotesOfWhoIsGone(t *testing.T) {
 	if r := p.recv(1, make([]byte, 8)); !errors.Is(r.Err(), ErrPeerDown) {
 		t.Errorf("received %v, %+v", r.Done(), r.Status())
 	}
-	if s := p.send(1, Standard, nil); !errors.Is(s.Err(), ErrPeerDown) || p.d[1].lane.Sent != 0 {
+	if s := p.send(1, Standard, nil); !errors.Is(s.Err(), ErrPeerDown) || p.d[1].boxes.Sent != 0 {
 		t.Errorf("sent: %v", s.Err())
 	}
 }
@@ -612,8 +612,8 @@ func TestWhatIsSaidOfItems(t *testing.T) {
 	told("to itself", own, said)
 	p.e[1].Send(1, Envelope{Rank: 1, Tag: 7}, Standard, alphabet(8), 3, said)
 	told("to itself, before", p.e[1].Recv(Envelope{Rank: 1, Tag: 7}, 1, make([]byte, 8)), said)
-	note := p.recv(1, make([]byte, 8))
+	msg := p.recv(1, make([]byte, 8))
 	p.now(0, alphabet(8))
 	p.carry(0)
-	told("a fast-box message", note, 0)
+	told("a fast-box message", msg, 0)
 }

@@ -23,10 +23,10 @@ func (f *fifo[T]) grow() {
 	f.ring, f.head = ring, 0
 }
 
-// at gives the i-th element from the front.
+// at returns the i-th element from the front.
 func (f *fifo[T]) at(i int) *T { return &f.ring[(f.head+i)&(len(f.ring)-1)] }
 
-// pop removes the front; the ring keeps no copy of it.
+// pop removes the front; the ring keeps no reference to it.
 func (f *fifo[T]) pop() (v T) {
 	p := f.at(0)
 	v, *p = *p, v
@@ -40,7 +40,7 @@ func (f *fifo[T]) clear() {
 	f.head, f.len = 0, 0
 }
 
-// requests is a list of requests, linked through them.
+// requests is a list of requests, linked through their prev and next.
 type requests struct {
 	head, tail *Request
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// header acts on the packet header in e.in, which came by s.
+// header handles the packet header in e.in, which came by s.
 //
-// Only data packets have their fields checked: IMPI ch.3, Packet Format, gives
-// the others no use for most of them, and real peers leave anything there,
-// pk_len of packets without data included.
+// Only data packets have their fields checked. IMPI ch.3, Packet Format, uses few fields of
+// the others, and real peers write anything into the rest, even a pk_len into packets
+// without data.
 func (e *reader) header(s *linkState) error {
 	typ := e.in.Type
 	if typ == wire.PkFini {
@@ -56,14 +56,14 @@ func (e *reader) header(s *linkState) error {
 		e.cancelRefused(p)
 	case wire.PkCancelYes:
 		return e.cancelGranted(s, p)
-	case wire.PkData, wire.PkDataSync, wire.PkFini: // taken above
+	case wire.PkData, wire.PkDataSync, wire.PkFini: // handled above
 	}
 	return nil
 }
 
-// late drops a packet of a peer that is down, which can still come where another
-// link carries its packets than ours to it. What it belongs to has failed: nothing
-// would ever ask for the rest of a message, or answer.
+// late drops a packet of a peer that is down. Such packets come if the peer's packets and
+// ours use different links. The message they belong to has failed already, so nothing waits
+// for them.
 func (e *reader) late(s *linkState, p *peer) error {
 	e.counters.LatePackets++
 	if !e.in.Type.HasData() {
@@ -76,7 +76,7 @@ func (e *reader) late(s *linkState, p *peer) error {
 	return nil
 }
 
-// origin finds out who sent the packet and whether it is for us.
+// origin finds out who has sent the packet and checks that it is for this proc.
 func (e *reader) origin(s *linkState) (*peer, error) {
 	src := &e.in.Src
 	p := s.peer
@@ -88,7 +88,7 @@ func (e *reader) origin(s *linkState) (*peer, error) {
 	case s.last != nil && s.last.proc == *src:
 		p = s.last
 	default:
-		i, ok := e.directory.Find(*src) // others have links of their own
+		i, ok := e.directory.Find(*src) // procs of other worlds have links of their own
 		if !ok {
 			return nil, e.faultProc(s, "pk_src", src, "no such proc in this job")
 		}
@@ -104,14 +104,14 @@ func (e *reader) origin(s *linkState) (*peer, error) {
 	return p, nil
 }
 
-// plausible tells whether the fields of a packet with data can be right.
+// plausible reports whether the fields of a packet with data can be right.
 func (e *reader) plausible(p *peer) bool {
 	in := &e.in
 	return uint64(in.Len) <= uint64(p.longest(in)) && uint64(in.Len) <= in.MsgLen &&
 		in.MsgLen <= math.MaxInt64 && in.Tag != wire.TagOutOfRange
 }
 
-// implausible says what is wrong with a packet that is not plausible.
+// implausible returns the error for a packet that is not plausible.
 func (e *reader) implausible(s *linkState, p *peer) error {
 	in := &e.in
 	switch {
@@ -126,7 +126,7 @@ func (e *reader) implausible(s *linkState, p *peer) error {
 	}
 }
 
-// dataHeader acts on the header of a packet with data.
+// dataHeader handles the header of a packet with data.
 func (e *reader) dataHeader(s *linkState, p *peer) error {
 	if !e.plausible(p) {
 		return e.implausible(s, p)
@@ -138,8 +138,8 @@ func (e *reader) dataHeader(s *linkState, p *peer) error {
 		}
 		draftIn(in, p)
 	}
-	// IMPI ch.3, Long Messages: a DATA that is not its whole message goes on
-	// with a message that began with a DATASYNC.
+	// IMPI ch.3, Long Messages: a DATA that does not have all bytes of its message
+	// continues a message that began with a DATASYNC.
 	if in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {
 		return e.continuation(s, p)
 	}
@@ -147,10 +147,10 @@ func (e *reader) dataHeader(s *linkState, p *peer) error {
 	return nil
 }
 
-// Finished tells whether PK_FINI came by l: nothing but PROTOACKs follows.
+// Finished reports whether PK_FINI has come by l: only PROTOACKs follow it.
 func (e *linkTable) Finished(l LinkID) bool { return e.link(l).fini }
 
-// fault describes what is wrong with the packet in e.in.
+// fault returns the error for the packet in e.in.
 func (e *linkTable) fault(s *linkState, field string, value uint64, reason string) *ProtocolError {
 	err := &ProtocolError{
 		Link: s.id, Peer: NoPeer, Proc: e.in.Src, Type: e.in.Type,

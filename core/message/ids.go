@@ -2,9 +2,9 @@ package message
 
 import "github.com/openimpi/impi/core/wire"
 
-// ids gives requests the numbers that travel as pk_srqid and pk_drqid. A number
-// is an index and a generation, so that one which comes back late or was
-// invented finds nothing. Zero is never given: it means that there is no request.
+// ids gives requests the numbers that are sent as pk_srqid and pk_drqid. A number consists
+// of an index and a generation, so that an old or invented number finds nothing. Zero
+// stands for no request and is never given.
 type ids struct {
 	first uint64
 	slots []idSlot
@@ -38,7 +38,7 @@ func (t *ids) find(id wire.RequestID) *Request {
 	return nil
 }
 
-// drop takes the number of r away, if it has one.
+// drop removes the number of r, if it has one.
 func (t *ids) drop(r *Request) {
 	if r.id == 0 {
 		return

@@ -1,42 +1,42 @@
 package message
 
-// The receive buffer of one link: many small packets come in one read. It begins
-// small, because a proc of a large job has little traffic on most of its links,
-// and grows when a read has filled it.
+// The receive buffer of one link, into which one read brings many small packets. It begins
+// small, because a proc of a large job has little traffic on most of its links, and grows
+// when a read has filled it.
 const (
 	firstInput  = 1 << 10
 	inputSize   = 64 << 10
 	inputGrowth = 4
 )
 
-// After a payload of more than bulkData bytes the link is asked for little more
-// than the next header, because the payload after it should land where it
-// belongs instead of in the receive buffer.
+// After a payload of more than bulkData bytes, the next read asks for little more than a
+// header, so that the next payload can be read straight to its destination instead of into
+// the receive buffer.
 const (
 	bulkData  = 8 << 10
 	bulkAhead = 1 << 10
 )
 
-// inputState is where the bytes of a link go.
+// inputState is the receiving side of one link.
 type inputState struct {
-	buf     []byte // receive buffer; bytes [r,w) are not looked at yet
+	buf     []byte // receive buffer; bytes [r,w) have not been parsed yet
 	r, w    int
 	ahead   int  // how much of buf the next read may fill
 	tight   bool // buf should be larger
 	inBatch [2][]byte
 
-	payload bool // in the data of a packet:
+	payload bool // a packet's data is being received:
 	sender  *peer
 	size    uint32   // all of it
 	dst     []byte   // where the next bytes go
-	skip    int      // bytes after dst that nobody wants as they come
-	recv    *Request // whose message it is part of, or
-	msg     *Message // the first packet of a message that has no receive yet
+	skip    int      // bytes after dst that are read and dropped
+	recv    *Request // that the packet belongs to, or
+	msg     *Message // an unexpected message whose first packet this is
 }
 
-// Input gives the space where the next bytes from l go, to be filled as one
-// sequence. It is never empty. The slices are valid until the next call of any
-// method; say with Received how many bytes came.
+// Input returns the memory for the next bytes from l, to be filled as one sequence. It is
+// never empty. The slices are valid until the next call of any method; Received says how
+// many bytes were filled.
 func (e *reader) Input(l LinkID) [][]byte {
 	s := e.link(l)
 	if s.tight {
@@ -54,9 +54,9 @@ func (e *reader) Input(l LinkID) [][]byte {
 	return s.inBatch[:]
 }
 
-// Received says that n bytes of the last Input were filled. An error means that
-// the peer broke the protocol, it is a *ProtocolError; what came before is
-// handled, the link is of no use any more: close it and call Detach.
+// Received says that n bytes of the last Input were filled. An error means that the peer
+// broke the protocol; it is a *ProtocolError. What came before it has been handled, but the
+// link is useless: close it and call Detach.
 func (e *reader) Received(l LinkID, n int) error {
 	s := e.link(l)
 	if n < 0 || n > len(s.dst)+len(s.buf)-s.w {
@@ -78,10 +78,10 @@ func (e *reader) Received(l LinkID, n int) error {
 	return s.err
 }
 
-// Arrived is Received for bytes that lie in the link's own memory: it takes the
-// whole packets at the front of b and tells how many bytes those are. What is
-// left, and everything while a packet is half there, has to come by Input and
-// Received. Somebody else may write to b meanwhile.
+// Arrived is Received for bytes that lie in the link's own memory: it takes the complete
+// packets at the front of b and returns how many bytes those are. What is left, and
+// everything while a packet is incomplete, has to come by Input and Received. The other
+// side may write to b at any time.
 func (e *reader) Arrived(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
 	if s.payload && len(s.dst) == 0 {
@@ -116,8 +116,8 @@ func (e *reader) Arrived(l LinkID, b []byte) (n int, err error) {
 }
 
 // Begun is Arrived for the first bytes of a packet that is longer than b: it takes all of
-// b, and the rest has to come by Input and Received. It tells how many bytes it took, 0 if
-// b is no such packet.
+// b, and the rest has to come by Input and Received. It returns how many bytes it took, 0
+// if b is no such packet.
 func (e *reader) Begun(l LinkID, b []byte) (n int, err error) {
 	s := e.link(l)
 	if s.err != nil || s.payload || s.w > 0 || len(b) < headerSize {
@@ -139,8 +139,8 @@ func (e *reader) Begun(l LinkID, b []byte) (n int, err error) {
 	return len(b), nil
 }
 
-// growInput makes the receive buffer larger, up to inputSize. What is in it is
-// the beginning of a header at most.
+// growInput makes the receive buffer larger, up to inputSize. At most the beginning of a
+// header is in it then.
 func (s *inputState) growInput() {
 	if len(s.buf) < inputSize {
 		buf := make([]byte, min(max(firstInput, inputGrowth*len(s.buf), s.skip), inputSize))
@@ -150,8 +150,8 @@ func (s *inputState) growInput() {
 	s.tight = false
 }
 
-// parse looks at all complete packets in the receive buffer, and puts what it
-// has of an incomplete one where it belongs.
+// parse handles all complete packets in the receive buffer, and copies what has come of an
+// incomplete one to its destination.
 func (e *reader) parse(s *linkState) error {
 	for {
 		if s.payload {
@@ -175,8 +175,8 @@ func (e *reader) parse(s *linkState) error {
 	}
 }
 
-// takePayload moves payload from the receive buffer to its destination and
-// tells whether that was all of it.
+// takePayload moves payload from the receive buffer to its destination and reports whether
+// that was all of it.
 func (s *inputState) takePayload() bool {
 	if len(s.dst) > 0 {
 		k := copy(s.dst, s.buf[s.r:s.w])
@@ -191,8 +191,8 @@ func (s *inputState) takePayload() bool {
 	return len(s.dst) == 0 && s.skip == 0
 }
 
-// pass takes the next bytes of the payload that have no place to be read into:
-// to the Sink that wants them, or nowhere.
+// pass handles payload that is not read straight to its destination: it goes to the Sink
+// that takes it, or is dropped.
 func (s *inputState) pass(b []byte) {
 	if r := s.recv; r != nil && r.apart != nil && len(b) > 0 {
 		r.unpack(b, r.pos+int64(s.size)-int64(s.skip))
@@ -200,8 +200,8 @@ func (s *inputState) pass(b []byte) {
 	s.skip -= len(b)
 }
 
-// startPayload directs the data of the packet in e.in: into dst what fits, the
-// rest to the receive's Sink or nowhere.
+// startPayload sets the destination of the data of the packet in e.in: as much as fits goes
+// into dst, the rest to the receive's Sink or nowhere.
 func (e *linkTable) startPayload(s *linkState, p *peer, dst []byte) {
 	n := int(e.in.Len)
 	s.payload, s.sender, s.size = true, p, e.in.Len
@@ -214,7 +214,7 @@ func (e *linkTable) startPayload(s *linkState, p *peer, dst []byte) {
 	}
 }
 
-// packetArrived deals with a data packet that is complete.
+// packetArrived handles a data packet that is complete.
 func (e *reader) packetArrived(s *linkState) {
 	p, r, m := s.sender, s.recv, s.msg
 	s.sender, s.recv, s.msg, s.dst = nil, nil, nil, nil
@@ -231,7 +231,7 @@ func (e *reader) packetArrived(s *linkState) {
 	}
 }
 
-// incomplete is how many bytes are missing of a packet that has begun.
+// incomplete returns how many bytes are missing of a packet that has begun.
 func (s *inputState) incomplete() int {
 	switch {
 	case s.payload:
@@ -242,8 +242,8 @@ func (s *inputState) incomplete() int {
 	return 0
 }
 
-// dropInput gives up the packet of p that is just arriving, if there is one. Its
-// bytes are still to be read, but they have no destination any more.
+// dropInput gives up the packet of p that is being received, if there is one. Its bytes are
+// still read, but dropped.
 func (e *reader) dropInput(p *peer) {
 	for _, s := range e.links {
 		if s == nil || !s.payload || s.sender != p {

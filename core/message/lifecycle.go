@@ -8,7 +8,7 @@ func (e *operations) newRequest() *Request {
 	return r
 }
 
-// end is the engine's last act on a request.
+// end finishes a request inside the engine.
 func (e *operations) end(r *Request, err error) {
 	e.ids.drop(r)
 	if r.kind == kindSend {
@@ -40,8 +40,8 @@ func (r *Request) finish(e *operations) {
 	e.events++
 }
 
-// Release gives the request back; the caller must not use it any more. One that
-// is not done goes on unseen until it is.
+// Release returns the request to the engine; the caller must not use it any more. One that
+// is not done continues until it is.
 func (e *operations) Release(r *Request) {
 	if r.freed {
 		panic("message: request is released already")

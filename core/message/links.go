@@ -5,28 +5,27 @@ import "fmt"
 // LinkID names a link. The driver chooses it: small dense integers.
 type LinkID int32
 
-// NoLink is no link at all.
+// NoLink is not a link.
 const NoLink LinkID = -1
 
 // linkState is the engine's side of one link.
 type linkState struct {
 	id   LinkID
-	peer *peer // direct links: the only sender
-	last *peer // other links: whose packet came last
+	peer *peer // the only sender, of a direct link
+	last *peer // of the last packet, if the link is not direct
 	err  error // the peer broke the protocol
 	fini bool  // PK_FINI came
 
-	needy bool // a message without allowance waits
+	needy bool // a message waits for an allowance
 
 	outputState
 	inputState
 }
 
-// Attach announces a link that may carry packets of any peer, as the one to the
-// agent does.
+// Attach adds a link that may carry packets of any peer, such as the one to the agent.
 func (e *linkTable) Attach(l LinkID) { e.attach(l) }
 
-// AttachPeer announces a direct link. Packets of others than p are a fault.
+// AttachPeer adds a direct link. Packets from others than p are an error.
 func (e *linkTable) AttachPeer(l LinkID, p Peer) { e.attach(l).peer = e.peer(p) }
 
 func (e *linkTable) attach(l LinkID) *linkState {
@@ -40,7 +39,7 @@ func (e *linkTable) attach(l LinkID) *linkState {
 	return e.links[l]
 }
 
-// link gives an attached link; asking for another is the driver's bug.
+// link returns an attached link; asking for another one is a bug of the driver.
 func (e *linkTable) link(l LinkID) *linkState {
 	s := e.linkOrNil(l)
 	if s == nil {
@@ -56,9 +55,9 @@ func (e *linkTable) linkOrNil(l LinkID) *linkState {
 	return e.links[l]
 }
 
-// SetRoute decides by which link packets to p leave, and releases what waited
-// for that. The decision is final, because another link might be faster and
-// packets must not overtake each other. A peer that is down needs none.
+// SetRoute decides by which link packets to p leave, and sends what has waited for that.
+// The decision is final: on another link packets might overtake those sent before. A peer
+// that is down needs no route.
 func (e *linkTable) SetRoute(p Peer, l LinkID) {
 	q := e.peer(p)
 	if q.down != nil {
@@ -75,7 +74,7 @@ func (e *linkTable) SetRoute(p Peer, l LinkID) {
 	e.wake(q)
 }
 
-// Route gives the link by which packets to p leave.
+// Route returns the link by which packets to p leave.
 func (e *linkTable) Route(p Peer) (LinkID, bool) {
 	if q := e.peers.find(p); q != nil && q.link != nil {
 		return q.link.id, true
@@ -83,8 +82,8 @@ func (e *linkTable) Route(p Peer) (LinkID, bool) {
 	return NoLink, false
 }
 
-// Unrouted gives the next peer to which something is to be sent and that has no
-// route. Each peer is given once.
+// Unrouted returns the next peer to which something is to be sent and that has no route.
+// Each peer is returned once.
 func (e *linkTable) Unrouted() (Peer, bool) {
 	for e.unrouted.len > 0 {
 		if p := e.unrouted.pop(); p.link == nil && p.down == nil {
@@ -94,9 +93,9 @@ func (e *linkTable) Unrouted() (Peer, bool) {
 	return NoPeer, false
 }
 
-// Detach says that a link is gone; its number may be used again. Peers that are
-// reached by it, or were heard by it and are reached by no other, are down, as
-// by PeerDown.
+// Detach says that a link is gone; its number may be used again. Peers whose packets left
+// by it, or that were heard by it and have no other route, are down from then on, as after
+// PeerDown.
 func (e *Engine) Detach(l LinkID, cause error) {
 	s := e.link(l)
 	if n := s.incomplete(); n > 0 {
@@ -110,7 +109,7 @@ func (e *Engine) Detach(l LinkID, cause error) {
 	if s.boxes != nil {
 		s.peer.fastBoxes = nil
 	}
-	s.segments.clear() // only now: sends end with what the link did not take of them
+	s.segments.clear() // only now: sends end with the bytes that the link has not taken
 	s.committed = 0
 	e.links[l] = nil
 }

@@ -1,12 +1,13 @@
 package message
 
-// commitLimit bounds what is committed to a link and not yet taken by it, in
-// bytes: some of the largest packets, since one long write moves data a quarter
-// faster over TCP than one for each packet, and memory always has one to take; little
-// enough that a PROTOACK, which cannot pass what is committed, is not late.
+// commitLimit bounds the bytes that are committed to a link and that the link has not taken
+// yet. There is room for some of the largest packets, since over TCP one long write moves
+// data a quarter faster than one write for each packet, and links of shared memory always
+// have one to take. It is small enough that a PROTOACK, which cannot overtake committed
+// bytes, is not late.
 const commitLimit = 1 << 20
 
-// outputState is what leaves by a link.
+// outputState is the sending side of one link.
 type outputState struct {
 	stage     stage
 	segments  fifo[segment] // committed, in order
@@ -15,58 +16,56 @@ type outputState struct {
 	owing     fifo[*peer]   // with PROTOACKs that are due
 	ready     fifo[*peer]   // with counted packets that may leave
 	outBatch  [][]byte
-	space     Space     // of the link, if it has such
-	placed    int       // bytes in space that the driver was not told of yet
-	boxes     FastBoxes // of the link, if it has such
+	space     Space     // the link's own memory, if it can be written in place
+	placed    int       // bytes in space since the last Output
+	boxes     FastBoxes // of the link, if it has some
 	packed    stage     // what Sources have packed elsewhere
 	unpacked  int       // segments of which a Source has not packed everything
 }
 
-// Space is memory of a link that packets are written into directly, as
-// link.Memory has it.
+// Space is memory of a link into which packets are written directly, as in link.Memory.
 type Space interface {
-	// Reserve gives the next n bytes, or nil if there is no room in one piece.
+	// Reserve returns the next n bytes, or nil if there is no room in one piece.
 	Reserve(n int) []byte
 }
 
-// InPlace lets packets for l be written into space as long as there is room and
-// nothing else waits to leave by l. After Output the driver makes them leave,
-// and then what Output gave.
+// InPlace lets packets for l be written into space as long as there is room and nothing
+// else waits to leave by l. After Output the driver commits the space first, and then sends
+// what Output returned.
 func (e *linkTable) InPlace(l LinkID, space Space) {
 	e.link(l).space = space
 }
 
-// Keeps says that what leaves by l may stay in use, until Sent says otherwise,
-// after it was written: up to n bytes of it.
+// Keeps says that l may go on using up to n bytes after they were written, until Sent counts
+// them, as a link does that lends memory. So that many bytes may be committed.
 func (e *linkTable) Keeps(l LinkID, n int) {
 	s := e.link(l)
 	s.limit = max(s.limit, n)
 }
 
-// Fresh tells whether Output would have more than the last time.
+// Fresh reports whether Output would return more than the last time.
 func (e *linkTable) Fresh(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && (s.owing.len > 0 || s.ready.len > 0 && s.committed < s.limit)
 }
 
-// Packing tells whether some of what leaves by l is packed piece by piece, the next
-// piece once the last one is sent.
+// Packing reports whether data that leaves by l is packed piece by piece, the next piece
+// once the last one is sent.
 func (e *linkTable) Packing(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && s.unpacked > 0
 }
 
-// segment is bytes that are committed to a link: staging memory, or the data of
-// a send.
+// segment is bytes that are committed to a link: in staging memory, or the data of a send.
 type segment struct {
 	buf    []byte
-	req    *Request // data of this send; nil: nobody waits for it
+	req    *Request // the send whose data this is; nil: nobody waits for it
 	staged bool
-	end    int // of staged ones: offset in the staging memory
+	end    int // in staging memory: the offset behind it
 	rest   int // bytes behind buf that req's Source has not packed yet
 }
 
-// HasOutput tells whether Output might have something. It costs next to nothing.
+// HasOutput reports whether Output might return something. It is cheap.
 func (e *linkTable) HasOutput(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && s.busy()
@@ -76,9 +75,9 @@ func (s *outputState) busy() bool {
 	return s.committed > 0 || s.placed > 0 || s.owing.len > 0 || s.ready.len > 0
 }
 
-// Output gives the bytes to write to l now, to be read as one sequence; nil if
-// there are none. The slices are valid until the next call of any method; say
-// with Sent how much was written, even if it is nothing.
+// Output returns the bytes to write to l now, as one sequence; nil if there are none. The
+// slices are valid until the next call of any method; Sent says how much was written, even
+// if that is nothing.
 func (e *sender) Output(l LinkID) [][]byte {
 	s := e.linkOrNil(l)
 	if s == nil {
@@ -102,7 +101,7 @@ func (e *sender) Output(l LinkID) [][]byte {
 	return s.outBatch
 }
 
-// Sent says that the link took the next n bytes of the last Output.
+// Sent says that the link has taken the next n bytes of the last Output.
 func (e *linkTable) Sent(l LinkID, n int) {
 	s := e.link(l)
 	if n < 0 || n > s.committed {
@@ -130,12 +129,12 @@ func (e *linkTable) Sent(l LinkID, n int) {
 	}
 }
 
-// Quiet tells whether nothing is to be written to l as things stand. Sends that
-// wait for a window or a SYNCACK do not count.
+// Quiet reports whether nothing is to be written to l at present. Sends that wait for a
+// window or a SYNCACK do not count.
 func (e *linkTable) Quiet(l LinkID) bool { return !e.HasOutput(l) }
 
-// Idle tells whether the engine is through with all sends, answers included, so
-// that the links could be closed as far as this proc is concerned.
+// Idle reports whether the engine has finished all sends, answers included, so that this
+// proc could close its links.
 func (e *Engine) Idle() bool {
 	if e.sends > 0 || e.unrouted.len > 0 {
 		return false
@@ -182,8 +181,8 @@ func (e *sender) fill(s *linkState) {
 	}
 }
 
-// reserve commits n bytes of the link's own memory or of staging memory, which
-// the caller fills in. It gives nil if there is no room before something has been sent.
+// reserve commits n bytes of the link's own memory or of staging memory, which the caller
+// fills in. It returns nil if there is no room before something has been sent.
 func (s *outputState) reserve(n int) []byte {
 	if b := s.place(n); b != nil {
 		return b
@@ -208,8 +207,8 @@ func (s *outputState) reserve(n int) []byte {
 	return b
 }
 
-// place commits n bytes of the link's own memory, if it has so many and nothing
-// else is to leave before them.
+// place commits n bytes of the link's own memory, if there is room and nothing else has to
+// leave before them.
 func (s *outputState) place(n int) []byte {
 	if s.space == nil || s.committed > 0 {
 		return nil
@@ -219,8 +218,8 @@ func (s *outputState) place(n int) []byte {
 	return b
 }
 
-// growStage takes new staging memory, with room for n bytes. What is in the old
-// one leaves from there, and then it is garbage.
+// growStage allocates new staging memory with room for n bytes. The old one is dropped once
+// its bytes have left.
 func (s *outputState) growStage(n int) {
 	for i := range s.segments.len {
 		s.segments.at(i).staged = false
@@ -232,9 +231,8 @@ func (s *outputState) growStage(n int) {
 	s.stage = stage{buf: make([]byte, min(size, stageSize))}
 }
 
-// dropOutput takes the sends to p off their link. A packet that is committed
-// has to leave completely, because others follow it, but what it reads is not
-// the user's any more.
+// dropOutput removes the sends to p from their link. A committed packet still has to leave
+// completely, because others follow it, but it no longer refers to the user's memory.
 func (e *linkTable) dropOutput(p *peer) {
 	if p.link == nil {
 		return

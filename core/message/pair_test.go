@@ -80,5 +80,5 @@ func total(batch [][]byte) (n int) {
 	return n
 }
 
-// same tells whether a and b begin at the same byte of memory.
+// same reports whether a and b begin at the same byte of memory.
 func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }

@@ -7,46 +7,46 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// peer is what the engine knows of one proc.
+// peer is the state of one proc.
 type peer struct {
 	index     Peer
 	proc      wire.Proc
 	as        *standing // how we deal with it
 	window    flow.Window
-	down      error      // why it cannot be reached, wraps ErrPeerDown
-	link      *linkState // where its packets leave, nil: no route yet
-	from      *linkState // where the last packet came from
-	fastBoxes *linkState // by which it sends fast-box messages
-	asked     bool       // Unrouted has it or had it
+	down      error      // why it cannot be reached, wraps ErrPeerDown; nil: it can
+	link      *linkState // by which packets to it leave; nil: no route yet
+	from      *linkState // by which its last packet came
+	fastBoxes *linkState // the direct link, if it has fast boxes
+	asked     bool       // Unrouted returns it or has returned it
 
 	allowance
-	acks    int           // PROTOACKs that are due
+	acks    int           // PROTOACKs that are to be sent
 	control fifo[control] // counted packets without data
 	firsts  requests      // sends none of whose packets is committed, in MPI's order
 	rests   requests      // sends with continuation packets to go
-	turn    bool          // of the rests, if both have something
-	ready   bool          // in the link's queue of the peers that can send
-	owing   bool          // in the link's queue of the peers with acks
+	turn    bool          // the next packet is one of rests, if both lists have something
+	ready   bool          // it is in the link's queue ready
+	owing   bool          // it is in the link's queue owing
 	sent    uint64        // messages, for pk_seqnum
 }
 
-// control is a packet without data that waits for the window to open.
+// control is a packet without data that waits until the window opens.
 type control struct {
 	typ            wire.PacketType
 	srcReq, dstReq wire.RequestID
 }
 
-// waiting tells whether counted packets want to leave.
+// waiting reports whether counted packets are to be sent.
 func (p *peer) waiting() bool {
 	return p.control.len > 0 || p.firsts.head != nil || p.rests.head != nil
 }
 
-// owes tells whether a PROTOACK is to leave.
+// owes reports whether a PROTOACK is to be sent.
 func (p *peer) owes() bool { return p.acks > 0 || p.due }
 
-// nextSend gives the send whose packet is next. First packets keep their order;
-// they and continuation packets take turns, so that a short message does not
-// have to wait for all of a long one.
+// nextSend returns the send whose packet is next. First packets keep their order; they and
+// continuation packets take turns, so that a short message does not wait for all of a long
+// one.
 func (p *peer) nextSend() *Request {
 	first, rest := p.firsts.head, p.rests.head
 	if first == nil || rest != nil && p.turn {
@@ -57,7 +57,7 @@ func (p *peer) nextSend() *Request {
 	return first
 }
 
-// wake puts p where Output or Unrouted finds it, if it has something to send.
+// wake puts p where Output or Unrouted finds it, if something is to be sent to it.
 func (e *linkTable) wake(p *peer) {
 	l := p.link
 	switch {
@@ -79,7 +79,7 @@ func (e *linkTable) wake(p *peer) {
 	}
 }
 
-// answer sends a counted packet without data to p, when the window allows.
+// answer sends a counted packet without data to p, once the window allows it.
 func (e *linkTable) answer(p *peer, typ wire.PacketType, srcReq, dstReq wire.RequestID) {
 	if p.down != nil {
 		return
@@ -88,9 +88,9 @@ func (e *linkTable) answer(p *peer, typ wire.PacketType, srcReq, dstReq wire.Req
 	e.wake(p)
 }
 
-// received counts a packet that has arrived completely.
-// IMPI ch.3, Packet Protocol: one PROTOACK for each ackmark counted packets, at
-// once, whether or not the messages are wanted yet.
+// received counts a packet that has arrived completely. IMPI ch.3, Packet Protocol: one
+// PROTOACK for each ackmark counted packets, at once, whether or not their messages are
+// matched.
 func (e *linkTable) received(p *peer) {
 	if p.window.Received() && p.down == nil {
 		p.acks++
@@ -99,10 +99,10 @@ func (e *linkTable) received(p *peer) {
 	e.review(p)
 }
 
-// PeerDown says that p is gone. What had come from it completely can still be
-// received; requests that need more of it fail with ErrPeerDown, which wraps
-// cause, now and in the future. Wildcard receives keep waiting for others.
-// Packets of it that still come by a shared link are dropped.
+// PeerDown says that p is gone. What has come from it completely can still be received. All
+// other requests that need it fail, now and later, with ErrPeerDown, which wraps cause.
+// Receives with AnySource go on waiting for others. Packets of p that still come by a
+// shared link are dropped.
 func (e *Engine) PeerDown(p Peer, cause error) {
 	q := e.peer(p)
 	if q == e.self {

@@ -9,18 +9,18 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// peers has the state of those procs that this one has had to do with. In a
-// large job they are few, however many could be: neighbours in trees, mostly.
-// So it is a small open table, at most half full, and not an array.
+// peers has the state of the procs with which this one has exchanged messages. In a large
+// job those are few, such as neighbours in trees, so it is a small hash table with open
+// addressing, at most half full, instead of an array.
 type peers struct {
 	slots []*peer // a power of two
-	shift uint8   // takes the hash of an index to its place in slots
-	made  []*peer // in the order in which they were first needed
+	shift uint8   // by how much a hash is shifted to give a place in slots
+	made  []*peer // in the order in which they were added
 }
 
 const firstPeers = 16
 
-// find gives the peer's state, nil if it has none yet.
+// find returns the state of a peer, nil if it has none yet.
 func (t *peers) find(i Peer) *peer {
 	mask := uint32(len(t.slots) - 1)
 	for at := hash(i) >> (t.shift & 31); ; at++ {
@@ -42,7 +42,7 @@ func (t *peers) add(p *peer) {
 	t.rebuild(max(firstPeers, 2*len(t.slots)))
 }
 
-// rebuild puts all into a table of n places.
+// rebuild enters all peers into a new table of n slots.
 func (t *peers) rebuild(n int) {
 	t.slots = make([]*peer, n)
 	t.shift = uint8(32 - bits.Len(uint(n-1)))
@@ -51,13 +51,13 @@ func (t *peers) rebuild(n int) {
 	}
 }
 
-// remove takes out whom gone says.
+// remove removes the peers for which gone returns true.
 func (t *peers) remove(gone func(p *peer) bool) {
 	t.made = slices.DeleteFunc(t.made, gone)
 	t.rebuild(len(t.slots))
 }
 
-// sorted gives those that are made, by index.
+// sorted returns the peers ordered by index.
 func (t *peers) sorted() []*peer {
 	return slices.SortedFunc(slices.Values(t.made), func(a, b *peer) int { return cmp.Compare(a.index, b.index) })
 }
@@ -70,7 +70,7 @@ func (t *peers) put(p *peer) {
 	t.slots[at&uint32(len(t.slots)-1)] = p
 }
 
-// peer gives the state of a proc of the table.
+// peer returns the state of a peer, which it adds if it is new.
 func (e *procs) peer(i Peer) *peer {
 	if p := e.peers.find(i); p != nil {
 		return p
@@ -86,16 +86,16 @@ func (e *procs) newPeer(i Peer) *peer {
 	return p
 }
 
-// Peers is the number of procs that the table has or had, this one included.
+// Peers returns how many procs were ever in the table, this one included.
 func (e *procs) Peers() int { return int(e.next) }
 
-// Proc gives the identity of a peer.
+// Proc returns the identity of a peer.
 func (e *procs) Proc(p Peer) wire.Proc {
 	proc, _ := e.identity(p)
 	return proc
 }
 
-// Down tells why p cannot be reached; nil: it can, as far as is known.
+// Down returns why p cannot be reached; nil if it can, as far as is known.
 func (e *procs) Down(p Peer) error {
 	if q := e.peers.find(p); q != nil {
 		return q.down

@@ -6,17 +6,17 @@ import (
 	"iter"
 )
 
-// Pending describes something that has not come to its end.
+// Pending describes a request or message that is not finished.
 type Pending struct {
 	What  string // "send", "recv" or "message"
 	Why   string // what it waits for
-	Peer  Peer   // the other side, NoPeer if that is open
+	Peer  Peer   // the other side; NoPeer if that may be anybody
 	Env   Envelope
 	Bytes int64 // moved so far
-	Total int64 // of the message; -1 as long as it is not known
+	Total int64 // of the message; -1 if not known yet
 }
 
-// String gives all of it in one line.
+// String returns the description in one line.
 func (p Pending) String() string {
 	peer := "any"
 	if p.Peer != NoPeer {
@@ -26,15 +26,15 @@ func (p Pending) String() string {
 		p.What, peer, p.Env.Context, p.Env.Rank, p.Env.Tag, p.Bytes, p.Total, p.Why)
 }
 
-// Pending gives all requests and messages that wait for something: who waits for
-// what. The engine must not be changed meanwhile.
+// Pending returns all requests and messages that wait for something. The engine must not be
+// changed meanwhile.
 func (e *Engine) Pending() iter.Seq[Pending] {
 	return func(yield func(Pending) bool) {
 		_ = e.pendingReceives(yield) && e.pendingOnLinks(yield) && e.pendingSends(yield) && e.pendingMessages(yield)
 	}
 }
 
-// pendingOnLinks gives requests without an id whose data is on its way.
+// pendingOnLinks returns requests without an ID whose data is being sent or received.
 func (e *Engine) pendingOnLinks(yield func(Pending) bool) bool {
 	for _, s := range e.links {
 		if s == nil {
@@ -52,7 +52,7 @@ func (e *Engine) pendingOnLinks(yield func(Pending) bool) bool {
 	return true
 }
 
-// arriving gives the receive whose data is just coming, or nil.
+// arriving returns the receive whose data is being received, or nil.
 func (s *inputState) arriving() *Request {
 	if s.msg != nil {
 		return s.msg.req
@@ -138,8 +138,8 @@ func (e *Engine) pendingMessages(yield func(Pending) bool) bool {
 	return true
 }
 
-// Dump writes what Pending gives, a line for each, and a line for each peer with
-// traffic: the state of its windows.
+// Dump writes a line for each entry of Pending, and one with the state of the windows for
+// each peer with traffic.
 func (e *Engine) Dump(w io.Writer) {
 	for p := range e.Pending() {
 		fmt.Fprintln(w, p)

@@ -10,7 +10,8 @@ const (
 	maxClass = 26 // 64 MiB; nothing larger is kept
 )
 
-// buffers has memory for payloads that have no receive yet, in powers of two.
+// buffers has memory for payloads that have no receive yet, in sizes that are powers of
+// two.
 type buffers struct {
 	free [maxClass + 1][][]byte
 	kept int // bytes in free
@@ -18,7 +19,7 @@ type buffers struct {
 
 func sizeClass(n int) int { return max(minClass, bits.Len(uint(n-1))) }
 
-// get gives n bytes of anything.
+// get returns n bytes with undefined contents.
 func (p *buffers) get(n int) []byte {
 	if n == 0 {
 		return nil
@@ -37,7 +38,7 @@ func (p *buffers) get(n int) []byte {
 	return b[:n]
 }
 
-// put takes back what get gave.
+// put takes back memory that get returned.
 func (p *buffers) put(b []byte) {
 	if cap(b) == 0 {
 		return
@@ -50,14 +51,14 @@ func (p *buffers) put(b []byte) {
 	p.kept += cap(b)
 }
 
-// slab hands out records of one kind and takes them back.
+// slab allocates records of one type and reuses them.
 type slab[T any] struct {
 	free  []*T
 	chunk []T
 	size  int // of the last chunk
 }
 
-// Records are made a few at a time, and more at a time the more there are.
+// Records are allocated in chunks, which become larger with the number of records.
 const (
 	firstChunk = 2
 	chunkLen   = 32

@@ -15,21 +15,21 @@ import (
 // arbitrary pieces. Either all traffic goes through a switch, as through an
 // agent, or each pair has its own link.
 type world struct {
-	t       *rapid.T
-	cfg     Config
-	engines []*Engine
-	direct  bool
-	up      [][]byte // from proc i into the switch
-	down    [][]byte // from the switch to proc i
-	pipes   [][][]byte
-	flight  map[[2]int]int // counted packets less what PROTOACKs gave back, by directed pair
-	acks    map[[2]int]int
-	counted map[[2]int]int
-	rooms   [][]*room // by direct pipe: memory of the link, where it has some
-	desks   [][]*desk // by direct pipe: the fast-box messages of the link, where it takes some
-	base    int64     // what peers allow each other to begin with, less than any real job's; -1: nothing is said
-	pool    int64     // of each proc
-	packet  [][]byte  // by direct pipe or switch input: what is seen of a packet so far
+	t        *rapid.T
+	cfg      Config
+	engines  []*Engine
+	direct   bool
+	up       [][]byte // from proc i into the switch
+	down     [][]byte // from the switch to proc i
+	pipes    [][][]byte
+	flight   map[[2]int]int // counted packets less what PROTOACKs gave back, by directed pair
+	acks     map[[2]int]int
+	counted  map[[2]int]int
+	rooms    [][]*room    // by direct pipe: memory of the link, where it has some
+	boxSides [][]*boxSide // by direct pipe: the fast-box messages of the link, where it takes some
+	base     int64        // what peers allow each other to begin with, less than any real job's; -1: nothing is said
+	pool     int64        // of each proc
+	packet   [][]byte     // by direct pipe or switch input: what is seen of a packet so far
 }
 
 // room is a Space of a few bytes.
@@ -71,7 +71,7 @@ func linked(t *rapid.T, direct bool) *world {
 	w.base = rapid.SampledFrom([]int64{-1, 0, envelopeCost + 64, 3000, 50000}).Draw(t, "allowance")
 	w.pool = rapid.SampledFrom([]int64{0, 700, 20000}).Draw(t, "pool")
 	w.up, w.down, w.packet = make([][]byte, n), make([][]byte, n), make([][]byte, n*n)
-	w.pipes, w.rooms, w.desks = make([][][]byte, n), make([][]*room, n), make([][]*desk, n)
+	w.pipes, w.rooms, w.boxSides = make([][][]byte, n), make([][]*room, n), make([][]*boxSide, n)
 	for i := range n {
 		c := w.cfg
 		c.Self = Peer(i)
@@ -80,7 +80,7 @@ func linked(t *rapid.T, direct bool) *world {
 			t.Fatal(err)
 		}
 		w.engines = append(w.engines, e)
-		w.pipes[i], w.rooms[i], w.desks[i] = make([][]byte, n), make([]*room, n), make([]*desk, n)
+		w.pipes[i], w.rooms[i], w.boxSides[i] = make([][]byte, n), make([]*room, n), make([]*boxSide, n)
 		if w.base >= 0 {
 			setAllowances(e, w.base, w.pool)
 		}
@@ -138,10 +138,10 @@ func (w *world) wire(i int, e *Engine) {
 				w.rooms[i][p] = &room{mem: make([]byte, size)}
 				e.InPlace(LinkID(p), w.rooms[i][p])
 			}
-			if p < i && rapid.Bool().Draw(w.t, "notes") {
-				w.desks[i][p], w.desks[p][i] = newDesks()
-				e.UseFastBoxes(LinkID(p), w.desks[i][p])
-				w.engines[p].UseFastBoxes(LinkID(i), w.desks[p][i])
+			if p < i && rapid.Bool().Draw(w.t, "fast boxes") {
+				w.boxSides[i][p], w.boxSides[p][i] = newBoxSides()
+				e.UseFastBoxes(LinkID(p), w.boxSides[i][p])
+				w.engines[p].UseFastBoxes(LinkID(i), w.boxSides[p][i])
 			}
 		default:
 			e.SetRoute(Peer(p), 0)
@@ -195,7 +195,7 @@ func (w *world) commit(i, l int) bool {
 func (w *world) put(i, l int, out []byte) {
 	w.watch(i*len(w.engines)+l, out, nil)
 	w.pipes[i][l] = append(w.pipes[i][l], out...)
-	if d := w.desks[i][l]; d != nil {
+	if d := w.boxSides[i][l]; d != nil {
 		d.written += uint64(len(out))
 	}
 }
@@ -251,7 +251,7 @@ func (w *world) read(i int) bool {
 	for p := range w.engines {
 		switch {
 		case p == i:
-		case w.desks[i][p] != nil:
+		case w.boxSides[i][p] != nil:
 			moved = w.readNoted(i, p) || moved
 		default:
 			moved = w.feed(i, LinkID(p), &w.pipes[p][i]) || moved
@@ -263,7 +263,7 @@ func (w *world) read(i int) bool {
 // readNoted is read for a link that takes fast-box messages: those that come next, and bytes up to the
 // one after them.
 func (w *world) readNoted(i, p int) (moved bool) {
-	d, pipe := w.desks[i][p], &w.pipes[p][i]
+	d, pipe := w.boxSides[i][p], &w.pipes[p][i]
 	moved, err := w.engines[i].TakeFastBoxes(LinkID(p))
 	if err != nil {
 		w.t.Fatal(err)

@@ -5,17 +5,17 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Recv starts a receive into buf, which belongs to the engine until the request
-// is done. from is the only peer that env admits, or NoPeer with AnySource: if
-// it goes down, the receive fails. What it had sent before is still received.
+// Recv starts a receive into buf, which belongs to the engine until the request is done.
+// from is the only peer whose messages match, or NoPeer with AnySource. If that peer goes
+// down the receive fails; what the peer had sent before is still received.
 func (e *matcher) Recv(env Envelope, from Peer, buf []byte) *Request {
 	r := e.newReceive(buf)
 	e.post(r, env, from)
 	return r
 }
 
-// RecvInto is Recv into sink, which belongs to the engine until the request is
-// done. It need not be Matched by then, if the receive failed.
+// RecvInto is Recv into sink, which belongs to the engine until the request is done. If the
+// receive fails, Matched may not have been called.
 func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 	r := e.newReceive(nil)
 	r.apart = e.newApart(scattered{sink: sink})
@@ -23,7 +23,7 @@ func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 	return r
 }
 
-// post matches a receive with a message that has come, or has it wait for one.
+// post matches a receive with a message that has come, or queues it.
 func (e *matcher) post(r *Request, env Envelope, from Peer) {
 	r.env, r.from = env, from
 	key := e.key(&env, from)
@@ -48,11 +48,11 @@ func (e *matcher) newReceive(buf []byte) *Request {
 	return r
 }
 
-// firstPacket takes the first packet of a message to the receive that waits for
-// it, or keeps the message.
+// firstPacket matches the first packet of a message with a posted receive, or queues the
+// message.
 //
-// IMPI ch.3, Message Matching: the first packet decides the order, and a context
-// that this proc does not know yet is no reason to refuse it.
+// IMPI ch.3, Message Matching: the first packets decide the order, and a context that this
+// proc does not know yet is no reason to refuse a message.
 func (e *matcher) firstPacket(s *linkState, p *peer) {
 	in := &e.in
 	if in.Type == wire.PkDataSync && in.MsgLen > uint64(in.Len) && int64(in.Len) < p.as.maxData && !p.on {
@@ -82,7 +82,7 @@ func (e *matcher) firstPacket(s *linkState, p *peer) {
 	e.startPayload(s, p, r.data)
 }
 
-// begin notes what message the receive got.
+// begin records which message the receive has matched.
 func (e *matcher) begin(r *Request, p *peer, key match.Key, total int64) {
 	r.peer, r.total = p, total
 	r.status.Source, r.status.Peer, r.status.Tag = e.source(key, p), p.index, key.Tag
@@ -100,11 +100,11 @@ func (e *matcher) begin(r *Request, p *peer, key match.Key, total int64) {
 	}
 }
 
-// syncAck tells the sender that its message is matched. The id asks for the rest
-// of a long message.
+// syncAck tells the sender that its message is matched. A nonzero ID asks for the rest of a
+// long message.
 //
-// A message that does not fit is answered like any other: there is no refusal in
-// the protocol, so all of it is taken and what does not fit is dropped.
+// A message that does not fit is acknowledged like any other: the protocol has no refusal,
+// so all of it is received, and what does not fit is dropped.
 func (e *matcher) syncAck(r *Request, long bool) {
 	if long {
 		e.ids.add(r)
@@ -112,7 +112,7 @@ func (e *matcher) syncAck(r *Request, long bool) {
 	e.answer(r.peer, wire.PkSyncAck, r.remote, r.id)
 }
 
-// continuation directs a packet to the receive whose message it continues.
+// continuation finds the receive that a packet belongs to.
 func (e *matcher) continuation(s *linkState, p *peer) error {
 	in := &e.in
 	r := e.ids.find(in.DestReq)
@@ -137,8 +137,8 @@ func (e *matcher) continuation(s *linkState, p *peer) error {
 	return nil
 }
 
-// findRest finds the receive of a peer that did not copy our pk_drqid, by its
-// own request id.
+// findRest finds the receive by the sender's request ID, for a peer that did not copy our
+// pk_drqid.
 func (e *matcher) findRest(p *peer, srcReq wire.RequestID) *Request {
 	for i := range e.ids.slots {
 		r := e.ids.slots[i].req

@@ -18,15 +18,15 @@ type Envelope struct {
 	Tag     wire.Tag      // AnyTag to receive every tag
 }
 
-// Mode is how a send completes.
+// Mode is when a send completes.
 type Mode uint8
 
 // The modes of MPI.
 const (
-	Standard    Mode = iota // when the buffer can be used again
-	Synchronous             // when, besides, the matching receive has started
-	Buffered                // at once, out of a Room
-	Ready                   // as Standard; the receive is posted already, says the caller
+	Standard    Mode = iota // when the buffer can be reused
+	Synchronous             // also after the matching receive has started
+	Buffered                // at once; the data is copied, which a Room bounds
+	Ready                   // as Standard; the caller guarantees that the receive is posted
 )
 
 // Status describes a finished receive or a probed message.
@@ -36,25 +36,25 @@ type Status struct {
 	Tag       wire.Tag
 	Cancelled bool
 	Len       int64 // bytes of the message, or what of it was stored
-	Err       error // ErrTruncate, ErrPeerDown or nil
+	Err       error // why it failed, such as ErrTruncate or ErrPeerDown, or nil
 }
 
-// Request is a send or a receive under way. It belongs to the engine: use it
-// until Release, and not afterwards.
+// Request is a send or a receive under way. It belongs to the engine: it may be used until
+// Release, and not afterwards.
 type Request struct {
-	// User is the driver's own; the engine only clears it in Release.
+	// User is for the driver; the engine only clears it in Release.
 	User any
 
 	course
 	gen   uint32
-	freed bool                  // Release came before the end
+	freed bool                  // Release was called before the request was done
 	entry match.Entry[*Request] // of a posted receive
 	prev  *Request              // in a peer's queue
 	next  *Request
 }
 
-// course is what one use of a request leaves behind in it, and the next must not
-// see. Request keeps the rest: who leaves a queue leaves no trace of it.
+// course is the state of one use of a request, which is cleared for the next use. The other
+// fields of Request need no clearing: a request that leaves a queue resets its links.
 type course struct {
 	status  Status
 	kind    requestKind
@@ -62,25 +62,25 @@ type course struct {
 	mode    Mode
 	done    bool // as the user sees it
 	busy    bool // the engine still holds references
-	needAck bool // sends: SYNCACK is outstanding
+	needAck bool // sends: SYNCACK has not come yet
 	cancel  cancelState
-	pooled  bool  // data is ours
+	pooled  bool  // data is from the engine's buffers
 	peer    *peer // sends: destination; receives: source, once matched
 	from    Peer  // receives: the only possible source, or NoPeer
-	flights int32 // parts of data that a link has not taken yet
+	flights int32 // parts of data that the link has not taken yet
 	env     Envelope
-	room    int64 // sends: of the attached buffer, given back at the end; receives: bytes of the message that fit
-	taken   *Room // sends: what room is of
+	room    int64 // sends: of the attached buffer, returned at the end; receives: bytes of the message that fit
+	taken   *Room // sends: the Room that room was taken from
 	id      wire.RequestID
-	remote  wire.RequestID // the other side's id for the message
+	remote  wire.RequestID // the other side's ID for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer
-	apart   *scattered     // instead of data
+	apart   *scattered     // instead of data, if it is not contiguous
 	pos     int64          // bytes committed to the link, or received
 	total   int64          // bytes of the message
-	count   int64          // of items and what they are: of this send, or as the sender of what is received says
+	count   int64          // informational: number of items and their type, of this send or as the sender of the received message gave them
 	dtype   uint64
 	seq     uint64
-	msg     *Message // sends to self: what waits for a receive; receives: what is still arriving
+	msg     *Message // sends to self: the message that waits for a receive; receives: the message that is still arriving
 }
 
 type requestKind uint8
@@ -97,35 +97,35 @@ const (
 	statePosted                      // receives: not matched
 	stateFirst                       // receives: matched, first packet is arriving
 	stateWaiting                     // sends: first packet is committed, SYNCACK outstanding
-	stateRest                        // continuation packets are to go or to come
+	stateRest                        // continuation packets are still to be sent or received
 	stateSent                        // sends: all packets are committed
-	stateEnded                       // the engine has no interest any more
+	stateEnded                       // the engine does not use it any more
 )
 
-// Done tells whether the request is finished: for a send that the buffer is the
-// caller's again, for a receive that Status is filled in.
+// Done reports whether the request is finished: the buffer of a send is the caller's again,
+// the Status of a receive is filled in.
 func (r *Request) Done() bool { return r.done }
 
-// Posted tells whether the request is a receive that no message has come for.
+// Posted reports whether the request is a receive that has not been matched.
 func (r *Request) Posted() bool { return r.state == statePosted }
 
-// Status describes what was received, once the request is done. For a send only
-// Cancelled and Err mean anything.
+// Status describes what was received, once the request is done. For a send only Cancelled
+// and Err have a meaning.
 func (r *Request) Status() Status { return r.status }
 
-// Result is Status where it lies: until Release.
+// Result returns a pointer to the Status, which is valid until Release.
 func (r *Request) Result() *Status { return &r.status }
 
-// Sent gives what the sender of a received message has said of it for information: how many
-// items, and what they are. Fast-box messages say nothing.
+// Sent returns what the sender of a received message has said about it, for information:
+// how many items it has, and their type. Fast-box messages have neither.
 func (r *Request) Sent() (count int64, dtype uint64) { return r.count, r.dtype }
 
-// Err tells why the request failed, once it is done.
+// Err returns why the request failed, once it is done.
 func (r *Request) Err() error { return r.status.Err }
 
-// Generation changes with every Release, so that a handle which carries it can
-// tell that its request is another one by now.
+// Generation changes with every Release, so that the owner of a handle can find out that
+// its request has been reused.
 func (r *Request) Generation() uint32 { return r.gen }
 
-// IsRecv tells whether the request is a receive.
+// IsRecv reports whether the request is a receive.
 func (r *Request) IsRecv() bool { return r.kind == kindRecv }

@@ -1,23 +1,23 @@
 package message
 
-// A Source is the data of a send that does not lie in memory as it travels.
+// A Source provides the data of a send that is not contiguous in memory, or is converted.
 type Source interface {
-	// Pack writes the message's bytes from off on into dst, all of it. Each byte of
-	// the message is asked for once, in order.
+	// Pack writes the message's bytes from off on into dst, as many as dst has. It is
+	// called once for each byte of the message, in order.
 	Pack(dst []byte, off int64)
 }
 
-// A Sink takes the data of a receive that does not lie in memory as it travels.
+// A Sink takes the data of a receive that is not contiguous in memory, or is converted.
 type Sink interface {
-	// Matched says who sends the message, and how long it is, before anything of
-	// it comes. It gives how many of the bytes fit; the others are dropped.
+	// Matched says who sends the message and how long it is, before any of its data. It
+	// returns how many of the bytes fit; the others are dropped.
 	Matched(from Peer, total int64) (room int64)
-	// Unpack takes the message's bytes from off on, each byte once, in order. They
-	// may lie in memory that the sender can write to.
+	// Unpack takes the message's bytes from off on, each byte once, in order. src may be
+	// memory that the sender can write to.
 	Unpack(src []byte, off int64)
 }
 
-// scattered is what a request has instead of memory.
+// scattered is the data of a request that has a Source or a Sink.
 type scattered struct {
 	source Source // sends
 	sink   Sink   // receives
@@ -30,17 +30,17 @@ func (e *operations) newApart(x scattered) *scattered {
 	return a
 }
 
-// putApart gives back what r had instead of memory.
+// putApart releases r's scattered, if it has one.
 func (e *operations) putApart(r *Request) {
 	*r.apart = scattered{}
 	e.aparts.put(r.apart)
 	r.apart = nil
 }
 
-// How much a Source packs at a time into memory that is not the link's own.
+// How much a Source packs at a time into memory of the engine.
 const (
 	packAhead = stageSize / 2
-	// packBeside is as much for a link that has memory of its own, but no room in it.
+	// packBeside is the same for a link that has memory of its own, but no room in it.
 	packBeside = 4 << 10
 )
 
@@ -50,14 +50,14 @@ func (r *Request) pack(dst []byte) {
 	r.apart.packed += int64(len(dst))
 }
 
-// unpack gives to r's Sink what fits of the bytes from off on.
+// unpack passes to r's Sink as many of the bytes from off on as fit.
 func (r *Request) unpack(b []byte, off int64) {
 	if off < r.room {
 		r.apart.sink.Unpack(b[:min(int64(len(b)), r.room-off)], off)
 	}
 }
 
-// store puts the first bytes of r's message where they belong.
+// store copies the first bytes of r's message to their destination.
 func (r *Request) store(b []byte) {
 	if r.apart == nil {
 		copy(r.data, b)
@@ -66,9 +66,9 @@ func (r *Request) store(b []byte) {
 	}
 }
 
-// prepare packs what is committed to a link and not packed yet: into the link's
-// own memory if it has room, else into memory of the engine, as much as that
-// holds. It gives the number of segments that can leave now.
+// prepare packs what is committed to a link and not packed yet: into the link's own memory
+// if there is room, else into memory of the engine, as much as fits. It returns how many
+// segments can leave now.
 func (e *sender) prepare(s *linkState) int {
 	if s.space != nil {
 		e.placeHead(s)
@@ -99,8 +99,8 @@ func (e *sender) prepare(s *linkState) int {
 	return s.segments.len
 }
 
-// placeHead packs the first segment into the link's own memory, piece by piece
-// as long as there is room.
+// placeHead packs the first segment into the link's own memory, piece by piece while there
+// is room.
 func (e *sender) placeHead(s *linkState) {
 	for s.segments.len > 0 {
 		seg := s.segments.at(0)
@@ -132,7 +132,7 @@ func (s *outputState) piece(n int) []byte {
 	}
 }
 
-// leave takes off the first segment, all of which has left.
+// leave removes the first segment, all of which has been sent.
 func (e *operations) leave(s *linkState) {
 	if r := s.segments.pop().req; r != nil {
 		r.flights--
@@ -140,7 +140,7 @@ func (e *operations) leave(s *linkState) {
 	}
 }
 
-// packing is the memory into which Sources pack.
+// packing returns the memory into which Sources pack.
 func (s *outputState) packing() *stage {
 	if s.packed.buf == nil {
 		s.packed.buf = make([]byte, stageSize)
@@ -148,12 +148,12 @@ func (s *outputState) packing() *stage {
 	return &s.packed
 }
 
-// copied is a Source that has its bytes in memory.
+// copied is a Source of contiguous bytes.
 type copied []byte
 
 func (c copied) Pack(dst []byte, off int64) { copy(dst, c[off:]) }
 
-// detach makes what is left of a segment independent of its request.
+// detach makes the rest of a segment independent of its request.
 func (seg *segment) detach() {
 	r := seg.req
 	if r.apart == nil {

@@ -55,7 +55,7 @@ func (g *gathered) Unpack(src []byte, off int64) {
 	g.srcs = append(g.srcs, src)
 }
 
-// within tells whether b lies in mem.
+// within reports whether b lies in mem.
 func within(b, mem []byte) bool {
 	for i := range mem {
 		if &b[0] == &mem[i] {

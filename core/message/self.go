@@ -27,7 +27,7 @@ func (e *matcher) sendSelf(s *Request) {
 	e.end(s, nil)
 }
 
-// copySelf ends a send and a receive of this proc that met.
+// copySelf finishes a send and a receive of this proc that have matched.
 func (e *matcher) copySelf(s, r *Request) {
 	e.move(s, r)
 	e.end(s, nil)

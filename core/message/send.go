@@ -2,12 +2,12 @@ package message
 
 import "github.com/openimpi/impi/core/wire"
 
-// Send starts a send to a peer. env.Rank is the sender's own rank in the
-// communicator. data belongs to the engine until the request is done; a small
-// one is, mostly, when Send returns. count and dtype travel for information.
+// Send starts a send to a peer. env.Rank is the sender's own rank in the communicator. data
+// belongs to the engine until the request is done; a short send usually is when Send
+// returns. count and dtype are sent for information.
 //
-// A send to a peer that is down is done at once and has failed, so is a buffered
-// one that does not fit.
+// A send to a peer that is down, and a buffered send that does not fit, are done at once
+// and have failed.
 func (e *sender) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
 	p := e.peers.find(to)
 	if p == nil {
@@ -21,8 +21,8 @@ func (e *sender) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 	return r
 }
 
-// SendFrom is Send of size bytes that src packs. src belongs to the engine until
-// the request is done.
+// SendFrom is Send of size bytes that src packs. src belongs to the engine until the
+// request is done.
 func (e *sender) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, count int64, dtype uint64) *Request {
 	r := e.newRequest()
 	r.peer, r.env, r.mode = e.peer(to), env, mode
@@ -32,7 +32,7 @@ func (e *sender) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, co
 	return r
 }
 
-// launch starts a send that is filled in.
+// launch starts a send whose fields are set.
 func (e *sender) launch(r *Request) {
 	p := r.peer
 	r.kind, r.state = kindSend, stateQueued
@@ -60,10 +60,10 @@ func (e *sender) launch(r *Request) {
 	}
 }
 
-// SendEager is Send, in standard mode, for a short message that nothing keeps from
-// leaving: data is the caller's again, nobody has to wait for anything, and there
-// is no request. It gives the link by which the message leaves, NoLink if it has left as
-// a fast-box message. ok is false if this is no such message; then nothing has happened.
+// SendEager is Send, in standard mode, for a short message that can leave at once: data is
+// the caller's again and there is no request. l is the link by which the message leaves;
+// the driver must flush it unless it is NoLink, for a fast-box message, which has already
+// been sent. If the message cannot be sent so, ok is false and nothing has changed.
 func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
 	if p != nil && p.writeFastBox(&env, data, dtype) {
@@ -93,15 +93,16 @@ func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtyp
 	return p.link.id, true
 }
 
-// idle tells whether a packet to p can be committed before any other. A peer
-// that is down has no link.
+// idle reports whether a packet to p can be committed before any other. A peer that is down
+// has no link.
 func (p *peer) idle() bool {
 	s := p.link
 	return s != nil && !p.waiting() && p.window.Open() &&
 		s.owing.len == 0 && s.ready.len == 0 && s.committed < s.limit && s.unpacked == 0 && s.err == nil
 }
 
-// sendRemote commits the first packet if nothing is before it, or queues it.
+// sendRemote commits the first packet if nothing has to be sent before it, or queues the
+// send.
 func (e *sender) sendRemote(p *peer, r *Request) {
 	if r.apart == nil && r.mode != Synchronous && p.writeFastBox(&r.env, r.data, r.dtype) {
 		r.pos, r.seq, r.state = r.total, p.sent, stateSent
@@ -118,17 +119,17 @@ func (e *sender) sendRemote(p *peer, r *Request) {
 	}
 }
 
-// sendProgress ends a send that has nothing left to do.
+// sendProgress ends a send if nothing is left to be done for it.
 func (e *operations) sendProgress(r *Request) {
 	if r.state == stateSent && r.flights == 0 && !r.needAck {
 		e.end(r, nil)
 	}
 }
 
-// syncAcked takes the peer's word that the message is matched.
+// syncAcked handles the peer's SYNCACK: the message is matched.
 //
-// IMPI ch.3, Long Messages: one SYNCACK completes the synchronous send and asks
-// for the continuation packets, whichever are needed.
+// IMPI ch.3, Long Messages: one SYNCACK completes the synchronous send and asks for the
+// continuation packets, whichever are needed.
 func (e *sender) syncAcked(p *peer) {
 	r := e.ids.find(e.in.SrcReq)
 	if r == nil || r.kind != kindSend || r.peer != p || !r.needAck {

@@ -1,16 +1,16 @@
 package message
 
-// The staging memory of one link. It begins small, because a proc of a large job
-// has little traffic on most of its links, and grows when it is full. In the end
-// it holds at least a few of the largest packets that are copied.
+// The staging memory of one link. It begins small, because a proc of a large job has little
+// traffic on most of its links, and grows when it is full, up to a size that holds at least
+// a few of the largest packets that are copied.
 const (
 	firstStage  = 1 << 10
 	stageSize   = 64 << 10
 	stageGrowth = 4
 )
 
-// stage is a link's staging memory: a ring in which every allocation is in one
-// piece. What is allocated first is consumed first.
+// stage is a link's staging memory: a ring in which every allocation is in one piece. It is
+// consumed in the order of allocation.
 type stage struct {
 	buf     []byte
 	r, w    int // bytes in use are [r,w), or [r,end) and [0,w) when wrapped
@@ -18,9 +18,8 @@ type stage struct {
 	wrapped bool
 }
 
-// alloc gives n bytes and their offset. It gives nil if there is no room until
-// something is consumed; a stage that is empty has room for everything that
-// fits at all.
+// alloc returns n bytes and their offset, or nil if there is no room until something is
+// consumed. An empty stage has room for every n up to its size.
 func (s *stage) alloc(n int) (b []byte, at int) {
 	switch {
 	case !s.wrapped && len(s.buf)-s.w >= n:

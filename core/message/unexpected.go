@@ -5,21 +5,21 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Message is a message that has come without a receive. Take gives one to the
-// caller, who owes it a RecvMessage.
+// Message is a message that has come and has no receive. Take returns one to the caller,
+// who must call RecvMessage for it.
 type Message struct {
 	entry  match.Entry[*Message]
 	peer   *peer
 	total  int64          // bytes of the message
-	buf    []byte         // its first packet
-	srcReq wire.RequestID // the sender's id for it
+	buf    []byte         // data of its first packet
+	srcReq wire.RequestID // the sender's ID for it
 	sync   bool           // it came as DATASYNC
 	whole  bool           // the first packet is complete
-	req    *Request       // the receive that got it before that
-	count  int64          // what the sender says of the items, for information
+	req    *Request       // the receive that has matched it before that
+	count  int64          // informational, as the sender gave it
 	dtype  uint64
 	cost   int64    // what it counts of its sender's allowance
-	send   *Request // of this proc itself, the data is still in the sender's buffer
+	send   *Request // of this proc itself; the data is still in the sender's buffer
 }
 
 func (e *matcher) newMessage(p *peer, total int64) *Message {
@@ -40,7 +40,7 @@ func (e *matcher) freeMessage(m *Message) {
 	}
 }
 
-// lose forgets a message whose first packet will never be complete.
+// lose removes a message whose first packet will never be complete.
 func (e *matcher) lose(m *Message) {
 	if m.entry.Queued() {
 		e.unexpected.Remove(&m.entry)
@@ -53,7 +53,7 @@ func (e *matcher) status(m *Message) Status {
 	return Status{Source: e.source(key, m.peer), Peer: m.peer.index, Tag: key.Tag, Len: m.total}
 }
 
-// accept matches message m, which is out of the queue, with receive r.
+// accept matches message m, which is not in the queue any more, with receive r.
 func (e *matcher) accept(m *Message, r *Request) {
 	e.begin(r, m.peer, m.entry.Key(), m.total)
 	r.remote, r.count, r.dtype = m.srcReq, m.count, m.dtype
@@ -68,8 +68,7 @@ func (e *matcher) accept(m *Message, r *Request) {
 	}
 }
 
-// deliver hands the complete first packet of m to its receive and asks for what
-// is missing.
+// deliver copies the complete first packet of m to its receive and asks for the rest.
 func (e *matcher) deliver(m *Message, r *Request) {
 	n := int64(len(m.buf))
 	r.store(m.buf)
@@ -88,9 +87,8 @@ func (e *matcher) deliver(m *Message, r *Request) {
 	e.recvProgress(r, n)
 }
 
-// Probe looks for a message that a receive with env and from would get. It is
-// there as soon as its first packet has arrived; its length is that of the whole
-// message.
+// Probe looks for a message that a receive with env and from would match. It is found as
+// soon as its first packet has arrived; its length is that of the whole message.
 func (e *matcher) Probe(env Envelope, from Peer) (Status, bool) {
 	m := e.probe(env, from)
 	if m == nil {
@@ -107,8 +105,8 @@ func (e *matcher) probe(env Envelope, from Peer) *Message {
 	return m
 }
 
-// Take is Probe for a message that nobody else shall get: it is to be received
-// with RecvMessage. Its sender cannot cancel it any more.
+// Take is Probe, and removes the message from the queue: only RecvMessage can receive it.
+// Its sender cannot cancel it any more.
 func (e *matcher) Take(env Envelope, from Peer) (*Message, Status, bool) {
 	m := e.probe(env, from)
 	if m == nil {
@@ -118,7 +116,7 @@ func (e *matcher) Take(env Envelope, from Peer) (*Message, Status, bool) {
 	return m, e.status(m), true
 }
 
-// RecvMessage starts the receive of a message that Take gave, which must not be
+// RecvMessage starts the receive of a message that Take has returned, which must not be
 // used again.
 func (e *matcher) RecvMessage(m *Message, buf []byte) *Request {
 	r := e.newReceive(buf)
@@ -134,8 +132,8 @@ func (e *matcher) RecvMessageInto(m *Message, sink Sink) *Request {
 	return r
 }
 
-// Waiting counts the messages that wait for a receive, and the receives that wait
-// for a message.
+// Waiting returns how many messages wait for a receive, and how many receives wait for a
+// message.
 func (e *matcher) Waiting() (messages, receives int) {
 	for range e.unexpected.All() {
 		messages++

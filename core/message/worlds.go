@@ -10,22 +10,22 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// World is a number of procs of another job, which this one has met. Packets to
-// and from them go by links of their own only, and have other identities than in
-// the job itself: those may be the same in two jobs.
+// World is the procs of another job to which this one has connected. Packets to and from
+// them use links of their own, and identities other than those in the job itself, which may
+// be the same in two jobs.
 type World struct {
-	Host wire.HostID // of all of them; their process numbers are their ranks, from 0
+	Host wire.HostID // of all of them; their pids are their ranks, from 0
 	Size int
-	Self wire.Proc // what they call this proc
+	Self wire.Proc // the identity of this proc for them
 
-	// What both jobs have in common; see Config.
+	// The values that hold for both jobs; see Config.
 	MaxData          uint32
 	AckMark, HiWater uint32
 
-	Allows bool // both jobs know of allowances, and each proc has the least to begin with
+	Allows bool // both jobs know of allowances; each proc begins with the least allowance
 }
 
-// standing is how this proc and those of one world deal with each other.
+// standing is what holds between this proc and the procs of one world.
 type standing struct {
 	self    wire.Proc
 	maxData int64
@@ -51,7 +51,7 @@ type met struct {
 	standing
 }
 
-// allowance is what all its procs may have here at any time.
+// allowance returns what all its procs may have here at any time.
 func (m *met) allowance() int64 {
 	if !m.allows {
 		return 0
@@ -59,8 +59,8 @@ func (m *met) allowance() int64 {
 	return int64(m.size) * leastAllowance
 }
 
-// AddWorld adds the procs of a world to the table: rank r is Peer first+r. Each
-// world gets numbers that no other one has or had.
+// AddWorld adds the procs of a world to the table: rank r is Peer first+r. The numbers were
+// never used for another world.
 func (e *procs) AddWorld(w World) (first Peer, err error) {
 	m := &met{
 		first: e.next, host: w.Host,
@@ -79,9 +79,9 @@ func (e *procs) AddWorld(w World) (first Peer, err error) {
 	return m.first, nil
 }
 
-// ForgetWorld takes the world whose first proc is first out of the table. Its
-// links must have been detached; requests that wait for its procs fail, and what has
-// come from them and nobody has received is dropped.
+// ForgetWorld removes the world whose first proc is first from the table. Its links must
+// have been detached. Requests that wait for its procs fail, and unexpected messages from
+// them are dropped.
 func (e *Engine) ForgetWorld(first Peer) {
 	w := e.worldOf(first)
 	if w == nil || w.first != first {
@@ -108,8 +108,8 @@ func (e *Engine) ForgetWorld(first Peer) {
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
 }
 
-// Renew has a proc of another world, whose link has been detached, be dealt with as
-// one that was never heard of. Requests that wait for it fail.
+// Renew resets the state of a proc of another world, whose link has been detached, to that
+// of a proc that was never heard of. Requests that wait for it fail.
 func (e *Engine) Renew(p Peer) {
 	q := e.peers.find(p)
 	if q == nil {
@@ -124,7 +124,8 @@ func (e *Engine) Renew(p Peer) {
 	e.peers.remove(func(x *peer) bool { return x == q })
 }
 
-// worldOf gives the world of a peer, nil if it is not in the table or of the job.
+// worldOf returns the world of a peer, nil if the peer is not in the table or belongs to
+// the job.
 func (e *procs) worldOf(p Peer) *met {
 	i := sort.Search(len(e.worlds), func(i int) bool { return p < e.worlds[i].first+Peer(e.worlds[i].size) })
 	if i == len(e.worlds) || p < e.worlds[i].first {
@@ -133,7 +134,7 @@ func (e *procs) worldOf(p Peer) *met {
 	return e.worlds[i]
 }
 
-// identity gives what a peer is called on the wire, and how we deal with it.
+// identity returns a peer's identity on the wire, and the standing of its world.
 func (e *procs) identity(p Peer) (wire.Proc, *standing) {
 	if p >= 0 && int(p) < e.directory.Len() {
 		return e.directory.Proc(p), &e.own
