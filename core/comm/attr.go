@@ -2,8 +2,8 @@ package comm
 
 import "slices"
 
-// Attrs are the attributes of an object, in the order of their attachment. The
-// zero value has none. A process's Keys guard it.
+// Attrs are the attributes of an object, in the order in which they were attached. The zero
+// value has none. The Keys of the process guard it.
 type Attrs struct{ list []*attr }
 
 type attr struct {
@@ -12,11 +12,11 @@ type attr struct {
 	leaving bool // its Deleter is running
 }
 
-// rounds is how often what Deleters attach is deleted again.
+// rounds is how many times clear goes over the attributes: Deleters may attach others.
 const rounds = 4
 
-// Set attaches a value to an object; a is its Attrs. A value that is there
-// already is deleted before, and stays if that fails.
+// Set attaches a value to an object; a is its Attrs. A value that is already attached is
+// deleted first; if that fails it stays.
 func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 	k.lock()
 	defer k.unlock()
@@ -40,7 +40,7 @@ func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 	return nil
 }
 
-// Get returns the value that is attached; ok is whether there is one.
+// Get returns the value that is attached; ok is false if there is none.
 func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error) {
 	k.lock()
 	defer k.unlock()
@@ -53,8 +53,8 @@ func (k *Keys) Get(f Family, a *Attrs, n Keyval) (value any, ok bool, err error)
 	return nil, false, nil
 }
 
-// Delete removes the value that is attached, if there is one. It stays if its
-// Deleter fails.
+// Delete removes the value that is attached, if there is one. If its Deleter fails it
+// stays.
 func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
 	k.lock()
 	defer k.unlock()
@@ -67,8 +67,8 @@ func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
 	return nil
 }
 
-// Copy asks, in the order of attachment, for each attribute of an object what a
-// duplicate of it gets. After an error the caller has to Drop what was copied.
+// Copy returns the attributes for a duplicate of an object, by calling the Copiers in the
+// order of attachment. After an error the caller has to Drop what was copied.
 func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
 	k.lock()
 	defer k.unlock()
@@ -92,12 +92,12 @@ func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
 	return copies, nil
 }
 
-// Clear deletes all attributes of an object that ceases to be, the last that was
-// attached first. It ends at the first that fails, which stays, with those that
-// were attached before.
+// Clear deletes all attributes of an object that is freed, the last one attached first. It
+// stops at the first Deleter that fails, whose attribute stays, with those attached before
+// it.
 func (k *Keys) Clear(a *Attrs, object any) error { return k.clear(a, object, false) }
 
-// Drop is Clear that nothing can stop.
+// Drop is Clear that goes on after errors.
 func (k *Keys) Drop(a *Attrs, object any) { _ = k.clear(a, object, true) }
 
 func (k *Keys) clear(a *Attrs, object any, force bool) error {
@@ -120,8 +120,8 @@ func (k *Keys) clear(a *Attrs, object any, force bool) error {
 	return nil
 }
 
-// remove tells x's Deleter and takes x off, unless somebody did meanwhile. Who
-// removes what is being removed has nothing to do.
+// remove calls x's Deleter and removes x, unless somebody has done so meanwhile. It does
+// nothing if x is being removed already.
 func (k *Keys) remove(a *Attrs, object any, x *attr) error {
 	if x.leaving {
 		return nil

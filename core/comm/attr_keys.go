@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrKeyval is wrapped when an attribute's key is unknown, freed, predefined or
-// of another sort of object.
+// ErrKeyval is wrapped by the errors for attribute keys that are unknown, freed, predefined
+// or for another kind of object.
 var ErrKeyval = errors.New("invalid attribute key")
 
-// ErrKeyvals is wrapped when there are no keys left.
+// ErrKeyvals is wrapped by the error if there are no keys left.
 var ErrKeyvals = errors.New("out of attribute keys")
 
-// Family is the sort of objects that a key is for.
+// Family is the kind of objects that a key is for.
 type Family uint8
 
 // The families.
@@ -36,26 +36,26 @@ const (
 	// FirstKeyval is the least key that Create gives.
 	FirstKeyval Keyval = 1 << 16
 	lastKeyval  Keyval = 1<<31 - 1 // C has int
-	familyBits         = 2         // of a key, so that one of another family is known by its number
+	familyBits         = 2         // of a key: they tell its family
 )
 
-// Copier makes the value of a duplicate of an object; keep is whether the
-// duplicate gets one at all.
+// Copier makes the value for a duplicate of an object; keep is false if the duplicate gets
+// none.
 type Copier func(old any, key Keyval, extra, value any) (copied any, keep bool, err error)
 
-// Deleter is told that an object loses a value. An error keeps it there.
+// Deleter is called when an object loses a value. An error keeps the value attached.
 type Deleter func(object any, key Keyval, value, extra any) error
 
-// Locker is a lock of the owner's, as a sync.Mutex.
+// Locker is a lock such as sync.Mutex.
 type Locker interface {
 	Lock()
 	Unlock()
 }
 
-// Keys are the attribute keys of a process, and guard the Attrs of its objects.
-// The callbacks are called without a lock: they may use Keys and the same Attrs.
+// Keys are the attribute keys of a process; they also guard the Attrs of its objects.
+// Callbacks are called without the lock, so they may use Keys and the same Attrs.
 type Keys struct {
-	Guard Locker // held during each call, but not around callbacks; nil: no two overlap
+	Guard Locker // locked during each call, but not around callbacks; nil: calls must not overlap
 
 	next Keyval
 	keys map[Keyval]*key
@@ -67,7 +67,7 @@ type key struct {
 	delete  Deleter // nil: nothing to be done
 	extra   any
 	freed   bool
-	holders int // attributes and calls under way: it lives on for them
+	holders int // attributes and calls under way that need the key
 }
 
 func (k *Keys) lock() {
@@ -82,8 +82,8 @@ func (k *Keys) unlock() {
 	}
 }
 
-// Create makes a key, which is none that there ever was. A nil cp copies
-// nothing, a nil del does nothing. extra goes to both.
+// Create returns a key that was never used before. With a nil cp the attribute is not
+// copied; with a nil del nothing is called. extra is passed to both.
 func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, error) {
 	k.lock()
 	defer k.unlock()
@@ -99,8 +99,8 @@ func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, erro
 	return n, nil
 }
 
-// Free says that nobody wants to use the key any more. It dies with the last
-// attribute of it; until then it can be used, and freed again.
+// Free says that nobody will attach values with the key any more. The key is removed with
+// the last attribute that has it; until then it can be used, and freed again.
 func (k *Keys) Free(f Family, n Keyval) error {
 	k.lock()
 	defer k.unlock()
@@ -113,14 +113,14 @@ func (k *Keys) Free(f Family, n Keyval) error {
 	return nil
 }
 
-// Len is how many keys are alive.
+// Len returns how many keys exist.
 func (k *Keys) Len() int {
 	k.lock()
 	defer k.unlock()
 	return len(k.keys)
 }
 
-// find returns a living key.
+// find returns a key that exists.
 func (k *Keys) find(f Family, n Keyval) (*key, error) {
 	x := k.keys[n]
 	switch {
@@ -136,7 +136,7 @@ func (k *Keys) find(f Family, n Keyval) (*key, error) {
 	return x, nil
 }
 
-// release ends a hold on x.
+// release drops a reference to x.
 func (k *Keys) release(x *key) {
 	x.holders--
 	k.bury(x)

@@ -2,8 +2,8 @@ package comm
 
 import "slices"
 
-// builder makes a group of members in rank order, added one by one or in runs,
-// and finds what is regular in them.
+// builder makes a group from members in rank order, added one by one or in runs, and
+// combines regularly spaced ones into runs.
 type builder struct {
 	runs []run
 	size int
@@ -36,8 +36,8 @@ func (b *builder) addRun(r run) {
 	b.size += int(r.n)
 }
 
-// extend adds s to r if it goes on with it. The same member twice, which whoever
-// builds will find out about, does not.
+// extend adds s to r if it continues it, and reports whether it did. A member that comes
+// twice does not continue a run; the caller finds such errors later.
 func (r *run) extend(s *run) bool {
 	step := int64(r.step)
 	if r.n == 1 {
@@ -50,8 +50,8 @@ func (r *run) extend(s *run) bool {
 	return true
 }
 
-// split ends the last run. Any two members are one, but unless they are
-// neighbours the second may as well begin another, which looks up faster.
+// split ends the last run. A run of two members is cut if they are not neighbours: the
+// second may begin another run, which makes look-ups faster.
 func (b *builder) split() {
 	r := &b.runs[len(b.runs)-1]
 	if r.n != 2 || abs(int(r.step)) == 1 {
@@ -71,7 +71,7 @@ func (b *builder) append(r run) {
 	b.runs = append(b.runs, r)
 }
 
-// group is what was added. The builder must not be used any more.
+// group returns the group. The builder must not be used any more.
 func (b *builder) group() *Group {
 	if b.size == 0 {
 		return Empty

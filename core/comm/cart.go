@@ -7,21 +7,20 @@ import (
 	"slices"
 )
 
-// ErrDims is wrapped when the sizes of the dimensions make no sense.
+// ErrDims is wrapped by the errors for impossible sizes of dimensions.
 var ErrDims = errors.New("invalid dimensions")
 
-// Cart is a Cartesian topology: ranks in row-major order, the last dimension
-// running fastest. It is immutable.
+// Cart is a Cartesian topology: ranks in row-major order, so that the last dimension varies
+// fastest. It is immutable.
 type Cart struct {
 	dims     []int
 	periodic []bool
 	size     int
 }
 
-// NewCart makes a topology of at most size processes. periodic says for each
-// dimension whether it closes to a ring. No dimensions at all is a topology of
-// one process. It is ErrDims if a dimension is smaller than 1, or if there are
-// more places than processes.
+// NewCart makes a topology of at most size processes. periodic says for each dimension
+// whether it is periodic. Without dimensions the topology has one process. The error is
+// ErrDims if a dimension is smaller than 1, or if there are more places than processes.
 func NewCart(dims []int, periodic []bool, size int) (*Cart, error) {
 	if len(periodic) != len(dims) {
 		return nil, fmt.Errorf("comm: %w: %d dimensions but %d periods", ErrDims, len(dims), len(periodic))
@@ -42,7 +41,7 @@ func NewCart(dims []int, periodic []bool, size int) (*Cart, error) {
 	return &Cart{dims: slices.Clone(dims), periodic: slices.Clone(periodic), size: places}, nil
 }
 
-// Size is the number of places: the ranks below it are in the topology.
+// Size is the number of places; the ranks below it are in the topology.
 func (c *Cart) Size() int { return c.size }
 
 // Dims is a copy of the sizes.
@@ -64,8 +63,8 @@ func (c *Cart) Coords(rank int) ([]int, error) {
 	return coords, nil
 }
 
-// Rank returns the rank at coordinates. Those of periodic dimensions wrap; others
-// out of range are ErrRank.
+// Rank returns the rank at coordinates. Coordinates in periodic dimensions wrap; others out
+// of range give ErrRank.
 func (c *Cart) Rank(coords []int) (int, error) {
 	if len(coords) != len(c.dims) {
 		return 0, fmt.Errorf("comm: %w: %d coordinates for %d dimensions", ErrDims, len(coords), len(c.dims))
@@ -92,8 +91,9 @@ func wrap(x, d int) int {
 	return x
 }
 
-// Shift gives rank's partners for moving data by disp along a dimension: the
-// rank to receive from and the one to send to, ProcNull beyond an open edge.
+// Shift returns rank's partners for moving data by disp along a dimension: the rank to
+// receive from and the one to send to, ProcNull beyond the end of a dimension that is not
+// periodic.
 func (c *Cart) Shift(rank, dim, disp int) (source, dest int, err error) {
 	if uint(dim) >= uint(len(c.dims)) {
 		return 0, 0, fmt.Errorf("comm: %w: no dimension %d among %d", ErrDims, dim, len(c.dims))
@@ -122,8 +122,8 @@ func (c *Cart) neighbour(base, stride, dim, x, disp int) int {
 	return base + (x+disp)*stride
 }
 
-// Neighbours gives for each dimension the partners of a shift by one: the rank
-// below and the rank above, ProcNull beyond an open edge.
+// Neighbours returns for each dimension the partners of a shift by one: the rank below and
+// the rank above, ProcNull beyond the end.
 func (c *Cart) Neighbours(rank int) (Neighbours, error) {
 	all := make([]int, 0, 2*len(c.dims))
 	for dim := range c.dims {
@@ -136,9 +136,9 @@ func (c *Cart) Neighbours(rank int) (Neighbours, error) {
 	return Neighbours{In: all, Out: all, Opposite: true}, nil
 }
 
-// Sub keeps the dimensions that keep says. It gives rank's slice: its topology,
-// the colour that all ranks of the slice share and no others, and rank's place
-// in it.
+// Sub keeps the dimensions for which keep is set. It returns the topology of the part that
+// rank is in, a colour that all ranks of this part share and no others have, and rank's
+// number in it.
 func (c *Cart) Sub(rank int, keep []bool) (sub *Cart, color, key int, err error) {
 	if len(keep) != len(c.dims) {
 		return nil, 0, 0, fmt.Errorf("comm: %w: %d choices for %d dimensions", ErrDims, len(keep), len(c.dims))

@@ -7,20 +7,20 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Clients says of which client (site) each proc is. Procs of one client are
-// numbered one after the other, mostly, and the table has an entry for each such
-// range, not for each proc. It is immutable and may be shared.
+// Clients says which client (site) each proc belongs to. Procs of one client usually have
+// consecutive numbers, and the table has one entry for each such range, not one for each
+// proc. It is immutable and may be shared.
 type Clients struct {
 	ranges []procRange
 }
 
-// procRange is the procs before end that earlier ranges do not have.
+// procRange is the procs from the end of the range before it up to, but not including, end.
 type procRange struct {
 	end    Proc
 	client wire.ClientRank
 }
 
-// NewClients makes the table in which proc i is of clients[i].
+// NewClients makes the table in which proc i belongs to clients[i].
 func NewClients(clients []wire.ClientRank) *Clients {
 	t := &Clients{}
 	for i, c := range clients {
@@ -44,7 +44,7 @@ func (t *Clients) Procs() int {
 // Of returns the client of a proc of the table.
 func (t *Clients) Of(p Proc) wire.ClientRank { return t.ranges[t.find(p)].client }
 
-// find returns the place of the range of p.
+// find returns the index of the range of p.
 func (t *Clients) find(p Proc) int {
 	if len(t.ranges) > scan {
 		return sort.Search(len(t.ranges), func(i int) bool { return p < t.ranges[i].end })
@@ -57,7 +57,8 @@ func (t *Clients) find(p Proc) int {
 	return len(t.ranges)
 }
 
-// span returns the client of p and the procs of its range: from first to before end.
+// span returns the client of p, and the range that p is in: from first up to, but not
+// including, end.
 func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
 	i := t.find(p)
 	if i > 0 {
@@ -66,8 +67,8 @@ func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
 	return t.ranges[i].client, first, t.ranges[i].end
 }
 
-// With is a table that has further procs: counts[i] of clients[i], numbered from
-// first on, which no proc of t reaches. Numbers in between are nobody's.
+// With returns a table with further procs: counts[i] of clients[i], numbered from first on,
+// which is above all procs of t. Numbers in between belong to nobody.
 func (t *Clients) With(first Proc, counts []int, clients []wire.ClientRank) *Clients {
 	u := &Clients{ranges: slices.Clip(t.ranges)}
 	for i, n := range counts {
@@ -77,8 +78,8 @@ func (t *Clients) With(first Proc, counts []int, clients []wire.ClientRank) *Cli
 	return u
 }
 
-// Without is a table in which the procs from first to before end, which With has
-// added at a time, are nobody.
+// Without returns a table in which the procs from first up to, but not including, end,
+// which one call of With has added, belong to nobody.
 func (t *Clients) Without(first, end Proc) *Clients {
 	u := &Clients{}
 	for _, r := range t.ranges {

@@ -8,38 +8,38 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ErrComm is wrapped when a communicator is missing, freed or of the wrong sort.
+// ErrComm is wrapped by the errors for a communicator that is missing, freed or of the
+// wrong kind.
 var ErrComm = errors.New("invalid communicator")
 
-// Spec says what a communicator is made of.
+// Spec describes a communicator.
 type Spec struct {
 	Context wire.ContextID // of point-to-point messages; collectives use the next
 	Group   *Group
 	Self    Proc     // the calling process, a member of Group
 	Clients *Clients // of all members
-	// Masters are those of Group, if somebody has worked them out already.
+	// Masters are those of Group, if the caller knows them already.
 	Masters  *Masters
-	Topology Topology // nil without one
-	// Remote makes an intercommunicator of Group and it, which have no member in
-	// common. The two context IDs after those of an intracommunicator are then
-	// of the private one of Group's members.
+	Topology Topology // nil: none
+	// Remote makes it an intercommunicator of Group and Remote, which have no member in
+	// common. The two context IDs after those of an intracommunicator then belong to the
+	// private communicator of Group's members.
 	Remote *Group
 }
 
-// Comm is a communicator as its owner sees it. It does not change, so that any
-// goroutine may use it.
+// Comm is a communicator from the point of view of one process. It is immutable and may be
+// used by any goroutine.
 //
-// An intercommunicator's Group, Size, Rank, Proc and Masters are of the local
-// group; who messages go to and come from is numbered by Partners.
+// Of an intercommunicator, Group, Size, Rank, Proc and Masters are about the local group;
+// sources and destinations of messages are ranks in Partners.
 type Comm struct {
 	spec    Spec
 	rank    int
 	local   *Comm                   // of an intercommunicator
-	masters atomic.Pointer[Masters] // once they are asked for
+	masters atomic.Pointer[Masters] // made when first asked for
 }
 
-// New makes a communicator. It is ErrGroup if the calling process is not a
-// member.
+// New makes a communicator. The error is ErrGroup if the calling process is not a member.
 func New(s Spec) (*Comm, error) {
 	if s.Group == nil || s.Clients == nil {
 		return nil, fmt.Errorf("comm: %w: context %d has no group", ErrGroup, s.Context)
@@ -56,7 +56,7 @@ func New(s Spec) (*Comm, error) {
 	return c, c.join()
 }
 
-// Spec is what c is made of: with another context, that of a duplicate.
+// Spec returns what c was made of. With another context it describes a duplicate.
 func (c *Comm) Spec() Spec {
 	s := c.spec
 	s.Masters = c.Masters()
@@ -91,7 +91,7 @@ func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 // Clients is the table that has all members.
 func (c *Comm) Clients() *Clients { return c.spec.Clients }
 
-// Topology says which members are neighbours; nil if nobody has said.
+// Topology returns the topology, or nil.
 func (c *Comm) Topology() Topology { return c.spec.Topology }
 
 // Cart is the Cartesian topology, or nil.
@@ -100,12 +100,12 @@ func (c *Comm) Cart() *Cart {
 	return t
 }
 
-// Masters numbers the clients that the communicator spans. It is worked out at
-// the first call, unless the Spec had it.
+// Masters numbers the clients that the communicator spans. It is computed at the first
+// call, unless the Spec had it.
 func (c *Comm) Masters() *Masters {
 	if m := c.masters.Load(); m != nil {
 		return m
 	}
-	c.masters.CompareAndSwap(nil, NewMasters(c.spec.Group, c.spec.Clients)) // all are alike
+	c.masters.CompareAndSwap(nil, NewMasters(c.spec.Group, c.spec.Clients)) // all callers compute the same
 	return c.masters.Load()
 }

@@ -13,8 +13,8 @@ const (
 	Unequal
 )
 
-// Compare says whether g and h have the same members in the same order
-// (Identical), in another order (Similar), or not (Unequal).
+// Compare returns whether g and h have the same members in the same order (Identical), in
+// another order (Similar), or not (Unequal).
 func (g *Group) Compare(h *Group) Comparison {
 	switch {
 	case g == h || g.same(h):
@@ -25,8 +25,8 @@ func (g *Group) Compare(h *Group) Comparison {
 	return Unequal
 }
 
-// same reports whether the members are the same in the same order, which may be
-// cut into runs in different ways.
+// same reports whether the members and their order are the same, although they may be
+// divided into runs differently.
 func (g *Group) same(h *Group) bool {
 	if g.size != h.size {
 		return false

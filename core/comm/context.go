@@ -7,11 +7,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ErrContexts is wrapped when there are no context IDs left.
+// ErrContexts is wrapped by the error if there are no context IDs left.
 var ErrContexts = errors.New("out of context IDs")
 
-// ErrContextRace is wrapped when two communicators were made at the same time
-// by one process, so that both would get the same context ID.
+// ErrContextRace is wrapped by the error if one process makes two communicators at the same
+// time and both would get the same context ID.
 var ErrContextRace = errors.New("context ID taken by another communicator meanwhile")
 
 // The context IDs that exist from the start; each is followed by that of the
@@ -21,8 +21,8 @@ const (
 	SelfContext  wire.ContextID = 2
 )
 
-// Context IDs below ContextLimit are agreed on by IMPI's rule. Those above are
-// private to our own sites: each process has its own to give.
+// Context IDs below ContextLimit are agreed on by IMPI's rule. Those above are private to
+// our own sites: each process has its own ones, which it can give to communicators.
 const (
 	ContextLimit wire.ContextID = 1 << 63
 
@@ -31,24 +31,23 @@ const (
 	numbers     = 1 << (originShift - numberShift)
 )
 
-// Contexts gives out context IDs by IMPI's rule: members agree on the largest
-// that any of them has in use, and the next are the new communicator's.
+// Contexts assigns context IDs by IMPI's rule: the members of a new communicator agree on
+// the largest ID that any of them has in use, and the communicator gets the next ones.
 //
-// A process that takes part in several agreements at a time would come to the
-// same ID in two of them. So only one of them counts as its own; in the others it
-// is busy, and where a member is busy the communicator gets a private ID, which
-// the leader has offered along with its part or, if there are members of several
-// worlds, which a Confirmation finds. Nobody ever waits for another
-// agreement, so that none can wait for each other, in whatever order the members
-// begin them. Sites that run another MPI know nothing of this: with them there
-// is one agreement at a time.
+// A process that takes part in several agreements at a time would get the same ID in two of
+// them. So only one of them counts for the process; in the others it is busy. If a member
+// is busy the communicator gets a private ID, which the leader has offered along with its
+// maximum or, if there are members of several worlds, which a Confirmation finds. No
+// agreement waits for another one, so there is no deadlock, in whatever order the members
+// begin them. Sites that run another MPI do not know this: with them there is one agreement
+// at a time.
 //
-// IDs are never used again.
+// IDs are never reused (docs/decisions/0020-context-ids.md).
 type Contexts struct {
 	max    wire.ContextID
 	origin wire.ContextID // of the private IDs
-	next   wire.ContextID // private number
-	held   bool           // there is an agreement that counts
+	next   wire.ContextID // the next private number
+	held   bool           // an agreement is under way that counts
 
 	// Of private IDs of several worlds:
 	home    [16]byte
@@ -57,17 +56,17 @@ type Contexts struct {
 	claimed map[wire.ContextID]bool
 }
 
-// NewContexts has those of MPI_COMM_WORLD and MPI_COMM_SELF in use. No other
-// process of the same world has the same origin, which is below 1<<30.
+// NewContexts starts with the IDs of MPI_COMM_WORLD and MPI_COMM_SELF in use. origin is
+// below 1<<30, and different for each process of a world.
 func NewContexts(origin Proc) Contexts {
 	return Contexts{max: SelfContext + 1, origin: wire.ContextID(uint32(origin)), bits: PrivateBits}
 }
 
-// Offer is what a process contributes to an agreement, and, with those of all
-// members combined, what they have agreed on.
+// Offer is what a process contributes to an agreement and, after all members' offers were
+// combined, the result of it.
 type Offer struct {
 	Max     wire.ContextID // the largest in use
-	Private wire.ContextID // to be used if somebody is busy; 0: none
+	Private wire.ContextID // used if somebody is busy; 0: none
 	Busy    bool           // with another agreement
 }
 
@@ -76,8 +75,8 @@ func (o Offer) With(p Offer) Offer {
 	return Offer{max(o.Max, p.Max), max(o.Private, p.Private), o.Busy || p.Busy}
 }
 
-// Offer begins an agreement. One of the members leads it, whoever. Settle or
-// Withdraw must follow.
+// Offer begins an agreement. One of the members leads it. Settle or Withdraw must
+// follow.
 func (a *Contexts) Offer(lead bool) Offer {
 	o := Offer{Max: a.max, Busy: a.held}
 	a.held = true
@@ -88,19 +87,20 @@ func (a *Contexts) Offer(lead bool) Offer {
 	return o
 }
 
-// Held reports whether there is an agreement that another one would be busy with.
+// Held reports whether an agreement is under way that counts, so that another one would be
+// busy.
 func (a *Contexts) Held() bool { return a.held }
 
-// Withdraw ends an agreement that came to nothing.
+// Withdraw ends an agreement that was given up.
 func (a *Contexts) Withdraw(mine Offer) {
 	if !mine.Busy {
 		a.held = false
 	}
 }
 
-// Settle ends an agreement and gives the first of the n context IDs of the new
-// communicator. Processes that do not become members call it as well. It is
-// ErrContexts, for all, if there are no IDs left.
+// Settle ends an agreement and returns the first of the n context IDs of the new
+// communicator. Processes that do not become members call it as well. The error is
+// ErrContexts, for all of them, if there are no IDs left.
 func (a *Contexts) Settle(mine, agreed Offer, n int) (wire.ContextID, error) {
 	a.Withdraw(mine)
 	if !agreed.Busy {
@@ -113,7 +113,7 @@ func (a *Contexts) Settle(mine, agreed Offer, n int) (wire.ContextID, error) {
 	return agreed.Private, nil
 }
 
-// giveBack has a private number that was not needed offered again, unless others
+// giveBack makes a private number that was not needed available again, unless later ones
 // have been offered since.
 func (a *Contexts) giveBack(mine Offer) {
 	if mine.Private != 0 && mine.Private>>numberShift&(numbers-1) == a.next-1 {
@@ -121,13 +121,13 @@ func (a *Contexts) giveBack(mine Offer) {
 	}
 }
 
-// Max is the largest context ID in use here, private ones aside.
+// Max returns the largest context ID in use here, not counting private ones.
 func (a *Contexts) Max() wire.ContextID { return a.max }
 
-// take returns the first of n context IDs after the one that members have agreed
-// on. ErrContexts is the same for all callers; ErrContextRace is not.
+// take returns the first of n context IDs after the one that the members have agreed on.
+// All members get ErrContexts alike; ErrContextRace is an error of this process alone.
 //
-// IMPI ch.4, Context IDs: the maximum plus one, and everybody's maximum moves.
+// IMPI ch.4, Context IDs: the maximum plus one, and everybody's maximum increases.
 func (a *Contexts) take(agreed wire.ContextID, n int) (wire.ContextID, error) {
 	if agreed >= ContextLimit-InterContexts {
 		return 0, fmt.Errorf("comm: %w: %d is in use", ErrContexts, uint64(agreed))

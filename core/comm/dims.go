@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// DimsCreate replaces the zeros of dims by factors, in non-increasing order and
-// as close to each other as can be, so that the product of all is n. Other
-// entries stay. It is ErrDims if n is not positive, an entry is negative, or no
-// factors exist.
+// DimsCreate replaces the zeros of dims by factors, in non-increasing order and as close to
+// each other as possible, so that the product of all entries is n. Other entries stay. The
+// error is ErrDims if n is not positive, an entry is negative, or there are no such
+// factors.
 func DimsCreate(n int, dims []int) error {
 	if n < 1 {
 		return fmt.Errorf("comm: %w: for %d processes", ErrDims, n)
@@ -41,8 +41,8 @@ func DimsCreate(n int, dims []int) error {
 	return nil
 }
 
-// balanced splits n into k factors, non-increasing, with the smallest largest
-// factor, and of those the largest smallest one.
+// balanced splits n into k factors, non-increasing. Of all possibilities it takes those
+// with the smallest largest factor, and of those the one with the largest smallest factor.
 func balanced(n, k int) []int {
 	divisors := divisorsOf(n)
 	s := splitter{best: make([]int, k), current: make([]int, 0, k)}
@@ -73,8 +73,8 @@ type splitter struct {
 	best, current []int
 }
 
-// split appends k factors with product n, none above the last one chosen.
-// divisors are those of the number that the search began with, ascending.
+// split appends k factors with product n, none larger than the last one chosen. divisors
+// are those of the number that the search began with, ascending.
 func (s *splitter) split(n, k int, divisors []int) {
 	if k == 1 {
 		if len(s.current) > 0 && n > s.current[len(s.current)-1] {

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// DistGraph is a topology of which each process knows its own neighbours only.
-// It is immutable.
+// DistGraph is a topology of which each process knows its own neighbours only. It is
+// immutable.
 type DistGraph struct {
 	in, out   []int
 	inw, outw []int
 	weighted  bool
 }
 
-// Adjacent are the neighbours of one process: where edges come from and where
-// they lead to. Weights go with them; nil where there are edges means that the
-// graph has none, and where there are no edges nothing.
+// Adjacent are the neighbours of one process: the ranks that edges come from and lead to.
+// Weights belong to them; nil weights mean that the graph has none, or that there are no
+// edges in this direction.
 type Adjacent struct {
 	Sources, SourceWeights []int
 	Dests, DestWeights     []int
 }
 
-// NewDistGraph makes a topology of size processes. It is ErrRank if a neighbour
-// is none of them, and ErrGraph if weights are negative, or too few, or there
-// for one direction only.
+// NewDistGraph makes a topology of size processes. The error is ErrRank if a neighbour is
+// none of them, and ErrGraph if weights are negative, too few, or given for one direction
+// only.
 func NewDistGraph(a Adjacent, size int) (*DistGraph, error) {
 	if err := checkEdges("sources", a.Sources, a.SourceWeights, size); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func checkWeights(what string, weights []int, n int) error {
 // Weighted reports whether edges have weights.
 func (g *DistGraph) Weighted() bool { return g.weighted }
 
-// Adjacent is a copy of the neighbours; without weights those are nil.
+// Adjacent returns a copy of the neighbours; weights are nil if there are none.
 func (g *DistGraph) Adjacent() Adjacent {
 	a := Adjacent{Sources: slices.Clone(g.in), Dests: slices.Clone(g.out)}
 	if g.weighted {
@@ -78,18 +78,18 @@ func (g *DistGraph) Adjacent() Adjacent {
 // Degrees are the numbers of neighbours.
 func (g *DistGraph) Degrees() (in, out int) { return len(g.in), len(g.out) }
 
-// Neighbours are those of the calling process.
+// Neighbours returns those of the calling process, whatever the rank.
 func (g *DistGraph) Neighbours(int) (Neighbours, error) {
 	return Neighbours{In: g.in, Out: g.out}, nil
 }
 
-// Edge is an edge of a graph that any process may know of.
+// Edge is an edge of a graph, given by any process.
 type Edge struct{ Source, Dest, Weight int32 }
 
-// Edges are what one process contributes to a graph: the sources, how many edges
-// each has (degrees), where those lead to, one source after the other, and their
-// weights or nil. It is ErrRank if a rank is none of size, and ErrGraph if numbers
-// do not fit.
+// Edges are the edges that one process contributes to a graph: their sources, how many
+// edges each source has (degrees), the destinations, one source after the other, and the
+// weights or nil. The error is ErrRank if a rank is not below size, and ErrGraph if the
+// lengths or numbers do not fit.
 func Edges(sources, degrees, dests, weights []int, size int) ([]Edge, error) {
 	if len(degrees) != len(sources) {
 		return nil, fmt.Errorf("comm: %w: %d sources and %d degrees", ErrGraph, len(sources), len(degrees))

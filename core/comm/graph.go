@@ -7,21 +7,20 @@ import (
 	"slices"
 )
 
-// ErrGraph is wrapped when what is given is no graph.
+// ErrGraph is wrapped by the errors for arguments that do not describe a graph.
 var ErrGraph = errors.New("invalid graph")
 
-// Graph is a topology in which all neighbours of all ranks are known to
-// everybody. It is immutable.
+// Graph is a topology in which every process knows all neighbours of all ranks. It is
+// immutable.
 type Graph struct {
 	index, edges []int
-	lopsided     error // why it cannot have operations of neighbours
+	lopsided     error // why it cannot have neighbourhood collectives
 }
 
-// NewGraph makes a topology of at most size processes. The neighbours of rank i
-// are those of edges from index[i-1], or 0, to before index[i]; a rank may be
-// there several times, and may be its own neighbour. It is ErrGraph if there are
-// more ranks than processes, or the index does not fit the edges, or an edge
-// leads nowhere.
+// NewGraph makes a topology of at most size processes. The neighbours of rank i are
+// edges[index[i-1]:index[i]], where index[-1] counts as 0. A rank may be a neighbour
+// several times, and its own neighbour. The error is ErrGraph if there are more ranks than
+// processes, the index does not fit the edges, or an edge leads to no rank.
 func NewGraph(index, edges []int, size int) (*Graph, error) {
 	if len(index) > size {
 		return nil, fmt.Errorf("comm: %w: %d nodes for %d processes", ErrGraph, len(index), size)
@@ -49,13 +48,13 @@ func NewGraph(index, edges []int, size int) (*Graph, error) {
 // Size is the number of nodes: the ranks below it are in the topology.
 func (g *Graph) Size() int { return len(g.index) }
 
-// Index is a copy of where the edges of each node end.
+// Index returns a copy of where the edges of each node end.
 func (g *Graph) Index() []int { return slices.Clone(g.index) }
 
 // Edges is a copy of all edges.
 func (g *Graph) Edges() []int { return slices.Clone(g.edges) }
 
-// Of returns the neighbours of a rank. They must not be changed.
+// Of returns the neighbours of a rank. The caller must not change them.
 func (g *Graph) Of(rank int) ([]int, error) {
 	if uint(rank) >= uint(len(g.index)) {
 		return nil, fmt.Errorf("comm: %w: %d, the graph has %d nodes", ErrRank, rank, len(g.index))
@@ -71,8 +70,8 @@ func (g *Graph) of(rank int) []int {
 	return g.edges[from:to:to]
 }
 
-// Neighbours are the same in both directions. All members find out alike when
-// there are more edges from one rank to another than back.
+// Neighbours returns the same ranks for both directions. If there are more edges from one
+// rank to another than back, all members get the same error.
 func (g *Graph) Neighbours(rank int) (Neighbours, error) {
 	all, err := g.Of(rank)
 	if err != nil {
@@ -81,7 +80,7 @@ func (g *Graph) Neighbours(rank int) (Neighbours, error) {
 	return Neighbours{In: all, Out: all}, g.lopsided
 }
 
-// balance compares all edges with all edges turned round.
+// balance returns an error unless each edge has an edge back.
 func (g *Graph) balance() error {
 	type edge struct{ from, to int }
 	there, back := make([]edge, 0, len(g.edges)), make([]edge, 0, len(g.edges))

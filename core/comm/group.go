@@ -1,6 +1,6 @@
-// Package comm has groups, communicators, context IDs and Cartesian
-// topologies: who the members are, how they are numbered, and which numbers
-// keep their traffic apart. Nothing in it communicates.
+// Package comm has groups, communicators, context IDs and topologies: who the members are,
+// how they are numbered, and which numbers keep their traffic apart. Nothing in it
+// communicates.
 package comm
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sort"
 )
 
-// Faults of arguments.
+// The errors of arguments.
 var (
 	// ErrGroup is wrapped when a group is missing or does not fit.
 	ErrGroup = errors.New("invalid group")
@@ -20,9 +20,8 @@ var (
 	ErrRange = errors.New("invalid range of ranks")
 )
 
-// Proc numbers a process among all that this process knows, whatever their
-// group: its index in the proc table. The procs of MPI_COMM_WORLD are numbered
-// by world rank.
+// Proc numbers a process among all that this process knows: its index in the proc table.
+// The procs of MPI_COMM_WORLD are numbered by world rank.
 type Proc int32
 
 // Undefined and ProcNull are the values that MPI's ABI gives MPI_UNDEFINED and
@@ -32,10 +31,10 @@ const (
 	ProcNull  = -3
 )
 
-// Group is an ordered set of distinct processes, ranked from 0. It is immutable
-// and may be shared; the zero Group is the empty group. What it takes grows with
-// the number of its runs, regularly spaced members one after the other: the
-// world, parts of it by ranges, and all but a few of it are a few.
+// Group is an ordered set of distinct processes, ranked from 0. It is immutable and may be
+// shared; the zero Group is the empty group. Its memory and the time of most methods grow
+// with the number of its runs of regularly spaced members. The world, ranges of it, and the
+// world without a few members have few runs.
 type Group struct {
 	runs  []run
 	size  int
@@ -45,11 +44,10 @@ type Group struct {
 // index has the runs of a group in the order of their smallest members.
 type index struct {
 	order []int32
-	reach []Proc // the largest member of this run and those before
+	reach []Proc // the largest member of this run and those before it
 }
 
-// scan is the number of runs up to which looking through them all is as quick
-// as an index.
+// scan is the number of runs up to which looking at all of them is as fast as an index.
 const scan = 8
 
 // Empty is the group without members.
@@ -63,8 +61,8 @@ func NewGroup(first Proc, n int) *Group {
 	return &Group{runs: []run{{n: int32(n), step: 1, first: int32(first)}}, size: n}
 }
 
-// GroupOf is the group of procs in the given order. It is ErrRank if one
-// appears twice or is negative.
+// GroupOf is the group of procs in the given order. The error is ErrRank if one appears
+// twice or is negative.
 func GroupOf(procs []Proc) (*Group, error) {
 	if i := duplicate(procs); i >= 0 {
 		return nil, fmt.Errorf("comm: %w: proc %d appears twice", ErrRank, procs[i])
@@ -121,8 +119,8 @@ func (g *Group) Rank(p Proc) (rank int, ok bool) {
 	return Undefined, false
 }
 
-// find is Rank of a group with an index. Runs that begin below p may have it
-// as long as any of them reaches so far.
+// find is Rank for a group with an index. A run that begins below p may contain it only as
+// long as some run up to there reaches p.
 func (g *Group) find(p Proc) (rank int, ok bool) {
 	x := g.index
 	i := sort.Search(len(x.order), func(i int) bool { return g.runs[x.order[i]].low() > p })
@@ -144,7 +142,7 @@ func (g *Group) At(rank int) (p Proc, ok bool) {
 	return r.at(rank - int(r.rank)), true
 }
 
-// run is which run has a rank that exists.
+// run returns the index of the run that has a rank, which must exist.
 func (g *Group) run(rank int) int {
 	if len(g.runs) == 1 {
 		return 0
@@ -152,7 +150,8 @@ func (g *Group) run(rank int) int {
 	return sort.Search(len(g.runs), func(i int) bool { return int(g.runs[i].rank) > rank }) - 1
 }
 
-// Map is the group of what f makes of each member, which no two members share.
+// Map returns the group of f(p) for each member p. f must map no two members to the same
+// proc.
 func (g *Group) Map(f func(Proc) Proc) *Group {
 	var b builder
 	for p := range g.All() {
@@ -170,8 +169,8 @@ func (g *Group) Procs() []Proc {
 	return procs
 }
 
-// Translate gives for each rank in g the rank of the same process in h, or
-// Undefined; ProcNull stays ProcNull. A rank that g does not have is ErrRank.
+// Translate returns for each rank in g the rank of the same process in h, or Undefined;
+// ProcNull stays ProcNull. A rank that g does not have gives ErrRank.
 func (g *Group) Translate(ranks []int, h *Group) ([]int, error) {
 	if h == nil {
 		return nil, fmt.Errorf("comm: %w: none given", ErrGroup)

@@ -6,10 +6,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// How many context IDs a communicator takes, one after the other: for
-// point-to-point messages and for collectives, and an intercommunicator two
-// more for its private communicator. The groups are disjoint, so that both
-// sides' private ones can have the same.
+// How many consecutive context IDs a communicator takes: one for point-to-point messages
+// and one for collectives, and an intercommunicator two more for its private communicator.
+// Its groups are disjoint, so both can use the same IDs for their private communicators.
 const (
 	IntraContexts = 2
 	InterContexts = 4
@@ -33,9 +32,9 @@ func (c *Comm) join() (err error) {
 // Inter reports whether c is an intercommunicator.
 func (c *Comm) Inter() bool { return c.local != nil }
 
-// Local is the private intracommunicator of the local group, in which an
-// intercommunicator's collectives and constructors do their part on this side.
-// An intracommunicator gives itself.
+// Local returns the private intracommunicator of an intercommunicator's local group, in
+// which its collectives and constructors do their local part. For an intracommunicator it
+// returns c itself.
 func (c *Comm) Local() *Comm {
 	if c.local == nil {
 		return c
@@ -46,8 +45,8 @@ func (c *Comm) Local() *Comm {
 // Remote is the group of the other side; nil if c is an intracommunicator.
 func (c *Comm) Remote() *Group { return c.spec.Remote }
 
-// Partners is the group whose ranks are the sources and destinations of
-// messages: the remote one of an intercommunicator, else the group itself.
+// Partners returns the group whose ranks are the sources and destinations of messages: the
+// remote group of an intercommunicator, otherwise the group itself.
 func (c *Comm) Partners() *Group {
 	if c.spec.Remote != nil {
 		return c.spec.Remote
@@ -55,8 +54,8 @@ func (c *Comm) Partners() *Group {
 	return c.spec.Group
 }
 
-// Partner returns the process of a source's or destination's rank; ok is false if
-// there is no such rank.
+// Partner returns the process of a source's or destination's rank; ok is false if there is
+// no such rank.
 func (c *Comm) Partner(rank int) (p Proc, ok bool) { return c.Partners().At(rank) }
 
 // PartnerClient returns the client of a process of either group.
@@ -68,10 +67,10 @@ func (c *Comm) PartnerClient(rank int) (client wire.ClientRank, ok bool) {
 	return c.spec.Clients.Of(p), true
 }
 
-// Compare says how c and d relate: the same object (Identical), the same groups
-// (Congruent), the same members in another order (Similar), or Unequal. An
-// intra- and an intercommunicator are Unequal; two intercommunicators are what
-// the less alike of their groups are, local with local and remote with remote.
+// Compare returns how c and d relate: the same object (Identical), the same groups
+// (Congruent), the same members in another order (Similar), or Unequal. An intra- and an
+// intercommunicator are Unequal. For two intercommunicators the local and the remote groups
+// are compared, and the weaker result counts.
 func (c *Comm) Compare(d *Comm) Comparison {
 	switch {
 	case c == d:

@@ -6,13 +6,13 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Masters numbers the clients that a group spans. The master of a client is the
-// lowest of its ranks; masters are numbered from 0 by ascending rank. It is
-// immutable and may be shared. For groups like the world it takes a few words
-// for each client, however many ranks there are.
+// Masters numbers the clients that a group spans. The master of a client is the lowest of
+// its ranks; masters are numbered from 0 by ascending rank. It is immutable and may be
+// shared. For groups like the world it takes a few words per client, however many ranks
+// there are.
 //
-// IMPI ch.4, Utility functions: the methods are the standard's mnum, mrank,
-// locals, nlocal and local.
+// IMPI ch.4, Utility functions: the methods are the standard's mnum, mrank, locals, nlocal
+// and local.
 type Masters struct {
 	group   *Group
 	table   *Clients
@@ -20,7 +20,7 @@ type Masters struct {
 	locals  []*Group          // by number
 }
 
-// NewMasters works the masters of g out. The table has all members.
+// NewMasters computes the masters of g. The table has all members.
 func NewMasters(g *Group, table *Clients) *Masters {
 	m := &Masters{group: g, table: table}
 	var locals []builder
@@ -48,7 +48,7 @@ func NewMasters(g *Group, table *Clients) *Masters {
 	return m
 }
 
-// within is how many steps of a run from p on stay in the range that p is in.
+// within returns how many steps of a run, from member p on, stay between first and end.
 func (r *run) within(p, first, end Proc) int {
 	if r.step > 0 {
 		return int(end-1-p)/int(r.step) + 1
@@ -56,7 +56,7 @@ func (r *run) within(p, first, end Proc) int {
 	return int(p-first)/-int(r.step) + 1
 }
 
-// Count is the number of masters, which is the number of clients spanned.
+// Count returns the number of masters, which is the number of clients spanned.
 func (m *Masters) Count() int { return len(m.clients) }
 
 // Number is the number of the master of rank's client.
@@ -73,11 +73,11 @@ func (m *Masters) Rank(n int) int { return int(m.locals[n].runs[0].first) }
 // Client is the client of master number n.
 func (m *Masters) Client(n int) wire.ClientRank { return m.clients[n] }
 
-// Locals are the ranks of the client of master number n: a group whose members
-// are ranks, ascending, the master first.
+// Locals returns the ranks of the client of master number n, as a group whose members are
+// ranks, ascending, the master first.
 func (m *Masters) Locals(n int) *Group { return m.locals[n] }
 
-// Place is where rank stands among the Locals of its master.
+// Place returns the index of rank among the Locals of its master.
 func (m *Masters) Place(rank int) int {
 	place, _ := m.locals[m.Number(rank)].Rank(Proc(rank))
 	return place

@@ -2,18 +2,17 @@ package comm
 
 import "slices"
 
-// meeting finds which members of a group are in another one, run by run: by
-// arithmetic where that is quicker, in a set of bits of the other group where
-// either is irregular. Both ways what it costs is linear in what the groups
-// take, or in their sizes.
+// meeting finds which members of a group are in another one, run by run: by arithmetic
+// where that is faster, or with a bit set of the other group if either is irregular. Either
+// way the cost is linear in the number of runs, or in the sizes of the groups.
 type meeting struct {
 	other *Group
-	bits  []uint64 // of other's members from low on; nil: by arithmetic
+	bits  []uint64 // of other's members, beginning with low; nil: by arithmetic
 	low   Proc
 	found []hits
 }
 
-// newMeeting prepares to ask which members of g are in h.
+// newMeeting prepares to find which members of g are in h.
 func newMeeting(g, h *Group) *meeting {
 	m := &meeting{other: h}
 	if len(g.runs)*len(h.runs) > scan*scan+(g.size+h.size)/scan {
@@ -22,7 +21,7 @@ func newMeeting(g, h *Group) *meeting {
 	return m
 }
 
-// mark makes the set.
+// mark makes the bit set.
 func (m *meeting) mark() {
 	low, high := m.other.ends()
 	m.low = low
@@ -33,13 +32,13 @@ func (m *meeting) mark() {
 	}
 }
 
-// has reports whether the marked group has p.
+// has reports whether p is in the bit set.
 func (m *meeting) has(p Proc) bool {
 	i := int(p) - int(m.low)
 	return i >= 0 && i/64 < len(m.bits) && m.bits[i/64]>>(i%64)&1 != 0
 }
 
-// of returns the members of r that the other group has, in ascending order. It is
+// of returns the members of r that the other group has, in ascending order. The result is
 // valid until the next call.
 func (m *meeting) of(r *run) []hits {
 	m.found = m.found[:0]
@@ -64,7 +63,7 @@ func (m *meeting) of(r *run) []hits {
 	return m.found
 }
 
-// hit adds a member next to the last one, or on its own.
+// hit adds a member to the last hits, or begins new ones.
 func (m *meeting) hit(i int) {
 	if k := len(m.found); k > 0 && m.found[k-1].from+m.found[k-1].n == i {
 		m.found[k-1].n++
@@ -73,7 +72,7 @@ func (m *meeting) hit(i int) {
 	m.found = append(m.found, hits{i, 1, 1})
 }
 
-// ends returns the smallest and the largest member of a group that has some.
+// ends returns the smallest and the largest member of a group that is not empty.
 func (g *Group) ends() (low, high Proc) {
 	low, high = g.runs[0].ends()
 	for k := range g.runs[1:] {

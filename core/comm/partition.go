@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// Part is what becomes a communicator of some members of another: their ranks,
-// in the order of the new ones. With Remote, ranks in the remote group, it is an
-// intercommunicator.
+// Part describes a communicator of some members of another one: their ranks, in the order
+// of the new ranks. With Remote, ranks in the remote group, it is an intercommunicator.
 type Part struct {
 	Color         int32
 	Group, Remote *Group
 }
 
-// Partition is how members of a communicator are divided: parts that have no
+// Partition describes how members of a communicator are divided into parts, which have no
 // member in common.
 type Partition []Part
 
-// Choice is what a member wants of Split. A negative colour is none.
+// Choice is a member's colour and key in Split. A negative colour means that it joins no
+// part.
 type Choice struct{ Color, Key int32 }
 
 // ChoiceSize is the length of an encoded choice.
@@ -35,8 +35,8 @@ func ReadChoice(b []byte) Choice {
 	return Choice{int32(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))}
 }
 
-// Divide makes a part of the ranks that have chosen the same colour, by colours
-// ascending; in each, ranks are ordered by key and then as they are.
+// Divide makes a part for each colour, in ascending order of colours; in each part, ranks
+// are ordered by key and then by rank.
 func Divide(choices []Choice) Partition {
 	ranks := make([]int32, 0, len(choices))
 	for r, c := range choices {
@@ -64,7 +64,7 @@ func Divide(choices []Choice) Partition {
 	return parts
 }
 
-// Join gives each part the group of the same colour on the other side. Parts
+// Join combines each part with the group of the same colour on the other side. Parts
 // without one are left out.
 func (p Partition) Join(others Partition) Partition {
 	var joined Partition
@@ -77,7 +77,7 @@ func (p Partition) Join(others Partition) Partition {
 	return joined
 }
 
-// For returns the parts that any of the ranks are in.
+// For returns the parts that contain at least one of the ranks.
 func (p Partition) For(ranks *Group) (some Partition) {
 	for _, part := range p {
 		if _, ok := part.Group.Meets(ranks); ok {
@@ -102,12 +102,11 @@ func (p Partition) Append(b []byte) []byte {
 	return b
 }
 
-// PartitionLimit is the most bytes that the partition of a communicator of the
-// sizes takes, encoded.
+// PartitionLimit is the largest encoded size of a partition of a communicator, in bytes.
 func PartitionLimit(size, remote int) int { return 4 + (size+remote)*(12+runSize) }
 
-// ReadPartition decodes all of b, which may come from anywhere: a partition of
-// ranks below size and remote. It is ErrMessage if there is none.
+// ReadPartition decodes all of b, which may come from anywhere, as a partition of ranks
+// below size and remote. The error is ErrMessage if it is not one.
 func ReadPartition(b []byte, size, remote int) (p Partition, err error) {
 	if len(b) < 4 {
 		return nil, fmt.Errorf("comm: %w: a partition of %d bytes", ErrMessage, len(b))

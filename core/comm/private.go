@@ -8,34 +8,35 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Private context IDs of communicators with members of several worlds. Those of one
-// world have the rank of the leader in them, which another world has as well. So the
-// number of such an ID is drawn from the name of the leader's world, its rank and a
-// count, and all members confirm that they do not use it, or another one is drawn.
+// Private context IDs of communicators with members of several worlds. The private IDs of
+// one world contain the leader's rank, which procs of other worlds may have too. So for
+// several worlds the number of an ID is a hash of the name of the leader's world, its rank
+// and a count. All members confirm that they do not use it, or another one is tried.
 const (
-	WideLimit wire.ContextID = ContextLimit | 1<<62 // those from here on are of several worlds
+	WideLimit wire.ContextID = ContextLimit | 1<<62 // IDs from here on are of several worlds
 
-	// PrivateBits is how many bits are drawn. A model may have fewer, so that IDs clash.
+	// PrivateBits is how many bits of the hash are used. A model may use fewer, so that IDs
+	// clash.
 	PrivateBits = 60
 
-	// drawsLimit is after how many clashes the members give up. Even in a space that is
-	// three quarters full that many do not come to pass.
+	// drawsLimit is the number of clashes after which the members give up. Even in a space
+	// that is three quarters full so many clashes practically never happen.
 	drawsLimit = 256
 
-	// lastContext is where the IDs begin that no communicator gets.
+	// lastContext is the first of the IDs that no communicator gets.
 	lastContext wire.ContextID = 1<<64 - 64
 )
 
-// Taken is the flag of a proposal by which a member says that it cannot have the ID
-// that is to be confirmed. Callers must have no other use for it.
+// Taken is the flag of a proposal with which a member says that it cannot use the ID that
+// is to be confirmed. Callers must not use it for anything else.
 const Taken uint32 = 1 << 7
 
-// Qualify says of which world the process is, and how many bits of private IDs are
-// drawn, 1 to PrivateBits.
+// Qualify sets the name of the process's world, and how many bits private IDs have, 1 to
+// PrivateBits.
 func (a *Contexts) Qualify(world [16]byte, bits uint) { a.home, a.bits = world, bits }
 
-// Claim has the process use a private ID of several worlds. False: it uses it already,
-// or is just confirming it for another communicator.
+// Claim reserves a private ID of several worlds in this process. It returns false if the
+// process uses it already, or is confirming it for another communicator.
 func (a *Contexts) Claim(id wire.ContextID) bool {
 	if a.claimed[id] {
 		return false
@@ -47,14 +48,14 @@ func (a *Contexts) Claim(id wire.ContextID) bool {
 	return true
 }
 
-// Release says that the process does not use a context ID any more. It matters for
-// those of Claim only.
+// Release says that the process no longer uses a context ID. Only IDs that were claimed
+// need it.
 func (a *Contexts) Release(id wire.ContextID) { delete(a.claimed, id) }
 
-// Claimed is the number of IDs that Claim has given and Release has not taken back.
+// Claimed returns the number of IDs that were claimed and not released.
 func (a *Contexts) Claimed() int { return len(a.claimed) }
 
-// draw returns an ID that this process has never given before, mostly.
+// draw returns an ID that this process has, with high probability, never returned before.
 func (a *Contexts) draw() wire.ContextID {
 	for {
 		a.draws++
@@ -68,18 +69,18 @@ func (a *Contexts) draw() wire.ContextID {
 }
 
 // Confirmation is one process's part in finding a private ID for a communicator with
-// members of several worlds, where one of them is busy (see Contexts). It goes in
-// rounds: each member says something, and hears the sum of what all have said. What
-// they hear is the same, so that all of them come to the same end.
+// members of several worlds, where a member is busy (see Contexts). It works in rounds:
+// each member says something, and hears the combination of what all have said, which is the
+// same for all. So all members reach the same result.
 //
-// The leaders, one or more, draw; all members claim what came of it. Where one member
-// could not, nobody has it, and the next round is about the next draw. No member ever
-// waits for another agreement, so that none can wait for each other.
+// The leaders, one or more, draw IDs; all members try to claim the one that results. If one
+// of them cannot, all give it up, and the next round tries the next one. No member waits
+// for another agreement, so there is no deadlock.
 type Confirmation struct {
 	a     *Contexts
 	leads bool
-	id    wire.ContextID // that is to be confirmed; 0: in the first round there is none
-	held  bool           // claimed here
+	id    wire.ContextID // the ID to be confirmed; 0 in the first round
+	held  bool           // this process has claimed it
 	draws int
 }
 
@@ -97,8 +98,8 @@ func (c *Confirmation) Say() (p Proposal) {
 	return p
 }
 
-// Hear takes the sum of what all have said. Once there is an ID, all of them have
-// claimed it. It is ErrContexts, for all, if there is no end of clashes.
+// Hear takes the combination of what all have said. over is set once all members have
+// claimed an ID. The error is ErrContexts, for all, if clashes do not end.
 func (c *Confirmation) Hear(all Proposal) (id wire.ContextID, over bool, err error) {
 	if all.Flags&Taken == 0 {
 		return c.id, true, nil
@@ -115,7 +116,7 @@ func (c *Confirmation) Hear(all Proposal) (id wire.ContextID, over bool, err err
 	return 0, false, nil
 }
 
-// Withdraw ends a confirmation that comes to nothing.
+// Withdraw ends a confirmation that was given up.
 func (c *Confirmation) Withdraw() {
 	if c.held {
 		c.a.Release(c.id)

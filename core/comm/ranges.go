@@ -2,12 +2,12 @@ package comm
 
 import "fmt"
 
-// Range stands for the ranks First, First+Stride, … that do not pass Last. Last
-// need not be among them. With First equal to Last the stride does not matter.
+// Range stands for the ranks First, First+Stride, … up to Last, which need not be one of
+// them. If First equals Last the stride does not matter.
 type Range struct{ First, Last, Stride int }
 
-// RangeIncl is Incl of the ranks that the ranges stand for. A stride of 0, or
-// one that leads away from the end, is ErrRange.
+// RangeIncl is Incl for the ranks that the ranges stand for. A stride of 0, or one that
+// leads away from Last, gives ErrRange.
 func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
 	list, err := g.checkRanges(ranges)
 	if err != nil {
@@ -16,8 +16,8 @@ func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
 	return g.pick(list), nil
 }
 
-// RangeExcl is Excl of the ranks that the ranges stand for. The errors are those
-// of RangeIncl.
+// RangeExcl is Excl for the ranks that the ranges stand for. The errors are those of
+// RangeIncl.
 func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
 	list, err := g.checkRanges(ranges)
 	if err != nil {
@@ -26,8 +26,7 @@ func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
 	return g.without(list), nil
 }
 
-// checkRanges makes a group of the ranks, which are its members, all of which g
-// must have.
+// checkRanges returns the ranks as a group. g must have all of them.
 func (g *Group) checkRanges(ranges []Range) (*Group, error) {
 	b := builder{}
 	for i, r := range ranges {
@@ -44,7 +43,7 @@ func (g *Group) checkRanges(ranges []Range) (*Group, error) {
 	return list, nil
 }
 
-// run is the ranks of a range, in a group of the size.
+// run returns the ranks of a range, in a group of this size.
 func (r Range) run(size int) (run, error) {
 	steps, err := r.steps()
 	if err != nil {
@@ -60,8 +59,8 @@ func (r Range) run(size int) (run, error) {
 	return run{first: int32(r.First), step: int32(r.Stride), n: int32(steps) + 1}, nil
 }
 
-// steps is how often the stride is taken. Unsigned numbers hold the distance
-// between any two ints.
+// steps returns how many times the stride is added. The distance between any two ints fits
+// into a uint.
 func (r Range) steps() (uint, error) {
 	switch {
 	case r.First == r.Last:
@@ -76,8 +75,8 @@ func (r Range) steps() (uint, error) {
 	return (uint(r.First) - uint(r.Last)) / -uint(r.Stride), nil
 }
 
-// repeats returns a member below size that is in the list more than once, if there
-// is one. It compares runs with each other, or members with a set if that is less.
+// repeats returns a member below size that is in the list more than once, if there is one.
+// It compares runs with each other, or uses a bit set of members if that is cheaper.
 func (g *Group) repeats(size int) (p Proc, twice bool) {
 	if len(g.runs)*len(g.runs) > scan*scan+size {
 		return g.repeatsIn(make([]uint64, size/64+1))

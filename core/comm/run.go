@@ -1,8 +1,8 @@
 package comm
 
-// run is part of a group: n members from first in steps, whose ranks are from
-// rank on. Groups keep their members so: what programs make of the world by
-// ranges takes a few runs, however large it is.
+// run is part of a group: n members, from first on in equal steps, whose ranks begin with
+// rank. The groups that programs make of the world by ranges have few runs, however large
+// the world is.
 type run struct {
 	first, step int32
 	rank, n     int32
@@ -26,7 +26,7 @@ func (r *run) low() Proc {
 	return low
 }
 
-// index is which member p is; ok is false if it is none.
+// index returns which member p is; ok is false if it is none.
 func (r *run) index(p Proc) (i int, ok bool) {
 	steps := int(p) - int(r.first)
 	if r.step != 1 {
@@ -41,14 +41,14 @@ func (r *run) index(p Proc) (i int, ok bool) {
 	return steps, uint(steps) < uint(r.n)
 }
 
-// hits are members of a run: those of index from, from+step, …, n of them.
+// hits are members of a run: n of them, those with the indices from, from+step, …
 type hits struct{ from, step, n int }
 
 // last is the index of the last one.
 func (h hits) last() int { return h.from + (h.n-1)*h.step }
 
-// common returns the members of r that are in s too. Two arithmetic sequences
-// meet in one.
+// common returns the members of r that are in s too. The intersection of two arithmetic
+// sequences is one.
 func (r *run) common(s *run) hits {
 	low, high := r.ends()
 	slow, shigh := s.ends()
@@ -81,7 +81,7 @@ func (r *run) common(s *run) hits {
 	return hits{from: i, step: step, n: (to-i)/step + 1}
 }
 
-// single is common where r or s is one member.
+// single is common if r or s has one member.
 func (r *run) single(s *run) hits {
 	if s.n == 1 {
 		if i, ok := r.index(Proc(s.first)); ok {
@@ -93,8 +93,8 @@ func (r *run) single(s *run) hits {
 	return hits{}
 }
 
-// between returns the indices of the members from low to high, which are not
-// outside the run's ends: from is greater than to if there are none.
+// between returns the indices of the members from low to high, both of which must be within
+// the ends of the run. from is greater than to if there are none.
 func (r *run) between(low, high Proc) (from, to int) {
 	if r.step < 0 {
 		low, high = high, low
@@ -104,8 +104,8 @@ func (r *run) between(low, high Proc) (from, to int) {
 	return from, (int(high) - int(r.first)) / step
 }
 
-// invert returns the greatest common divisor g of a and b, and x for which
-// a·x ≡ g (mod b), reduced modulo b/g.
+// invert returns the greatest common divisor g of a and b, and x for which a·x ≡ g (mod b),
+// reduced modulo b/g.
 func invert(a, b int) (g, x int) {
 	g, r := a, b
 	x, y := 1, 0

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Union is all of g in order, then those members of h that g lacks, in h's order.
+// Union is all members of g in order, then those members of h that g lacks, in h's order.
 func (g *Group) Union(h *Group) *Group {
 	switch {
 	case h.size == 0 || g == h:
@@ -52,7 +52,7 @@ func (g *Group) Difference(h *Group) *Group {
 	return g.or(&b)
 }
 
-// between adds what of r lies between hits of one sequence.
+// between adds the members of r that lie between hits of one sequence.
 func (b *builder) between(r *run, h hits) {
 	if h.step == 1 {
 		return
@@ -66,12 +66,12 @@ func (b *builder) between(r *run, h hits) {
 	}
 }
 
-// part is some members of r.
+// part returns some members of r.
 func (r *run) part(h hits) run {
 	return run{first: int32(r.at(h.from)), step: r.step * int32(h.step), n: int32(h.n)}
 }
 
-// or is what was built of members of g, or g itself if that is all of them.
+// or returns what was built of members of g, or g itself if that is all of them.
 func (g *Group) or(b *builder) *Group {
 	if b.size == g.size {
 		return g
@@ -79,8 +79,8 @@ func (g *Group) or(b *builder) *Group {
 	return b.group()
 }
 
-// Incl is the group whose rank i is g's ranks[i]. It is ErrRank if a rank is
-// outside g or listed twice.
+// Incl is the group whose rank i is g's ranks[i]. The error is ErrRank if a rank is not in
+// g or listed twice.
 func (g *Group) Incl(ranks []int) (*Group, error) {
 	list, err := g.checkRanks(ranks)
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *Group) Excl(ranks []int) (*Group, error) {
 	return g.without(list), nil
 }
 
-// checkRanks makes a group of ranks, which are its members.
+// checkRanks returns the ranks as a group.
 func (g *Group) checkRanks(ranks []int) (*Group, error) {
 	b := builder{}
 	for i, r := range ranks {
@@ -113,8 +113,8 @@ func (g *Group) checkRanks(ranks []int) (*Group, error) {
 	return b.group(), nil
 }
 
-// Select is the members of g whose ranks are the members of list, in its order.
-// It is ErrRank if g lacks one. All ranks in their order give g itself.
+// Select returns the members of g whose ranks are the members of list, in its order. The
+// error is ErrRank if g lacks one. If list has all ranks in order the result is g itself.
 func (g *Group) Select(list *Group) (*Group, error) {
 	all := NewGroup(0, g.size)
 	switch {
@@ -126,7 +126,7 @@ func (g *Group) Select(list *Group) (*Group, error) {
 	return g.pick(list), nil
 }
 
-// Ranks are the ranks that the members of g, all of them members of h, have there.
+// Ranks returns the ranks in h of the members of g, all of which are members of h.
 func (g *Group) Ranks(h *Group) *Group {
 	b := builder{}
 	for p := range g.All() {
@@ -137,7 +137,7 @@ func (g *Group) Ranks(h *Group) *Group {
 	return b.group()
 }
 
-// pick is the members of g whose ranks are the members of list, in its order.
+// pick returns the members of g whose ranks are the members of list, in its order.
 func (g *Group) pick(list *Group) *Group {
 	b := builder{}
 	for k := range list.runs {
@@ -156,7 +156,7 @@ func (g *Group) pick(list *Group) *Group {
 	return b.group()
 }
 
-// without is the members of g whose ranks are not members of list.
+// without returns the members of g whose ranks are not members of list.
 func (g *Group) without(list *Group) *Group {
 	all := NewGroup(0, g.size)
 	rest := all.Difference(list)

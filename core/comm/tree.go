@@ -2,18 +2,18 @@ package comm
 
 import "math/bits"
 
-// Tree is how the members of a communicator gather to rank 0 and scatter from
-// it: a binomial tree inside each client, from its master, and one of the
-// masters. Its nodes are positions: the ranks of the first master's client come
-// first, then those of the second's, each ascending. Below a node are the
-// positions that follow it. It is a value that shares the Masters.
+// Tree is how the members of a communicator gather to rank 0 and scatter from it: a
+// binomial tree inside each client, with its master as the root, and one of the masters.
+// Its nodes are positions: the ranks of the first master's client come first, then those of
+// the second's, each in ascending order. The positions below a node follow it directly.
+// Tree is a value that shares the Masters.
 type Tree struct {
 	m *Masters
 	// starts are the positions of the masters, and one past the last.
 	starts []int
 }
 
-// NewTree makes the tree of the members that the masters are of.
+// NewTree makes the tree of the members of m.
 func NewTree(m *Masters) Tree {
 	t := Tree{m: m, starts: make([]int, m.Count()+1)}
 	for n := range m.Count() {
@@ -22,7 +22,7 @@ func NewTree(m *Masters) Tree {
 	return t
 }
 
-// Clients is how many clients the members are of.
+// Clients returns how many clients the members belong to.
 func (t Tree) Clients() int { return t.m.Count() }
 
 // Rank is the rank at a position.
@@ -32,8 +32,8 @@ func (t Tree) Rank(position int) int {
 	return int(rank)
 }
 
-// Ranks are the ranks at the positions from one to before another, in the order
-// of positions.
+// Ranks returns the ranks at positions from up to, but not including, to, in the order of
+// positions.
 func (t Tree) Ranks(from, to int) *Group {
 	b := builder{}
 	for n := range t.m.Count() {
@@ -49,10 +49,10 @@ func (t Tree) Ranks(from, to int) *Group {
 	return b.group()
 }
 
-// Position is where a rank is.
+// Position returns the position of a rank.
 func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.Place(rank) }
 
-// number is that of a position's master.
+// number returns the number of the master of a position's client.
 func (t Tree) number(position int) int {
 	n := 0
 	for t.starts[n+1] <= position {
@@ -61,7 +61,7 @@ func (t Tree) number(position int) int {
 	return n
 }
 
-// Parent is the position above; ok is false for the root, which is position 0.
+// Parent returns the position above; ok is false for the root, which is position 0.
 func (t Tree) Parent(position int) (parent int, ok bool) {
 	n := t.number(position)
 	switch place := position - t.starts[n]; {
@@ -73,7 +73,7 @@ func (t Tree) Parent(position int) (parent int, ok bool) {
 	return 0, false
 }
 
-// End is one past the last position of those at and below a position.
+// End returns one past the last of the position and those below it.
 func (t Tree) End(position int) int {
 	n := t.number(position)
 	if place := position - t.starts[n]; place > 0 {
@@ -85,7 +85,7 @@ func (t Tree) End(position int) int {
 	return t.starts[min(n+n&-n, len(t.starts)-1)]
 }
 
-// Children are the positions right below one, ascending.
+// Children returns the positions directly below one, ascending.
 func (t Tree) Children(position int) []int {
 	n := t.number(position)
 	place := position - t.starts[n]
@@ -102,7 +102,7 @@ func (t Tree) Children(position int) []int {
 	return below
 }
 
-// children are those of node i of a binomial tree of n.
+// children returns the children of node i in a binomial tree of n nodes.
 func children(i, n int) (below []int) {
 	limit := bits.Len(uint(n))
 	if i > 0 {
