@@ -2,18 +2,17 @@ package datatype
 
 import "fmt"
 
-// Order is how the elements of an array follow each other in memory. The values
-// are those of MPI's ABI.
+// Order is the order of an array's elements in memory. The values are those of MPI's ABI.
 type Order int64
 
 // The orders.
 const (
-	OrderC       Order = 12 // the last dimension is dense
+	OrderC       Order = 12 // the last dimension is contiguous
 	OrderFortran Order = 15 // the first one is
 )
 
-// Subarray is the part of an array with the given sizes of old that has subsizes
-// and begins at starts. Its extent is the whole array.
+// Subarray is the part of an array of old that has subsizes and begins at starts; sizes are
+// those of the whole array, which is the extent.
 func Subarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -52,12 +51,12 @@ func checkOrder(order Order) error {
 	return nil
 }
 
-// piece is count indices of a dimension from first on.
+// piece is count consecutive indices of a dimension, from first on.
 type piece struct{ first, count int64 }
 
-// grower makes the type of a part of an array, dimension by dimension, beginning
-// with the dense one. After each one d is the part of what there is so far, and
-// stride the size of all of that.
+// grower makes the type of a part of an array, dimension by dimension, beginning with the
+// contiguous one. After each of them d is the part, in the dimensions so far, and stride
+// the size of the whole array in these dimensions.
 type grower struct {
 	calc
 	d      *def
@@ -67,7 +66,7 @@ type grower struct {
 	err    error
 }
 
-// dim is the i-th dimension from the dense one on.
+// dim returns the index of the i-th dimension, counted from the contiguous one.
 func (g *grower) dim(i int) int {
 	if g.order == OrderC {
 		return g.dims - 1 - i
@@ -75,7 +74,7 @@ func (g *grower) dim(i int) int {
 	return i
 }
 
-// take takes pieces of a dimension of the given size.
+// take selects pieces of a dimension of the given size.
 func (g *grower) take(size int64, pieces []piece) {
 	if g.err != nil {
 		return
@@ -89,7 +88,7 @@ func (g *grower) take(size int64, pieces []piece) {
 	g.grow(size, s)
 }
 
-// strided is d as items that follow each other at the stride.
+// strided returns d as items that follow each other at the stride.
 func (g *grower) strided() *def {
 	if g.d.extent() == g.stride {
 		return g.d
@@ -100,8 +99,8 @@ func (g *grower) strided() *def {
 	return d
 }
 
-// cyclic takes every period-th block of length indices from first on: count whole
-// ones, and rest indices of the next one.
+// cyclic selects every period-th block of length indices, from first on: count whole
+// blocks, and rest indices of the next one.
 func (g *grower) cyclic(size, first, length, period, count, rest int64) {
 	if g.err != nil {
 		return
@@ -125,7 +124,7 @@ func (g *grower) grow(size int64, s shape) {
 	}
 }
 
-// finish gives the type, whose bounds are the array's.
+// finish returns the type, whose bounds are the array's.
 func (g *grower) finish(h how) (*Type, error) {
 	if g.err == nil && g.over {
 		g.err = fmt.Errorf("datatype: %w: by %v", ErrTooLarge, h.combiner)

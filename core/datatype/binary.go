@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrEncoding is wrapped when bytes are not what AppendBinary makes.
+// ErrEncoding is wrapped by the error for bytes that AppendBinary has not made.
 var ErrEncoding = errors.New("not a datatype")
 
-// What ParseType bounds: how deep types are made of types, how many there are,
-// and how many arguments they have.
+// The bounds of ParseType: how deeply types may be nested, how many there may be, and how
+// many arguments they may have.
 const (
 	maxDepth = 64
 	maxTypes = 1 << 16
@@ -20,13 +20,13 @@ const (
 // binaryVersion begins each encoding.
 const binaryVersion = 1
 
-// AppendBinary appends how t was made, for ParseType of another process. Named
-// types are told by their handles; the elements that t is made of are the same
-// there, and their sizes those of that host.
+// AppendBinary appends a description of t for ParseType in another process. Predefined
+// types are named by their handles; the other process uses its own elements for them, with
+// the sizes of its host.
 //
-// The encoding is a version, and the type: its combiner, and behind it the handle
-// of a named type, or the arguments as Contents has them: how many, and each as a
-// signed varint; then the types among them, each in the same way.
+// The encoding is a version and the type: its combiner, followed by the handle of a
+// predefined type, or by the arguments in the order of Contents (their number, then each as
+// a signed varint) and the types among them, each encoded in the same way.
 func (t *Type) AppendBinary(b []byte) ([]byte, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *appender) append(d *def, depth int) {
 	a.list(ints)
 	a.list(addrs)
 	for _, old := range d.olds() {
-		if a.types > maxTypes || depth > maxDepth { // it is refused anyway
+		if a.types > maxTypes || depth > maxDepth { // ParseType would refuse it
 			return
 		}
 		a.append(old, depth+1)
@@ -71,10 +71,9 @@ func (a *appender) list(values []int64) {
 	}
 }
 
-// ParseType makes a type of what AppendBinary made, which begins b, and gives what
-// is behind it. The type is not committed, unless it is a named one. Bytes that
-// are something else give ErrEncoding, or the error of the constructor that
-// refused them.
+// ParseType makes the type that AppendBinary has described at the start of b, and returns
+// the rest of b. The type is not committed, unless it is a predefined one. Other bytes give
+// ErrEncoding, or the error of a constructor.
 func ParseType(b []byte) (*Type, []byte, error) {
 	if len(b) == 0 || b[0] != binaryVersion {
 		return nil, b, fmt.Errorf("datatype: %w: no version %d", ErrEncoding, binaryVersion)
@@ -136,7 +135,7 @@ func (p *parser) named() (*Type, error) {
 	return ByHandle(int(handle)), nil
 }
 
-// list reads a list of arguments; each takes a byte at least.
+// list reads a list of arguments, each of which takes at least one byte.
 func (p *parser) list() ([]int64, error) {
 	length, n := binary.Uvarint(p.b)
 	if n <= 0 || length > uint64(len(p.b)-n) || length > uint64(maxArgs-p.args) {

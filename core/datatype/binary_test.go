@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// same tells whether two types have the same typemap and bounds, as far as can be
+// same reports whether two types have the same typemap and bounds, as far as can be
 // asked.
 func same(a, b *Type) bool {
 	for r := range representations {

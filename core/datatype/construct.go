@@ -31,7 +31,7 @@ func vector(h how, count, length, stride int64, old *Type) (*Type, error) {
 		stride = d.extent()
 	case CombinerVector:
 		stride = c.mul(stride, d.extent())
-	default: // it is in bytes
+	default: // the stride is in bytes
 	}
 	return finish(&def{how: h, shape: shape{form: formBlocks, count: count, length: length, stride: stride, child: d}}, c)
 }
@@ -115,11 +115,11 @@ func checkLengths(combiner Combiner, lens, disps []int64) error {
 	return nil
 }
 
-// cloned is a copy that is never nil, since that tells shapes apart.
+// cloned returns a copy that is never nil, since nil has a meaning in a shape.
 func cloned(s []int64) []int64 { return append(make([]int64, 0, len(s)), s...) }
 
-// Resized is old with other bounds: items follow each other extent bytes apart.
-// The bounds stick: types made of it have theirs from such bounds alone.
+// Resized is old with other bounds: items follow each other extent bytes apart. Types made
+// of it have their bounds from types with set bounds alone.
 func Resized(old *Type, lb, extent int64) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -143,7 +143,7 @@ func resized(d *def, lb, extent int64) (*def, error) {
 	return r, nil
 }
 
-// Dup is another handle of the same datatype, committed if old is.
+// Dup returns another handle of the same datatype, committed if old is.
 func Dup(old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -158,14 +158,14 @@ func Dup(old *Type) (*Type, error) {
 	return t, nil
 }
 
-// alias is a def with the elements and bounds of d, to be told otherwise.
+// alias returns a def with the elements and bounds of d, which the caller changes.
 func alias(d *def) *def {
 	return &def{shape: shape{form: formAlias, count: 1, length: 1, child: d},
 		size: d.size, wire: d.wire, elements: d.elements, sig: d.sig, kinds: d.kinds,
 		lb: d.lb, ub: d.ub, tlb: d.tlb, tub: d.tub, end: d.end, align: d.align, marks: d.marks}
 }
 
-// finish measures a new def, whose arguments c went through already.
+// finish computes what follows from the arguments of a new def; c has checked them.
 func finish(d *def, c calc) (*Type, error) {
 	if err := d.measure(c); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Combiner tells how a datatype was made. The values are those of MPI's ABI.
+// Combiner is the constructor of a datatype. The values are those of MPI's ABI.
 type Combiner int
 
 // The combiners.
@@ -34,7 +34,7 @@ var combinerNames = [...]string{
 	"STRUCT", "SUBARRAY", "DARRAY", "F90_REAL", "F90_COMPLEX", "F90_INTEGER", "RESIZED", "VALUE_INDEX",
 }
 
-// String gives the name in MPI without MPI_COMBINER_.
+// String returns MPI's name without MPI_COMBINER_.
 func (c Combiner) String() string {
 	if i := int(c - CombinerNamed); i >= 0 && i < len(combinerNames) {
 		return combinerNames[i]
@@ -42,17 +42,17 @@ func (c Combiner) String() string {
 	return fmt.Sprintf("COMBINER(%d)", int(c))
 }
 
-// how is what the constructor of a datatype was told beyond its shape.
+// how is what a constructor was given and the shape does not show.
 type how struct {
 	combiner Combiner
-	handle   int     // of a named type
-	args     []int64 // those that the shape does not show, in MPI's order
-	old      *def    // subarray, darray: of what
+	handle   int     // of a predefined type
+	args     []int64 // in MPI's order
+	old      *def    // the type that a subarray or darray is made of
 	large    bool    // made by a constructor with large counts
 }
 
-// Contents are the arguments of a constructor in the order that MPI's
-// Type_get_contents gives them: integers, addresses, large counts, datatypes.
+// Contents are the arguments of a constructor in the order of MPI's Type_get_contents:
+// integers, addresses, large counts, datatypes.
 type Contents struct {
 	Combiner Combiner
 	Ints     []int64
@@ -74,12 +74,12 @@ func (d *def) counted() bool {
 	return false
 }
 
-// Large tells whether t's arguments are given as large counts: because WithLarge
-// says so, or because they do not fit into C's int.
+// Large reports whether t's arguments are given as large counts: after WithLarge, or if
+// they do not fit into C's int.
 func (t *Type) Large() bool { return defOf(t).counted() }
 
-// WithLarge is the same datatype in a new handle, with its arguments given as
-// large counts: what MPI's constructors that end in _c make.
+// WithLarge returns a new handle of the same datatype whose arguments are given as large
+// counts, as MPI's constructors that end in _c make it.
 func (t *Type) WithLarge() (*Type, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -94,8 +94,8 @@ func (t *Type) WithLarge() (*Type, error) {
 	return handle(large), nil
 }
 
-// Contents gives how t was made. The types in it are new handles unless they are
-// named; the caller frees them. Named types have no contents: ErrType.
+// Contents returns how t was made. The types in it are new handles, which the caller frees,
+// except for predefined ones. Predefined types have no contents: ErrType.
 func (t *Type) Contents() (Contents, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -117,7 +117,7 @@ type Envelope struct {
 	Ints, Addrs, Counts, Types int
 }
 
-// Envelope tells how t was made, and how long the lists of its Contents are.
+// Envelope returns how t was made, and how long the lists of its Contents are.
 func (t *Type) Envelope() (Envelope, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -130,7 +130,7 @@ func (t *Type) Envelope() (Envelope, error) {
 	return Envelope{d.combiner, len(c.Ints), len(c.Addrs), len(c.Counts), len(d.olds())}, nil
 }
 
-// known is a handle for d: its only one if it is a predefined type.
+// known returns a handle for d: its only one if it is a predefined type.
 func known(d *def) *Type {
 	if d.own != nil {
 		return d.own
@@ -138,7 +138,7 @@ func known(d *def) *Type {
 	return handle(d)
 }
 
-// olds are the types that d was made of.
+// olds returns the types that d was made of.
 func (d *def) olds() []*def {
 	switch {
 	case d.old != nil:
@@ -161,7 +161,7 @@ func (d *def) contents() Contents {
 	switch d.combiner {
 	case CombinerSubarray: // dimensions and order stay integers
 		c.Ints, c.Counts = []int64{ints[0], ints[len(ints)-1]}, ints[1:len(ints)-1]
-	case CombinerDarray: // all do but for the sizes of the array
+	case CombinerDarray: // all but the sizes of the array stay integers
 		n := ints[2]
 		c.Counts = ints[3 : 3+n : 3+n]
 		c.Ints = append(append([]int64{}, ints[:3]...), ints[3+n:]...)
@@ -175,7 +175,7 @@ func (d *def) contents() Contents {
 	return c
 }
 
-// arguments are the integers and addresses of d's constructor.
+// arguments returns the integers and addresses of d's constructor.
 func (d *def) arguments() (ints, addrs []int64) {
 	switch d.combiner {
 	case CombinerContiguous:

@@ -7,25 +7,25 @@ import (
 	"math/bits"
 )
 
-// ErrBuffer is wrapped when a buffer is too small for its count of elements.
+// ErrBuffer is wrapped by the error if a buffer is too small for its elements.
 var ErrBuffer = errors.New("buffer too small for the elements")
 
-// ErrKind is wrapped when a value is not one of the kinds.
+// ErrKind is wrapped by the error for a value that is not a kind.
 var ErrKind = errors.New("not a kind of element")
 
-// ErrRepresentation is wrapped when a value is not one of the representations.
+// ErrRepresentation is wrapped by the error for a value that is not a representation.
 var ErrRepresentation = errors.New("not a representation")
 
-// Representation is how elements travel to one peer.
+// Representation is the form in which elements are sent to a peer.
 type Representation uint8
 
-// The representations. External32 is what IMPI asks for between clients; a
-// Kind's elements follow each other without gaps, big-endian, a pair as its
-// members. NativeLE and NativeBE are the same in the byte order they say, with
-// the sizes that a 64-bit host uses in memory: they are for peers known to use
-// them. NativeX86 is NativeLE but for long doubles, which are an x87's 80 bits in
-// 16 bytes instead of an IEEE quad: so a C library on x86-64 packs its memory.
-// Native is this host's memory as it stands, for peers of the same build.
+// The representations. In all of them a Kind's elements follow each other without gaps,
+// pairs as value and index. External32 is what IMPI prescribes between clients: big-endian,
+// with the sizes of external32. NativeLE and NativeBE have the sizes that a 64-bit host has
+// in memory, in the byte order that the name says, for peers that are known to use them.
+// NativeX86 is NativeLE except for long doubles, which are 80 bits of an x87 in 16 bytes
+// instead of an IEEE quad, as a C library on x86-64 has them. Native is this host's memory
+// as it is, for peers of the same build.
 //
 // IMPI ch.1, Data Format: user data between clients is external32.
 const (
@@ -40,7 +40,7 @@ const (
 
 var representationNames = [representations]string{"native", "external32", "native-le", "native-be", "native-x86"}
 
-// String gives the name used in messages.
+// String returns the name for messages and job files.
 func (r Representation) String() string {
 	if r < representations {
 		return representationNames[r]
@@ -48,7 +48,7 @@ func (r Representation) String() string {
 	return fmt.Sprintf("representation(%d)", uint8(r))
 }
 
-// ParseRepresentation is the inverse of String. Empty means Native.
+// ParseRepresentation is the inverse of String. The empty name is Native.
 func ParseRepresentation(name string) (Representation, error) {
 	if name == "" {
 		return Native, nil
@@ -61,9 +61,9 @@ func ParseRepresentation(name string) (Representation, error) {
 	return Native, fmt.Errorf("datatype: %w: %q, want one of %q", ErrRepresentation, name, representationNames[:])
 }
 
-// HostOrder is the representation among hosts that share this host's byte
-// order: NativeLE or NativeBE. It costs nothing but for pairs, and hosts of
-// different word sizes agree on it.
+// HostOrder returns the representation of hosts with this host's byte order: NativeLE or
+// NativeBE. Only pairs need conversion for it, and hosts of different word sizes agree on
+// it.
 func HostOrder() Representation {
 	if hostBig {
 		return NativeBE
@@ -75,7 +75,7 @@ var hostBig = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
 func (r Representation) big() bool { return r == External32 || r == NativeBE }
 
-// Size is the bytes of one element of k in r; 0 for what is not a kind.
+// Size returns the bytes of one element of k in r, or 0 if k is not a kind.
 func (r Representation) Size(k Kind) int {
 	if !k.Valid() || r == Native {
 		return k.Size()
@@ -87,7 +87,7 @@ func (r Representation) Size(k Kind) int {
 	return l.wire(r) * int(l.count)
 }
 
-// wire is the bytes of a component in r, which is not Native.
+// wire returns the bytes of a component in r, which is not Native.
 func (l *layout) wire(r Representation) int {
 	if r == External32 {
 		return int(l.external)
@@ -95,14 +95,14 @@ func (l *layout) wire(r Representation) int {
 	return int(l.wireWidth)
 }
 
-// Identity tells that elements of k travel in r as they lie in memory, so that
+// Identity reports whether elements of k are sent in r as they are in memory, so that
 // neither Encode nor Decode is needed.
 func (r Representation) Identity(k Kind) bool {
 	if r == Native || k == Byte || k == Packed {
 		return true
 	}
 	if k == Bool {
-		return false // Decode makes proper bools of what a peer sent
+		return false // Decode makes valid bools of what a peer has sent
 	}
 	l := &layouts[k]
 	if l.quad && (x87 && r != NativeX86 || !x87 && r == NativeX86) {
@@ -112,9 +112,9 @@ func (r Representation) Identity(k Kind) bool {
 	return sameOrder && r.Size(k) == int(l.size)
 }
 
-// Encode writes n elements of k from the native src into dst as r has them. dst
-// and src are the same memory or do not overlap; they may be the same only if
-// both sizes are.
+// Encode writes n elements of k from the native src into dst, in the representation r. dst
+// and src must be the same memory or not overlap; they may be the same only if both sizes
+// are equal.
 func (r Representation) Encode(dst, src []byte, k Kind, n int) error {
 	if err := r.check(len(dst), len(src), k, n); err != nil {
 		return err
@@ -136,8 +136,8 @@ func (r Representation) Encode(dst, src []byte, k Kind, n int) error {
 	return nil
 }
 
-// Decode writes n elements of k from src, which has them as r does, into the
-// native dst. The rules of Encode about memory hold.
+// Decode writes n elements of k from src, in the representation r, into the native dst. The
+// rules of Encode about memory hold.
 func (r Representation) Decode(dst, src []byte, k Kind, n int) error {
 	if err := r.check(len(src), len(dst), k, n); err != nil {
 		return err
@@ -174,8 +174,8 @@ func (r Representation) check(wire, native int, k Kind, n int) error {
 	return nil
 }
 
-// swap reverses each group of width bytes. It works on 8 bytes at a time; that
-// the loads are little-endian does not matter, as the stores are too.
+// swap reverses each group of width bytes. It works on 8 bytes at a time; the byte order of
+// the host does not matter, since loads and stores use the same one.
 func swap(dst, src []byte, width int) {
 	switch width {
 	case 2:

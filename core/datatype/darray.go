@@ -2,11 +2,11 @@ package datatype
 
 import "fmt"
 
-// Distribution is how a dimension of an array is spread over processes. The
-// values are those of MPI's ABI.
+// Distribution is how a dimension of an array is distributed over processes. The values are
+// those of MPI's ABI.
 type Distribution int64
 
-// The distributions, and the argument of one that leaves it to the distribution.
+// The distributions, and the argument that leaves the block size to the distribution.
 const (
 	DistributeBlock  Distribution = 17
 	DistributeCyclic Distribution = 18
@@ -15,8 +15,8 @@ const (
 	DistributeDefault = 19
 )
 
-// Spread is what Darray is told of one dimension: Size indices over Procs
-// processes, in blocks of Arg, which can be DistributeDefault.
+// Spread is the distribution of one dimension in Darray: Size indices over Procs processes,
+// in blocks of Arg, which may be DistributeDefault.
 type Spread struct {
 	Size  int64
 	How   Distribution
@@ -24,9 +24,9 @@ type Spread struct {
 	Procs int64
 }
 
-// Darray is the part that a rank of size processes has of an array of old that
-// is spread over them, which are in a grid with the last dimension dense whatever
-// the order of the array. Its extent is the whole array.
+// Darray is rank's part of an array of old that is distributed over size processes. The
+// processes form a grid whose last dimension varies fastest, whatever the order of the
+// array. The extent is the whole array.
 func Darray(size, rank int64, spreads []Spread, order Order, old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s Spread) check() error {
 	return nil
 }
 
-// take takes from a dimension what the process at a coordinate has of it.
+// take selects the indices of a dimension that belong to the process at a coordinate.
 func (s Spread) take(g *grower, at int64) {
 	switch s.How {
 	case DistributeNone:

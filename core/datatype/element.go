@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// Number are Go's numeric types and the types made from them.
+// Number is Go's numeric types and the types made from them.
 type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~int |
 		~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uint |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Element are all types that a message can be made of.
+// Element is all types that a message can be made of.
 type Element interface {
 	Number | ~bool |
 		Pair[int16] | Pair[int32] | Pair[int64] | Pair[int] | Pair[float32] | Pair[float64]
@@ -27,7 +27,7 @@ var reflected = [...]Kind{
 	reflect.Complex64: Complex64, reflect.Complex128: Complex128,
 }
 
-// KindOf gives the kind of T.
+// KindOf returns the kind of T.
 func KindOf[T Element]() Kind {
 	var zero T
 	switch any(zero).(type) {
@@ -47,7 +47,7 @@ func KindOf[T Element]() Kind {
 	return reflected[reflect.TypeFor[T]().Kind()]
 }
 
-// Bytes is the memory of s as bytes. It shares the memory. A nil slice stays nil.
+// Bytes returns the memory of s as bytes, without copying. A nil slice stays nil.
 func Bytes[T Element](s []T) []byte {
 	if s == nil {
 		return nil
@@ -56,10 +56,9 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
-// View is the inverse of Bytes: the elements that lie in b, sharing its memory;
-// bytes that do not fill an element are left out. b must be aligned for T, as
-// the result of Bytes, everything that Go's make returns in whole elements, and
-// a Schedule's scratch memory are; View panics otherwise.
+// View is the inverse of Bytes: it returns the elements in b, without copying; bytes that
+// do not fill an element are left out. b must be aligned for T, as are the results of
+// Bytes, slices that make returns, and a Schedule's scratch memory; otherwise View panics.
 func View[T Element](b []byte) []T {
 	var zero T
 	if len(b) == 0 {

@@ -2,13 +2,13 @@ package datatype
 
 import "math"
 
-// Undefined is what counts are that no number says: MPI_UNDEFINED.
+// Undefined is the count that cannot be given as a number, MPI_UNDEFINED.
 const Undefined = -32766
 
-// Count gives how many items of t a stream of n bytes in r is; false if they are
-// not whole ones, or items without elements are given bytes.
+// Count returns how many items of t a stream of n bytes in r has. It is false if that is
+// not a whole number, or if items without elements are given bytes.
 //
-// It is MPI_Get_count; C's int may be too narrow for it.
+// It is MPI_Get_count; the result may not fit into C's int.
 func (t *Type) Count(r Representation, n int64) (int64, bool) {
 	size := t.Packed(r)
 	switch {
@@ -20,9 +20,8 @@ func (t *Type) Count(r Representation, n int64) (int64, bool) {
 	return n / size, true
 }
 
-// Elements gives how many basic elements of t a stream of n bytes in r is; false
-// if the last one is cut, or there are none in t. It is MPI_Get_elements: a pair
-// is two elements.
+// Elements returns how many basic elements of t a stream of n bytes in r has; false if the
+// last one is incomplete, or t has none. It is MPI_Get_elements: a pair is two elements.
 func (t *Type) Elements(r Representation, n int64) (int64, bool) {
 	d := defOf(t)
 	size := d.wire[r.class()]
@@ -39,8 +38,8 @@ func (t *Type) Elements(r Representation, n int64) (int64, bool) {
 	return n/size*d.elements + part, true
 }
 
-// Stream gives how many bytes in r the first n basic elements of items of t are;
-// false if t has none, or n < 0. It is the inverse of Elements.
+// Stream returns how many bytes in r the first n basic elements of items of t take; false
+// if t has none, or n < 0. It is the inverse of Elements.
 func (t *Type) Stream(r Representation, n int64) (int64, bool) {
 	d := defOf(t)
 	if n == 0 {
@@ -113,7 +112,7 @@ func (d *def) bytesOf(c class, n int64) int64 {
 	}
 }
 
-// valueBytes is the bytes of the value of a pair.
+// valueBytes returns the bytes of the value of a pair.
 func (d *def) valueBytes(c class) int64 {
 	l := &layouts[d.kind]
 	switch {

@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// ErrTruncate is wrapped when items do not fit into a buffer to pack into, or the
-// bytes to unpack end before the items do.
+// ErrTruncate is wrapped by the error if items do not fit into the buffer they are packed
+// into, or if the bytes to unpack end before the items.
 var ErrTruncate = errors.New("buffer ends before the items")
 
-// Datarep gives the representation that MPI calls name. Only external32 is one
-// that user data can be packed in; others give ErrRepresentation.
+// Datarep returns the representation with MPI's name. User data can be packed in external32
+// only; other names give ErrRepresentation.
 func Datarep(name string) (Representation, error) {
 	if name != "external32" {
 		return Native, fmt.Errorf("datatype: %w: %q, want \"external32\"", ErrRepresentation, name)
@@ -19,8 +19,8 @@ func Datarep(name string) (Representation, error) {
 	return External32, nil
 }
 
-// PackExternalSize is how many bytes count items are in the representation that
-// MPI calls datarep.
+// PackExternalSize returns how many bytes count items take in the representation with MPI's
+// name datarep.
 func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
 	r, err := Datarep(datarep)
 	if err == nil {
@@ -32,8 +32,8 @@ func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
 	return packSize(t, r, count)
 }
 
-// PackAt packs count items at base into buf in r, from position on, and gives the
-// position behind them. Nothing is written unless all items fit.
+// PackAt packs count items at base into buf in r, from position on, and returns the
+// position after them. Nothing is written unless all items fit.
 func (t *Type) PackAt(r Representation, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
 	n, err := fits(t, r, buf, position, count)
 	if err != nil {
@@ -53,7 +53,7 @@ func (t *Type) UnpackAt(r Representation, buf []byte, position int64, base unsaf
 	return position + n, nil
 }
 
-// PackExternal is PackAt in the representation that MPI calls datarep.
+// PackExternal is PackAt in the representation with MPI's name datarep.
 func (t *Type) PackExternal(datarep string, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
 	r, err := Datarep(datarep)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *Type) UnpackExternal(datarep string, buf []byte, position int64, base u
 	return t.UnpackAt(r, buf, position, base, count)
 }
 
-// fits gives the bytes of count items if buf has them from position on.
+// fits returns the bytes of count items if buf has room for them from position on.
 func fits(t *Type, r Representation, buf []byte, position int64, count int) (int64, error) {
 	if err := t.Check(); err != nil {
 		return 0, err

@@ -10,15 +10,15 @@ import (
 // Kind is a basic element type.
 type Kind uint8
 
-// The kinds. Byte is uninterpreted and never converted; Uint8 is Go's byte, a
-// number. Int and Uint are Go's own, 8 bytes wherever they travel whatever the
-// host's word is. The Pair kinds are Pair[int16] and so on.
+// The kinds. Byte is uninterpreted and never converted; Uint8 is Go's byte, a number. Int
+// and Uint are Go's own; 8 bytes are sent for them, whatever the host's word size. The Pair
+// kinds are Pair[int16] and so on.
 //
-// The kinds behind PairFloat64 are what C and Fortran have besides. Packed is
-// uninterpreted like Byte; Char is text and no number; Long and ULong are C's
-// long, a word here and 4 bytes in external32; WChar has 4 bytes here and 2
-// there; LongDouble is C's long double. The Logical kinds are Fortran's, by
-// bits. Pair2Float32 and Pair2Float64 are a value and an index of the same type.
+// The kinds after PairFloat64 are further ones of C and Fortran. Packed is uninterpreted
+// like Byte; Char is text and not a number; Long and ULong are C's long, a word in memory
+// and 4 bytes in external32; WChar has 4 bytes in memory and 2 in external32; LongDouble is
+// C's long double. The Logical kinds are Fortran's, by their size in bits. Pair2Float32 and
+// Pair2Float64 are a value and an index of the same type.
 const (
 	Invalid Kind = iota
 	Byte
@@ -59,28 +59,28 @@ const (
 	Pair2Float32
 	Pair2Float64
 
-	kinds // how many there are
+	kinds // the number of kinds
 )
 
-// Pair is what MinLoc and MaxLoc reduce: a value and where it was found.
+// Pair is the operand of MinLoc and MaxLoc: a value and where it was found.
 type Pair[V PairValue] struct {
 	Value V
 	Index int32
 }
 
-// PairValue are the types that a Pair can hold.
+// PairValue is the types of a Pair's value.
 type PairValue interface {
 	int16 | int32 | int64 | int | float32 | float64
 }
 
 const word = bits.UintSize / 8
 
-// layout says how one kind lies in memory and on the wire. A number is count
-// components of width bytes (wireWidth on the wire, external in external32); a
-// pair is a value of width bytes and an int32 at offset index.
+// layout is the form of one kind in memory and in streams. A number is count components of
+// width bytes (wireWidth in native-le and native-be, external in external32). A pair is a
+// value of width bytes and an int32 at offset index.
 type layout struct {
 	name      string
-	size      uint8 // bytes of an element in memory, padding included
+	size      uint8 // bytes of an element in memory, with padding
 	align     uint8
 	width     uint8
 	wireWidth uint8
@@ -89,7 +89,7 @@ type layout struct {
 	signed    bool
 	index     uint8 // 0: not a pair
 	twin      bool  // the second component is an index
-	quad      bool  // components are long doubles, IEEE quads on the wire
+	quad      bool  // components are long doubles; IEEE quads are sent
 }
 
 var layouts = [kinds]layout{
@@ -134,7 +134,7 @@ var layouts = [kinds]layout{
 	Pair2Float64:      twin("pair2[float64]", 8),
 }
 
-// pair tells whether l is a value and an index.
+// pair reports whether l is a value and an index.
 func (l *layout) pair() bool { return l.index > 0 || l.twin }
 
 func number(name string, width, wire, count uint8, signed bool) layout {
@@ -146,7 +146,7 @@ func number(name string, width, wire, count uint8, signed bool) layout {
 		wireWidth: wire, external: wire, count: count, signed: signed}
 }
 
-// narrowed is l with fewer bytes in external32.
+// narrowed returns l with fewer bytes in external32.
 func narrowed(l layout, external uint8) layout {
 	l.external = external
 	return l
@@ -158,7 +158,7 @@ func twin(name string, width uint8) layout {
 	return l
 }
 
-// C's long double: on x86 the 80 bits of the x87 and padding, else an IEEE quad.
+// C's long double: on x86 the 80 bits of the x87 and padding, elsewhere an IEEE quad.
 const (
 	x87       = runtime.GOARCH == "amd64" || runtime.GOARCH == "386"
 	quadWidth = 16
@@ -190,10 +190,10 @@ func pair[V PairValue](name string, wire uint8) layout {
 		index: uint8(unsafe.Offsetof(p.Index))}
 }
 
-// Valid tells whether k is one of the kinds.
+// Valid reports whether k is one of the kinds.
 func (k Kind) Valid() bool { return k > Invalid && k < kinds }
 
-// String gives the Go name of the kind.
+// String returns the Go name of the kind.
 func (k Kind) String() string {
 	if k < kinds {
 		return layouts[k].name
@@ -201,8 +201,8 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// Size is the bytes of one element in this host's memory, padding included; 0
-// for what is not a kind.
+// Size returns the bytes of one element in this host's memory, with padding, or 0 if k is
+// not a kind.
 func (k Kind) Size() int {
 	if k < kinds {
 		return int(layouts[k].size)
@@ -210,7 +210,7 @@ func (k Kind) Size() int {
 	return 0
 }
 
-// Align is the alignment that a buffer of the kind has in this host's memory.
+// Align returns the alignment that elements of the kind need in this host's memory.
 func (k Kind) Align() int {
 	if k.Valid() {
 		return int(layouts[k].align)

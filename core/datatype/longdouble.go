@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// longDigits are the binary digits of this host's long double. Go has no such
-// type, and the operations are done in integers with the same results.
+// longDigits returns the binary digits of this host's long double. Go has no such type; the
+// operations use integers and give the same results.
 func longDigits() int {
 	if x87 {
 		return 113 - x87Dropped
@@ -14,7 +14,7 @@ func longDigits() int {
 	return 113
 }
 
-// overLong makes a loop of a function of elements of size bytes.
+// overLong makes a loop of a function on elements of size bytes.
 func overLong(k Kind, f func(in, inout []byte)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		size := k.Size()
@@ -51,7 +51,7 @@ func longComplexArith(w which) loop {
 	})
 }
 
-// longBeats tells whether a takes the place of b; ties are for the caller.
+// longBeats reports whether a replaces b; the caller handles ties.
 func longBeats(a, b quad, larger bool) bool {
 	if a.nan() || b.nan() {
 		return a.nan() && !b.nan()

@@ -22,8 +22,8 @@ var sized = map[TypeClass]map[int64]string{
 	TypeClassComplex: {8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16", 32: "MPI_C_LONG_DOUBLE_COMPLEX"},
 }
 
-// MatchSize gives the predefined Fortran type of a family that has size bytes. Of 16,
-// which Fortran has none of here, it is the C compiler's long double, if that has them.
+// MatchSize returns the predefined Fortran type of a family that has size bytes. For 16
+// bytes, which no Fortran type here has, it is the C compiler's long double if that has 16.
 func MatchSize(family TypeClass, size int64) (*Type, error) {
 	if t := ByName(sized[family][size]); t != nil && t.Size() == size {
 		return t, nil
@@ -31,8 +31,8 @@ func MatchSize(family TypeClass, size int64) (*Type, error) {
 	return nil, fmt.Errorf("datatype: %w: no type of %d bytes in the family %d", ErrArg, size, family)
 }
 
-// ValueIndex gives the predefined pair of a value and an index of these types;
-// nil without an error if there is none.
+// ValueIndex returns the predefined pair of a value and an index of these types; nil
+// without an error if there is none.
 func ValueIndex(value, index *Type) (*Type, error) {
 	v, err := usable(value)
 	if err != nil {
@@ -61,7 +61,7 @@ var pairsOfInt = [kinds]Kind{
 	Long: PairLong, LongDouble: PairLongDouble,
 }
 
-// parameters are what a parameterized Fortran type was asked for with.
+// parameters are the arguments that a parameterized Fortran type was requested with.
 type parameters struct {
 	combiner Combiner
 	p, r     int64
@@ -77,14 +77,14 @@ var (
 	integerDigits = []struct{ r, size int64 }{{2, 1}, {4, 2}, {9, 4}, {18, 8}}
 )
 
-// F90Real gives the predefined type of Fortran's reals with p digits and an
-// exponent of r; one of them can be Undefined.
+// F90Real returns the predefined Fortran type of reals with precision p and range r; one of
+// them may be Undefined.
 func F90Real(p, r int64) (*Type, error) { return f90(CombinerF90Real, TypeClassReal, 1, p, r) }
 
 // F90Complex is F90Real for complex numbers.
 func F90Complex(p, r int64) (*Type, error) { return f90(CombinerF90Complex, TypeClassComplex, 2, p, r) }
 
-// F90Integer gives the predefined type of Fortran's integers with r digits.
+// F90Integer returns the predefined Fortran type of integers with range r.
 func F90Integer(r int64) (*Type, error) {
 	for _, d := range integerDigits {
 		if r <= d.r && r >= 0 {

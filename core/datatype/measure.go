@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// limit bounds all sizes and displacements, so that sums of two never overflow.
+// limit bounds all sizes and displacements, so that the sum of two never overflows.
 const limit = 1 << 62
 
-// calc does arithmetic that notes when a result is out of limits.
+// calc does arithmetic and remembers whether a result was out of limits.
 type calc struct{ over bool }
 
 func (c *calc) add(a, b int64) int64 {
@@ -44,8 +44,8 @@ func (d *def) extent() int64 { return d.ub - d.lb }
 
 func (d *def) named() bool { return d.combiner == CombinerNamed }
 
-// edges are the bounds of what has been placed so far, those that are marked
-// and those that are not, of the elements alone, and of these with their padding.
+// edges are the bounds of what has been placed so far: marked ones and others, those of the
+// elements alone, and those of the elements with their padding.
 type edges struct {
 	calc
 	lo, hi [4]int64
@@ -71,7 +71,7 @@ func (e *edges) high(which int, at int64) {
 	}
 }
 
-// place has items of child at origins from first to last.
+// place adds items of child at origins from first to last.
 func (e *edges) place(child *def, first, last int64) {
 	if child.elements > 0 {
 		e.low(trueEdges, e.add(first, child.tlb))
@@ -92,19 +92,19 @@ func (e *edges) place(child *def, first, last int64) {
 	}
 }
 
-// block places n items of child from disp on.
+// block adds n items of child from disp on.
 func (e *edges) block(child *def, disp, n int64) {
 	far := e.add(disp, e.mul(n-1, child.extent()))
 	e.place(child, min(disp, far), max(disp, far))
 }
 
-// grid places count blocks of n items.
+// grid adds count blocks of n items.
 func (e *edges) grid(child *def, count, n, stride int64) {
 	rows, row := e.mul(count-1, stride), e.mul(n-1, child.extent())
 	e.place(child, e.add(min(0, rows), min(0, row)), e.add(max(0, rows), max(0, row)))
 }
 
-// measure fills in what follows from the shape.
+// measure computes the fields that follow from the shape.
 func (d *def) measure(c calc) error {
 	d.align, d.sig = 1, emptySignature
 	e := edges{calc: c}
@@ -144,7 +144,7 @@ func (d *def) measureStruct(e *edges) {
 	}
 }
 
-// items gives how many items block i has.
+// items returns how many items block i has.
 func (d *def) items(i int) int64 {
 	if d.lens != nil {
 		return d.lens[i]
@@ -167,7 +167,7 @@ func (d *def) contains(c *calc, child *def, n int64) {
 	d.align = max(d.align, child.align)
 }
 
-// bound sets the bounds. Marked ones count alone, if there are any.
+// bound sets the bounds. If there are marked ones only they count.
 func (d *def) bound(e *edges) {
 	if e.seen[trueEdges].lo {
 		d.tlb, d.tub, d.end = e.lo[trueEdges], e.hi[trueEdges], e.hi[memoryEdges]
@@ -180,7 +180,7 @@ func (d *def) bound(e *edges) {
 		d.ub, d.marks = e.hi[markedEdges], d.marks|markUB
 	}
 	switch lower, upper := e.seen[plainEdges].lo || d.marks&markLB != 0, e.seen[plainEdges].hi || d.marks&markUB != 0; {
-	case !upper: // a lone marker has both bounds there
+	case !upper: // a single marker gives both bounds
 		d.ub = d.lb
 	case !lower:
 		d.lb = d.ub
@@ -192,30 +192,30 @@ func (d *def) bound(e *edges) {
 	}
 }
 
-// Size is the bytes of the elements of one item, as MPI counts them: a pair
-// without its padding.
+// Size returns the bytes of the elements of one item, as MPI counts them: a pair without
+// its padding.
 func (t *Type) Size() int64 { return defOf(t).size }
 
-// LB is the lower bound of an item, in bytes from its origin.
+// LB returns the lower bound of an item, in bytes from its origin.
 func (t *Type) LB() int64 { return defOf(t).lb }
 
-// UB is the upper bound of an item, in bytes from its origin.
+// UB returns the upper bound of an item, in bytes from its origin.
 func (t *Type) UB() int64 { return defOf(t).ub }
 
-// Extent is how many bytes the next item is after an item. It can be negative.
+// Extent returns the distance of consecutive items, in bytes. It may be negative.
 func (t *Type) Extent() int64 { return defOf(t).extent() }
 
-// TrueLB is the displacement of the lowest byte of the elements.
+// TrueLB returns the displacement of the lowest byte of the elements.
 func (t *Type) TrueLB() int64 { return defOf(t).tlb }
 
-// TrueExtent is the bytes from the lowest to behind the highest of the elements.
+// TrueExtent returns the bytes from the lowest to the end of the highest of the elements.
 func (t *Type) TrueExtent() int64 { return defOf(t).tub - defOf(t).tlb }
 
-// Packed is the bytes of the stream that one item is in r. For derived types in
-// the native representation it is Size, plus the padding of pairs.
+// Packed returns how many bytes of the stream one item takes in r. For derived types in the
+// native representation it is Size, plus the padding of pairs.
 func (t *Type) Packed(r Representation) int64 { return defOf(t).wire[r.class()] }
 
-// nothing describes a nil Type.
+// nothing is the def of a nil Type.
 var nothing = &def{how: how{combiner: CombinerStruct}, shape: shape{form: formStruct}, sig: emptySignature, align: 1}
 
 func defOf(t *Type) *def {
@@ -225,9 +225,9 @@ func defOf(t *Type) *def {
 	return t.def
 }
 
-// Span gives the range of memory [lo, hi), in bytes from the origin of the first
-// item, that count items touch; the padding of a pair is touched too. It is 0, 0 if they touch nothing; count < 0 gives ErrCount, what does not fit into
-// 64 bits ErrTooLarge.
+// Span returns the range of memory [lo, hi) that count items touch, in bytes from the
+// origin of the first; it includes the padding of pairs. It is 0, 0 if they touch nothing.
+// count < 0 gives ErrCount, a result that does not fit into 64 bits ErrTooLarge.
 func (t *Type) Span(count int) (lo, hi int64, err error) {
 	if count < 0 {
 		return 0, 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)

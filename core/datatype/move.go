@@ -2,7 +2,7 @@ package datatype
 
 import "unsafe"
 
-// mode is what a mover does.
+// mode is the operation of a mover.
 type mode uint8
 
 const (
@@ -12,21 +12,21 @@ const (
 	decoding
 )
 
-// outward tells that the stream is written, not read.
+// outward reports whether the stream is written, not read.
 func (m mode) outward() bool { return m == packing || m == encoding }
 
-// mover moves between memory and what is left of a part of the stream.
+// mover moves data between memory and the rest of a part of the stream.
 type mover struct {
 	buf   []byte
 	mode  mode
 	class class
 	rep   Representation
 	carry *Carry
-	stuck bool // decoding: an element is cut, and there is nowhere to keep it
+	stuck bool // decoding: an element is incomplete, and there is nowhere to keep it
 }
 
-// items moves count items of d, whose node is x, from byte off of the stream on,
-// and tells how many bytes of buf were used.
+// items moves count items of d, whose node is x, from byte off of the stream on, and
+// returns how many bytes of buf were used.
 func (m *mover) items(x *node, d *def, base unsafe.Pointer, count int, off int64) int {
 	if x == nil || count <= 0 || off >= int64(count)*x.size[m.class] {
 		return 0
@@ -37,12 +37,12 @@ func (m *mover) items(x *node, d *def, base unsafe.Pointer, count int, off int64
 	return before - len(m.buf)
 }
 
-// done tells that m cannot go on.
+// done reports whether m cannot continue.
 func (m *mover) done() bool { return len(m.buf) == 0 || m.stuck }
 
-// move moves x, whose surroundings have their origin disp bytes from base, from
-// byte off of its own stream on. Only addresses of elements are ever computed:
-// others might not be memory.
+// move moves x, the origin of whose parent is disp bytes from base, from byte off of its
+// own stream on. Only addresses of elements are computed: others might not be in valid
+// memory.
 func (m *mover) move(x *node, base unsafe.Pointer, disp, off int64) {
 	disp += x.disp
 	switch x.op {
@@ -106,7 +106,7 @@ func (m *mover) list(x *node, base unsafe.Pointer, disp, off int64) {
 	}
 }
 
-// blockOf moves n items of a list's block from the given one on.
+// blockOf moves n items of a list's block, beginning with item.
 func (m *mover) blockOf(x *node, base unsafe.Pointer, disp, item, n, off int64) {
 	if x.child.dense(x.stride) {
 		m.run(x.child.kind, base, disp+x.child.disp, n*x.stride, item*x.child.size[m.class]+off)
@@ -118,8 +118,8 @@ func (m *mover) blockOf(x *node, base unsafe.Pointer, disp, item, n, off int64) 
 	}
 }
 
-// split tells how many whole items of x are before byte off of a stream of them,
-// and how far into the next one that is.
+// split returns how many whole items of x precede byte off of a stream of them, and the
+// offset of that byte in the next one.
 func (x *node) split(off int64, c class) (items, rest int64) {
 	if off == 0 {
 		return 0, 0
@@ -128,7 +128,7 @@ func (x *node) split(off int64, c class) (items, rest int64) {
 	return off / size, off % size
 }
 
-// part finds the part that has byte off of the stream.
+// part returns the index of the part that has byte off of the stream.
 func (x *node) part(off int64, c class) int {
 	lo, hi := 0, len(x.starts)
 	for hi-lo > 1 {
@@ -141,7 +141,7 @@ func (x *node) part(off int64, c class) int {
 	return lo
 }
 
-// block finds the block that has an item.
+// block returns the index of the block that has an item.
 func (x *node) block(item int64) int {
 	lo, hi := 0, len(x.disps)
 	for hi-lo > 1 {
@@ -154,8 +154,8 @@ func (x *node) block(item int64) int {
 	return lo
 }
 
-// width tells how elements of kind move: 1 means as they are, more that so many
-// bytes at a time are reversed, 0 that it is more than that.
+// width returns how elements of kind are moved: 1 means unchanged, a larger number that
+// groups of so many bytes are reversed, 0 that more has to be done.
 func (m *mover) width(kind Kind) int {
 	switch {
 	case m.mode <= unpacking || identities[m.rep]>>kind&1 != 0:
@@ -166,7 +166,8 @@ func (m *mover) width(kind Kind) int {
 	return 0
 }
 
-// reversed are the kinds that a representation only reverses the components of.
+// reversed are the kinds for which a representation only reverses the bytes of the
+// components.
 var reversed = func() (all [representations]uint64) {
 	for i := range all {
 		r := Representation(i)
@@ -194,7 +195,7 @@ func (m *mover) run(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 	}
 }
 
-// memory is n bytes that begin disp bytes from base.
+// memory returns n bytes from disp bytes after base on.
 func memory(base unsafe.Pointer, disp, n int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(base, int(disp))), int(n))
 }
@@ -210,7 +211,7 @@ func (m *mover) encode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 		if mem := memory(base, disp+i*size, whole*size); reversed[m.rep]>>kind&1 != 0 {
 			swap(m.buf[:len(mem)], mem, int(layouts[kind].width))
 		} else {
-			_ = m.rep.Encode(m.buf, mem, kind, int(whole)) // sizes are right
+			_ = m.rep.Encode(m.buf, mem, kind, int(whole)) // the sizes are right
 		}
 		m.buf = m.buf[whole*wire:]
 		i += whole
@@ -250,8 +251,8 @@ func (m *mover) decode(kind Kind, base unsafe.Pointer, disp, n, off int64) {
 	}
 }
 
-// decodePart keeps bytes of one element from its byte cut on, and decodes it once
-// it has all of them.
+// decodePart collects bytes of one element from its byte cut on, and decodes it once all
+// have come.
 func (m *mover) decodePart(kind Kind, element []byte, cut int) bool {
 	c := m.carry
 	if c == nil || cut > 0 && c.n != cut {

@@ -1,14 +1,14 @@
 package datatype
 
-// named is what MPI's table of predefined types says of one.
+// named is a row of MPI's table of predefined types.
 type named struct {
 	name   string
 	handle int // of the ABI; ours are above 0xc00, in the range for experiments
 	kind   Kind
 }
 
-// namedTypes are all predefined types that this implementation supports. The
-// first with a Kind is the one that Basic gives.
+// namedTypes are all predefined types that this implementation supports. Basic returns the
+// first one with a Kind.
 var namedTypes = []named{
 	{"MPI_BYTE", 0x247, Byte}, {"MPI_PACKED", 0x207, Packed},
 	{"MPI_C_BOOL", 0x238, Bool}, {"MPI_CXX_BOOL", 0x239, Bool},
@@ -39,8 +39,8 @@ var namedTypes = []named{
 	{"IMPI_GO_INT", 0xc01, Int}, {"IMPI_GO_UINT", 0xc02, Uint}, {"IMPI_GO_INT_INT", 0xc03, PairInt}, {"IMPI_INT64_INT", 0xc04, PairInt64},
 }
 
-// The markers of MPI-1 have no elements, and set the bound of a Struct where they
-// stand; Resized has taken their place.
+// The markers of MPI-1 have no elements, and set the bounds of a Struct where they are. In
+// today's MPI Resized does that.
 var (
 	LBMarker = marker("MPI_LB", 0xc10, markLB)
 	UBMarker = marker("MPI_UB", 0xc11, markUB)
@@ -76,7 +76,7 @@ func predefine(d *def, n named) *Type {
 // own makes the only handle of d, which is committed and cannot be freed.
 func own(d *def) *Type {
 	d.own = handle(d)
-	_ = d.own.Commit() // of a valid type there is nothing to fail
+	_ = d.own.Commit() // cannot fail for a valid type
 	return d.own
 }
 
@@ -98,8 +98,8 @@ func basic(n named) *def {
 	return d
 }
 
-// Basic gives the predefined type of a kind, nil for what is not a kind. It is
-// the same at each call.
+// Basic returns the predefined type of a kind, nil if kind is not one. It is the same at
+// each call.
 func Basic(k Kind) *Type {
 	if k >= kinds {
 		return nil
@@ -107,7 +107,7 @@ func Basic(k Kind) *Type {
 	return basics[k]
 }
 
-// ByName gives the predefined type that MPI calls name, nil if there is none.
+// ByName returns the predefined type with MPI's name, nil if there is none.
 func ByName(name string) *Type {
 	switch name {
 	case "MPI_LONG_LONG_INT":
@@ -118,11 +118,11 @@ func ByName(name string) *Type {
 	return byName[name]
 }
 
-// ByHandle gives the predefined type that has a handle's value in MPI's standard
-// ABI, nil for optional ones that are not supported and for what is no type.
+// ByHandle returns the predefined type with a handle's value in MPI's standard ABI, nil for
+// optional types that are not supported and for values that are no type.
 func ByHandle(value int) *Type { return byHandle[value] }
 
-// Plain gives the kind of a predefined type whose items are elements one after the other; false
+// Plain returns the kind of a predefined type whose items are elements without gaps; false
 // for all others.
 func (t *Type) Plain() (Kind, bool) {
 	d := defOf(t)
@@ -132,7 +132,7 @@ func (t *Type) Plain() (Kind, bool) {
 // Handle is the inverse of ByHandle; 0 for derived types.
 func (t *Type) Handle() int { return defOf(t).handle }
 
-// Kind gives the kind of a predefined type; false for derived types.
+// Kind returns the kind of a predefined type; false for derived types.
 func (t *Type) Kind() (Kind, bool) {
 	d := defOf(t)
 	return d.kind, d.form == formBasic

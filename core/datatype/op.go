@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// ErrOp is wrapped when an operation is not defined for a kind.
+// ErrOp is wrapped by the error if an operation is not defined for a kind.
 var ErrOp = errors.New("operation not defined for this kind of element")
 
-// ErrAlign is wrapped when a buffer is not aligned for its kind.
+// ErrAlign is wrapped by the error if a buffer is not aligned for its kind.
 var ErrAlign = errors.New("buffer is not aligned for its elements")
 
-// Func combines n elements of k: inout becomes in ∘ inout, element by element.
-// in belongs to the lower ranks. It may be called for parts of a buffer, and
-// must not keep either slice.
+// Func combines n elements of k: inout becomes in ∘ inout, element by element. in belongs
+// to the lower ranks. It may be called for parts of a buffer, and must not keep either
+// slice.
 type Func func(in, inout []byte, n int, k Kind)
 
 // Op is a reduction operation. Ops are compared by address.
@@ -24,17 +24,16 @@ type Op struct {
 	loops       *[kinds]loop // predefined
 	fn          Func         // user-defined
 	whole       bool
-	only        uint64   // bit per kind that fn is for; 0: all
+	only        uint64   // a bit for each kind that fn is for; 0: all
 	typed       TypeFunc // user-defined, for items of any type
-	target      bool     // for one-sided communication alone
+	target      bool     // for one-sided communication only
 }
 
 // loop runs one operation over n aligned elements.
 type loop func(in, inout unsafe.Pointer, n int)
 
-// NewOp makes an operation of a user's function. commutative allows operands in
-// any order; associativity is always assumed. kinds are those that fn is for,
-// all if none is given.
+// NewOp makes an operation of a user's function. commutative allows operands in any order;
+// associativity is always assumed. kinds are those that fn is for, all if none is given.
 func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	op := &Op{name: "user-defined", commutative: commutative, fn: fn}
 	for _, k := range kinds {
@@ -43,7 +42,7 @@ func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	return op
 }
 
-// String gives the name of the operation.
+// String returns the name of the operation.
 func (o *Op) String() string {
 	if o == nil {
 		return "no operation"
@@ -51,10 +50,10 @@ func (o *Op) String() string {
 	return o.name
 }
 
-// Commutative tells whether operands may be taken in any order.
+// Commutative reports whether operands may be taken in any order.
 func (o *Op) Commutative() bool { return o.commutative }
 
-// Predefined tells whether the operation is one of MPI's own, which cannot be freed.
+// Predefined reports whether the operation is one of MPI's own, which cannot be freed.
 func (o *Op) Predefined() bool { return o.loops != nil }
 
 // Check reports ErrOp if the operation is not defined for k.
@@ -85,7 +84,7 @@ func (o *Op) Apply(in, inout []byte, k Kind, n int) error {
 		return nil
 	}
 	a, b := unsafe.Pointer(unsafe.SliceData(in)), unsafe.Pointer(unsafe.SliceData(inout))
-	if (uintptr(a)|uintptr(b))&uintptr(min(k.Align(), 8)-1) != 0 { // long doubles are not loaded as such
+	if (uintptr(a)|uintptr(b))&uintptr(min(k.Align(), 8)-1) != 0 { // long doubles are not loaded as a whole
 		return fmt.Errorf("datatype: %w: %v of %v", ErrAlign, o, k)
 	}
 	switch {
@@ -99,17 +98,16 @@ func (o *Op) Apply(in, inout []byte, k Kind, n int) error {
 	return nil
 }
 
-// NewWholeOp is NewOp for an operation whose elements are several of a Kind's,
-// which the library does not know of: it always gets all of a buffer, or of a
-// block of it, and never a part.
+// NewWholeOp is NewOp for an operation whose elements consist of several of a Kind's, which
+// the library does not know: fn always gets a whole buffer, or a whole block of it.
 func NewWholeOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	op := NewOp(fn, commutative, kinds...)
 	op.whole = true
 	return op
 }
 
-// Whole tells whether buffers must not be cut for the operation.
+// Whole reports whether buffers must not be divided for the operation.
 func (o *Op) Whole() bool { return o.whole }
 
-// Typed tells whether the operation is a user's that takes items of any type.
+// Typed reports whether the operation is a user's that takes items of any type.
 func (o *Op) Typed() bool { return o != nil && o.typed != nil }

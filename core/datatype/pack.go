@@ -5,20 +5,20 @@ import (
 	"unsafe"
 )
 
-// Pack writes a part of the stream of count items at base in the native
-// representation: from its byte off on as many bytes as dst holds and the stream
-// has. It gives how many those are, and takes no longer for a high off. The type has
-// been committed; it may have been freed since.
+// Pack writes a part of the stream of count items at base in the native representation:
+// from byte off on, as many bytes as dst holds and the stream has. It returns how many
+// those are, and takes no longer for a large off. The type has been committed; it may have
+// been freed since.
 //
-// base is the origin of the first item, not the lowest byte; the memory that
-// Span tells of must be there.
+// base is the origin of the first item, not the lowest byte; the memory that Span returns
+// must exist.
 func (d *def) Pack(dst []byte, base unsafe.Pointer, count int, off int64) int {
 	m := mover{buf: dst, mode: packing}
 	return m.items(d.prog.Load().bytes, d, base, count, off)
 }
 
-// Unpack is the inverse of Pack: src is the stream from its byte off on. It gives
-// how many bytes of src the items have taken. Parts may come in any order.
+// Unpack is the inverse of Pack: src is the stream from byte off on. It returns how many
+// bytes of src it has used. Parts may come in any order.
 func (d *def) Unpack(base unsafe.Pointer, count int, off int64, src []byte) int {
 	m := mover{buf: src, mode: unpacking}
 	return m.items(d.prog.Load().bytes, d, base, count, off)
@@ -35,17 +35,17 @@ func (d *def) Encode(r Representation, dst []byte, base unsafe.Pointer, count in
 	return m.items(p.kinds, d, base, count, off)
 }
 
-// Carry holds the first bytes of an element whose others come with the next part.
-// Its zero value is empty. One Carry belongs to one stream that is decoded.
+// Carry holds the first bytes of an element whose others come with the next part. Its zero
+// value is empty. Each stream that is decoded needs a Carry of its own.
 type Carry struct {
 	b [40]byte
 	n int
 }
 
-// Decode is the inverse of Encode: src is the stream in r from its byte off on.
-// Parts come in the order of the stream if elements are cut, which carry then
-// keeps the first bytes of. carry may be nil if no part ever cuts an element;
-// Decode stops before one that is cut.
+// Decode is the inverse of Encode: src is the stream in r from byte off on. If parts end
+// within elements they must come in the order of the stream, and carry keeps the first
+// bytes of such an element. carry may be nil if no part ends within an element; otherwise
+// Decode stops before the incomplete one.
 func (d *def) Decode(r Representation, base unsafe.Pointer, count int, off int64, src []byte, carry *Carry) int {
 	p := d.prog.Load()
 	if d.identity(r) {
@@ -56,7 +56,7 @@ func (d *def) Decode(r Representation, base unsafe.Pointer, count int, off int64
 	return m.items(p.kinds, d, base, count, off)
 }
 
-// Identity tells that the stream in r is the native one.
+// Identity reports whether the stream in r is the native one.
 func (t *Type) Identity(r Representation) bool {
 	return defOf(t).identity(r)
 }
@@ -65,7 +65,7 @@ func (d *def) identity(r Representation) bool {
 	return r == Native || d.kinds&^identities[r] == 0
 }
 
-// identities are the kinds that a representation leaves alone, by representation.
+// identities are the kinds that a representation does not change, by representation.
 var identities = func() (all [representations]uint64) {
 	for r := range all {
 		for k := range kinds {
@@ -77,8 +77,8 @@ var identities = func() (all [representations]uint64) {
 	return all
 }()
 
-// Run tells that count items are one run of memory in the native representation,
-// and how many bytes from the origin it begins. Its length is count times
+// Run reports whether count items are one contiguous piece of memory in the native
+// representation, and how many bytes from the origin it begins. Its length is count times
 // Packed(Native).
 func (d *def) Run(count int) (disp int64, ok bool) {
 	x := d.prog.Load().bytes
@@ -88,14 +88,14 @@ func (d *def) Run(count int) (disp int64, ok bool) {
 	return x.disp, x.op == opRun && (count == 1 || x.n == d.extent())
 }
 
-// Contig tells that items one after the other are their own native stream: Pack
-// only copies from the origin on.
+// Contig reports whether consecutive items are their own native stream: Pack only copies,
+// from the origin on.
 func (d *def) Contig() bool {
 	disp, ok := d.Run(2)
 	return ok && disp == 0 && d.extent() == d.wire[classMemory]
 }
 
-// Homogeneous tells whether all elements are of one kind, and of which.
+// Homogeneous reports whether all elements are of one kind, and of which.
 func (t *Type) Homogeneous() (Kind, bool) {
 	set := defOf(t).kinds
 	for k := range kinds {
@@ -106,7 +106,7 @@ func (t *Type) Homogeneous() (Kind, bool) {
 	return Invalid, false
 }
 
-// PackSize is how many bytes Pack makes of count items.
+// PackSize returns how many bytes Pack makes of count items.
 func (t *Type) PackSize(count int) (int64, error) { return packSize(t, Native, count) }
 
 func packSize(t *Type, r Representation, count int) (int64, error) {

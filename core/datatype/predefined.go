@@ -2,10 +2,10 @@ package datatype
 
 import "unsafe"
 
-// The predefined operations; all are commutative. Sum and Prod take all
-// numbers; Max and Min integers and floats, where one NaN makes the result NaN;
-// LAnd, LOr and LXor integers and bools, giving 1 or 0; BAnd, BOr and BXor
-// integers and Byte; MaxLoc and MinLoc pairs, of equal values the lowest index.
+// The predefined operations; all are commutative. Sum and Prod take all numbers; Max and
+// Min integers and floats, where one NaN makes the result NaN; LAnd, LOr and LXor integers
+// and bools, with the results 1 and 0; BAnd, BOr and BXor integers and Byte; MaxLoc and
+// MinLoc pairs, of which equal values give the lowest index.
 var (
 	Sum    = &Op{name: "sum", commutative: true, loops: arithmetic(sums)}
 	Prod   = &Op{name: "prod", commutative: true, loops: arithmetic(prods)}
@@ -31,8 +31,8 @@ type numbers interface {
 	ordered | complex64 | complex128
 }
 
-// which picks one of the loops of a family; a family is instantiated for each
-// of its types, so that the loops themselves are plain machine code.
+// which selects a loop of a family. A family is instantiated for each of its types, so that
+// the loops themselves are plain machine code.
 type which uint8
 
 const (
@@ -50,7 +50,7 @@ const (
 	minlocs
 )
 
-// over makes a loop of a function over typed slices.
+// over makes a loop of a function on typed slices.
 func over[T any](f func(in, inout []T)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		f(unsafe.Slice((*T)(in), n), unsafe.Slice((*T)(inout), n))
@@ -195,8 +195,8 @@ func located[V PairValue](w which) loop {
 	})
 }
 
-// replaces decides between two pairs. NaN beats every number, as in Max and
-// Min, so that the result does not depend on the order of the operands.
+// replaces reports whether a replaces b. NaN replaces every number, as in Max and Min, so
+// that the result does not depend on the order of the operands.
 func replaces[V PairValue](a, b *Pair[V], larger bool) bool {
 	return beats(a.Value, b.Value, a.Index, b.Index, larger)
 }
@@ -212,7 +212,7 @@ func beats[V PairValue, I int32 | float32 | float64](a, b V, ai, bi I, larger bo
 	return (a > b) == larger
 }
 
-// twins is located for pairs whose index is of the type of the value.
+// twins is located for pairs whose index has the type of the value.
 func twins[V float32 | float64](w which) loop {
 	return over(func(in, inout [][2]V) {
 		for i := range in {

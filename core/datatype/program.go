@@ -2,13 +2,13 @@ package datatype
 
 import "math/bits"
 
-// program is the way that Pack and the others take through an item.
+// program is how Pack and the others go through an item.
 type program struct {
-	bytes *node // by memory; nil: nothing to move
-	kinds *node // by kinds, where the elements of a run all have one
+	bytes *node // with runs of bytes; nil: there is nothing to move
+	kinds *node // with runs whose elements are all of one kind
 }
 
-// op says what a node is.
+// op is the type of a node.
 type op uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	opSeq            // parts
 )
 
-// node is a piece of a typemap: disp bytes from the origin of what it is in.
+// node is a part of a typemap: disp bytes from the origin of its parent.
 type node struct {
 	op     op
 	kind   Kind
@@ -27,13 +27,13 @@ type node struct {
 	stride int64
 	child  *node
 	disps  []int64    // of blocks
-	first  []int64    // items before each block, and after the last; nil: a block is one child
+	first  []int64    // items before each block, and in all; nil: a block is one child
 	parts  []node     // in the order of the stream
 	starts [][3]int64 // stream bytes before each part
 	size   [3]int64   // stream bytes, by class
 }
 
-// program gives the program of d, making it at the first call.
+// program returns the program of d, which it makes at the first call.
 func (d *def) program() *program {
 	if p := d.prog.Load(); p != nil {
 		return p
@@ -47,8 +47,8 @@ func (d *def) program() *program {
 	return p
 }
 
-// build makes the node of one item of d; nil if it has no elements. byKind keeps
-// runs of different kinds apart, which are one run of bytes otherwise.
+// build makes the node of one item of d; nil if it has no elements. With byKind runs of
+// different kinds stay apart; otherwise they are joined to runs of bytes.
 func build(d *def, byKind bool) *node {
 	if d.elements == 0 {
 		return nil
@@ -88,14 +88,14 @@ func buildStruct(d *def, byKind bool) *node {
 	return seqOf(parts)
 }
 
-// at is x further up in memory.
+// at returns x moved up in memory by disp bytes.
 func (x *node) at(disp int64) *node {
 	y := *x
 	y.disp += disp
 	return &y
 }
 
-// repeat is n times x, stride bytes apart.
+// repeat returns n times x, stride bytes apart.
 func repeat(x *node, n, stride int64) *node {
 	if x == nil || n <= 0 {
 		return nil
@@ -124,7 +124,7 @@ func (x *node) times(n, stride int64) node {
 	return y
 }
 
-// dense tells that items of x, stride apart, have no gaps.
+// dense reports whether items of x, stride bytes apart, have no gaps.
 func (x *node) dense(stride int64) bool { return x.op == opRun && x.n == stride }
 
 // listOf makes a node of blocks of x that d lists, joining neighbours.
@@ -150,7 +150,7 @@ func listOf(d *def, x *node, stride int64) *node {
 	return blocksOf(x, stride, disps, first)
 }
 
-// blocksOf makes a node of blocks of x: a loop if they are regular.
+// blocksOf makes a node of blocks of x: a loop if they are regularly spaced.
 func blocksOf(x *node, stride int64, disps, first []int64) *node {
 	blocks := int64(len(disps))
 	if blocks == 0 {
@@ -187,7 +187,7 @@ func irregular(x *node, stride int64, disps, first []int64) *node {
 	return y
 }
 
-// fitted is s without what append kept in hand, if that is much.
+// fitted returns s without unused capacity, if that is large.
 func fitted(s []int64) []int64 {
 	if cap(s)-len(s) <= len(s)/8 {
 		return s

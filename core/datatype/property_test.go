@@ -201,7 +201,7 @@ func TestIntegersAgainstSchool(t *testing.T) {
 // float is a value as it is on paper.
 func float(v any) float64 { return reflect.ValueOf(v).Float() }
 
-// alike tells whether two numbers are the same as far as arithmetic sees it.
+// alike reports whether two numbers are the same as far as arithmetic sees it.
 func alike(a, b float64) bool { return a == b || a != a && b != b }
 
 // extremeOf is the larger or smaller of two numbers; a NaN wins.

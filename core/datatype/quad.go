@@ -18,7 +18,7 @@ const (
 	quadQuietHi = 1 << 47
 )
 
-// encodeQuads writes the long doubles of src as r has them.
+// encodeQuads writes the long doubles of src in the representation r.
 func encodeQuads(dst, src []byte, l *layout, r Representation) {
 	width := int(l.width)
 	for len(src) >= width && len(dst) >= quadWidth {
@@ -27,7 +27,7 @@ func encodeQuads(dst, src []byte, l *layout, r Representation) {
 	}
 }
 
-// decodeQuads is the inverse of encodeQuads. What an x87 number cannot hold is
+// decodeQuads is the inverse of encodeQuads. What does not fit into an x87 number is
 // rounded to nearest even.
 func decodeQuads(dst, src []byte, l *layout, r Representation) {
 	width := int(l.width)
@@ -99,8 +99,8 @@ func getQuad(b []byte, big bool) quad {
 	return quad{binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b)}
 }
 
-// fromX87 widens an x87 number: sign and exponent, and 64 bits with the integer
-// bit. Encodings that the processor itself rejects become NaN.
+// fromX87 converts an x87 number: sign and exponent, and 64 bits with the integer bit.
+// Encodings that the processor itself rejects become NaN.
 func fromX87(top uint16, mant uint64) quad {
 	exp := uint64(top & quadExp)
 	switch {
@@ -120,7 +120,7 @@ func (q quad) x87() (top uint16, mant uint64) {
 	mant = hi<<(64-x87Dropped) | q.lo>>x87Dropped
 	if exp == quadExp {
 		if hi|q.lo != 0 && mant == 0 {
-			mant = 1 << 62 // a NaN whose payload is cut off stays one
+			mant = 1 << 62 // a NaN stays one although its payload is cut off
 		}
 		return top | exp, mant | x87One
 	}

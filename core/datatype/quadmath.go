@@ -5,7 +5,7 @@ import "math/big"
 const (
 	quadBias   = 16383
 	quadLow    = 1 - quadBias              // exponent of the smallest normal number
-	quadDigits = 113                       // binary digits, the highest included
+	quadDigits = 113                       // binary digits, with the highest
 	quadNaN    = quadExp<<48 | quadQuietHi // of hi
 )
 
@@ -13,7 +13,7 @@ func (q quad) neg() bool  { return q.hi&quadSign != 0 }
 func (q quad) zero() bool { return q.hi&^quadSign|q.lo == 0 }
 func (q quad) nan() bool  { return q.hi&^quadSign > quadExp<<48 || q.inf() && q.lo != 0 }
 
-// inf also tells of NaNs whose upper fraction is zero; nan is asked first.
+// inf is also true for NaNs whose upper fraction is zero; callers check nan first.
 func (q quad) inf() bool     { return q.hi&^quadSign == quadExp<<48 }
 func (q quad) negated() quad { return quad{q.hi ^ quadSign, q.lo} }
 
@@ -24,10 +24,11 @@ func signed(neg bool) uint64 {
 	return 0
 }
 
-// exponent is that of the highest digit of a normal number, and quadLow of others.
+// exponent returns the exponent of the highest digit for normal numbers, and quadLow for
+// others.
 func (q quad) exponent() int { return max(int(q.hi>>48&quadExp)-quadBias, quadLow) }
 
-// big is the value of a finite quad, all of it.
+// big returns the exact value of a finite quad.
 func (q quad) big() *big.Float {
 	mant := new(big.Int).Lsh(new(big.Int).SetUint64(q.hi&quadFrac), 64)
 	mant.Add(mant, new(big.Int).SetUint64(q.lo))
@@ -42,8 +43,8 @@ func (q quad) big() *big.Float {
 	return f
 }
 
-// roundQuad rounds a number that is not zero to the given binary digits, to nearest even,
-// and below the normal numbers to the digits that are left there.
+// roundQuad rounds a number that is not zero to the given binary digits, to nearest even.
+// Numbers below the normal ones have fewer digits.
 func roundQuad(x *big.Float, digits int) quad {
 	q := quad{hi: signed(x.Signbit())}
 	digits -= max(0, quadLow-(x.MantExp(nil)-1))
@@ -70,7 +71,7 @@ func roundQuad(x *big.Float, digits int) quad {
 	return q
 }
 
-// plus is a + b at the given digits.
+// plus returns a + b, rounded to the given digits.
 func (q quad) plus(b quad, digits int) quad {
 	switch {
 	case q.nan() || b.nan() || q.inf() && b.inf() && q.neg() != b.neg():
@@ -86,7 +87,7 @@ func (q quad) plus(b quad, digits int) quad {
 	if x.MantExp(nil) < y.MantExp(nil) {
 		x, y = y, x
 	}
-	// Far below the last digit of x only the sign of y matters.
+	// If y is far below the last digit of x only its sign matters.
 	const far = 2*quadDigits + 8
 	if low := x.MantExp(nil) - far; y.MantExp(nil) < low {
 		y.SetMantExp(big.NewFloat(float64(y.Sign())), low)
@@ -98,7 +99,7 @@ func (q quad) plus(b quad, digits int) quad {
 	return roundQuad(sum, digits)
 }
 
-// by is a * b at the given digits.
+// by returns a * b, rounded to the given digits.
 func (q quad) by(b quad, digits int) quad {
 	neg := q.neg() != b.neg()
 	switch {
@@ -112,7 +113,7 @@ func (q quad) by(b quad, digits int) quad {
 	return roundQuad(new(big.Float).SetPrec(2*quadDigits).Mul(q.big(), b.big()), digits)
 }
 
-// less compares numbers; no NaNs.
+// less compares numbers that are not NaNs.
 func (q quad) less(b quad) bool {
 	if q.zero() && b.zero() {
 		return false

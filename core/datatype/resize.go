@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// resize converts integers whose width in memory is not their width on the
-// wire: Go's int on a 32-bit host, C's long in external32. Narrowing cuts the
-// upper bytes off.
+// resize converts integers whose width in memory is not the width that is sent: Go's int on
+// a 32-bit host, C's long in external32. Narrowing drops the upper bytes.
 func resize(dst, src []byte, l *layout, r Representation, toWire bool) {
 	if toWire {
 		resizeIntegers(dst, src, int(l.width), l.wire(r), l.signed, hostBig, r.big())
@@ -55,8 +54,8 @@ func decodePairs(dst, src []byte, l *layout, r Representation) {
 	}
 }
 
-// integer reads 2, 4 or 8 bytes, extended to 64 bits. Floating values pass
-// through it as bit patterns of unchanged width.
+// integer reads 2, 4 or 8 bytes, extended to 64 bits. Floating-point values pass as bit
+// patterns of unchanged width.
 func integer(b []byte, big, signed bool) uint64 {
 	switch len(b) {
 	case 2:

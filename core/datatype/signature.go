@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// signature identifies a sequence of kinds: how many there are and a polynomial
-// hash of them, which can be put together from the parts' without enumerating.
+// signature identifies a sequence of kinds: its length and a polynomial hash, which can be
+// computed from those of parts without enumerating the kinds.
 type signature struct {
 	len  int64
 	hash uint64
@@ -33,14 +33,14 @@ func reduceHash(x uint64) uint64 {
 	return x
 }
 
-// then is the signature of the sequence of a and behind it that of b.
+// then returns the signature of a's sequence followed by b's.
 func (a signature) then(b signature) signature {
 	return signature{len: a.len + b.len, hash: reduceHash(mulHash(a.hash, b.pow) + b.hash), pow: mulHash(a.pow, b.pow)}
 }
 
 var emptySignature = signature{pow: 1}
 
-// times is n of a's sequences one after the other.
+// times returns the signature of n times a's sequence.
 func (a signature) times(n int64) signature {
 	s := emptySignature
 	for ; n > 0; n >>= 1 {
@@ -58,27 +58,27 @@ func kindSignature(k Kind) signature {
 	return signature{len: 1, hash: mulHash(uint64(k)+1, 0x1234_5678_9abc_def1), pow: hashBase}
 }
 
-// Signature identifies the sequence of basic elements of a message, so that
-// sender and receiver can be compared. Different sequences have the same one with
-// a probability of about one in 10^18.
+// Signature identifies the sequence of basic elements of a message, so that sender and
+// receiver can be compared. Different sequences have the same signature with a probability
+// of about one in 10^18.
 type Signature struct {
 	Len  int64  // elements; a pair counts once
-	Hash uint64 // anyHash if any other matches
+	Hash uint64 // anyHash if it matches every sequence
 }
 
-// anyHash is the hash of what matches anything: packed data.
+// anyHash is the hash of data that matches everything: packed data.
 const anyHash = 1<<64 - 1
 
-// Signature is that of count items of t.
+// Signature returns that of count items of t.
 func (t *Type) Signature(count int) Signature {
 	d := defOf(t)
 	return d.signatureOf(d.sig.times(int64(count)))
 }
 
-// Prefix is the signature of the first n elements of count items of t; false if
-// they do not have as many.
+// Prefix returns the signature of the first n elements of count items of t; false if they
+// have fewer.
 //
-// A receive takes what a prefix of its own elements was sent as.
+// MPI requires that what is sent is a prefix of the elements of the receive.
 func (t *Type) Prefix(count int, n int64) (Signature, bool) {
 	d := defOf(t)
 	if d.sig.len == 0 || n > 0 && (n-1)/d.sig.len >= int64(count) {
@@ -87,7 +87,7 @@ func (t *Type) Prefix(count int, n int64) (Signature, bool) {
 	return d.signatureOf(d.first(n)), true
 }
 
-// Matches tells whether two sequences can be the two ends of a message.
+// Matches reports whether s and o can be the two ends of a message.
 func (s Signature) Matches(o Signature) bool {
 	return s == o || s.Any() || o.Any()
 }
@@ -95,10 +95,12 @@ func (s Signature) Matches(o Signature) bool {
 // marked is set in the Bits of all signatures.
 const marked = 1 << 63
 
-// Bits are the Hash as 64 bits of which the highest is set, so that no Kind looks like it.
+// Bits returns the Hash as 64 bits of which the highest is set, so that it differs from
+// every Kind.
 func (s Signature) Bits() uint64 { return s.Hash | marked }
 
-// SignatureOf is the inverse of Bits, for n elements; false where it is not of a signature.
+// SignatureOf is the inverse of Bits, for n elements; false if bits are not those of a
+// signature.
 func SignatureOf(n int64, bits uint64) (Signature, bool) {
 	if bits&marked == 0 {
 		return Signature{}, false
@@ -109,10 +111,10 @@ func SignatureOf(n int64, bits uint64) (Signature, bool) {
 	return Signature{Len: n, Hash: bits}, true
 }
 
-// Any tells whether all sequences match.
+// Any reports whether s matches all sequences.
 func (s Signature) Any() bool { return s.Hash == anyHash }
 
-// String says what the elements are, so far as that can be told.
+// String describes the elements, as far as they can be found from the hash.
 func (s Signature) String() string {
 	switch {
 	case s.Any():
@@ -129,10 +131,10 @@ func (s Signature) String() string {
 	return fmt.Sprintf("%d elements of several types", s.Len)
 }
 
-// listed is how many elements Sequence names one by one.
+// listed is how many elements Sequence lists one by one.
 const listed = 8
 
-// Sequence says what the elements of count items of t are, for people.
+// Sequence describes the elements of count items of t for people.
 func (t *Type) Sequence(count int) string {
 	d := defOf(t)
 	all := d.sig.times(int64(count))
@@ -156,7 +158,7 @@ func (t *Type) Sequence(count int) string {
 	return s
 }
 
-// first is the signature of the first n elements of as many items as that takes.
+// first returns the signature of the first n elements of as many items as needed.
 func (d *def) first(n int64) signature {
 	return d.sig.times(n / d.sig.len).then(d.prefix(n % d.sig.len))
 }
@@ -168,7 +170,7 @@ func (d *def) signatureOf(s signature) Signature {
 	return Signature{Len: s.len, Hash: s.hash}
 }
 
-// prefix is the signature of the first n elements of an item.
+// prefix returns the signature of the first n elements of an item.
 func (d *def) prefix(n int64) signature {
 	if n == 0 {
 		return emptySignature

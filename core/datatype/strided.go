@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// strided moves count runs like x, stride apart, of elements of the given width;
-// the first one from its byte off on.
+// strided moves count runs like x, stride bytes apart, of elements of the given width,
+// beginning with byte off of the first.
 func (m *mover) strided(x *node, width int, base unsafe.Pointer, disp, stride, count, off int64) {
 	n := x.n
 	if off > 0 {
@@ -62,7 +62,8 @@ func (m *mover) wholeRuns(base unsafe.Pointer, disp, stride, count, n int64) {
 	}
 }
 
-// wordlike is what moves as a whole. The platforms allow it at any address.
+// wordlike is the types that are moved as a whole. The supported platforms allow that at
+// any address.
 type wordlike interface{ uint32 | uint64 | [2]uint64 }
 
 func gather[W wordlike](buf, base unsafe.Pointer, mem, stride, end int) {
@@ -81,8 +82,8 @@ func scatter[W wordlike](base, buf unsafe.Pointer, mem, stride, end int) {
 	}
 }
 
-// scattered moves runs like x at disps, of elements of the given width; the first
-// one from its byte off on.
+// scattered moves runs like x at disps, of elements of the given width, beginning with byte
+// off of the first.
 func (m *mover) scattered(x *node, width int, base unsafe.Pointer, disp int64, disps []int64, off int64) {
 	n := int(x.n)
 	if off > 0 {
@@ -105,7 +106,7 @@ func (m *mover) scattered(x *node, width int, base unsafe.Pointer, disp int64, d
 	}
 }
 
-// reversedRuns is wholeRuns with elements of the given width reversed.
+// reversedRuns is wholeRuns with the bytes of elements of the given width reversed.
 func (m *mover) reversedRuns(width int, base unsafe.Pointer, disp, stride, count int64, n int) {
 	for i := range int(count) {
 		m.reverse(width, m.buf[i*n:(i+1)*n], memory(base, disp, int64(n)))

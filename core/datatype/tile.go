@@ -2,14 +2,14 @@ package datatype
 
 import "unsafe"
 
-// tile tells that x is a few runs, such as the members of a C struct: a loop of
-// tiles is worth a way of its own.
+// tile reports whether x is a few runs, such as the members of a C struct. A loop of such
+// tiles has a faster way of its own.
 func (x *node) tile() bool {
 	return x.op == opList && x.first != nil && x.child.dense(x.stride) && len(x.disps) <= 64
 }
 
-// tiles packs or unpacks as many of count items of x, stride apart, as are whole
-// in the part, and tells how many.
+// tiles packs or unpacks count items of x, stride bytes apart, as many as are whole in the
+// part, and returns how many.
 func (m *mover) tiles(x *node, base unsafe.Pointer, disp, stride, count int64) int64 {
 	count = min(count, int64(len(m.buf))/x.size[classMemory])
 	disp += x.disp + x.child.disp
@@ -22,13 +22,13 @@ func (m *mover) tiles(x *node, base unsafe.Pointer, disp, stride, count int64) i
 	return count
 }
 
-// shortRun packs or unpacks n bytes that the part has.
+// shortRun packs or unpacks n bytes, which the part must have.
 func (m *mover) shortRun(base unsafe.Pointer, disp, n int64) {
 	mem, buf := unsafe.Add(base, int(disp)), unsafe.Pointer(unsafe.SliceData(m.buf))
 	if m.mode == packing {
 		mem, buf = buf, mem
 	}
-	switch n { // from buf to mem
+	switch n { // copies n bytes from buf to mem
 	case 4:
 		*(*uint32)(mem) = *(*uint32)(buf)
 	case 8:

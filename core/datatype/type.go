@@ -6,23 +6,23 @@ import (
 	"sync/atomic"
 )
 
-// The faults of datatypes and of the arguments that make them.
+// The errors of datatypes and of the arguments that make them.
 var (
 	// ErrType means no datatype, a freed one, one that is not committed, or one
 	// that cannot be freed.
 	ErrType = errors.New("invalid datatype")
 	// ErrCount means a negative count.
 	ErrCount = errors.New("invalid count")
-	// ErrArg means another argument of a constructor or a query that is out of range.
+	// ErrArg means that another argument of a constructor or a query is out of range.
 	ErrArg = errors.New("invalid argument of a datatype")
 	// ErrTooLarge means sizes or displacements that do not fit into 64 bits.
 	ErrTooLarge = errors.New("datatype too large")
 )
 
-// Type is a handle of a datatype. The datatype itself never changes; the handle
-// can be committed, named and freed, by several goroutines at a time. nil is
-// MPI_DATATYPE_NULL: its methods that return an error give ErrType, and the
-// others describe a type without elements.
+// Type is a handle of a datatype. The datatype itself is immutable; the handle can be
+// committed, named and freed, by several goroutines at a time. nil is MPI_DATATYPE_NULL:
+// its methods that return an error return ErrType, and the others describe a type without
+// elements.
 type Type struct {
 	*def
 	attachment
@@ -40,8 +40,8 @@ type def struct {
 	how
 
 	size     int64     // as MPI counts
-	wire     [3]int64  // bytes that travel, by class
-	elements int64     // basic elements as MPI counts: a pair is two
+	wire     [3]int64  // bytes in streams, by class
+	elements int64     // basic elements as MPI counts them: a pair is two
 	sig      signature // of the sequence of kinds
 	kinds    uint64    // bit per kind among the elements
 	lb, ub   int64
@@ -54,12 +54,12 @@ type def struct {
 	prog atomic.Pointer[program]
 }
 
-// shape says what the items of a datatype are: blocks of children. A block is
-// lens[i] (or length) items of its child, each an extent of the child after the
-// one before; it begins disps[i]*unit (or i*stride) bytes from the origin.
+// shape is the structure of a datatype: blocks of children. A block has lens[i] (or length)
+// items of its child, each one extent of the child after the one before; it begins
+// disps[i]*unit (or i*stride) bytes from the origin.
 type shape struct {
 	form     form
-	kind     Kind    // basic
+	kind     Kind    // of a basic type
 	count    int64   // blocks
 	length   int64   // of each block, if lens is nil
 	stride   int64   // bytes between blocks, if disps is nil
@@ -70,7 +70,7 @@ type shape struct {
 	children []*def // of each block: a struct
 }
 
-// form is what kind of shape one has.
+// form is the kind of a shape.
 type form uint8
 
 const (
@@ -80,7 +80,7 @@ const (
 	formAlias       // child itself: resized, dup, subarray, darray
 )
 
-// marks tell which bounds were set by Resized, and are not the elements' own.
+// marks say which bounds were set by Resized and are not the elements' own.
 type marks uint8
 
 const (
@@ -88,8 +88,8 @@ const (
 	markUB
 )
 
-// class is how the elements are counted in a stream: as in memory, at the
-// widths of a 64-bit host, or of external32.
+// class is how elements are counted in a stream: as in memory, in the sizes of a 64-bit
+// host, or in those of external32.
 type class uint8
 
 const (
@@ -111,7 +111,7 @@ func (r Representation) class() class {
 
 func handle(d *def) *Type { return &Type{def: d} }
 
-// usable gives what t is, or ErrType if it is nothing or freed.
+// usable returns the def of t, or ErrType if t is nil or freed.
 func usable(t *Type) (*def, error) {
 	if t == nil || t.def == nil {
 		return nil, fmt.Errorf("datatype: %w: no datatype given", ErrType)
@@ -122,13 +122,13 @@ func usable(t *Type) (*def, error) {
 	return t.def, nil
 }
 
-// Valid gives ErrType if t is nil or freed.
+// Valid returns ErrType if t is nil or freed.
 func (t *Type) Valid() error {
 	_, err := usable(t)
 	return err
 }
 
-// Check gives ErrType if t cannot be used in communication: nil, freed or not
+// Check returns ErrType if t cannot be used in communication: nil, freed or not
 // committed.
 func (t *Type) Check() error {
 	if t == nil || !t.committed.Load() || t.freed.Load() {
@@ -144,8 +144,8 @@ func whyNot(t *Type) error {
 	return fmt.Errorf("datatype: %w: %v is not committed", ErrType, t)
 }
 
-// Commit makes t ready for communication. It is the only costly step: it finds
-// the way through memory that Pack and the others take.
+// Commit makes t ready for communication. It is the only expensive step: it computes how
+// Pack and the others go through memory.
 func (t *Type) Commit() error {
 	d, err := usable(t)
 	if err != nil {
@@ -156,15 +156,15 @@ func (t *Type) Commit() error {
 	return nil
 }
 
-// Committed tells whether t has been committed. Named types always are.
+// Committed reports whether t has been committed. Named types always are.
 func (t *Type) Committed() bool { return t != nil && t.committed.Load() }
 
-// Named tells whether t is a predefined type that has a name. These cannot be
-// freed, and neither can the parameterized types of Fortran, which have none.
+// Named reports whether t is a predefined type with a name. Such types cannot be freed, and
+// neither can the parameterized types of Fortran, which have no name.
 func (t *Type) Named() bool { return t != nil && t.def != nil && t.def.named() }
 
-// Free gives the handle up. Operations under way and types made of t go on as
-// before. Predefined types cannot be freed.
+// Free releases the handle. Operations under way and types made of t are not affected.
+// Predefined types cannot be freed.
 func (t *Type) Free() error {
 	d, err := usable(t)
 	if err != nil {
@@ -179,8 +179,8 @@ func (t *Type) Free() error {
 	return nil
 }
 
-// Name gives the name of t: MPI's own of a predefined type, else what SetName
-// said last.
+// Name returns the name of t: MPI's name of a predefined type, otherwise the last one set
+// by SetName.
 func (t *Type) Name() string {
 	if t == nil {
 		return "MPI_DATATYPE_NULL"
@@ -200,7 +200,7 @@ func (t *Type) SetName(name string) error {
 	return nil
 }
 
-// String gives a name for messages.
+// String returns a name for messages.
 func (t *Type) String() string {
 	if name := t.Name(); name != "" {
 		return name
@@ -211,11 +211,11 @@ func (t *Type) String() string {
 	return "a type made by " + t.def.combiner.String()
 }
 
-// Attach keeps something of the layer above with the handle, such as cached
-// attributes. The caller sees to it that nobody else does at the same time.
+// Attach keeps a value of the layer above with the handle, such as cached attributes. Calls
+// must not overlap.
 func (a *attachment) Attach(v any) { a.attached = v }
 
-// Attached gives what Attach was told last, or nil.
+// Attached returns the value that was attached last, or nil.
 func (t *Type) Attached() any {
 	if t == nil {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// TypeFunc combines n items of t: each item at inout becomes in ∘ inout. in and
-// inout are the origins of the first items, which lie in memory as t says, gaps
-// included. It may be called for parts of a buffer, and must not keep either.
+// TypeFunc combines n items of t: each item at inout becomes in ∘ inout. in and inout are
+// the origins of the first items, which are in memory as t describes, with its gaps. It may
+// be called for parts of a buffer, and must not keep either pointer.
 type TypeFunc func(in, inout unsafe.Pointer, n int, t *Type)
 
 // NewTypeOp makes an operation of a user's function that takes items of any type.
@@ -15,15 +15,15 @@ func NewTypeOp(fn TypeFunc, commutative bool) *Op {
 	return &Op{name: "user-defined", commutative: commutative, typed: fn}
 }
 
-// The operations of one-sided communication alone: Replace puts the operand in
-// the place of the target, NoOp leaves that as it is. They take every kind.
+// The operations that only one-sided communication has: Replace replaces the target by the
+// operand, NoOp leaves it unchanged. They take every kind.
 var (
 	Replace = &Op{name: "replace", commutative: false, loops: &[kinds]loop{}, target: true}
 	NoOp    = &Op{name: "no_op", commutative: false, loops: &[kinds]loop{}, target: true}
 )
 
-// CheckType reports ErrOp if the operation is not defined for items of t. A
-// predefined one takes predefined types; a user's takes what its function does.
+// CheckType returns ErrOp if the operation is not defined for items of t. A predefined one
+// takes predefined types; a user's takes what its function takes.
 func (o *Op) CheckType(t *Type) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -38,9 +38,9 @@ func (o *Op) CheckType(t *Type) error {
 	return o.Check(k)
 }
 
-// CheckAccumulate reports ErrOp if the operation is not defined for the elements
-// of items of t at the target of one-sided communication: it is predefined, and
-// all elements are of one kind that it takes.
+// CheckAccumulate returns ErrOp if the operation is not defined for items of t at the
+// target of one-sided communication: it must be predefined, and all elements must be of one
+// kind that it takes.
 func (o *Op) CheckAccumulate(t *Type) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (o *Op) CheckAccumulate(t *Type) error {
 	}
 }
 
-// ApplyType sets n items at inout to in ∘ inout. Both are origins of items of t,
-// whose memory, as Span tells, is there, aligned, and does not overlap.
+// ApplyType sets n items at inout to in ∘ inout. Both are origins of items of t; the memory
+// that Span returns must exist, be aligned, and not overlap.
 func (o *Op) ApplyType(in, inout unsafe.Pointer, t *Type, n int) error {
 	if err := o.CheckType(t); err != nil {
 		return err
@@ -78,8 +78,7 @@ func (o *Op) ApplyType(in, inout unsafe.Pointer, t *Type, n int) error {
 	return o.Apply(memory(in, 0, size), memory(inout, 0, size), k, n)
 }
 
-// Accumulate is Apply for the target of one-sided communication, which Replace
-// and NoOp are for.
+// Accumulate is Apply for the target of one-sided communication, with Replace and NoOp.
 func (o *Op) Accumulate(in, inout []byte, k Kind, n int) error {
 	if o != Replace && o != NoOp {
 		return o.Apply(in, inout, k, n)

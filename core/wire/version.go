@@ -33,7 +33,7 @@ func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor))
 }
 
-// String gives major.minor.
+// String returns major.minor.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // AppendVersion appends a value of LabelVersion.
