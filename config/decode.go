@@ -311,7 +311,7 @@ func (d *decoder) attribute(a *hclsyntax.Attribute, spec attrSpec) value {
 	return out
 }
 
-// typed gives a value of an expression as a number or truth value if that is wanted and the
+// typed returns a value of an expression as a number or truth value if that is wanted and the
 // expression has environment variables, which are strings. A string that is neither stays.
 func (d *decoder) typed(v cty.Value, expr hclsyntax.Expression, k kind) cty.Value {
 	if k.typ == cty.NilType || len(expr.Variables()) == 0 || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {

@@ -34,7 +34,7 @@ type Version struct{ Major, Minor uint32 }
 // OwnVersion is listed by sites of ours, and distinguishes them from others.
 var OwnVersion = Version{0, 0x10001}
 
-// String gives major.minor.
+// String returns major.minor.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 func (v Version) less(w Version) bool {

@@ -56,7 +56,7 @@ func (s *siteDraft) hosts() {
 	}
 }
 
-// listedHosts takes the attributes hosts and procs. listed tells whether there is a list, even
+// listedHosts takes the attributes hosts and procs. listed reports whether there is a list, even
 // a bad one.
 func (s *siteDraft) listedHosts(layers []*block) (pos Pos, listed bool) {
 	for _, name := range []string{"hosts", "procs"} {

@@ -49,7 +49,7 @@ func written(want, example string, parse func(s string) (any, *wrong)) kind {
 	}}
 }
 
-// matched gives v, or a mismatch.
+// matched returns v, or a mismatch.
 func matched(v any, ok bool) (any, *wrong) {
 	if !ok {
 		return nil, mismatch

@@ -69,7 +69,7 @@ func (s *source) written(r hcl.Range) []byte {
 	return s.original[start:max(start, s.offset(r.End.Byte))]
 }
 
-// templated tells whether the label at r has a template.
+// templated reports whether the label at r has a template.
 func (s *source) templated(r hcl.Range) bool {
 	start, end := s.offset(r.Start.Byte), s.offset(r.End.Byte)
 	return slices.ContainsFunc(s.templates, func(t [2]int) bool { return start <= t[0] && t[1] <= end })

@@ -80,7 +80,7 @@ func (s *Site) HeadAddress() netip.AddrPort {
 	return netip.AddrPortFrom(s.Hosts[0].Address, HeadPort)
 }
 
-// HostsHere gives the hosts with addresses of this machine, by their places in Hosts.
+// HostsHere returns the hosts with addresses of this machine, by their places in Hosts.
 func (s *Site) HostsHere(isLocal func(netip.Addr) bool) (here []int) {
 	for i, h := range s.Hosts {
 		if isLocal(h.Address) {

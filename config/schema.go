@@ -225,7 +225,7 @@ func (s *blockSpec) blockNames() (names []string) {
 	return names
 }
 
-// nearest gives the name in s that was probably meant, one of the same sort first: host and
+// nearest returns the name in s that was probably meant, one of the same sort first: host and
 // hosts are a block and an attribute. what is "block" or "attribute".
 func (s *blockSpec) nearest(name, what string) string {
 	same, others := s.attrNames(), s.blockNames()

@@ -73,7 +73,7 @@ func merge(inter *mpi.Comm, newcomer bool) (*mpi.Comm, error) {
 	return team, errors.Join(err, inter.Disconnect())
 }
 
-// resize gives a team of that size; nil to who is no member any more.
+// resize returns a team of that size; nil to who is no member any more.
 func resize(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	switch n := team.Size(); {
 	case n < size:

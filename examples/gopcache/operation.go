@@ -36,7 +36,7 @@ func ringSum(c *mpi.Comm, number int) (sum int, err error) {
 	return sum, nil
 }
 
-// planOf gives the plan of c, and makes it if there is none.
+// planOf returns the plan of c, and makes it if there is none.
 func planOf(c *mpi.Comm) (*plan, error) {
 	if key == mpi.KeyvalInvalid {
 		var err error

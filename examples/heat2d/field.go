@@ -18,7 +18,7 @@ func newField(width, height int) *field {
 	return &field{width, height, make([]float64, width*height)}
 }
 
-// between gives the temperature at a place between the middles of cells.
+// between returns the temperature at a place between the middles of cells.
 func (f *field) between(x, y float64) float64 {
 	x, y = min(max(x, 0), float64(f.width-1)), min(max(y, 0), float64(f.height-1))
 	x0, y0 := int(x), int(y)

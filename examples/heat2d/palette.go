@@ -56,7 +56,7 @@ func hermite(s, a, b, da, db float64) float64 {
 	return a + s*(da+s*(3*(b-a)-2*da-db+s*(2*(a-b)+da+db)))
 }
 
-// fromOKLCh gives the colour in sRGB. One that a screen cannot show loses
+// fromOKLCh returns the colour in sRGB. One that a screen cannot show loses
 // chroma, not lightness.
 func fromOKLCh(l, chroma, hue float64) color.NRGBA {
 	for {

@@ -15,7 +15,7 @@ type progressLine struct {
 	tenth   int
 }
 
-// isTerminal tells whether somebody watches f.
+// isTerminal reports whether somebody watches f.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

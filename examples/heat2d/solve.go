@@ -6,7 +6,7 @@ type neighbours interface {
 	start(b *block) error
 	// finish waits until the halo of b is there.
 	finish(b *block) error
-	// largest gives the largest v of all blocks.
+	// largest returns the largest v of all blocks.
 	largest(v float64) (float64, error)
 }
 

@@ -63,7 +63,7 @@ func endService(_ *mpi.Comm, _ mpi.Keyval, value, _ any) error {
 	return errors.Join(s.server.Free(), s.world.Free())
 }
 
-// serviceOf gives the service of c.
+// serviceOf returns the service of c.
 func serviceOf(c *mpi.Comm) (*service, error) {
 	value, ok, err := c.Attr(key)
 	if err != nil {

@@ -51,7 +51,7 @@ func run(intervals int64) error {
 	return mpi.Finalize()
 }
 
-// integrate gives the share of one of ranks, which has each ranks-th interval.
+// integrate returns the share of one of ranks, which has each ranks-th interval.
 // What each addition loses is carried along (Neumaier), so that rounding does
 // not grow with the number of intervals.
 func integrate(rank, ranks, intervals int64) float64 {

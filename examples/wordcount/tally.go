@@ -67,7 +67,7 @@ type entry struct {
 	count int64
 }
 
-// top gives the n most frequent words; equally frequent ones by the alphabet.
+// top returns the n most frequent words; equally frequent ones by the alphabet.
 func (t *tally) top(n int) []entry {
 	all := make([]entry, 0, len(t.words))
 	for w, k := range t.words {

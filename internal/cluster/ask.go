@@ -151,7 +151,7 @@ func (q *questions) answer(a *proto.Message) {
 	}
 }
 
-// toward sends a word to a host below, or on the way to it. It tells whether there is one.
+// toward sends a word to a host below, or on the way to it. It reports whether there is one.
 func (h *Host) toward(host int, w *proto.Down) bool {
 	next := h.cfg.Tree.Toward(h.cfg.Self, host)
 	h.mu.Lock()

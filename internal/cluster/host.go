@@ -276,7 +276,7 @@ func (h *Host) Close(limit time.Duration) {
 	}
 }
 
-// stays tells whether a host below has neither said that it leaves nor gone.
+// stays reports whether a host below has neither said that it leaves nor gone.
 func (h *Host) stays() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

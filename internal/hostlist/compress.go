@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Compress gives the list from which Expand makes these hosts, in this order. Neighbours that
+// Compress returns the list from which Expand makes these hosts, in this order. Neighbours that
 // differ in their last number alone share a pair of brackets.
 func Compress(hosts []string) string {
 	var b strings.Builder
@@ -41,7 +41,7 @@ func cut(host string) name {
 	return name{host[:start], host[start:end], host[end:]}
 }
 
-// like tells whether two names differ in their number alone.
+// like reports whether two names differ in their number alone.
 func (n name) like(m name) bool {
 	return n.digits != "" && m.digits != "" && n.before == m.before && n.behind == m.behind
 }

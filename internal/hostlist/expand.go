@@ -11,13 +11,13 @@ import (
 // Error says what is wrong with a list, and what to write instead.
 type Error struct{ Problem, Remedy string }
 
-// Error gives both.
+// Error returns both.
 func (e *Error) Error() string { return e.Problem + "; " + e.Remedy }
 
 // maxDigits is how long a number may be, so that it fits into an int64.
 const maxDigits = 18
 
-// Expand gives the hosts of a list in their order, which is at most most long. Items have
+// Expand returns the hosts of a list in their order, which is at most most long. Items have
 // commas between them. Brackets hold numbers and ranges of them; where a name has several,
 // the first changes slowest. The first number of a range says how many digits all of it have
 // at least: [08-11] is 08, 09, 10, 11. A host may be there several times. The error is an

@@ -12,7 +12,7 @@ import (
 // topology is where Linux says which CPUs are of one core.
 const topology = "/sys/devices/system/cpu"
 
-// Cores gives the cores that this process may use, in the order of their first CPU: of each
+// Cores returns the cores that this process may use, in the order of their first CPU: of each
 // the CPUs (hardware threads) that the process may use.
 func Cores() ([]unix.CPUSet, error) {
 	var usable unix.CPUSet
@@ -46,7 +46,7 @@ func coresOf(usable unix.CPUSet, folder string) []unix.CPUSet {
 	return cores
 }
 
-// Spread gives the core of proc i of n, of which there are at least n: neighbours are as far
+// Spread returns the core of proc i of n, of which there are at least n: neighbours are as far
 // apart as the cores allow, and no two procs have the same.
 func Spread(cores []unix.CPUSet, i, n int) *unix.CPUSet {
 	return &cores[i*len(cores)/n]

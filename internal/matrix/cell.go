@@ -93,7 +93,7 @@ func Select(all []Transport, quick bool) []Cell {
 	return cells
 }
 
-// telling tells whether a quick run has the cell.
+// telling reports whether a quick run has the cell.
 func (c Cell) telling(t Transport) bool {
 	switch {
 	case c.Mode == Agents:
@@ -104,7 +104,7 @@ func (c Cell) telling(t Transport) bool {
 	return c.Program == "collectives" || c.Plane == t.Planes[0] && c.Program != "wordcount" && c.Program != "heat2d"
 }
 
-// breaks tells whether the cell's fault breaks links: those whose bytes no plugin
+// breaks reports whether the cell's fault breaks links: those whose bytes no plugin
 // sees do not need it any more.
 func (c Cell) breaks() bool {
 	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != string(transports.PlaneFD) && c.Plane != string(transports.PlanePeerSHM)
@@ -123,7 +123,7 @@ func (c Cell) final() string {
 	return ""
 }
 
-// Find gives the transport of a cell.
+// Find returns the transport of a cell.
 func Find(all []Transport, name string) (Transport, error) {
 	i := slices.IndexFunc(all, func(t Transport) bool { return t.Name == name })
 	if i < 0 {

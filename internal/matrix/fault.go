@@ -31,7 +31,7 @@ func descendants(pid int) []int {
 	return all
 }
 
-// isPlugin tells whether a process is a transport plugin.
+// isPlugin reports whether a process is a transport plugin.
 func isPlugin(pid int) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && bytes.Contains(env, []byte("IMPI_TRANSPORT_PLUGIN="))
@@ -92,7 +92,7 @@ func cut(pid int, c Cell, t Transport) (n int, mend func(), err error) {
 	}, nil
 }
 
-// isNode tells whether a process is a node.
+// isNode reports whether a process is a node.
 func isNode(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && slices.Contains(strings.Split(string(line), "\x00"), "-site")
@@ -130,7 +130,7 @@ func sockets(pid int, f func(fd int) (keep bool)) {
 	}
 }
 
-// isLocalLink tells whether a socket is connected to the listener of a transport whose
+// isLocalLink reports whether a socket is connected to the listener of a transport whose
 // links stay on the machine: one end of each has the listener's address.
 func isLocalLink(fd int, transport string) bool {
 	for _, address := range []func(int) (unix.Sockaddr, error){unix.Getsockname, unix.Getpeername} {
@@ -144,7 +144,7 @@ func isLocalLink(fd int, transport string) bool {
 	return false
 }
 
-// isUDP tells whether a socket takes UDP datagrams.
+// isUDP reports whether a socket takes UDP datagrams.
 func isUDP(fd int) bool {
 	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	return err == nil && protocol == unix.IPPROTO_UDP
@@ -156,7 +156,7 @@ func deafen(fd int) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
 }
 
-// isLink tells whether a socket is a TCP connection between two sites' addresses.
+// isLink reports whether a socket is a TCP connection between two sites' addresses.
 func isLink(fd int) bool {
 	a, err1 := unix.Getsockname(fd)
 	b, err2 := unix.Getpeername(fd)

@@ -32,7 +32,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// await waits until what was printed is enough, and tells whether it is: ctx may end
+// await waits until what was printed is enough, and reports whether it is: ctx may end
 // first.
 func (o *output) await(ctx context.Context, enough func(printed string) bool) bool {
 	for {

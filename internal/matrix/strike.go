@@ -60,7 +60,7 @@ func (c Cell) mended(after string, hits int) int {
 	return at[1] + all[times-1][1]
 }
 
-// waits tells whether the cell's program goes on until it is told not to.
+// waits reports whether the cell's program goes on until it is told not to.
 func (c Cell) waits() bool { return c.Program == "collectives" || c.Program == "large" }
 
 // brokenEnd is how both sites say that a link which cannot be resumed is lost.

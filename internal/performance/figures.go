@@ -100,7 +100,7 @@ func (f *Figures) results() []Result {
 	return list
 }
 
-// higher tells whether more of a unit is better.
+// higher reports whether more of a unit is better.
 func (r Result) higher() bool { return slices.Contains([]string{"MB/s", "k/s"}, r.Unit) }
 
 // ratio is how many times better a column is than another, and false if one is missing.

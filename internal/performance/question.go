@@ -27,7 +27,7 @@ type Goal struct {
 // Any stands for all sizes.
 const Any = -1
 
-// of finds the goal of a row, and ok tells whether there is one.
+// of finds the goal of a row, and ok reports whether there is one.
 func (q *Question) goal(column, bench string, size int) (g Goal, ok bool) {
 	i := slices.IndexFunc(q.Goals, func(g Goal) bool {
 		return g.Of == column && g.Bench == bench && (g.Size == size || g.Size == Any)
@@ -38,7 +38,7 @@ func (q *Question) goal(column, bench string, size int) (g Goal, ok bool) {
 	return q.Goals[i], true
 }
 
-// met tells whether a ratio is as wanted.
+// met reports whether a ratio is as wanted.
 func (g Goal) met(ratio float64) bool {
 	return (g.Least == 0 || ratio >= g.Least) && (g.Most == 0 || ratio <= g.Most)
 }

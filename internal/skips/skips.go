@@ -52,7 +52,7 @@ var packages = map[string]string{
 	"mergecap": "wireshark-common", "protoc": "protobuf-compiler", "setsid": "util-linux", "sh": "dash",
 }
 
-// Program gives the path of a program, or ends the test and says what to install.
+// Program returns the path of a program, or ends the test and says what to install.
 func Program(t TB, name string) (path string) {
 	t.Helper()
 	return ProgramOf(t, name, cmp.Or(packages[name], name))

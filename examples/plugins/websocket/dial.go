@@ -135,7 +135,7 @@ type dialler struct {
 	from *net.TCPAddr
 }
 
-// proxyFor gives the proxy for an address, or nil.
+// proxyFor returns the proxy for an address, or nil.
 func (d *dialler) proxyFor(address string) (*url.URL, error) {
 	switch d.proxy {
 	case "":

@@ -78,7 +78,7 @@ type Engine interface {
 	Start(ctx context.Context, machines []Machine, c Command) (*Started, error)
 }
 
-// Detect gives the engine of the scheduler whose job this process is part of, by the variables of an
+// Detect returns the engine of the scheduler whose job this process is part of, by the variables of an
 // environment, or nil if there is none.
 func Detect(environ []string) Engine {
 	switch {

@@ -15,7 +15,7 @@ type PBS struct {
 	Environ []string // in which the variables of the job are; nil: ours
 }
 
-// InPBS tells whether variables are those of a job of PBS.
+// InPBS reports whether variables are those of a job of PBS.
 func InPBS(environ []string) bool { return lookup(environ, "PBS_NODEFILE") != "" }
 
 // Allocation gives the machines of the file that PBS_NODEFILE names, which has one in a line, as often

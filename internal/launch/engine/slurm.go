@@ -24,7 +24,7 @@ type Slurm struct {
 	Options []string // added to srun's command line behind those of Slurm itself, and so count
 }
 
-// InSlurm tells whether variables are those of an allocation.
+// InSlurm reports whether variables are those of an allocation.
 func InSlurm(environ []string) bool { return lookup(environ, "SLURM_JOB_ID") != "" }
 
 // lookup finds a variable; the last one counts, as it does for programs that are started with them.
@@ -44,7 +44,7 @@ func (e Slurm) environ() []string {
 	return os.Environ()
 }
 
-// Allocation gives the nodes of the job with the numbers of their tasks, and their addresses as Slurm
+// Allocation returns the nodes of the job with the numbers of their tasks, and their addresses as Slurm
 // knows them.
 func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 	environ := e.environ()

@@ -137,7 +137,7 @@ func start(ctx context.Context, machines []Machine, c Command, conduits []condui
 	return s, nil
 }
 
-// isReady counts a program that runs, and tells whether all of the conduit do.
+// isReady counts a program that runs, and reports whether all of the conduit do.
 func (r *running) isReady() bool {
 	r.ready++
 	return r.ready == len(r.serves)
@@ -390,7 +390,7 @@ func (r *running) endIfIdle() {
 	time.AfterFunc(linger, r.kill)
 }
 
-// reached tells whether there is a program that can be asked to end.
+// reached reports whether there is a program that can be asked to end.
 func (r *running) reached() bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -411,7 +411,7 @@ func (s *Started) finish() {
 	close(s.over)
 }
 
-// Ends gives how the programs end, each once and as it happens, when all that it printed has been
+// Ends returns how the programs end, each once and as it happens, when all that it printed has been
 // written to its writers. It is closed after the last.
 func (s *Started) Ends() <-chan End { return s.ends }
 

@@ -93,7 +93,7 @@ MpiDefault=none
 	return b.String()
 }
 
-// free gives ports of TCP that nobody listens on.
+// free returns ports of TCP that nobody listens on.
 func free(tb testing.TB, n int) (ports []int) {
 	tb.Helper()
 	for range n {

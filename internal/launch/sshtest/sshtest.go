@@ -78,7 +78,7 @@ KbdInteractiveAuthentication no
 	return h
 }
 
-// free gives a port of the address that nobody listens on.
+// free returns a port of the address that nobody listens on.
 func free(tb testing.TB, host string) *net.TCPAddr {
 	tb.Helper()
 	l, err := net.Listen("tcp", host+":0")

@@ -26,7 +26,7 @@ that says who is gone. [peers.md](peers.md) has what LAM is not asked, and why.
 
 `
 
-// peersOf gives that part of a file, as it is.
+// peersOf returns that part of a file, as it is.
 func peersOf(file string) string {
 	b, _ := os.ReadFile(file)
 	if i := strings.Index(string(b), peersHeading); i >= 0 {

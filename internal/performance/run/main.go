@@ -113,7 +113,7 @@ func measure(ctx context.Context, bin, data, out string, only *regexp.Regexp) er
 	return os.WriteFile(out, page.Bytes(), 0o644)
 }
 
-// read gives the answers of earlier runs.
+// read returns the answers of earlier runs.
 func read(data string) (answers []performance.Answer, err error) {
 	b, err := os.ReadFile(data)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -167,7 +167,7 @@ func connectors(c *canvas) {
 
 type point struct{ x, y float64 }
 
-// shape gives the distance of a point to its edge, negative inside.
+// shape returns the distance of a point to its edge, negative inside.
 type shape func(x, y float64) float64
 
 func circle(cx, cy, r float64) shape {
