@@ -17,7 +17,8 @@ import (
 
 // StartOn runs a real sshd on port 22 of each of some machines, with a /run of its own, and gives
 // the ssh_config by which whoever runs the test gets in from each of them to the others. All ends
-// with the machines.
+// with the machines. Who logs in has another home there, so that the shell runs none of the files
+// of whoever runs the test: such a .bashrc has been seen to wait for a minute.
 func StartOn(tb testing.TB, machines []*netns.Machine) (config string) {
 	tb.Helper()
 	keygen := skips.ProgramOf(tb, "ssh-keygen", "openssh-client")
@@ -37,6 +38,7 @@ func StartOn(tb testing.TB, machines []*netns.Machine) (config string) {
 		}
 		return path
 	}
+	passwd := file("passwd", fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\nsshd:x:%d:%[2]d::/run/sshd:/bin/false\n", dir, uid))
 	var known strings.Builder
 	for _, m := range machines {
 		fmt.Fprintf(&known, "%s %s", m.Address, public)
@@ -49,7 +51,7 @@ StrictModes no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 `, m.Address, dir))
-		listens(tb, m.Command(tb.Context(), "sh", "-c", "mount -t tmpfs none /run && mkdir /run/sshd && exec "+sshd+" -D -e -f "+conf))
+		listens(tb, m.Command(tb.Context(), "sh", "-c", "mount -t tmpfs none /run && mkdir /run/sshd && mount --bind "+passwd+" /etc/passwd && exec "+sshd+" -D -e -f "+conf))
 	}
 	file("known", known.String())
 	return file("config", fmt.Sprintf("Host *\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known\n  GlobalKnownHostsFile none\n", dir))
