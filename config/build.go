@@ -56,6 +56,7 @@ func (b *builder) build() *Job {
 	b.checkRanks()
 	b.sharedHosts()
 	for _, s := range b.ours() {
+		s.launch()
 		s.hosts()
 	}
 	for _, s := range b.ours() {
@@ -113,7 +114,6 @@ func (b *builder) limits() Limits {
 }
 
 func (s *siteDraft) site() {
-	s.launch()
 	s.auth()
 	s.program()
 	s.transports()

@@ -111,7 +111,7 @@ func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 	if s.opt.Local == nil || !s.here() || s.opt.Local(at) {
 		return false
 	}
-	if who == embeddedServer && s.opt.Local(s.Hosts[0].Address) { // the head runs it
+	if who == embeddedServer && len(s.Hosts) > 0 && s.opt.Local(s.Hosts[0].Address) { // the head runs it
 		s.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which has not the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
 	}
 	return true

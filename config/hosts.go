@@ -51,6 +51,14 @@ func (s *siteDraft) hosts() {
 		}
 		s.Hosts = append(s.Hosts, host)
 	}
+	if !listed && len(blocks) == 0 && s.Launch.knowsHosts() {
+		if s.opt.Allocation != nil {
+			for _, h := range s.opt.Allocation(s.Name, *s.Launch) {
+				s.Hosts = append(s.Hosts, Host{Address: h.Address, Procs: h.Procs, Pos: s.Launch.Pos, portPos: s.Launch.Pos})
+			}
+		}
+		return
+	}
 	if !listed && len(blocks) == 0 && len(s.root.all("host")) == 0 {
 		s.fault(s.Pos, "site "+quote(s.Name)+" has no host", `add host { address = "127.0.0.1"  procs = 2 }`)
 	}

@@ -95,3 +95,33 @@ func TestSiteNamesOfTheEnvironment(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// TestHostsOfAScheduler: a site that has a scheduler and no hosts has those that it gives, and none
+// where it gives none; its key can be drawn, as its head tells the others.
+func TestHostsOfAScheduler(t *testing.T) {
+	opt := testOptions()
+	text := []byte(`job { embedded_server {} }
+program { command = ["./prog"] }
+site "alpha" {
+  client = 0
+  launch "slurm" {}
+}
+`)
+	opt.Local = func(netip.Addr) bool { return false }
+	for _, given := range [][]Host{nil, {{Address: netip.MustParseAddr("192.0.2.1"), Procs: 2}, {Address: netip.MustParseAddr("192.0.2.2"), Procs: 3}}} {
+		opt.Allocation = func(site string, l Launch) []Host {
+			if site != "alpha" || l.Engine != LaunchSlurm {
+				t.Errorf("asked for site %q, %+v", site, l)
+			}
+			return given
+		}
+		job, diags := LoadText("/x/job.hcl", text, opt)
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		s := job.Sites[0]
+		if len(s.Hosts) != len(given) || len(given) > 0 && (s.Procs() != 5 || s.Hosts[1].Address != given[1].Address) || !s.Auth.Random {
+			t.Errorf("hosts %+v, auth %+v", s.Hosts, s.Auth)
+		}
+	}
+}

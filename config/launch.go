@@ -25,6 +25,11 @@ type Launch struct {
 	Pos     Pos
 }
 
+// knowsHosts tells whether the hosts of a site may be those that a scheduler has given.
+func (l *Launch) knowsHosts() bool {
+	return l != nil && (l.Engine == LaunchSlurm || l.Engine == LaunchPBS)
+}
+
 // launchAttributes are those that only some engines have.
 var launchAttributes = map[string][]string{
 	"options": {LaunchSSH, LaunchSlurm, LaunchPBS},

@@ -33,6 +33,10 @@ type Options struct {
 	// checked.
 	CheckPort func(netip.AddrPort) error
 
+	// Allocation gives the hosts of a site of which the file says none, as its launch block
+	// names a scheduler that knows them. It gives none, as nil does, if the site is elsewhere.
+	Allocation func(site string, l Launch) []Host
+
 	// KeysKnown says that the keys of auth blocks are not wanted: who loads the file has them.
 	KeysKnown bool
 

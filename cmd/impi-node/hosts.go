@@ -28,12 +28,12 @@ const hostVerb = "host"
 // hostOrder is what the head tells the node of another host: all that this needs to know, in the
 // line that an engine writes to its standard input, since nobody else may see the keys.
 type hostOrder struct {
-	File    string       `json:"file"` // the job file's absolute path at the head
-	Text    []byte       `json:"text"` // and what stands in it
-	Environ []string     `json:"environ"`
-	Site    string       `json:"site"`
-	Hosts   []netip.Addr `json:"hosts"` // of the site; which one it is stands in engine.IndexVariable
-	Flags   []string     `json:"flags"` // of the head's command line
+	File    string        `json:"file"` // the job file's absolute path at the head
+	Text    []byte        `json:"text"` // and what stands in it
+	Environ []string      `json:"environ"`
+	Site    string        `json:"site"`
+	Hosts   []config.Host `json:"hosts"` // of the site; which one it is stands in engine.IndexVariable
+	Flags   []string      `json:"flags"` // of the head's command line
 
 	Server config.Server `json:"server"`
 	Auth   config.Auth   `json:"auth"`
@@ -70,7 +70,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec) (*launching, error) {
 	go func() {
 		defer close(l.over)
 		defer close(ends)
-		e, machines, err := engineOf(ctx, &p.site)
+		e, machines, err := engineOf(ctx, p.site.Launch, p.site.Hosts[1:])
 		var started *engine.Started
 		if err == nil {
 			started, err = e.Start(ctx, machines, command)
@@ -133,11 +133,8 @@ func hostCommand(o *options, job *config.Job, p *nodeSpec) (c engine.Command, er
 	p.others.Head = p.others.Listener.Addr().String()
 	p.others.Secret = []byte(rand.Text())
 	order := hostOrder{
-		Environ: os.Environ(), Site: p.site.Name, Flags: o.args(*p), Server: p.site.Server, Auth: p.site.Auth, Names: p.site.Names.Auth,
+		Environ: os.Environ(), Site: p.site.Name, Hosts: p.site.Hosts, Flags: o.args(*p), Server: p.site.Server, Auth: p.site.Auth, Names: p.site.Names.Auth,
 		Head: p.others.Head, Secret: p.others.Secret,
-	}
-	for _, h := range p.site.Hosts {
-		order.Hosts = append(order.Hosts, h.Address)
 	}
 	order.File, err = filepath.Abs(job.File)
 	if err == nil {
@@ -153,22 +150,16 @@ func hostCommand(o *options, job *config.Job, p *nodeSpec) (c engine.Command, er
 	return engine.Command{Args: []string{program, hostVerb}, Secret: string(secret), Grace: job.Limits.Stop}, nil
 }
 
-// engineOf gives the engine of a site, and what it calls the site's hosts but the first.
-func engineOf(ctx context.Context, s *config.Site) (e engine.Engine, others []engine.Machine, err error) {
-	hosts := s.Hosts[1:]
-	switch l := s.Launch; l.Engine {
-	case config.LaunchSlurm:
-		e = engine.Slurm{MPI: l.MPI, Options: l.Options}
-	case config.LaunchPBS:
-		e = engine.PBS{SSH: engine.SSH{Options: l.Options}}
-	default:
+// engineOf gives the engine of a launch block, and what it calls some hosts.
+func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e engine.Engine, called []engine.Machine, err error) {
+	if e = schedulerOf(l); e == nil {
 		for _, h := range hosts {
-			others = append(others, engine.Machine{Name: h.Address.String()})
+			called = append(called, engine.Machine{Name: h.Address.String()})
 		}
 		if l.Engine == config.LaunchExec {
-			return engine.Exec{Command: l.Command}, others, nil
+			return engine.Exec{Command: l.Command}, called, nil
 		}
-		return engine.SSH{Options: l.Options}, others, nil
+		return engine.SSH{Options: l.Options}, called, nil
 	}
 	machines, err := e.Allocation(ctx)
 	if err != nil {
@@ -183,9 +174,9 @@ func engineOf(ctx context.Context, s *config.Site) (e engine.Engine, others []en
 		if i < 0 {
 			return nil, nil, fmt.Errorf("host %s is not one of the machines that the job has got from the scheduler: %s", h.Address, at)
 		}
-		others = append(others, machines[i])
+		called = append(called, machines[i])
 	}
-	return e, others, nil
+	return e, called, nil
 }
 
 // addressesOf gives the address of each machine.
@@ -282,9 +273,10 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	if err != nil {
 		return p, nil, o, err
 	}
-	isLocal := func(a netip.Addr) bool { return a == x.Hosts[self] || machine(a) }
+	isLocal := func(a netip.Addr) bool { return a == x.Hosts[self].Address || machine(a) }
 	opt := loadOptions()
 	opt.Local, opt.Environ, opt.KeysKnown = isLocal, x.Environ, true
+	opt.Allocation = func(string, config.Launch) []config.Host { return x.Hosts }
 	job, found := config.LoadText(x.File, x.Text, opt)
 	if job, found = finishLoad(job, found, isLocal, false); found.HasErrors() {
 		show(std.err, found)

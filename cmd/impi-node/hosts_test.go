@@ -23,15 +23,7 @@ func sshJob(t *testing.T, count int, hosts, launch string) (file string, machine
 	t.Helper()
 	machines = netns.New(t, count)
 	config := sshtest.StartOn(t, machines)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	program := filepath.Join(dir, "impi-node")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+asNode+"=1 exec "+self+` "$@"`+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir, self, program := scriptOfNode(t)
 	if launch == "" {
 		launch = fmt.Sprintf("program = %q", program)
 	}
@@ -53,6 +45,21 @@ program { command = [%q] }
 		t.Fatal(err)
 	}
 	return file, machines
+}
+
+// scriptOfNode makes a program that is impi-node, in a folder.
+func scriptOfNode(t *testing.T) (dir, self, program string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	program = filepath.Join(dir, "impi-node")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+asNode+"=1 exec "+self+` "$@"`+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir, self, program
 }
 
 // leftOn gives the processes on a machine, but for its sshd.
@@ -99,6 +106,27 @@ func TestLaunchBySSH(t *testing.T) {
 	}
 	for _, m := range machines[1:] {
 		awaitEmpty(t, m)
+	}
+}
+
+// TestLaunchByPBS: hosts and procs are those of the file that PBS names, and reached by ssh.
+func TestLaunchByPBS(t *testing.T) {
+	file, machines := sshJob(t, 2, "10.77.0.[1-2]", "")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(`launch "ssh"`, `launch "pbs"`, `hosts  = "10.77.0.[1-2]"`, "", "procs  = 2", "").Replace(string(b))
+	nodes := filepath.Join(filepath.Dir(file), "nodes")
+	for name, text := range map[string]string{file: text, nodes: "10.77.0.1\n10.77.0.2\n10.77.0.2\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PBS_NODEFILE", nodes)
+	head := startOn(t, file, "meet", machines[:1])
+	if s := ends(head); s[0] != 0 || strings.Count(head[0].out.String(), "met\n") != 3 {
+		t.Errorf("status %d, %q; want three procs", s[0], head[0].out)
 	}
 }
 

@@ -49,9 +49,10 @@ func checkPort(a netip.AddrPort) error {
 }
 
 // load reads and checks a job file, including the transports' settings. ports says which
-// listeners' ports to check; nil means none. With try, plugins are started and asked.
-func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool, try bool) (*config.Job, config.Diagnostics) {
+// listeners' ports to check; nil means none. site is the only one to be run, or "". With try, plugins are started and asked.
+func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
+	opt.Allocation = allocated(site)
 	opt.Local = isLocal
 	if ports != nil {
 		opt.CheckPort = func(a netip.AddrPort) error {
@@ -93,7 +94,7 @@ func allPorts(netip.AddrPort) bool { return true }
 func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPort) bool {
 	ours := make(map[netip.AddrPort]bool)
 	opt := loadOptions()
-	opt.Local = isLocal
+	opt.Local, opt.Allocation = isLocal, allocated(site)
 	if job, _ := config.Load(path, opt); job != nil {
 		s, _ := job.Site(site)
 		ours[s.Server.Address] = s.Server.Embedded
@@ -184,7 +185,7 @@ func validate(args []string, std streams) int {
 		complain(std.err, err)
 		return statusUsage
 	}
-	job, found := load(files[0], isLocal, allPorts, true)
+	job, found := load(files[0], isLocal, allPorts, "", true)
 	if *asJSON {
 		if found == nil {
 			found = config.Diagnostics{}

@@ -48,6 +48,9 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 			here = []int{i}
 		}
 		switch {
+		case len(s.Hosts) == 0:
+			_, err := allocation(*s.Launch)
+			return nil, fmt.Errorf("site %s has the hosts that launch %q finds, and there are none: %w", s.Name, s.Launch.Engine, err)
 		case s.Launch != nil && wanted == "" && len(s.Hosts) > 1:
 			if !isLocal(s.Hosts[0].Address) {
 				return nil, fmt.Errorf("the head of site %s is %s, whose node starts those of the other hosts: run it there", s.Name, s.Hosts[0].Address)

@@ -30,6 +30,12 @@ func runJob(o *options, std streams) int {
 	if found.HasErrors() {
 		return statusUsage
 	}
+	if h == nil {
+		if err := toHead(o, job); err != nil {
+			complain(std.err, err)
+			return ending.StatusNode
+		}
+	}
 	sites, err := choose(job, o.site)
 	if err == nil && h == nil && o.site != "" {
 		err = checkAlone(job, sites[0])
@@ -102,7 +108,7 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 	case o.site != "":
 		ports = portsOf(o.file, o.site, isLocal)
 	}
-	return load(o.file, isLocal, ports, false)
+	return load(o.file, isLocal, ports, o.site, false)
 }
 
 // choose returns the sites to run: the named one, or all on this machine.
@@ -122,6 +128,9 @@ func choose(job *config.Job, name string) ([]config.Site, error) {
 		return nil, err
 	}
 	sites := job.LocalSites(isLocal)
+	if len(job.Sites) == 1 && len(job.Sites[0].Hosts) == 0 {
+		return job.Sites, nil // nodesOf says what is missing
+	}
 	if len(sites) == 0 {
 		return nil, fmt.Errorf("none of the sites of %s (%s) has a host with an address of this machine: run it where they are, or name one with -site", job.File, siteNames(job.Sites))
 	}

@@ -176,6 +176,7 @@ site "alpha" {
 
   # How the node of the first host starts those of all others: "ssh", "slurm" inside of an
   # allocation, "pbs" inside of a job, "exec" by any command. Without the block somebody else does.
+  # With "slurm" and "pbs" the hosts may be left out: they are those that the job has got.
   launch "ssh" {
     program = "/usr/local/bin/impi-node" # there; default: where it is here
     options = ["-p", "2222"]             # for ssh, or srun of "slurm"

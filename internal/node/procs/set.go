@@ -167,7 +167,7 @@ func (s *Set) firstRank() (first int, ok bool) {
 		if x.Client < s.Routes.Site.Client {
 			known++
 			first += x.Procs()
-			if x.Foreign {
+			if len(x.Hosts) == 0 { // it is foreign, or its scheduler's
 				return 0, false
 			}
 		}

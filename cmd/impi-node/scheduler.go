@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/launch/engine"
+)
+
+// askScheduler bounds how long a scheduler may take to say which machines a job has.
+const askScheduler = time.Minute
+
+// schedulerOf gives the engine that a site's launch block names, if it is one of those that know
+// the machines of a job, and otherwise nil.
+func schedulerOf(l *config.Launch) engine.Engine {
+	switch {
+	case l == nil:
+	case l.Engine == config.LaunchSlurm:
+		return engine.Slurm{MPI: l.MPI, Options: l.Options}
+	case l.Engine == config.LaunchPBS:
+		return engine.PBS{SSH: engine.SSH{Options: l.Options}}
+	}
+	return nil
+}
+
+// allocation gives the hosts of a site that has none in the file: the machines of the job that this
+// command is part of.
+func allocation(l config.Launch) (hosts []config.Host, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askScheduler)
+	defer cancel()
+	machines, err := schedulerOf(&l).Allocation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, err := addressesOf(ctx, machines)
+	for i := range at {
+		hosts = append(hosts, config.Host{Address: at[i], Procs: max(machines[i].Tasks, 1)})
+	}
+	return hosts, err
+}
+
+// allocated is config.Options.Allocation for who runs a site, or all if it is "".
+func allocated(wanted string) func(string, config.Launch) []config.Host {
+	return func(site string, l config.Launch) []config.Host {
+		if wanted != "" && site != wanted {
+			return nil
+		}
+		hosts, _ := allocation(l) // nodesOf says why there are none
+		return hosts
+	}
+}
+
+// toHead runs this very command on the first node of the job that Slurm has given us, if this
+// process is not there, as below salloc on a machine where people log in. It does not return then.
+func toHead(o *options, job *config.Job) error {
+	if o.host != "" || !engine.InSlurm(os.Environ()) {
+		return nil
+	}
+	for _, s := range job.Sites {
+		if s.Launch == nil || s.Launch.Engine != config.LaunchSlurm || len(s.Hosts) == 0 || o.site != "" && s.Name != o.site {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), askScheduler)
+		_, machines, err := engineOf(ctx, s.Launch, s.Hosts[:1])
+		cancel()
+		if err != nil {
+			continue // the site is elsewhere, or it will be said again
+		}
+		head := machines[0].Name
+		if os.Getenv("SLURMD_NODENAME") == head {
+			return nil
+		}
+		srun, err := exec.LookPath("srun")
+		if err != nil {
+			return fmt.Errorf("this is not %s, the head of site %s, and there is no srun to go there: %w", head, s.Name, err)
+		}
+		return syscall.Exec(srun, headCommand(s.Launch, head, os.Args[1:]), os.Environ())
+	}
+	return nil
+}
+
+// headCommand is the srun that runs impi-node at the head. A step has variables of its own; those of
+// the whole job are what impi-node asks for.
+func headCommand(l *config.Launch, head string, args []string) []string {
+	mpi := l.MPI
+	if mpi == "" {
+		mpi = "none"
+	}
+	c := []string{
+		"srun", "--nodes=1", "--ntasks=1", "--nodelist=" + head, "--overlap", "--mpi=" + mpi, "--cpu-bind=none",
+		"--kill-on-bad-exit=0", "--quit-on-interrupt",
+	}
+	c = append(append(c, l.Options...), "env")
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, "SLURM_TASKS_PER_NODE=") || strings.HasPrefix(v, "SLURM_JOB_NODELIST=") {
+			c = append(c, v)
+		}
+	}
+	program := l.Program
+	if program == "" {
+		program, _ = os.Executable() // it runs
+	}
+	return append(append(c, program), args...)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/launch/slurmtest"
+)
+
+// TestLaunchBySlurm: inside of an allocation the file has no hosts. The command moves to the first
+// node from outside, and stays there in a batch job; scancel leaves nothing.
+func TestLaunchBySlurm(t *testing.T) {
+	c := slurmtest.Start(t, 2)
+	dir, self, program := scriptOfNode(t)
+	file := filepath.Join(dir, "job.hcl")
+	text := fmt.Sprintf(`job { embedded_server {} }
+site "alpha" {
+  client = 0
+  launch "slurm" { program = %q }
+}
+%s
+program { command = [%q] }
+`, program, patient, self)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start := func(mode, name string, args ...string) *machineNode {
+		n := &machineNode{cmd: exec.CommandContext(t.Context(), name, args...), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+		n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
+		n.cmd.Env = append(append(os.Environ(), asProgram+"="+mode), c.Env()...)
+		if err := n.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_ = n.cmd.Wait()
+			close(n.over)
+		}()
+		return n
+	}
+	left := func() string { // waits until no proc is left on the nodes
+		return c.Run("srun", "--quiet", "-N2", "sh", "-c", `for p in $(grep -la `+asProgram+`= /proc/[0-9]*/environ | cut -d/ -f3); do tail --pid=$p -f /dev/null; done; grep -la `+asProgram+`= /proc/[0-9]*/environ; true`)
+	}
+
+	for name, command := range map[string][]string{
+		"salloc": {"salloc", "--quiet", "-N2", "--ntasks-per-node=2"},
+		"srun":   {"salloc", "--quiet", "-N2", "--ntasks-per-node=2", "srun", "-N1", "-n1", "-w", "n1", "--overlap", "env", "SLURM_TASKS_PER_NODE=2(x2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := start("meet", command[0], append(command[1:], program, "-config", file)...)
+			if s := ends([]*machineNode{n}); s[0] != 0 {
+				t.Errorf("status %d", s[0])
+			}
+			for rank := range 4 {
+				if !strings.Contains(n.out.String(), fmt.Sprintf("[%d] met\n", rank)) {
+					t.Errorf("there is nothing of rank %d:\n%s%s", rank, n.out, n.err)
+				}
+			}
+			if left := left(); left != "" {
+				t.Errorf("there is still %s", left)
+			}
+		})
+	}
+
+	t.Run("scancel", func(t *testing.T) {
+		n := start("block", "salloc", "--quiet", "-N2", "--ntasks-per-node=2", "--job-name=blocked", program, "-config", file)
+		for rank := range 4 {
+			n.awaits(t, n.out, fmt.Sprintf("[%d] ready", rank))
+		}
+		c.Run("scancel", "--name=blocked")
+		if s := ends([]*machineNode{n}); s[0] == 0 {
+			t.Error("a cancelled job has status 0")
+		}
+		if left := left(); left != "" {
+			t.Errorf("there is still %s", left)
+		}
+	})
+
+	t.Run("outside", func(t *testing.T) {
+		n := start("meet", program, "-config", file)
+		if s := ends([]*machineNode{n}); s[0] == 0 || !strings.Contains(n.err.String(), "Get one by salloc or sbatch") {
+			t.Errorf("status %d: %s", s[0], n.err)
+		}
+	})
+}

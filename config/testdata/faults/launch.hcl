@@ -1,0 +1,16 @@
+job { embedded_server {} }
+program { command = ["./ring"] }
+site "a" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 1 }
+  launch "slrm" {}
+}
+site "b" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 1 }
+  launch "exec" { mpi = "none" }
+}
+site "c" {
+  client = 2
+  launch "ssh" {}
+}
