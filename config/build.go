@@ -75,6 +75,7 @@ func (b *builder) draft(sb *block) *siteDraft {
 	s := &siteDraft{builder: b, block: sb, ranks: ok}
 	s.Site = Site{Name: sb.label, Pos: sb.pos}
 	fill(&s.Site, sb)
+	s.HeadName = nameIn("head", sb)
 	if s.Name == "*" {
 		b.fault(sb.pos, `a site cannot be called "*"`, "give it a name; routes use it")
 	}

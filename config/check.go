@@ -200,7 +200,7 @@ func (b *builder) checkOpen() {
 	}
 	for _, in := range blocks {
 		if in.label == "none" {
-			b.warn(in.pos, "the job's server listens on "+home.Server.Address.String()+`, and with auth "none" anybody who reaches it can join the job`,
+			b.warn(in.pos, "the job's server listens on "+home.Server.String()+`, and with auth "none" anybody who reaches it can join the job`,
 				`write auth "key" { file = "job.key" }, or listen on 127.0.0.1 if all sites are on this machine`)
 		}
 	}

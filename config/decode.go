@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,8 +26,9 @@ type block struct {
 type value struct {
 	v        any
 	bad      bool
-	pos      Pos   // of the expression
-	elements []Pos // of a written-out list's expressions
+	name     string // the host name of an address
+	pos      Pos    // of the expression
+	elements []Pos  // of a written-out list's expressions
 }
 
 // has reports whether the attribute was written, even if it was bad.
@@ -78,6 +80,16 @@ func get[T any](b *block, name string) (v T, ok bool) {
 	return v, ok
 }
 
+// nameIn returns the host name that is the value of an attribute; empty for an address.
+func nameIn(name string, blocks ...*block) string {
+	for _, b := range blocks {
+		if b.has(name) && !b.values[name].bad {
+			return b.values[name].name
+		}
+	}
+	return ""
+}
+
 // pick returns the attribute of the first block that has it, or otherwise.
 func pick[T any](otherwise T, name string, blocks ...*block) T {
 	for _, b := range blocks {
@@ -110,8 +122,9 @@ func fill(to any, blocks ...*block) {
 // decoder walks a parsed file along the schema.
 type decoder struct {
 	*faults
-	src *source
-	env map[string]cty.Value
+	src       *source
+	env       map[string]cty.Value
+	addresses map[string]netip.Addr // of host names
 }
 
 // body fills b from an HCL body and reports what does not belong there.
@@ -295,6 +308,9 @@ func (d *decoder) attribute(a *hclsyntax.Attribute, spec attrSpec) value {
 	parsed, bad := mismatchIfNull(d.typed(v, a.Expr, spec.kind), spec.kind.parse)
 	if bad == nil {
 		out.v, out.bad = parsed, false
+		if p, ok := parsed.(place); ok {
+			out.v, out.name = p.at(d.addresses), p.name
+		}
 		return out
 	}
 	pos, problem, remedy := out.pos, bad.problem, bad.remedy

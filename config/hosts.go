@@ -44,9 +44,12 @@ func (s *siteDraft) hosts() {
 	for _, h := range blocks {
 		host := Host{Procs: 1, Pos: h.pos, portPos: h.at("port")}
 		fill(&host, h)
-		same := func(x Host) bool { return x.Address == host.Address && x.Address.IsValid() }
+		host.Name = nameIn("address", h)
+		same := func(x Host) bool {
+			return x.Address == host.Address && x.Address.IsValid() || x.Name == host.Name && x.Name != ""
+		}
 		if slices.ContainsFunc(s.Hosts[:list], same) { // one host or two is not to be guessed
-			s.fault(h.at("address"), "hosts in line "+itoa(listPos.Line)+" has "+host.Address.String()+", too",
+			s.fault(h.at("address"), "hosts in line "+itoa(listPos.Line)+" has "+host.String()+", too",
 				"take it out of hosts: the block says more of it")
 		}
 		s.Hosts = append(s.Hosts, host)
@@ -80,8 +83,11 @@ func (s *siteDraft) listedHosts(layers []*block) (pos Pos, listed bool) {
 	case !listed && !procs.IsZero():
 		s.fault(procs, "procs is for the hosts of a list, and there is none", `add hosts = "127.0.0.[2-5]", or move procs into the host block`)
 	}
-	for _, a := range pick([]netip.Addr(nil), "hosts", layers...) {
-		s.Hosts = append(s.Hosts, Host{Address: a, Procs: int(pick(int64(1), "procs", layers...)), Pos: pos, portPos: pos})
+	for _, p := range pick([]place(nil), "hosts", layers...) {
+		s.Hosts = append(s.Hosts, Host{
+			Address: p.at(s.opt.Addresses).(netip.Addr), Name: p.name,
+			Procs: int(pick(int64(1), "procs", layers...)), Pos: pos, portPos: pos,
+		})
 	}
 	return pos, listed
 }
@@ -89,20 +95,23 @@ func (s *siteDraft) listedHosts(layers []*block) (pos Pos, listed bool) {
 // checkElsewhere reports what keeps the hosts of a site that are on several machines from
 // finding each other.
 func (s *siteDraft) checkElsewhere() {
-	if s.opt.Local == nil || !s.here() || len(s.HostsHere(s.opt.Local)) == len(s.Hosts) {
+	if s.opt.Local == nil || !s.here() || !s.hostsKnown() || len(s.HostsHere(s.opt.Local)) == len(s.Hosts) {
 		return
 	}
 	var unreachable []string
-	pos := s.Pos
+	pos, remedy := s.Pos, "write an address that this machine has on the network of the others"
 	for _, h := range s.Hosts {
-		if h.Address.IsLoopback() {
-			unreachable, pos = append(unreachable, h.Address.String()), h.Pos
+		if !h.Address.IsLoopback() {
+			continue
+		}
+		unreachable, pos = append(unreachable, h.Address.String()), h.Pos
+		if h.Name != "" {
+			remedy = "give " + h.Name + " an address in /etc/hosts that this machine has on the network of the others, or write that address"
 		}
 	}
 	switch {
 	case len(unreachable) > 0:
-		s.fault(pos, "the hosts of site "+quote(s.Name)+" are on several machines, and the others cannot reach "+hostlist.Compress(unreachable),
-			"write an address that this machine has on the network of the others")
+		s.fault(pos, "the hosts of site "+quote(s.Name)+" are on several machines, and the others cannot reach "+hostlist.Compress(unreachable), remedy)
 	case !s.Auth.Keyed && s.Launch == nil:
 		s.fault(s.Pos, "site "+quote(s.Name)+" has hosts on several machines, which have no key in common",
 			`add auth "key" { file = "job.key" }, and copy the key's file to all of them`)

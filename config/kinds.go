@@ -200,11 +200,11 @@ func checksum() kind {
 	})
 }
 
-// address parses to a netip.Addr.
+// address parses to a place without a port.
 func address() kind {
-	return written("a numeric IP address", `"127.0.0.2"`, func(s string) (any, *wrong) {
-		addr, bad := parseAddress(s)
-		return addr, bad
+	return written("an IP address or a host name", `"127.0.0.2"`, func(s string) (any, *wrong) {
+		p, bad := parseAddress(s)
+		return p, bad
 	})
 }
 
@@ -214,7 +214,7 @@ func procs() kind { return integer(1, 1<<20) }
 // MaxHosts is how many hosts a list of them may give.
 const MaxHosts = 4096
 
-// hostList parses to the []netip.Addr of a compressed list.
+// hostList parses to the []place of a compressed list.
 func hostList() kind {
 	return written("a string with a list of hosts", `"127.0.0.[2-5]"`, func(s string) (any, *wrong) {
 		words, err := hostlist.Expand(s, MaxHosts)
@@ -222,7 +222,7 @@ func hostList() kind {
 		if errors.As(err, &fault) {
 			return nil, &wrong{problem: fault.Problem, remedy: fault.Remedy, element: -1}
 		}
-		list := make([]netip.Addr, len(words))
+		list := make([]place, len(words))
 		for i, word := range words {
 			var bad *wrong
 			if list[i], bad = parseAddress(word); bad != nil {
@@ -255,15 +255,15 @@ func networks() kind {
 	}}
 }
 
-// endpoint parses to a netip.AddrPort.
+// endpoint parses to a place with a port.
 func endpoint(lowestPort int) kind {
-	want := fmt.Sprintf("a numeric IP address with a port from %d to 65535", lowestPort)
+	want := fmt.Sprintf("an IP address or a host name, with a port from %d to 65535", lowestPort)
 	return written(want, `"127.0.0.1:7800"`, func(s string) (any, *wrong) {
 		host, port, found := cutPort(s)
 		if !found {
 			return nil, &wrong{problem: quote(s) + " has no port", element: -1}
 		}
-		addr, bad := parseAddress(host)
+		at, bad := parseAddress(host)
 		if bad != nil {
 			if bad.remedy != "" {
 				bad.remedy += ", and the port"
@@ -274,7 +274,8 @@ func endpoint(lowestPort int) kind {
 		if err != nil || int(n) < lowestPort {
 			return nil, &wrong{problem: fmt.Sprintf("port %q is not a number from %d to 65535", port, lowestPort), element: -1}
 		}
-		return netip.AddrPortFrom(addr, uint16(n)), nil
+		at.port, at.listener = uint16(n), true
+		return at, nil
 	})
 }
 
@@ -288,35 +289,33 @@ func cutPort(s string) (host, port string, found bool) {
 	return host, s[i+1:], true
 }
 
-func parseAddress(s string) (netip.Addr, *wrong) {
+// parseAddress parses an address or a name.
+func parseAddress(s string) (place, *wrong) {
 	addr, err := netip.ParseAddr(s)
 	withPort, notBoth := netip.ParseAddrPort(s)
+	name, port, _ := cutPort(s)
 	switch {
 	case err != nil && notBoth == nil:
-		return addr, &wrong{
+		name, port = withPort.Addr().String(), "a port"
+		fallthrough
+	case err != nil && port != "" && isHostName(name):
+		return place{}, &wrong{
 			problem: quote(s) + " has a port",
-			remedy:  "write " + quote(withPort.Addr().String()) + ", and the port as an attribute of its own", element: -1,
+			remedy:  "write " + quote(name) + ", and the port as an attribute of its own", element: -1,
 		}
-	case err != nil && looksLikeName(s):
-		return addr, &wrong{
-			problem: quote(s) + " is a host name, and peers are given numeric addresses",
-			remedy:  "write the address that `getent hosts " + s + "` prints", element: -1,
-		}
+	case err != nil && isHostName(s):
+		return place{name: s}, nil
 	case err != nil:
-		return addr, &wrong{problem: quote(s) + " is not an IP address", element: -1}
+		return place{}, &wrong{problem: quote(s) + " is neither an IP address nor a host name", element: -1}
 	case addr.IsUnspecified():
-		return addr, &wrong{
+		return place{}, &wrong{
 			problem: quote(s) + " means every address, and peers need one to dial",
 			remedy:  "write the address of this machine that peers reach", element: -1,
 		}
 	case addr.Zone() != "" || addr.IsMulticast():
-		return addr, &wrong{problem: quote(s) + " is not an address that peers can dial", element: -1}
+		return place{}, &wrong{problem: quote(s) + " is not an address that peers can dial", element: -1}
 	}
-	return addr.Unmap(), nil
-}
-
-func looksLikeName(s string) bool {
-	return strings.Trim(s, "0123456789.") != "" && !strings.ContainsAny(s, ": /%")
+	return place{addr: addr.Unmap()}, nil
 }
 
 // describe says what a value is, for somebody who sees it in the source.

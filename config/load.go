@@ -40,6 +40,10 @@ type Options struct {
 	// KeysKnown says that the keys of auth blocks are not wanted: who loads the file has them.
 	KeysKnown bool
 
+	// Addresses are those of host names, which Load does not look up. What has a name that
+	// is not here has the zero address, and is on another machine: see Site.Unknown.
+	Addresses map[string]netip.Addr
+
 	// Environ are the environment variables, as NAME=value. nil means os.Environ.
 	Environ []string
 }
@@ -99,7 +103,7 @@ func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
 		opt.Environ = os.Environ()
 	}
 	env := environment(opt.Environ)
-	d := &decoder{faults: f, src: newSource(src), env: env}
+	d := &decoder{faults: f, src: newSource(src), env: env, addresses: opt.Addresses}
 	if at, deep := tooDeep(d.src.text, f.file); deep {
 		f.fault(d.pos(at), "this is nested too deep for a job file", "write it in fewer levels")
 		return nil, f.sorted()

@@ -9,14 +9,15 @@ const maxScope = 64
 type Names struct {
 	// Server is the address of an impi-server -names, which several jobs share. The zero
 	// value stands for the job's own server, whose names only this job sees.
-	Server netip.AddrPort `hcl:"server"`
-	Scope  string         `hcl:"scope"` // of names where the program says none
-	Auth   Auth           // at Server
-	Pos    Pos            // zero without a block
+	Server     netip.AddrPort `hcl:"server"`
+	ServerName string         // the host name that the file has for Server, if any
+	Scope      string         `hcl:"scope"` // of names where the program says none
+	Auth       Auth           // at Server
+	Pos        Pos            // zero without a block
 }
 
 // Shared reports whether names are kept by a server that other jobs use too.
-func (n *Names) Shared() bool { return n.Server.IsValid() }
+func (n *Names) Shared() bool { return n.Server.IsValid() || n.ServerName != "" }
 
 // names takes s's names block or that of the whole file: one of them holds, with all
 // that it says, since the key belongs to the server.
@@ -30,6 +31,7 @@ func (s *siteDraft) names() {
 	}
 	s.Names = Names{Pos: in.pos}
 	fill(&s.Names, in)
+	s.Names.ServerName = nameIn("server", in)
 	if len(s.Names.Scope) > maxScope || s.Names.Scope == "job" {
 		s.fault(in.at("scope"), quote(s.Names.Scope)+" cannot be a scope", "write another word, of at most "+itoa(maxScope)+" bytes")
 	}

@@ -48,13 +48,14 @@ type Site struct {
 	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, where the file says it
 	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // addresses from which the hosts of a foreign site may connect, besides their own
 
-	Server  Server
-	Auth    Auth
-	Hosts   []Host
-	Head    netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
-	Launch  *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
-	Program Program
-	Parts   []Part // programs of the procs in their order, instead of Program; usually empty
+	Server   Server
+	Auth     Auth
+	Hosts    []Host
+	Head     netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
+	HeadName string         // the host name in head, if it has one
+	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
+	Program  Program
+	Parts    []Part // programs of the procs in their order, instead of Program; usually empty
 
 	// Transports are the built-in ones, in the order given to Load, and then the
 	// ones that only a plugin offers, in file order.
@@ -95,10 +96,11 @@ type Server struct {
 	// Embedded is true for the one site whose node runs the server.
 	Embedded bool
 
-	// Address is where the server listens; numeric, and never the unspecified address. Port
+	// Address is where the server listens; never the unspecified address. Port
 	// 0 is possible only if the server is embedded in a site of the same file; the process
 	// that starts the sites then chooses a port and tells all of them.
 	Address netip.AddrPort
+	Name    string // the host name that the file has for Address, if any
 
 	Clients int           // how many clients the embedded server waits for; else 0
 	Timeout time.Duration // how long the embedded server waits for them; else 0
@@ -108,6 +110,14 @@ type Server struct {
 	// it is another MPI's, which speaks plain IMPI only.
 	Ours, Foreign bool
 	TLS           ServerTLS
+}
+
+// String is how messages call the server's place: as the file does.
+func (s *Server) String() string {
+	if s.Name != "" {
+		return s.Name + ":" + itoa(int(s.Address.Port()))
+	}
+	return s.Address.String()
 }
 
 // ServerTLS is the value of require_tls beside server, or in embedded_server.
@@ -134,13 +144,22 @@ type Auth struct {
 
 // Host is one IMPI host: an agent and its procs.
 type Host struct {
-	Address netip.Addr `hcl:"address"` // numeric and specific; advertised to others, and dialled from
-	Procs   int        `hcl:"procs"`   // at least 1
-	Port    uint16     `hcl:"port"`    // of the IMPI channels' listener; 0: any
-	NoBoard bool       `hcl:"!board"`  // its procs share no memory for collective operations
+	Address netip.Addr `hcl:"address"` // specific; advertised to others, and dialled from
+	Name    string     // the host name that the file has for Address, if any
+	Procs   int        `hcl:"procs"`  // at least 1
+	Port    uint16     `hcl:"port"`   // of the IMPI channels' listener; 0: any
+	NoBoard bool       `hcl:"!board"` // its procs share no memory for collective operations
 	Pos     Pos
 
 	portPos Pos // where port is written, or Pos
+}
+
+// String is how messages call the host: as the file does.
+func (h Host) String() string {
+	if h.Name != "" {
+		return h.Name
+	}
+	return h.Address.String()
 }
 
 // Program is what each proc of a site runs.

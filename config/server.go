@@ -26,7 +26,8 @@ func (b *builder) servers() {
 		case b.job.has("server"):
 			s.dial(b.job, nil) // with an embedded one it was reported
 		case home != nil:
-			s.Server = Server{Address: pick(loopbackAny, "listen", embedded), Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
+			s.Server = Server{Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
+			s.Server.at("listen", embedded)
 		default:
 			b.fault(s.Pos, "site "+quote(s.Name)+" does not say where the job's server is",
 				`add server = "127.0.0.1:7800", or embedded_server {} to run it here`)
@@ -100,13 +101,18 @@ func (b *builder) complete(embedded *block) {
 func (s *siteDraft) serve(embedded *block) {
 	s.Server = Server{
 		Embedded: true,
-		Address:  pick(loopbackAny, "listen", embedded),
 		Clients:  int(pick(int64(len(s.sites)), "clients", embedded)),
 		Timeout:  s.timeout(),
 		Pos:      embedded.pos,
 		Ours:     true,
 		TLS:      requirement(embedded),
 	}
+	s.Server.at("listen", embedded)
+}
+
+// at takes the server's address from an attribute.
+func (s *Server) at(attribute string, in *block) {
+	s.Address, s.Name = pick(loopbackAny, attribute, in), nameIn(attribute, in)
 }
 
 // requirement is the require_tls of the block that names or embeds the server.
@@ -138,12 +144,15 @@ func (b *builder) checkManner(in *block) {
 // that the file embeds elsewhere, if it does.
 func (s *siteDraft) dial(in, embedded *block) {
 	address, ok := get[netip.AddrPort](in, "server")
-	s.Server = Server{Address: address, Pos: in.at("server"), Foreign: pick(false, "server_foreign", in), TLS: requirement(in)}
+	s.Server = Server{Address: address, Name: nameIn("server", in), Pos: in.at("server"), Foreign: pick(false, "server_foreign", in), TLS: requirement(in)}
 	if !ok || embedded == nil {
 		return
 	}
-	if listen := pick(loopbackAny, "listen", embedded); listen != address {
-		s.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line)+" and listens on "+listen.String(),
+	var home Server
+	home.at("listen", embedded)
+	known := address.Addr().IsValid() && home.Address.Addr().IsValid()
+	if home.Address.Port() != address.Port() || known && home.Address != address {
+		s.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line)+" and listens on "+home.String(),
 			"remove this server attribute: the site finds the embedded server by itself")
 	}
 }

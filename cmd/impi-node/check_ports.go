@@ -23,6 +23,9 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 	needs := make(map[string]int) // by address
 	for _, h := range s.Hosts {
 		at := h.Address.String()
+		if !h.Address.IsValid() {
+			at = h.Name
+		}
 		if bind, _ := t.SettingMap()["bind"].(string); bind != "" {
 			at = bind
 		}

@@ -36,7 +36,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.file, "config", "", "job file")
 	f.StringVar(&o.site, "site", "", "run this site of the job file only")
-	f.StringVar(&o.host, "host", "", "run this host of the site only, by its address")
+	f.StringVar(&o.host, "host", "", "run this host of the site only, by its address or name")
 	f.IntVar(&o.procs, "n", 0, "number of procs, without a job file")
 	f.StringVar(&o.programs, "programs", "", "several programs, as JSON")
 	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
@@ -118,7 +118,7 @@ func (o *options) apply(s *config.Site) {
 func (o *options) args(p nodeSpec) []string {
 	args := []string{"-config", o.file, "-site", p.site.Name}
 	if p.host != allHosts && !p.launches {
-		args = append(args, "-host", p.site.Hosts[p.host].Address.String())
+		args = append(args, "-host", p.site.Hosts[p.host].String())
 	}
 	if o.logLevel != "" {
 		args = append(args, "-log-level", o.logLevel)

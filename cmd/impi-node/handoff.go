@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,9 +25,12 @@ type order struct {
 	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
 	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file
 
+	Addresses map[string]netip.Addr `json:"addresses,omitempty"` // of host names in the file
+
 	// As in node.Options.
-	BoundBefore int `json:"bound_before,omitempty"`
-	Bound       int `json:"bound,omitempty"`
+	Waited      time.Duration `json:"waited,omitempty"`
+	BoundBefore int           `json:"bound_before,omitempty"`
+	Bound       int           `json:"bound,omitempty"`
 }
 
 // heeding is a node's first message to its launcher: it has installed its handlers, and

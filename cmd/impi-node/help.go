@@ -52,7 +52,7 @@ Examples:
 Flags:
   -config FILE       the job file
   -site NAME         run this site of it only
-  -host ADDRESS      with -site: run this host of it only
+  -host ADDRESS      with -site: run this host of it only, by address or name
   -n PROCS           how many procs, if there is no job file
   -programs JSON     several programs, each with its procs; impiexec writes it
   -log-level LEVEL   trace, debug, info, warn or error (job file: log block)

@@ -35,6 +35,8 @@ type hostOrder struct {
 	Hosts   []config.Host `json:"hosts"` // of the site; which one it is stands in engine.IndexVariable
 	Flags   []string      `json:"flags"` // of the head's command line
 
+	Addresses map[string]netip.Addr `json:"addresses"` // of host names in the file
+
 	Server config.Server `json:"server"`
 	Auth   config.Auth   `json:"auth"`
 	Names  config.Auth   `json:"names"`
@@ -53,8 +55,8 @@ type launching struct {
 
 // launchHosts starts the nodes of the other hosts of p's site, and has p know how they meet. It
 // does not wait for them.
-func launchHosts(o *options, job *config.Job, p *nodeSpec) (*launching, error) {
-	command, err := hostCommand(o, job, p)
+func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]netip.Addr) (*launching, error) {
+	command, err := hostCommand(o, job, p, names)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ func (l *launching) stop() {
 }
 
 // hostCommand is what runs on the other hosts.
-func hostCommand(o *options, job *config.Job, p *nodeSpec) (c engine.Command, err error) {
+func hostCommand(o *options, job *config.Job, p *nodeSpec, names map[string]netip.Addr) (c engine.Command, err error) {
 	program := p.site.Launch.Program
 	if program == "" {
 		if program, err = os.Executable(); err != nil {
@@ -134,7 +136,7 @@ func hostCommand(o *options, job *config.Job, p *nodeSpec) (c engine.Command, er
 	p.others.Secret = []byte(rand.Text())
 	order := hostOrder{
 		Environ: os.Environ(), Site: p.site.Name, Hosts: p.site.Hosts, Flags: o.args(*p), Server: p.site.Server, Auth: p.site.Auth, Names: p.site.Names.Auth,
-		Head: p.others.Head, Secret: p.others.Secret,
+		Head: p.others.Head, Secret: p.others.Secret, Addresses: names,
 	}
 	order.File, err = filepath.Abs(job.File)
 	if err == nil {
@@ -154,7 +156,7 @@ func hostCommand(o *options, job *config.Job, p *nodeSpec) (c engine.Command, er
 func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e engine.Engine, called []engine.Machine, err error) {
 	if e = schedulerOf(l); e == nil {
 		for _, h := range hosts {
-			called = append(called, engine.Machine{Name: h.Address.String()})
+			called = append(called, engine.Machine{Name: h.String()})
 		}
 		if l.Engine == config.LaunchExec {
 			return engine.Exec{Command: l.Command}, called, nil
@@ -170,9 +172,12 @@ func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e eng
 		return nil, nil, err
 	}
 	for _, h := range hosts {
-		i := slices.Index(at, h.Address)
+		i := slices.IndexFunc(machines, func(m engine.Machine) bool { return m.Name == h.Name })
 		if i < 0 {
-			return nil, nil, fmt.Errorf("host %s is not one of the machines that the job has got from the scheduler: %s", h.Address, at)
+			i = slices.Index(at, h.Address)
+		}
+		if i < 0 {
+			return nil, nil, fmt.Errorf("host %v is not one of the machines that the job has got from the scheduler: %s", h.Address, at)
 		}
 		called = append(called, machines[i])
 	}
@@ -275,7 +280,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	}
 	isLocal := func(a netip.Addr) bool { return a == x.Hosts[self].Address || machine(a) }
 	opt := loadOptions()
-	opt.Local, opt.Environ, opt.KeysKnown = isLocal, x.Environ, true
+	opt.Local, opt.Environ, opt.KeysKnown, opt.Addresses = isLocal, x.Environ, true, x.Addresses
 	opt.Allocation = func(string, config.Launch) []config.Host { return x.Hosts }
 	job, found := config.LoadText(x.File, x.Text, opt)
 	if job, found = finishLoad(job, found, isLocal, false); found.HasErrors() {

@@ -49,11 +49,11 @@ func checkPort(a netip.AddrPort) error {
 }
 
 // load reads and checks a job file, including the transports' settings. ports says which
-// listeners' ports to check; nil means none. site is the only one to be run, or "". With try, plugins are started and asked.
-func load(path string, isLocal func(netip.Addr) bool, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
+// listeners' ports to check; nil means none. addresses are those of host names. site is the only
+// one to be run, or "". With try, plugins are started and asked.
+func load(path string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
-	opt.Allocation = allocated(site)
-	opt.Local = isLocal
+	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
 	if ports != nil {
 		opt.CheckPort = func(a netip.AddrPort) error {
 			if !ports(a) {
@@ -91,10 +91,10 @@ func allPorts(netip.AddrPort) bool { return true }
 
 // portsOf returns a function that selects the ports of one site, since the node of another
 // site may be running on this machine. A file with faults has none.
-func portsOf(path, site string, isLocal func(netip.Addr) bool) func(netip.AddrPort) bool {
+func portsOf(path, site string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr) func(netip.AddrPort) bool {
 	ours := make(map[netip.AddrPort]bool)
 	opt := loadOptions()
-	opt.Local, opt.Allocation = isLocal, allocated(site)
+	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
 	if job, _ := config.Load(path, opt); job != nil {
 		s, _ := job.Site(site)
 		ours[s.Server.Address] = s.Server.Embedded
@@ -185,7 +185,7 @@ func validate(args []string, std streams) int {
 		complain(std.err, err)
 		return statusUsage
 	}
-	job, found := load(files[0], isLocal, allPorts, "", true)
+	job, found := load(files[0], isLocal, nil, allPorts, "", true)
 	if *asJSON {
 		if found == nil {
 			found = config.Diagnostics{}
@@ -218,9 +218,14 @@ func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
 }
 
 func summary(path string, job *config.Job) string {
-	procs := 0
+	procs, names := 0, 0
 	for _, s := range job.Sites {
 		procs += s.Procs()
+		names += len(s.Unknown())
 	}
-	return fmt.Sprintf("%s: %d sites, %d procs, no faults", path, len(job.Sites), procs)
+	text := fmt.Sprintf("%s: %d sites, %d procs, no faults", path, len(job.Sites), procs)
+	if names > 0 {
+		text += "; host names were not looked up, and the files and ports of hosts that have one not checked"
+	}
+	return text
 }

@@ -54,6 +54,17 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(envChaos); name != "" && sdk.IsPlugin() {
 		sdk.Serve(sdk.Options{Transport: chaos.New(chaos.Options{Name: name, Around: []transports.Transport{tcp.New()}})})
 	}
+	if at := os.Getenv(envServeDNS); at != "" {
+		s, err := newNameServer(at, 12) // two questions of each of six machines
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString("ready\n")
+		s.serve()
+	}
+	if at := os.Getenv(envDNS); at != "" {
+		askTestDNS(at)
+	}
 	if os.Getenv(asNode) != "" || sdk.IsPlugin() {
 		main()
 	}

@@ -25,7 +25,7 @@ type nodeSpec struct {
 const allHosts = -1
 
 // nodesOf gives what is to run on this machine: of sites all of whose hosts are here, the
-// whole; of others the hosts that are here. wanted, if not empty, is the address of the only
+// whole; of others the hosts that are here. wanted, if not empty, is the address or name of the only
 // host to run.
 func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 	isLocal, err := local()
@@ -37,7 +37,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 		if wanted != "" {
 			i := slices.IndexFunc(s.Hosts, func(h config.Host) bool {
 				a, err := netip.ParseAddr(wanted)
-				return err == nil && h.Address == a
+				return err == nil && h.Address == a || h.Name == wanted
 			})
 			if i < 0 {
 				return nil, fmt.Errorf("site %s has no host %s; it has %s", s.Name, wanted, hostNames(s.Hosts))
@@ -53,7 +53,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 			return nil, fmt.Errorf("site %s has the hosts that launch %q finds, and there are none: %w", s.Name, s.Launch.Engine, err)
 		case s.Launch != nil && wanted == "" && len(s.Hosts) > 1:
 			if !isLocal(s.Hosts[0].Address) {
-				return nil, fmt.Errorf("the head of site %s is %s, whose node starts those of the other hosts: run it there", s.Name, s.Hosts[0].Address)
+				return nil, fmt.Errorf("the head of site %s is %s, whose node starts those of the other hosts: run it there", s.Name, s.Hosts[0])
 			}
 			nodes = append(nodes, nodeSpec{site: s, host: 0, launches: true})
 			continue
@@ -98,7 +98,7 @@ func siteSecret(s config.Site) []byte {
 func hostNames(hosts []config.Host) string {
 	var list []string
 	for _, h := range hosts {
-		list = append(list, h.Address.String())
+		list = append(list, h.String())
 	}
 	return hostlist.Compress(list)
 }

@@ -23,7 +23,7 @@ func runJob(o *options, std streams) int {
 		complain(std.err, err)
 		return ending.StatusNode
 	}
-	job, found := prepare(o, h != nil)
+	job, told, found := prepare(o, h, std)
 	if h == nil || found.HasErrors() {
 		show(std.err, found) // the launcher has shown the warnings
 	}
@@ -50,7 +50,7 @@ func runJob(o *options, std streams) int {
 		return statusUsage
 	}
 	if len(nodes) > 1 {
-		return launchSites(o, job, nodes, signals, std)
+		return launchSites(o, job, nodes, told, signals, std)
 	}
 	p := nodes[0]
 	o.apply(&p.site)
@@ -59,7 +59,7 @@ func runJob(o *options, std streams) int {
 		return h.report(runNode(o, job, p, h.order, signals, std))
 	}
 	drawKey(&p.site.Auth)
-	return conclude(runNode(o, job, p, order{}, signals, std), std)
+	return conclude(runNode(o, job, p, told, signals, std), std)
 }
 
 // checkAlone checks that a site that is started alone can meet the others.
@@ -76,8 +76,32 @@ func checkAlone(job *config.Job, site config.Site) error {
 }
 
 // prepare reads the job file, or makes the job for a command line without one. A launcher
-// has checked the ports already, and may have opened one.
-func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
+// has checked the ports already, and may have opened one; h is what it said, else nil. told is
+// what nodes that this process starts are to hear of it.
+func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, found config.Diagnostics) {
+	if o.file == "" || o.programs != "" {
+		job, found = withoutFile(o)
+		return job, told, found
+	}
+	isLocal, err := local()
+	if err != nil {
+		return nil, told, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
+	}
+	ports := allPorts
+	if h != nil {
+		told.Addresses, ports = h.order.Addresses, nil
+	} else if told.Addresses, told.Waited, found = lookUp(o, isLocal, std); found.HasErrors() {
+		return nil, told, found
+	}
+	if h == nil && o.site != "" {
+		ports = portsOf(o.file, o.site, isLocal, told.Addresses)
+	}
+	job, found = load(o.file, isLocal, told.Addresses, ports, o.site, false)
+	return job, told, found
+}
+
+// withoutFile makes the job for a command line without a job file.
+func withoutFile(o *options) (*config.Job, config.Diagnostics) {
 	if o.programs != "" {
 		parts, err := readParts(o.programs)
 		var job *config.Job
@@ -89,26 +113,12 @@ func prepare(o *options, launched bool) (*config.Job, config.Diagnostics) {
 		}
 		return job, nil
 	}
-	if o.file == "" {
-		job := config.Default(o.procs, o.command, known())
-		if job.Sites[0].Program.Path == "" {
-			return nil, config.Diagnostics{job.Fault(config.Pos{}, fmt.Sprintf("there is no program %q that can be run", o.command[0]),
-				"build it first, or correct its path; a name without a slash is looked for in PATH")}
-		}
-		return job, nil
+	job := config.Default(o.procs, o.command, known())
+	if job.Sites[0].Program.Path == "" {
+		return nil, config.Diagnostics{job.Fault(config.Pos{}, fmt.Sprintf("there is no program %q that can be run", o.command[0]),
+			"build it first, or correct its path; a name without a slash is looked for in PATH")}
 	}
-	isLocal, err := local()
-	if err != nil {
-		return nil, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
-	}
-	ports := allPorts
-	switch {
-	case launched:
-		ports = nil
-	case o.site != "":
-		ports = portsOf(o.file, o.site, isLocal)
-	}
-	return load(o.file, isLocal, ports, o.site, false)
+	return job, nil
 }
 
 // choose returns the sites to run: the named one, or all on this machine.
@@ -156,7 +166,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	stop := onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
 	if p.launches {
-		l, err := launchHosts(o, job, &p)
+		l, err := launchHosts(o, job, &p, told.Addresses)
 		if err != nil {
 			return err
 		}
@@ -164,7 +174,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	}
 	return node.Run(ctx, node.Options{
 		Job: job, Site: p.site, Cluster: p.cluster(), Now: now, Signals: signals,
-		BoundBefore: told.BoundBefore, Bound: told.Bound,
+		BoundBefore: told.BoundBefore, Bound: told.Bound, Waited: told.Waited,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})
 }

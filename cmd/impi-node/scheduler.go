@@ -40,7 +40,7 @@ func allocation(l config.Launch) (hosts []config.Host, err error) {
 	}
 	at, err := addressesOf(ctx, machines)
 	for i := range at {
-		hosts = append(hosts, config.Host{Address: at[i], Procs: max(machines[i].Tasks, 1)})
+		hosts = append(hosts, config.Host{Name: machines[i].Name, Address: at[i], Procs: max(machines[i].Tasks, 1)})
 	}
 	return hosts, err
 }

@@ -17,9 +17,9 @@ type serving struct {
 	told   order
 }
 
-// newServing starts the server.
-func newServing(job *config.Job, nodes []nodeSpec, log hclog.Logger) (*serving, error) {
-	s := &serving{}
+// newServing starts the server, and completes what nodes are told.
+func newServing(job *config.Job, nodes []nodeSpec, told order, log hclog.Logger) (*serving, error) {
+	s := &serving{told: told}
 	for _, x := range nodes {
 		auth := x.site.Auth
 		if auth.Random && s.told.Key == nil {

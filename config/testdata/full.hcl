@@ -16,7 +16,7 @@ job {
   # The server runs in the node of the lowest client that is ours. All other
   # sites dial it; port 0 (the default) is for jobs on one machine only.
   embedded_server {
-    listen  = "127.0.0.1:7800" # numeric, and an address that the sites reach
+    listen  = "127.0.0.1:7800" # an address that the sites reach, or a name: "head.example:7800"
     clients = 4                # default: the number of sites in this file
 
     # true: no site comes without TLS. false: sites with certificates (quic, or tcp with
@@ -167,7 +167,7 @@ site "alpha" {
   head   = "127.0.0.2:7802" # where the first host takes connections of hosts on other machines; default: port 7802 of its address
 
   host {
-    address = "127.0.0.2" # numeric; advertised to peers and dialled from
+    address = "127.0.0.2" # or a name, which is looked up; advertised to peers and dialled from
     procs   = 2
     port    = 7801        # of the channels from other hosts; 0 (the default): any
     board   = true        # the default: its procs share memory for collective operations
@@ -210,7 +210,8 @@ site "gamma" {
   client = 2
 
   # Hosts that are alike, in one string as Slurm writes it: "127.0.0.[5-8,10],127.0.1.[1-2]".
-  # It is short for as many host blocks, which come before those that are written.
+  # It is short for as many host blocks, which come before those that are written. Names
+  # stand for addresses here, too: "node[001-064]".
   hosts = "127.0.0.[5-6]"
   procs = 1 # of each of them
 

@@ -119,7 +119,7 @@ func newNode(opt Options) *node {
 		opt: opt, log: opt.Logger,
 		launcher:  launch.New(),
 		listening: make(chan struct{}), ready: make(chan struct{}),
-		deadline: time.Now().Add(opt.Job.Limits.Start),
+		deadline: time.Now().Add(opt.Job.Limits.Start - opt.Waited),
 	}
 	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
 	n.fallBacks.Routes = &n.routes
@@ -134,7 +134,7 @@ func newNode(opt Options) *node {
 		}
 		n.log = n.log.With("site", opt.Site.Name)
 		if c := opt.Cluster; c != nil {
-			n.log = n.log.With("host", c.Hosts[c.Self].Address)
+			n.log = n.log.With("host", c.Hosts[c.Self].String())
 			n.others = &member.Others{
 				Cluster: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
 				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Outlets: [2]*member.Outlet{stdout, stderr},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -23,6 +24,9 @@ type Options struct {
 
 	// Signals are passed on to all procs, those that they have spawned here too. nil: none.
 	Signals <-chan syscall.Signal
+
+	// Waited is how much of the job's limit for the start is gone: host names were looked up.
+	Waited time.Duration
 
 	// BoundBefore is how many procs of other sites on this machine get cores before those of
 	// this one, and Bound how many procs of all sites do. 0: this site is the only one.

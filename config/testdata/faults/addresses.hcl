@@ -1,9 +1,9 @@
 site "alpha" {
   client = 0
-  server = "node7.example.org:7800"
+  server = "node7..example.org:7800"
   auth "none" {}
   host {
-    address = "localhost"
+    address = "node7.example.org:7801"
     procs   = 1
   }
   host {

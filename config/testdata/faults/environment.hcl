@@ -11,7 +11,7 @@ site "${env.BAD_NAME}" {
 site "b-${env.NOT_SET}" {
   client = 1
   host {
-    address = env.FOUR
+    address = "-${env.FOUR}"
     procs   = "${env.BIG}0"
     board   = env.FOUR
   }

@@ -93,7 +93,7 @@ func (o *Others) Place() {
 // IsHead reports whether this node speaks for its site: it is the head, or has no others.
 func (o *Others) IsHead() bool { return o == nil || o.Self == 0 }
 
-func (o *Others) name(host int) string { return o.Hosts[host].Address.String() }
+func (o *Others) name(host int) string { return o.Hosts[host].String() }
 
 // Open connects this host with the others: at the head it takes connections, elsewhere it
 // blocks until the head has taken it.
@@ -106,7 +106,7 @@ func (o *Others) Open(ctx context.Context) (err error) {
 	c := cluster.Config{
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
 		Secret: o.Secret, Version: version.String(), File: o.digest(),
-		Listen: net.JoinHostPort(o.name(o.Self), "0"), Listener: o.Listener,
+		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener,
 		Beat: beat, Silence: silence, Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
@@ -162,8 +162,8 @@ func (o *Others) digest() []byte {
 	for _, p := range site.Parts {
 		fmt.Fprintf(h, "%d %q\n", p.Procs, p.Program.Command)
 	}
-	for _, x := range o.Hosts {
-		fmt.Fprintf(h, "%v %d\n", x.Address, x.Procs)
+	for _, x := range o.Hosts { // by name if they have one, of which machines may have different addresses
+		fmt.Fprintf(h, "%v %d\n", x, x.Procs)
 	}
 	return h.Sum(nil)
 }

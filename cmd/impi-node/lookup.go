@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/hostlist"
+	"github.com/openimpi/impi/internal/node/report"
+)
+
+// resolver gives the addresses of host names. A net.Resolver is one.
+type resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// systemResolver is what this machine asks. Tests have another.
+var systemResolver resolver = net.DefaultResolver
+
+// How long a name that has no address is left alone before it is looked up again, and how many
+// are looked up at a time.
+const (
+	firstPause = 100 * time.Millisecond
+	mostPause  = 2 * time.Second
+	mostAsked  = 32
+)
+
+// lookup finds the addresses of host names in a job file. Names may get them only while the job
+// starts, as those of containers do.
+type lookup struct {
+	resolver resolver
+	isLocal  func(netip.Addr) bool
+	pause    func(ctx context.Context, d time.Duration)
+
+	mu     sync.Mutex
+	known  map[string][]netip.Addr
+	faults map[string]error // the last answers of names that are not known
+}
+
+// lookUp looks up the host names of the job file that a run needs the addresses of, until they
+// are there or the job's limit for the start is over. took is how long it took.
+func lookUp(o *options, isLocal func(netip.Addr) bool, std streams) (addresses map[string]netip.Addr, took time.Duration, found config.Diagnostics) {
+	opt := loadOptions()
+	opt.Local, opt.Allocation = isLocal, allocated(o.site)
+	job, found := config.Load(o.file, opt)
+	if job == nil {
+		return nil, 0, found
+	}
+	sites := candidates(job, o.site)
+	if len(unknownNames(sites)) == 0 {
+		return nil, 0, nil
+	}
+	start := time.Now()
+	ctx, cancel := context.WithDeadline(context.Background(), start.Add(job.Limits.Start))
+	defer cancel()
+	log, limiter := o.logger(sites[0], std.err)
+	defer limiter.Close()
+	l := &lookup{resolver: systemResolver, isLocal: isLocal, pause: wait}
+	stop := report.While(log, start.Add(job.Limits.Start), l.waitsFor)
+	addresses, missing := l.run(ctx, sites, o.site == "")
+	stop()
+	return addresses, time.Since(start), l.diagnose(job, missing, len(sites) > 1 && o.site == "")
+}
+
+// candidates are the sites that this process may be going to run: the named one, or all of ours.
+func candidates(job *config.Job, name string) []config.Site {
+	return slices.DeleteFunc(slices.Clone(job.Sites), func(s config.Site) bool {
+		return s.Foreign || name != "" && s.Name != name
+	})
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// unknownNames are the names whose addresses a run of the sites needs, once each.
+func unknownNames(sites []config.Site) (names []config.HostName) {
+	seen := make(map[string]bool)
+	for _, s := range sites {
+		for _, n := range s.Unknown() {
+			if !seen[n.Name] {
+				seen[n.Name] = true
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+// run looks the names of sites up until all have addresses, or ctx ends: then missing has those
+// without. With whole, the sites are those of the whole file; as soon as some of them have a host
+// on this machine, the names of the others do not matter.
+func (l *lookup) run(ctx context.Context, sites []config.Site, whole bool) (addresses map[string]netip.Addr, missing []config.HostName) {
+	l.known, l.faults = make(map[string][]netip.Addr), make(map[string]error)
+	missing = unknownNames(sites)
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		l.ask(ctx, missing)
+		if here := l.here(sites); whole && len(here) > 0 {
+			sites = here
+		}
+		missing = slices.DeleteFunc(unknownNames(sites), func(n config.HostName) bool { return len(l.known[n.Name]) > 0 })
+		if len(missing) == 0 {
+			return l.choose(sites), nil
+		}
+		if l.pause(ctx, pause); ctx.Err() != nil {
+			return nil, missing
+		}
+	}
+}
+
+// ask looks names up once.
+func (l *lookup) ask(ctx context.Context, names []config.HostName) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, mostAsked)
+	for _, n := range names {
+		slots <- struct{}{}
+		wg.Go(func() {
+			addrs, err := l.resolver.LookupNetIP(ctx, "ip", n.Name)
+			<-slots
+			l.take(n.Name, addrs, err, ctx.Err() != nil)
+		})
+	}
+	wg.Wait()
+}
+
+// take records an answer. With late, the time was over before it came, and an earlier one says
+// more.
+func (l *lookup) take(name string, addrs []netip.Addr, err error, late bool) {
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	usable := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool {
+		return a.IsUnspecified() || a.IsMulticast() || a.Zone() != ""
+	})
+	if err == nil && len(usable) == 0 {
+		err = fmt.Errorf("lookup %s: it has %v, and peers cannot dial that", name, addrs)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.known[name] = usable
+	case !late || l.faults[name] == nil:
+		l.faults[name] = err
+	}
+}
+
+// here are the sites that have a host on this machine, as far as is known.
+func (l *lookup) here(sites []config.Site) (here []config.Site) {
+	for _, s := range sites {
+		if slices.ContainsFunc(s.Hosts, func(h config.Host) bool {
+			return h.Address.IsValid() && l.isLocal(h.Address) || slices.ContainsFunc(l.known[h.Name], l.isLocal)
+		}) {
+			here = append(here, s)
+		}
+	}
+	return here
+}
+
+// choose gives each name one of its addresses: one of this machine if there is one, and of a
+// family that all of them have if there is one. The resolver's order does not count, because
+// every machine gets its own.
+func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
+	var all [][]netip.Addr
+	for _, addrs := range l.known {
+		all = append(all, addrs)
+	}
+	for _, s := range sites {
+		for _, h := range s.Hosts {
+			if h.Address.IsValid() {
+				all = append(all, []netip.Addr{h.Address})
+			}
+		}
+	}
+	common := func(is func(netip.Addr) bool) bool {
+		return !slices.ContainsFunc(all, func(addrs []netip.Addr) bool { return !slices.ContainsFunc(addrs, is) })
+	}
+	is6 := common(netip.Addr.Is6) && !common(netip.Addr.Is4)
+	rank := func(a netip.Addr) int {
+		n := 0
+		if a.Is6() != is6 {
+			n = 4 // which matters if no family is common
+		}
+		switch {
+		case !l.isLocal(a):
+			n += 2
+		case a.IsLoopback():
+			n++
+		}
+		return n
+	}
+	chosen := make(map[string]netip.Addr, len(l.known))
+	for name, addrs := range l.known {
+		chosen[name] = slices.MinFunc(addrs, func(a, b netip.Addr) int {
+			return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Compare(b))
+		})
+	}
+	return chosen
+}
+
+// waitsFor says which names have no address yet.
+func (l *lookup) waitsFor() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for name := range l.faults {
+		if l.known[name] == nil {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("addresses of host names: %s (%v)", hostlist.Compress(names), l.faults[names[0]])
+}
+
+// diagnose makes faults of the names that have got no address, one for each place in the file.
+func (l *lookup) diagnose(job *config.Job, missing []config.HostName, others bool) (found config.Diagnostics) {
+	for len(missing) > 0 {
+		pos := missing[0].Pos
+		var names []string
+		missing = slices.DeleteFunc(missing, func(n config.HostName) bool {
+			if n.Pos == pos {
+				names = append(names, n.Name)
+			}
+			return n.Pos == pos
+		})
+		err := l.faults[names[0]]
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("lookup %s: no answer", names[0])
+		}
+		remedy := fmt.Sprintf("see what `getent ahosts %s` prints on this machine; correct the name, write the address instead, or wait longer with limits { start = \"5m\" }", names[0])
+		if others {
+			remedy += "; if this machine runs another site, name that with -site"
+		}
+		found = append(found, job.Fault(pos, fmt.Sprintf("no address for %s in %v of look-ups: %v", hostlist.Compress(names), job.Limits.Start, err), remedy))
+	}
+	return found
+}
