@@ -29,7 +29,7 @@ Usage:
   impi-node links [-explain] [-measure] [-json] [-all] [-job NAME] [-pid PID]
 
 Examples:
-  All jobs of yours on this machine:
+  All jobs of yours that have a host here:
       impi-node links
 
   Why this transport and not a better one? Every candidate, with its verdict:
@@ -53,7 +53,8 @@ Flags:
   -run-dir DIR     where the nodes' run directories are, if not in the usual place
   -user NAME       that user's jobs (root only)
 
-Sites on other machines are named, but not asked: run the command there too.
+All hosts of a site are asked, from any of their machines. Sites that have no
+host here are named, but not asked: run the command there too.
 
 Exit status: 0; 1 if there is no such job; 2 for a wrong command line;
 3 if a node did not answer in time (what the others say is shown).

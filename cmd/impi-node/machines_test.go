@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/netns"
 )
 
@@ -58,6 +60,7 @@ program { command = [%q] }
 // machineNode is an impi-node on a machine.
 type machineNode struct {
 	cmd      *exec.Cmd
+	dir      string // of its run directories
 	out, err *transcript
 	over     chan struct{} // closed when it has ended
 }
@@ -104,6 +107,32 @@ func (n *machineNode) awaits(t *testing.T, w *transcript, text string) {
 	}
 }
 
+// runDirs makes a folder for the run directories of one machine. Its path is short.
+func runDirs(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "impi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// command runs a command of impi-node on the node's machine.
+func (n *machineNode) command(t *testing.T, m *netns.Machine, args ...string) (status int, out, errs string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := m.Command(t.Context(), self, append(args, "-run-dir", n.dir)...)
+	cmd.Env = n.cmd.Env
+	var o, e strings.Builder
+	cmd.Stdout, cmd.Stderr = &o, &e
+	_ = cmd.Run()
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
+}
+
 // startOn runs impi-node on machines, the last one first: the heads come late.
 func startOn(t *testing.T, file, mode string, machines []*netns.Machine) (nodes []*machineNode) {
 	t.Helper()
@@ -113,9 +142,9 @@ func startOn(t *testing.T, file, mode string, machines []*netns.Machine) (nodes 
 	}
 	nodes = make([]*machineNode, len(machines))
 	for i := len(machines) - 1; i >= 0; i-- {
-		n := &machineNode{cmd: machines[i].Command(t.Context(), self, "-config", file), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+		n := &machineNode{dir: runDirs(t), cmd: machines[i].Command(t.Context(), self, "-config", file), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
 		n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
-		n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode)
+		n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
 		n.cmd.WaitDelay = time.Minute
 		if err := n.cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -200,6 +229,44 @@ func TestMachineLost(t *testing.T) {
 			machines[5].Crash()
 		})
 	}
+}
+
+// TestCommandsOfOneMachine: links and reload, on a machine that is not the head, are for all
+// machines of its site, and for those alone.
+func TestCommandsOfOneMachine(t *testing.T) {
+	file, machines := machineJob(t, "")
+	nodes := startOn(t, file, "block", machines)
+	for rank := range 12 {
+		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
+	}
+	at, m := nodes[1], machines[1]
+	status, out, errs := at.command(t, m, "links", "-json", "-deadline", "60s")
+	var got links.Report
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != statusOK || len(got.Jobs) != 1 || len(got.Jobs[0].Sites) != 2 {
+		t.Fatalf("status %d, %v\n%s%s", status, err, out, errs)
+	}
+	alpha, beta := got.Jobs[0].Sites[0], got.Jobs[0].Sites[1]
+	if len(alpha.Nodes) != 3 || len(alpha.Ranks) != 6 || len(alpha.Agents) != 3 || !alpha.Here || beta.Here || len(beta.Nodes) != 0 {
+		t.Errorf("%+v\n%+v", alpha, beta)
+	}
+	for i, n := range alpha.Nodes {
+		if n.Host != fmt.Sprintf("10.77.0.%d", 1+i) || n.Here != (i == 1) || n.Problem != "" {
+			t.Errorf("%+v", n)
+		}
+	}
+	if status, out, errs := at.command(t, m, "links", "-deadline", "60s"); status != statusOK || !strings.Contains(out, "10.77.0.1 10.77.0.2 10.77.0.3  3 nodes running") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	status, out, errs = at.command(t, m, "plugins", "reload", "tcp")
+	for i := range 3 {
+		if status != statusOK || strings.Count(out, fmt.Sprintf("site alpha, host 10.77.0.%d: tcp ", 1+i)) != 1 || strings.Count(out, "replaced by") != 3 {
+			t.Errorf("status %d\n%s%s", status, out, errs)
+		}
+	}
+	for _, n := range nodes {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	ends(nodes)
 }
 
 // TestMachineThatNeverComes is named by its address when the start is over.

@@ -21,7 +21,8 @@ const reloadLimit = 25 * time.Second
 
 // reloaded is the result of one node.
 type reloaded struct {
-	PID int `json:"node_pid"`
+	PID  int    `json:"node_pid"`
+	Host string `json:"host,omitempty"` // of the node, if each host of its site has one
 	*links.Reload
 	Error string `json:"error,omitempty"`
 }
@@ -45,8 +46,8 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	if jobs := links.ByJob(found); len(jobs) > 1 && !o.all {
 		return usageError{whichJob(jobs, name)}
 	}
-	for _, f := range found {
-		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force}))
+	for _, f := range found { // one after the other: a link is not resumed by two new processes at once
+		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force, Host: f.About.Host}))
 	}
 	bad := false
 	for _, r := range results {
@@ -92,6 +93,7 @@ func whichJob(jobs [][]links.Found, transport string) error {
 		for _, f := range j {
 			sites = append(sites, f.About.Site)
 		}
+		sites = slices.Compact(sites)
 		id := cmp.Or(j[0].About.ID, "not known yet")
 		fmt.Fprintf(&b, "\n  job %s, ID %s, sites %s (node %d)", j[0].About.Job, id, strings.Join(sites, ", "), j[0].About.PID)
 	}
@@ -106,21 +108,29 @@ func reloadAt(f *links.Found, r links.Request) reloaded {
 		err = errors.New("it says nothing of it")
 	}
 	if err != nil {
-		return reloaded{PID: f.About.PID, Error: err.Error()}
+		return reloaded{PID: f.About.PID, Host: f.About.Host, Error: err.Error()}
 	}
-	return reloaded{PID: f.About.PID, Reload: a.Reload}
+	return reloaded{PID: f.About.PID, Host: f.About.Host, Reload: a.Reload}
 }
 
 func printReloads(std streams, results []reloaded) {
 	for _, r := range results {
 		if r.Error != "" {
-			fmt.Fprintf(std.err, "node %d: %s\n", r.PID, r.Error)
+			who := fmt.Sprintf("node %d", r.PID)
+			if r.Host != "" {
+				who = "host " + r.Host
+			}
+			fmt.Fprintf(std.err, "%s: %s\n", who, r.Error)
 			if strings.Contains(r.Error, "would be lost") {
 				fmt.Fprintln(std.err, "  with resume = true in the route they would go on; -force loses them")
 			}
 			continue
 		}
-		fmt.Fprintf(std.out, "site %s: %s %s, process %d, replaced by %s, process %d", r.Site, r.Transport, r.Before.Version, r.Before.PID, r.After.Version, r.After.PID)
+		where := r.Site
+		if r.Host != "" {
+			where += ", host " + r.Host
+		}
+		fmt.Fprintf(std.out, "site %s: %s %s, process %d, replaced by %s, process %d", where, r.Transport, r.Before.Version, r.Before.PID, r.After.Version, r.After.PID)
 		if r.Before.SHA256 != r.After.SHA256 {
 			fmt.Fprintf(std.out, " (sha256 %.12s, was %.12s)", r.After.SHA256, r.Before.SHA256)
 		}

@@ -11,7 +11,7 @@ func writeProcs(w io.Writer, j *Job) {
 	var t table
 	for _, s := range j.Sites {
 		for _, h := range s.Agents {
-			t.add("agent "+h.Address, fmt.Sprintf("pid %d", s.PID), wait(h.Wait), "")
+			t.add("agent "+h.Address, fmt.Sprintf("pid %d", s.pidOf(h.Address)), wait(h.Wait), "")
 		}
 		for _, p := range s.Ranks {
 			if p.Silent != "" {
@@ -21,7 +21,7 @@ func writeProcs(w io.Writer, j *Job) {
 			t.add(fmt.Sprintf("rank %d", p.Rank), fmt.Sprintf("pid %d", p.PID), wait(p.Wait), "to and from the agent "+both(p.Agent.Sent, p.Agent.Received, "B"))
 		}
 		for _, x := range s.Transports {
-			t.add("plugin "+x.Name, process(x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
+			t.add("plugin "+x.label(), process(x.PID), fmt.Sprintf("%s, %d links made", x.State, x.Links), x.Error)
 		}
 	}
 	fmt.Fprintln(w)
@@ -44,6 +44,14 @@ func writeBoards(w io.Writer, j *Job) {
 	}
 }
 
+// label names a plugin, with its host if there are several.
+func (x Transport) label() string {
+	if x.Host == "" {
+		return x.Name
+	}
+	return x.Name + " on " + x.Host
+}
+
 // life says how often a plugin was started; "" if once, and it still runs.
 func (x Transport) life() string {
 	if x.Starts <= 1 && x.Failures == 0 {
@@ -60,7 +68,7 @@ func (x Transport) life() string {
 func writePlugins(w io.Writer, j *Job) {
 	for _, s := range j.Sites {
 		for _, x := range s.Transports {
-			head := fmt.Sprintf("  plugin %s of site %s", x.Name, s.Name)
+			head := fmt.Sprintf("  plugin %s of site %s", x.label(), s.Name)
 			if life := x.life(); life != "" {
 				fmt.Fprintf(w, "%s %s\n", head, life)
 			}

@@ -21,11 +21,18 @@ type Found struct {
 	About About  // from the run directory, or only the PID
 	Node  *Node  // its answer; nil if there is none, for the reason in Err
 	Err   error
+	// Away means that the node is that of another host of the site, and that the one of Dir has
+	// asked it.
+	Away bool
+
+	launcher int     // process that started the node of Dir
+	others   []Other // that the node has asked, until each is one of its own
 }
 
 // Survey asks the nodes of run directories, all at the same time, and returns those that
 // exist, in the order of the directories. It skips directories of processes that are not
-// nodes or have ended. It waits at most limit for each.
+// nodes or have ended. It waits at most limit for each. Of a site that has its hosts on several
+// machines, whose nodes ask each other, it returns all hosts, each once.
 func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) (found []Found) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -40,8 +47,44 @@ func Survey(ctx context.Context, dirs []string, limit time.Duration, r Request) 
 			found = append(found, *f)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Found) int { return cmp.Compare(a.About.Client, b.About.Client) })
+	found = withOthers(found)
+	slices.SortStableFunc(found, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(a.About.Client, b.About.Client), cmp.Compare(a.About.Number, b.About.Number))
+	})
 	return found
+}
+
+// withOthers adds what nodes have heard of the other hosts of their sites, but for those that
+// answered themselves.
+func withOthers(found []Found) []Found {
+	all := found
+	for i := range found {
+		f := &found[i]
+		for _, x := range f.others { // a node that has just started knows no ID yet
+			f.About.ID = cmp.Or(f.About.ID, x.About.ID)
+		}
+	}
+	for _, f := range found {
+		for _, x := range f.others {
+			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Away: true, launcher: f.About.Parent}
+			o.About.ID = cmp.Or(o.About.ID, f.About.ID)
+			if x.Node == nil {
+				o.Err = errors.New(x.Error)
+			}
+			if !slices.ContainsFunc(all, o.isSame) {
+				all = append(all, o)
+			}
+		}
+	}
+	for i := range all {
+		all[i].others = nil
+	}
+	return all
+}
+
+// isSame reports whether two are of the same host of the same job.
+func (f *Found) isSame(g Found) bool {
+	return groupOf(*f) == groupOf(g) && f.About.Client == g.About.Client && f.About.Host == g.About.Host
 }
 
 func survey(ctx context.Context, dir string, r Request) *Found {
@@ -60,7 +103,7 @@ func survey(ctx context.Context, dir string, r Request) *Found {
 	case a.Node == nil:
 		f.Err = errors.New("the node did not say anything of its links")
 	default:
-		f.Node, f.About = a.Node, a.Node.About
+		f.Node, f.About, f.others = a.Node, a.Node.About, a.Others
 	}
 	return f
 }

@@ -16,7 +16,7 @@ type Report struct {
 	Jobs   []Job `json:"jobs"`
 }
 
-// Job is what this machine's nodes know of a job.
+// Job is what the nodes that were asked know of a job.
 type Job struct {
 	Name     string    `json:"name"`
 	ID       string    `json:"id,omitempty"` // empty before the job's sites have met
@@ -30,10 +30,12 @@ type Job struct {
 	Abroad   []Abroad  `json:"other_worlds,omitempty"` // links to procs of other jobs
 }
 
-// Part is a site of a job, and whether its node answered.
+// Part is a site of a job, and whether its node answered: where each host has a node of its own,
+// all of them. Then PID and Parent are those of one that runs here, and Phase is that of the node
+// that has not got so far, or ends.
 type Part struct {
 	Site
-	Here       bool        `json:"here"` // its node runs on this machine, under this user
+	Here       bool        `json:"here"` // a node of it runs on this machine, under this user
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
 	Phase      Phase       `json:"phase,omitempty"`
@@ -41,6 +43,17 @@ type Part struct {
 	Agents     []Host      `json:"agents,omitempty"`
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
+	Nodes      []HostNode  `json:"nodes,omitempty"` // of its hosts, if each has one of its own
+}
+
+// HostNode is the node of one host of a site, and whether it answered.
+type HostNode struct {
+	Host    string `json:"host"` // address
+	Here    bool   `json:"here"` // it was asked itself; the others were asked by it
+	PID     int    `json:"pid,omitempty"`
+	Parent  int    `json:"parent,omitempty"`
+	Phase   Phase  `json:"phase,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it did not answer; empty if it did
 }
 
 // Pair is two procs and the link between them.
@@ -104,8 +117,8 @@ func ByJob(found []Found) (jobs [][]Found) {
 	var order []string
 	for _, f := range found {
 		k := groupOf(f)
-		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.Client == f.About.Client }) {
-			k += "'" // a job has a site only once: this is another job of the same launcher
+		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.Client == f.About.Client && g.About.Host == f.About.Host }) {
+			k += "'" // a job has a host only once: this is another job of the same launcher
 		}
 		if _, known := groups[k]; !known {
 			order = append(order, k)
@@ -130,7 +143,7 @@ func groupOf(f Found) string {
 	if f.About.ID != "" {
 		return f.About.ID
 	}
-	return "starting " + f.About.Job + " " + itoa(f.About.Parent)
+	return "starting " + f.About.Job + " " + itoa(cmp.Or(f.launcher, f.About.Parent))
 }
 
 func mergeJob(found []Found) Job {
@@ -196,15 +209,20 @@ func countUnlisted(j *Job, listed map[[2]int]bool) (n int) {
 	return n
 }
 
-// HasPID reports whether a process is a node of the job, started one, or is one of its
-// procs.
+// HasPID reports whether a process of this machine is a node of the job, started one, or is one
+// of its procs.
 func (j *Job) HasPID(pid int) bool {
 	for _, s := range j.Sites {
 		if s.Here && (s.PID == pid || s.Parent == pid) {
 			return true
 		}
+		for _, n := range s.Nodes {
+			if n.Here && (n.PID == pid || n.Parent == pid) {
+				return true
+			}
+		}
 		for _, p := range s.Ranks {
-			if p.PID == pid {
+			if p.PID == pid && !p.away {
 				return true
 			}
 		}
@@ -228,16 +246,44 @@ func parts(found []Found) (list []Part) {
 			list = append(list, Part{Site: Site{Name: f.About.Site, Client: f.About.Client, Own: true}})
 			i = len(list) - 1
 		}
-		p := &list[i]
-		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
-		if p.Name == "" {
-			p.Name = f.About.Site
-		}
-		if f.Err != nil {
-			p.Problem = f.Err.Error()
-		} else {
-			p.Phase, p.Agents, p.Ranks, p.Transports = f.Node.Phase, f.Node.Hosts, f.Node.Procs, f.Node.Transports
-		}
+		list[i].add(f)
 	}
 	return list
+}
+
+// add adds what a node says of its hosts of the site.
+func (p *Part) add(f Found) {
+	if !f.Away && !p.Here {
+		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
+	}
+	p.Name = cmp.Or(p.Name, f.About.Site)
+	n := HostNode{Host: f.About.Host, PID: f.About.PID, Parent: f.About.Parent, Here: !f.Away}
+	if f.Err != nil {
+		n.Problem = f.Err.Error()
+		problem := n.Problem
+		if n.Host != "" {
+			problem = "host " + n.Host + ": " + problem
+		}
+		if p.Problem != "" {
+			problem = p.Problem + "; " + problem
+		}
+		p.Problem = problem
+	} else {
+		n.Phase = f.Node.Phase
+		if p.Phase == "" || p.Phase == PhaseRunning || n.Phase == PhaseStarting {
+			p.Phase = n.Phase
+		}
+		p.Agents = append(p.Agents, f.Node.Hosts...)
+		for _, x := range f.Node.Procs {
+			x.away = f.Away
+			p.Ranks = append(p.Ranks, x)
+		}
+		for _, x := range f.Node.Transports {
+			x.Host = n.Host
+			p.Transports = append(p.Transports, x)
+		}
+	}
+	if n.Host != "" {
+		p.Nodes = append(p.Nodes, n)
+	}
 }

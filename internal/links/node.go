@@ -17,10 +17,10 @@ type Node struct {
 	About
 	Phase      Phase       `json:"phase"`
 	Sites      []Site      `json:"sites,omitempty"` // of the whole job, by client rank
-	Hosts      []Host      `json:"hosts,omitempty"` // of this site
-	Procs      []Proc      `json:"procs,omitempty"` // of this site
+	Hosts      []Host      `json:"hosts,omitempty"` // of this node
+	Procs      []Proc      `json:"procs,omitempty"` // of this node
 	Transports []Transport `json:"transports,omitempty"`
-	Views      []View      `json:"views,omitempty"` // of the pairs that this site's procs are part of
+	Views      []View      `json:"views,omitempty"` // of the pairs that this node's procs are part of
 	Channels   []Channel   `json:"channels,omitempty"`
 	Unused     int         `json:"unused,omitempty"` // pairs left out because nothing was sent between them
 	Left       int         `json:"left,omitempty"`   // pairs left out because the answer has MaxViews
@@ -38,6 +38,10 @@ type About struct {
 	Client int    `json:"client"`
 	PID    int    `json:"pid"`
 	Parent int    `json:"parent"` // process that started the node
+	// Host is the address of the node's host, and Number which of its site's it is, if other
+	// nodes have the others.
+	Host   string `json:"host,omitempty"`
+	Number int    `json:"host_number,omitempty"`
 }
 
 // Site is one site of a job.
@@ -70,6 +74,8 @@ type Waiting struct {
 
 // Proc is a proc of the site.
 type Proc struct {
+	away bool // on another machine; in a Part
+
 	Rank   int     `json:"rank"`
 	PID    int     `json:"pid"`
 	Host   int     `json:"host"` // IMPI host rank of its agent
@@ -80,6 +86,7 @@ type Proc struct {
 
 // Transport is a transport that the node runs.
 type Transport struct {
+	Host   string   `json:"host,omitempty"` // About.Host of the node, in a Part
 	Name   string   `json:"name"`
 	State  string   `json:"state"` // of its plugin
 	PID    int      `json:"pid"`

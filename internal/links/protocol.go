@@ -34,11 +34,15 @@ const (
 
 // Request is what a node is asked.
 type Request struct {
-	Op  Op
-	All bool // links: pairs of which nothing is used too
-	Few int  // links: All if there are no more pairs than this
+	Op Op
+	// Host is the address of the host of the node's site that is meant. Empty: links all of
+	// them, probe the one of Local, reload the one whose node is asked.
+	Host  string
+	All   bool // links: pairs of which nothing is used too
+	Few   int  // links: All if the site has no more pairs than this
+	Views int  // links: how many pairs an answer has; 0: MaxViews
 
-	// probe: from a rank of the node's, by a transport.
+	// probe: from a rank of the site's, by a transport.
 	Local, Peer int
 	Transport   string // reload: whose plugin
 
@@ -51,6 +55,14 @@ type Answer struct {
 	Node    *Node    `json:"node,omitempty"`
 	Measure *Measure `json:"measure,omitempty"`
 	Reload  *Reload  `json:"reload,omitempty"`
+	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
+}
+
+// Other is what the node of another host says, or why it says nothing.
+type Other struct {
+	About About  `json:"about"`
+	Node  *Node  `json:"node,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // Reload is what came of the request to replace a plugin's process.

@@ -87,7 +87,7 @@ func (s *Server) Ask(ctx context.Context, q *proto.Question) (*proto.Report, err
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	b, err := json.Marshal(s.handle(ctx, Request{
-		Op: Op(q.Op), All: q.All, Few: int(q.Few), Local: int(q.Local), Peer: int(q.Peer), Transport: q.Transport, Force: q.Force,
+		Op: Op(q.Op), All: q.All, Few: int(q.Few), Local: int(q.Local), Peer: int(q.Peer), Transport: q.Transport, Force: q.Force, Host: q.Host,
 	}))
 	return &proto.Report{Json: b}, err
 }

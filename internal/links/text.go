@@ -108,10 +108,40 @@ func (p *Part) node() string {
 		return "another MPI"
 	case !p.Here:
 		return "elsewhere, or another user's: run impi-node links there too"
+	case len(p.Nodes) > 0:
+		return p.nodes()
 	case p.Problem != "":
 		return fmt.Sprintf("node %d: %s", p.PID, p.Problem)
 	}
 	return fmt.Sprintf("node %d %s", p.PID, p.Phase)
+}
+
+// nodes says how many nodes of a site with one for each host answered, and why the others did not.
+func (p *Part) nodes() string {
+	answered := 0
+	for _, n := range p.Nodes {
+		if n.Problem == "" {
+			answered++
+		}
+	}
+	var s []string
+	if answered > 0 {
+		s = append(s, fmt.Sprintf("%d nodes %s", answered, p.Phase))
+	}
+	if p.Problem != "" {
+		s = append(s, p.Problem)
+	}
+	return strings.Join(s, "; ")
+}
+
+// pidOf is the process of the node of a host.
+func (p *Part) pidOf(address string) int {
+	for _, n := range p.Nodes {
+		if n.Host == address {
+			return n.PID
+		}
+	}
+	return p.PID
 }
 
 // waits sums up how a site's procs wait.

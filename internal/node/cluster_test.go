@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/member"
 )
@@ -163,4 +165,115 @@ func TestInputOfAnotherHost(t *testing.T) {
 		t.Errorf("the output is %q", out)
 	}
 	_ = r.Close()
+}
+
+// awaitSums waits until all procs have talked to each other, which the heads' output says.
+func awaitSums(t *testing.T, all [][]*running) {
+	t.Helper()
+	for _, hosts := range all {
+		for _, n := range hosts {
+			<-n.n.ready
+			for i := range n.n.procs.All() {
+				hosts[0].out.line(t, prefixOf(n.n, i)+"sum ")
+			}
+		}
+	}
+}
+
+// ofSite asks one node alone, as impi-node links does on a machine.
+func ofSite(t *testing.T, n *running, r links.Request) ([]links.Found, links.Job) {
+	t.Helper()
+	found := links.Survey(t.Context(), []string{n.n.dir.Path}, patience, r)
+	jobs := links.Merge(found)
+	if len(jobs) != 1 {
+		t.Fatalf("%d jobs: %+v", len(jobs), found)
+	}
+	return found, jobs[0]
+}
+
+// TestLinksOfAllHosts: the node of any host tells of its whole site, has pairs measured by the
+// host of the first rank, and plugins replaced on the host that is meant.
+func TestLinksOfAllHosts(t *testing.T) {
+	all := startApart(t, route(clusterJob("linked", 2, 3, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
+	awaitSums(t, all)
+	for self, n := range all[0] {
+		found, j := ofSite(t, n, links.Request{All: true})
+		s := j.Sites[0]
+		if len(found) != 3 || len(j.Pairs) != 27 || j.ID == "" || !s.Here || s.Problem != "" || s.Phase != links.PhaseRunning || j.Sites[1].Here {
+			t.Fatalf("host %d: %d nodes, %d pairs of 27, %+v", self, len(found), len(j.Pairs), j.Sites)
+		}
+		if s.PID != os.Getpid() || len(s.Agents) != 3 || len(s.Ranks) != 6 || len(s.Transports) != 3*len(n.n.routes.Transports) {
+			t.Errorf("host %d: %+v", self, s)
+		}
+		for i, x := range s.Nodes {
+			if x.Host != fmt.Sprintf("127.0.1.%d", 1+i) || x.Here != (i == self) || x.Problem != "" || s.Agents[i].Address != x.Host || s.Ranks[2*i].Rank != 2*i {
+				t.Errorf("host %d: %+v", self, x)
+			}
+		}
+		jobs := []links.Job{j}
+		links.MeasureAll(t.Context(), jobs, found, time.Minute, false)
+		for _, p := range jobs[0].Pairs {
+			if x := p.Speed; x == nil || x.Problem != "" || x.HalfTrip <= 0 || x.How != links.HowProbe {
+				t.Errorf("host %d: ranks %d and %d: %+v", self, p.A, p.B, x)
+			}
+		}
+	}
+	// Of several nodes of a site that are found here, each host is told of once.
+	var dirs []string
+	for _, n := range all[0][1:] {
+		dirs = append(dirs, n.n.dir.Path)
+	}
+	found := links.Survey(t.Context(), dirs, patience, links.Request{})
+	if len(found) != 3 || !found[0].Away || found[1].Away || found[2].Away {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestReloadOnAnotherHost has a plugin replaced where it is meant, and nowhere else.
+func TestReloadOnAnotherHost(t *testing.T) {
+	all := startApart(t, route(clusterJob("linked", 1, 3, 1), config.Route{Prefer: []string{"tcp"}, Direct: true}))
+	awaitSums(t, all)
+	pids := func() (list []int) {
+		for _, n := range all[0] {
+			list = append(list, n.n.routes.Transport("tcp").Plugin.Status().PID)
+		}
+		return list
+	}
+	before := pids()
+	r := links.Request{Op: links.OpReload, Transport: "tcp", Host: "127.0.1.3"}
+	a := all[0][1].n.control.Answer(t.Context(), r)
+	after := pids()
+	if a.Error != "" || a.Reload.Before.PID != before[2] || a.Reload.After.PID != after[2] || before[2] == after[2] {
+		t.Errorf("%s: %+v, from %v to %v", a.Error, a.Reload, before, after)
+	}
+	if before[0] != after[0] || before[1] != after[1] {
+		t.Errorf("from %v to %v", before, after)
+	}
+	r.Transport = "pigeon"
+	if a := all[0][1].n.control.Answer(t.Context(), r); !strings.Contains(a.Error, `"pigeon"`) {
+		t.Errorf("%+v", a)
+	}
+	r.Host = "127.0.2.1" // of the other site
+	if a := all[0][1].n.control.Answer(t.Context(), r); !strings.Contains(a.Error, "no node for host 127.0.2.1") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestHostThatDoesNotAnswer is named, and the others are shown.
+func TestHostThatDoesNotAnswer(t *testing.T) {
+	all := startApart(t, clusterJob("linked", 1, 3, 1))
+	awaitSums(t, all)
+	all[0][2].n.others.AnswerBy(func(ctx context.Context, _ []byte) []byte {
+		<-ctx.Done()
+		return nil
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	a := all[0][1].n.control.Answer(ctx, links.Request{Op: links.OpLinks})
+	if ctx.Err() != nil || a.Node == nil || len(a.Others) != 2 || a.Others[0].Node == nil {
+		t.Fatalf("%v: %+v", ctx.Err(), a)
+	}
+	if x := a.Others[1]; x.Node != nil || x.About.Host != "127.0.1.3" || x.Error != links.ErrSilent.Error() {
+		t.Errorf("%+v", x)
+	}
 }

@@ -228,7 +228,7 @@ func (n *node) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready})
+	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Others: n.others})
 	if err := n.startServer(); err != nil {
 		return err
 	}

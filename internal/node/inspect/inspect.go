@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/direct"
+	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/probe"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
@@ -35,6 +37,8 @@ type Settings struct {
 	Site  *site.Site
 	Procs *procs.Set
 	Ready <-chan struct{} // closed when the job runs, after Run
+
+	Others *member.Others // hosts of the site that have nodes of their own; nil: there are none
 }
 
 // Running is what else can be told once the job runs.
@@ -70,6 +74,9 @@ func Open(s Settings) *Control {
 	if err != nil {
 		s.Site.Log.Warn("impi-node links will not find this node", "error", err)
 	}
+	if c.Others != nil {
+		c.Others.AnswerBy(c.answerOther)
+	}
 	return c
 }
 
@@ -85,6 +92,9 @@ func (c *Control) TellJob() {
 
 // Close answers nobody any more.
 func (c *Control) Close() {
+	if c.Others != nil {
+		c.Others.AnswerBy(nil)
+	}
 	if c.server != nil {
 		c.server.Close()
 	}
@@ -109,6 +119,9 @@ func (c *Control) about() links.About {
 	if c.isReady() {
 		a.ID = c.jobID()
 	}
+	if c.Others != nil {
+		a.Host, a.Number = c.Others.Address(c.Others.Self), c.Others.Self
+	}
 	return a
 }
 
@@ -127,8 +140,8 @@ func (c *Control) jobID() string {
 
 var errNotYet = fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
 
-// Answer answers a request at the control socket.
-func (c *Control) Answer(ctx context.Context, r links.Request) (a links.Answer) {
+// answer answers a request for this node.
+func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) {
 	switch r.Op {
 	case links.OpLinks:
 		a.Node = c.Describe(ctx, r)
@@ -260,13 +273,14 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 // describePairs tells of all pairs of a local proc and another, but for those
 // that are not asked for.
 func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
-	all := r.All || len(c.Procs.All())*(len(c.Site.Routes.World.Procs)-1) <= r.Few
+	world := c.Site.Routes.World
+	all := r.All || world.Clients[world.Self].NProcs*(len(world.Procs)-1) <= r.Few
 	for i, p := range c.Procs.All() {
 		local := p.Rank()
 		traffic := trafficOf(stats[i])
 		for peer := range c.Site.Routes.World.Procs {
 			if x := (direct.Pair{Local: local, Peer: wire.WorldRank(peer)}); x.Local != x.Peer {
-				c.describePair(d, x, stats[i], traffic[x.Peer], all)
+				c.describePair(d, x, stats[i], traffic[x.Peer], all, cmp.Or(r.Views, links.MaxViews))
 			}
 		}
 	}
@@ -282,13 +296,13 @@ func trafficOf(s *wireup.Stats) map[wire.WorldRank]*wireup.LinkStats {
 	return m
 }
 
-func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l *wireup.LinkStats, all bool) {
+func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l *wireup.LinkStats, all bool, most int) {
 	state := c.Direct.State(x, s, l)
 	switch {
 	case state == links.StateUnused && !all:
 		d.Unused++
 		return
-	case len(d.Views) == links.MaxViews:
+	case len(d.Views) >= most:
 		d.Left++
 		return
 	}

@@ -92,8 +92,13 @@ func (e events) Signal(number int) {
 // Lost ends the job for a host.
 func (e events) Lost(_ int, why error) { e.o.End.Fail(e.o.lost(why)) }
 
-// Ask answers the head, which asks nothing yet.
-func (e events) Ask(context.Context, []byte) []byte { return nil }
+// Ask answers another host.
+func (e events) Ask(ctx context.Context, question []byte) []byte {
+	if f := e.o.answer.Load(); f != nil && *f != nil {
+		return (*f)(ctx, question)
+	}
+	return nil
+}
 
 // Outlet is where a node's output goes: to its own, or to that of the head.
 type Outlet struct {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -69,6 +70,8 @@ type Others struct {
 	Stdin          *os.File // of the head's node; nil: none
 	Stdout, Stderr *launch.Output
 	Outlets        [2]*Outlet // where Stdout and Stderr write
+
+	answer atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
 
 	tree    *cluster.Host       // nil until it is connected
 	over    chan struct{}       // closed when the head has said that all went well
@@ -283,6 +286,21 @@ func (o *Others) finish(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Address is that of a host of the site, as the job file has it.
+func (o *Others) Address(host int) string { return o.name(host) }
+
+// Ask asks the node of another host, and gives what it makes of the question by AnswerBy.
+func (o *Others) Ask(ctx context.Context, host int, question []byte) ([]byte, error) {
+	answer, err := o.tree.Ask(ctx, host, question)
+	if err == nil && len(answer) == 0 {
+		return nil, errors.New("its node is not ready to answer, or not any more")
+	}
+	return answer, err
+}
+
+// AnswerBy has f answer the questions of other hosts. Nil answers none.
+func (o *Others) AnswerBy(f func(ctx context.Context, question []byte) []byte) { o.answer.Store(&f) }
 
 // Late tells the head of a proc that failed after its Finalize.
 func (o *Others) Late(f *ending.Failure) {

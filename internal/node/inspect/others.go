@@ -1,0 +1,133 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// Answer answers a request at the control socket, for any host of the site.
+func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
+	host, err := c.hostOf(r)
+	switch {
+	case err != nil:
+		return links.Answer{Error: err.Error()}
+	case c.Others == nil:
+		return c.answer(ctx, r)
+	case host != c.Others.Self:
+		a, err := c.ask(ctx, host, r)
+		if err != nil {
+			return links.Answer{Error: err.Error()}
+		}
+		return a
+	case r.Op == links.OpLinks && r.Host == "":
+		return c.ofSite(ctx, r)
+	}
+	return c.answer(ctx, r)
+}
+
+// hostOf is which host of the site a request is for.
+func (c *Control) hostOf(r links.Request) (int, error) {
+	self, hosts := 0, 0
+	if c.Others != nil {
+		self, hosts = c.Others.Self, len(c.Others.Hosts)
+	}
+	switch {
+	case r.Host != "":
+		for i := range hosts {
+			if c.Others.Address(i) == r.Host {
+				return i, nil
+			}
+		}
+		return 0, fmt.Errorf("%w: site %s has no node for host %s alone", links.ErrRequest, c.Site.Routes.Site.Name, r.Host)
+	case r.Op == links.OpProbe && c.isReady():
+		w := c.Site.Routes.World
+		if r.Local < 0 || r.Local >= len(w.Procs) {
+			break // which is said where it is measured
+		}
+		if i := int(w.Procs[r.Local].Host - w.Clients[w.Self].FirstHost); i >= 0 && i < hosts {
+			return i, nil
+		}
+	}
+	return self, nil
+}
+
+// ofSite gathers what the nodes of all hosts say. Who does not answer soon enough is named in the
+// answer. All hosts together tell of as many pairs as one node would.
+func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
+	n := len(c.Others.Hosts)
+	r.Views = max(1, links.MaxViews/n)
+	within := ctx
+	if deadline, ok := ctx.Deadline(); ok { // what the others say must come before our own answer
+		limited, cancel := context.WithTimeout(ctx, time.Until(deadline)*7/8)
+		defer cancel()
+		within = limited
+	}
+	all := make([]links.Other, n)
+	var own links.Answer
+	var wg sync.WaitGroup
+	for host := range n {
+		wg.Go(func() {
+			if host == c.Others.Self {
+				own = c.answer(ctx, r)
+			} else {
+				all[host] = c.other(within, host, r)
+			}
+		})
+	}
+	wg.Wait()
+	own.Others = append(all[:c.Others.Self:c.Others.Self], all[c.Others.Self+1:]...)
+	return own
+}
+
+// other is what another host says of itself.
+func (c *Control) other(ctx context.Context, host int, r links.Request) links.Other {
+	a, err := c.ask(ctx, host, r)
+	if err == nil && a.Node != nil {
+		return links.Other{About: a.Node.About, Node: a.Node}
+	}
+	about := c.about()
+	about.PID, about.Parent = 0, 0
+	about.Host, about.Number = c.Others.Address(host), host
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		err = links.ErrSilent
+	case err == nil:
+		err = errors.New("its node says nothing of its links")
+	}
+	return links.Other{About: about, Error: err.Error()}
+}
+
+// ask asks the node of another host.
+func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.Answer, err error) {
+	question, err := json.Marshal(r)
+	if err != nil {
+		return a, err
+	}
+	b, err := c.Others.Ask(ctx, host, question)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(b, &a); err != nil {
+		return a, fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// answerOther answers another host, for this one.
+func (c *Control) answerOther(ctx context.Context, question []byte) []byte {
+	var r links.Request
+	if err := json.Unmarshal(question, &r); err != nil {
+		return nil
+	}
+	b, _ := json.Marshal(c.answer(ctx, r)) // numbers and strings
+	return b
+}
