@@ -57,7 +57,7 @@ func (s *siteDraft) hosts() {
 	if !listed && len(blocks) == 0 && s.Launch.knowsHosts() {
 		if s.opt.Allocation != nil {
 			for _, h := range s.opt.Allocation(s.Name, *s.Launch) {
-				s.Hosts = append(s.Hosts, Host{Address: h.Address, Procs: h.Procs, Pos: s.Launch.Pos, portPos: s.Launch.Pos})
+				s.Hosts = append(s.Hosts, Host{Name: h.Name, Address: h.Address, Procs: h.Procs, Pos: s.Launch.Pos, portPos: s.Launch.Pos})
 			}
 		}
 		return
