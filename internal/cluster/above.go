@@ -19,7 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// Pauses between two attempts to connect.
+// The pauses between two attempts to connect.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
@@ -33,17 +33,17 @@ type above struct {
 	conn   *rpc.Conn
 	rpc    *grpc.ClientConn
 	client proto.ClusterClient
-	lost   bool          // nothing more comes, or goes; Host's mu guards it
-	heard  chan struct{} // closed when nothing more comes
+	lost   bool          // nothing can be sent or received any more; Host's mu guards it
+	heard  chan struct{} // closed when nothing more is received
 
-	mu     sync.Mutex // of output
+	mu     sync.Mutex // guards output
 	output proto.Cluster_WriteClient
 }
 
-// tell sends a word up. It does not block.
+// tell sends a message up. It does not block.
 func (a *above) tell(w *proto.Up) { a.out.add(w) }
 
-// connect finds the parent and connects to it. Only what may get better is tried again.
+// connect finds the parent and connects to it. It tries again only after errors that may go away.
 func (a *above) connect(ctx context.Context) error {
 	h := a.h
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -70,7 +70,7 @@ func (h *Host) cannot(err error) error {
 	return fmt.Errorf("host %s cannot join its site, whose head is at %s: %w", h.cfg.Name(h.cfg.Self), h.cfg.Head, err)
 }
 
-// dial makes a connection that both ends have proved.
+// dial makes a connection on which both ends have proved that they know the secret.
 func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.ClientConn, error) {
 	nc, err := h.cfg.Dial(ctx, address)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *above) attach(ctx context.Context) (err error) {
 		err = stream.Send(&proto.Up{Word: &proto.Up_Hello{Hello: hello}})
 	}
 	if err == nil {
-		_, err = stream.Recv() // the first beat: it has taken us
+		_, err = stream.Recv() // the first beat: the parent has accepted this host
 	}
 	if err != nil {
 		a.hangUp()
@@ -135,10 +135,10 @@ func (a *above) attach(ctx context.Context) (err error) {
 
 func (a *above) hangUp() {
 	_ = a.rpc.Close()
-	_ = a.conn.Close() // gRPC may not have taken it yet
+	_ = a.conn.Close() // gRPC may not have taken it over yet
 }
 
-// hear takes the parent's words until its connection ends.
+// hear handles the parent's messages until its connection ends.
 func (a *above) hear(stream proto.Cluster_AttachClient) {
 	defer close(a.heard)
 	for {
@@ -157,7 +157,7 @@ func (a *above) hear(stream proto.Cluster_AttachClient) {
 	}
 }
 
-// fromParent does what a word from above means, here and below.
+// fromParent handles a message from above, here and for the hosts below.
 func (h *Host) fromParent(w *proto.Down) {
 	switch x := w.GetWord().(type) {
 	case *proto.Down_Job:
@@ -191,7 +191,7 @@ func (h *Host) fromParent(w *proto.Down) {
 	}
 }
 
-// write sends output up. It blocks while the head cannot write.
+// write sends output up. It blocks while the head cannot write it.
 func (a *above) write(o *proto.Output) (err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,10 +203,10 @@ func (a *above) write(o *proto.Output) (err error) {
 	return a.output.Send(o)
 }
 
-// leave says that nothing more comes, once all output is written or ctx has ended.
+// leave tells the parent that nothing more comes, once all output is written or ctx has ended.
 func (a *above) leave(ctx context.Context) {
 	if a.rpc == nil {
-		return // it never came so far
+		return // it was never connected
 	}
 	a.h.mu.Lock()
 	lost := a.lost
@@ -237,7 +237,7 @@ func (a *above) leave(ctx context.Context) {
 	a.hangUp()
 }
 
-// read gives the head's standard input.
+// read returns a reader of the head's standard input.
 func (a *above) read(ctx context.Context) io.Reader {
 	s, err := a.client.Read(ctx, &proto.Nothing{})
 	return &reader{stream: s, err: err}
@@ -287,12 +287,12 @@ func (s stream) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Stdout is the job's standard output, wherever the head is. Lines that are written at once
-// stay together.
+// Stdout returns the job's standard output, wherever the head is. Lines that are written in one
+// call stay together.
 func (h *Host) Stdout() io.Writer { return stream{h, false} }
 
-// Stderr is the job's standard error.
+// Stderr returns the job's standard error.
 func (h *Host) Stderr() io.Writer { return stream{h, true} }
 
-// Stdin is the job's standard input. One host of the site reads it.
+// Stdin returns the job's standard input. One host of the site reads it.
 func (h *Host) Stdin() io.Reader { return h.input(h.ctx) }

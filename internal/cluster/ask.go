@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// Bounds of questions and answers, in bytes: they share a connection with signs of life.
+// The largest questions and answers, in bytes. They are small since they share a connection with
+// the signs of life.
 const (
 	maxQuestion = 64 << 10
 	maxAnswer   = 4 << 20
@@ -18,15 +19,15 @@ const (
 
 // Errors of questions.
 var (
-	// ErrAbsent means that a host is not there yet, or not any more.
+	// ErrAbsent means that a host is not there yet, or no longer.
 	ErrAbsent = errors.New("the host is not there")
 	// ErrSize means a question or an answer that is too large.
 	ErrSize = errors.New("too large for the connections between hosts")
 )
 
-// Ask asks a host of the site, which any of them may do: the question goes up to the head and
-// down from there, and the answer back. It waits until ctx ends, or for a minute; the host that
-// is asked hears how long that is.
+// Ask asks a host of the site. Any host may do so: the question goes up to the head and down from
+// there, and so does the answer. Ask waits until ctx ends, at most for a minute; the host that is
+// asked is told how long that is.
 func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, error) {
 	if len(question) > maxQuestion {
 		return nil, fmt.Errorf("a question of %d bytes is %w", len(question), ErrSize)
@@ -74,7 +75,7 @@ func errorOf(a *proto.Message) error {
 	}
 }
 
-// askFor passes a host's question on, at the head, and the answer back.
+// askFor, at the head, passes a host's question on, and the answer back.
 func (h *Host) askFor(q *proto.HostQuestion) {
 	h.begin(func() {
 		m := q.GetMessage()
@@ -106,7 +107,7 @@ func (h *Host) askedByHead(m *proto.Message, w *proto.Down) {
 	})
 }
 
-// bounded has an answer say why it has no data.
+// bounded sets the error of an answer without data, or with too much.
 func bounded(a *proto.Message, err error) *proto.Message {
 	if len(a.GetData()) > maxAnswer {
 		err = fmt.Errorf("an answer of %d bytes is %w", len(a.GetData()), ErrSize)
@@ -117,15 +118,15 @@ func bounded(a *proto.Message, err error) *proto.Message {
 	return a
 }
 
-// questions are those that a host waits for the answers of; at the head also those of other
-// hosts, which it has passed on.
+// questions are the questions whose answers a host waits for; at the head also those of other hosts
+// that it has passed on.
 type questions struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[uint64]chan *proto.Message
 }
 
-// add gives a question a number, and where its answer will be.
+// add returns the number of a new question, and the channel for its answer.
 func (q *questions) add() (id uint64, answer <-chan *proto.Message) {
 	c := make(chan *proto.Message, 1)
 	q.mu.Lock()
@@ -141,7 +142,7 @@ func (q *questions) drop(id uint64) {
 	delete(q.waiting, id)
 }
 
-// answer gives an answer to who waits for it, if anybody still does.
+// answer passes an answer to whoever waits for it, if anybody still does.
 func (q *questions) answer(a *proto.Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -151,7 +152,8 @@ func (q *questions) answer(a *proto.Message) {
 	}
 }
 
-// toward sends a word to a host below, or on the way to it. It reports whether there is one.
+// toward sends a message to a host below, or to the child on the way to it. It reports whether
+// there is one.
 func (h *Host) toward(host int, w *proto.Down) bool {
 	next := h.cfg.Tree.Toward(h.cfg.Self, host)
 	h.mu.Lock()
@@ -164,7 +166,7 @@ func (h *Host) toward(host int, w *proto.Down) bool {
 	return true
 }
 
-// begin runs f beside everything else, unless Close has begun.
+// begin runs f in a goroutine that Close waits for, unless Close has begun.
 func (h *Host) begin(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

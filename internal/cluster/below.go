@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// listen takes connections of hosts below, if there are to be any. The head takes those of
-// all hosts, to tell them who their parent is.
+// listen accepts connections of hosts below, if there are to be any. The head accepts connections
+// of all hosts, which ask it who their parent is.
 func (h *Host) listen() (err error) {
 	first, end := h.cfg.Tree.Children(h.cfg.Self)
 	if first == end {
@@ -49,7 +49,7 @@ func (h *Host) accept() {
 				return
 			}
 			select {
-			case <-time.After(100 * time.Millisecond): // out of descriptors, say
+			case <-time.After(100 * time.Millisecond): // for example, there are no descriptors left
 			case <-h.ctx.Done():
 				return
 			}
@@ -64,7 +64,7 @@ func (h *Host) accept() {
 	}
 }
 
-// parent is what a host is to those below it.
+// parent is the service of a host for those below it.
 type parent struct {
 	proto.UnimplementedClusterServer
 	h *Host
@@ -128,7 +128,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 	}
 }
 
-// Attach is a child's connection.
+// Attach serves a child's connection.
 func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	h := p.h
 	w, err := stream.Recv()
@@ -144,7 +144,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	}
 	child := int(hello.Hello.GetHost())
 	q := newQueue[*proto.Down]()
-	q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}) // goes before all else, and says that it is taken
+	q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}) // goes before everything else, and says that the child is accepted
 	err = h.take(func(m *membership.Member, now time.Time) error {
 		if err := m.Attach(child, now); err != nil {
 			return err
@@ -160,11 +160,11 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	h.log.Debug("a host is there", "host", h.cfg.Name(child))
 	done := make(chan error, 1)
 	go func() { done <- h.hearChild(child, stream) }()
-	_ = q.drain(stream.Context().Done(), stream.Send) // hearChild hears of a broken connection
+	_ = q.drain(stream.Context().Done(), stream.Send) // hearChild notices a broken connection
 	return <-done
 }
 
-// hearChild takes the words of a child until its connection ends.
+// hearChild handles a child's messages until its connection ends.
 func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
 	for {
 		w, err := stream.Recv()
@@ -190,7 +190,7 @@ func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
 	}
 }
 
-// fromChild does what a word of a child means.
+// fromChild handles a message of a child.
 func (h *Host) fromChild(child int, w *proto.Up) error {
 	switch x := w.GetWord().(type) {
 	case *proto.Up_Beat:
@@ -233,7 +233,7 @@ func (h *Host) fromChild(child int, w *proto.Up) error {
 	return nil
 }
 
-// upward passes a message of a host below on to the head, or does here what it means.
+// upward passes a message of a host below on to the head, or, at the head, calls atHead.
 func (h *Host) upward(child int, m *proto.Message, w *proto.Up, atHead func()) error {
 	h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
 	if from := int(m.GetHost()); from != child && h.cfg.Tree.Toward(h.cfg.Self, from) != child {
@@ -247,7 +247,7 @@ func (h *Host) upward(child int, m *proto.Message, w *proto.Up, atHead func()) e
 	return nil
 }
 
-// placeOf learns where a host below listens.
+// placeOf records where a host below listens.
 func (h *Host) placeOf(child int, x *proto.Listens, w *proto.Up) error {
 	return h.upward(child, &proto.Message{Host: x.GetHost()}, w, func() {
 		h.mu.Lock()
@@ -258,7 +258,7 @@ func (h *Host) placeOf(child int, x *proto.Listens, w *proto.Up) error {
 	})
 }
 
-// Write takes output of hosts below.
+// Write accepts output of hosts below.
 func (p parent) Write(stream proto.Cluster_WriteServer) error {
 	for {
 		o, err := stream.Recv()
@@ -274,7 +274,7 @@ func (p parent) Write(stream proto.Cluster_WriteServer) error {
 	}
 }
 
-// write passes output on, or writes it: lines of different hosts do not mix.
+// write passes output on, or writes it: lines of different hosts are not mixed.
 func (h *Host) write(o *proto.Output) error {
 	if h.up != nil {
 		return h.up.write(o)
@@ -294,12 +294,12 @@ func (h *Host) write(o *proto.Output) error {
 	h.mu.Unlock()
 	_, err := w.Write(o.GetLines())
 	if p, ok := w.(interface{ Flush() }); ok {
-		p.Flush() // a line without an end has waited for it where it was written
+		p.Flush() // an incomplete line has waited long enough where it was written
 	}
 	return err
 }
 
-// Read gives standard input.
+// Read sends the standard input.
 func (p parent) Read(_ *proto.Nothing, stream proto.Cluster_ReadServer) error {
 	in := p.h.input(stream.Context())
 	b := make([]byte, chunk)
@@ -319,7 +319,7 @@ func (p parent) Read(_ *proto.Nothing, stream proto.Cluster_ReadServer) error {
 	}
 }
 
-// input is the job's standard input, from above or here. Reading it ends with ctx.
+// input returns the job's standard input, from above or from here. Reading it ends with ctx.
 func (h *Host) input(ctx context.Context) io.Reader {
 	switch {
 	case h.up != nil:
@@ -331,7 +331,8 @@ func (h *Host) input(ctx context.Context) io.Reader {
 	return &pumped{h: h, ctx: ctx}
 }
 
-// pump reads the head's standard input, which nobody may be able to interrupt.
+// pump reads the head's standard input, in a goroutine of its own since such a read may not be
+// interruptible.
 func (h *Host) pump() {
 	defer close(h.stdin)
 	for {

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// Errors of hosts.
+// The errors of hosts.
 var (
 	// ErrSecret means that two hosts do not have the same secret.
 	ErrSecret = errors.New("the hosts do not have the same secret of the job")
@@ -31,53 +31,52 @@ var (
 
 var kind = door.Kind{Protocol: "impi-cluster/1", Name: "impi cluster", Denied: ErrSecret, Version: ErrVersion}
 
-// Bounds.
+// Limits.
 const (
-	maxWord  = 64 << 20 // bytes of a message: the parts of a site's hosts
+	maxWord  = 64 << 20 // bytes of a message: the parts of all hosts of a site
 	chunk    = 64 << 10 // bytes of output or input in a message
 	greeting = 10 * time.Second
 	lastWait = 5 * time.Second
 )
 
-// Owner is told what happens. Its methods are called by goroutines of a Host, several at a
-// time, and must not wait for other methods of the Host.
+// Owner is told what happens. Its methods are called by goroutines of a Host, several at a time,
+// and must not wait for other methods of the Host.
 type Owner interface {
-	// Waits tells the head which hosts are not there yet, whenever that changes.
+	// Waits is called at the head whenever the set of hosts that are not there yet changes.
 	Waits(hosts []int)
-	// Fails hands the head a host's report about the end of the job.
+	// Fails is called at the head with a host's report about the end of the job.
 	Fails(host int, report []byte)
-	// Over hands the head's word that the job is over to the other hosts: empty if it went
+	// Over is called at the other hosts when the head has ended the job; report is empty if it went
 	// well.
 	Over(report []byte)
-	// Signal is for the procs.
+	// Signal is called with a signal for the procs.
 	Signal(number int)
-	// Lost says that a host, the one above or one below, is lost. The site cannot go on.
+	// Lost says that the parent or a child is lost. The site cannot go on.
 	Lost(host int, why error)
-	// Ask answers a question of any host's, until ctx ends.
+	// Ask answers a question of any host, until ctx ends.
 	Ask(ctx context.Context, question []byte) (answer []byte)
 }
 
-// Config is what a Host is made of.
+// Config configures a Host.
 type Config struct {
 	Tree    membership.Tree
 	Self    int
-	Name    func(host int) string // for messages
+	Name    func(host int) string // a host's name in messages
 	Secret  []byte                // of the job; all hosts have it
 	Version string                // of impi-node
-	File    []byte                // digest of what the job file says of the site
+	File    []byte                // digest of what the job file says about the site
 
 	Listen string // "ip:port" for the hosts below; port 0 takes a free one
 	Head   string // "ip:port" of the head; empty at the head
-	// Listener is where the head takes connections, if it is open already. Listen is not
-	// looked at then.
+	// Listener is the head's listener if it is open already. Listen is ignored then.
 	Listener net.Listener
 	Dial     func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
 
-	Beat, Silence time.Duration // signs of life, and after which time without one a host is lost
+	Beat, Silence time.Duration // between two signs of life; without one for so long a host is lost
 	Until         time.Time     // all hosts must be there by then
 
-	// Stdout and Stderr give the head what it writes the output of a host to: one Writer for
-	// each host, which is used by one goroutine at a time.
+	// Stdout and Stderr return a Writer for the output of one host, at the head. They are called
+	// once for each host, and one goroutine at a time uses it.
 	Stdout, Stderr func() io.Writer
 	Stdin          io.Reader // at the head; nil: empty
 	Owner          Owner
@@ -101,23 +100,23 @@ type Host struct {
 	mu       sync.Mutex
 	member   *membership.Member
 	below    map[int]*queue[*proto.Down]
-	listens  map[int]string   // where hosts with hosts below them listen; at the head
-	placed   chan struct{}    // closed, and made anew, when listens changes
-	gone     map[int]struct{} // children that have said bye
-	wake     chan struct{}    // the clock's goroutine must look again
-	whole    chan struct{}    // closed when parts is there; at the head
+	listens  map[int]string   // at the head: the addresses of the hosts that have hosts below them
+	placed   chan struct{}    // closed and replaced when listens changes
+	gone     map[int]struct{} // children that have said that they leave
+	wake     chan struct{}    // tells clock that a deadline has changed
+	whole    chan struct{}    // at the head: closed when parts is set
 	parts    [][]byte
-	started  chan struct{} // closed when job is there; not at the head
+	started  chan struct{} // not at the head: closed when job is set
 	job      []byte
-	finished chan struct{} // closed when the hosts below and this one have finished
-	left     chan struct{} // a child has said bye, or is gone
+	finished chan struct{} // closed when this host and those below have finished
+	left     chan struct{} // a child has said that it leaves, or is gone
 	ended    bool          // the head has said that the job is over
-	failed   error         // why the site is not whole
+	failed   error         // why the site cannot run
 	broken   chan struct{} // closed with failed
 	asks     questions
-	outputs  map[outputOf]io.Writer // of the hosts; at the head
+	outputs  map[outputOf]io.Writer // at the head: of the hosts
 	stdin    chan []byte            // what comes from cfg.Stdin, once somebody reads it
-	pumping  sync.Once              // of pump
+	pumping  sync.Once              // starts pump
 }
 
 // outputOf is one of the outputs of a host.
@@ -126,8 +125,8 @@ type outputOf struct {
 	error bool
 }
 
-// Open connects a host with its parent and takes connections of its children. It blocks until
-// the parent has taken it, which it tries again and again until ctx ends.
+// Open connects a host to its parent and accepts connections of its children. It blocks until the
+// parent has accepted it; until ctx ends it tries again.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
@@ -167,7 +166,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// Address is where hosts below connect: "ip:port".
+// Address returns where hosts below connect: "ip:port".
 func (h *Host) Address() string {
 	if h.ln == nil {
 		return ""
@@ -175,7 +174,8 @@ func (h *Host) Address() string {
 	return h.ln.Addr().String()
 }
 
-// Gather gives the head what all hosts have, by host. It blocks until all are there.
+// Gather returns, at the head, what all hosts have reported, by host. It blocks until all are
+// there.
 func (h *Host) Gather(ctx context.Context, own []byte) ([][]byte, error) {
 	h.with(func(m *membership.Member, now time.Time) { m.Submit(own, now) })
 	select {
@@ -188,11 +188,11 @@ func (h *Host) Gather(ctx context.Context, own []byte) ([][]byte, error) {
 	}
 }
 
-// Start hands what the head has found out down to all hosts.
+// Start sends the head's result to all hosts.
 func (h *Host) Start(job []byte) { h.tellBelow(&proto.Down{Word: &proto.Down_Job{Job: job}}) }
 
-// Report gives the head what this host has, and waits for what it makes of that. It blocks
-// until all hosts are there.
+// Report sends the head what this host has, and returns the head's result. It blocks until all
+// hosts are there.
 func (h *Host) Report(ctx context.Context, own []byte) (job []byte, err error) {
 	h.with(func(m *membership.Member, now time.Time) { m.Submit(own, now) })
 	select {
@@ -205,10 +205,10 @@ func (h *Host) Report(ctx context.Context, own []byte) (job []byte, err error) {
 	}
 }
 
-// Finish says that this host has done its share of a job that goes well.
+// Finish says that this host has finished its share of a job that goes well.
 func (h *Host) Finish() { h.with(func(m *membership.Member, now time.Time) { m.Finish(now) }) }
 
-// Finished is closed when this host and all below it have finished: at the head, all.
+// Finished is closed when this host and all below it have finished; at the head, all hosts.
 func (h *Host) Finished() <-chan struct{} { return h.finished }
 
 // Fail tells the head why the job cannot go on.
@@ -218,8 +218,8 @@ func (h *Host) Fail(report []byte) {
 	}
 }
 
-// End is the head's word to all hosts that the job is over; report is empty if it went well.
-// Hosts that leave or are lost after this are no news.
+// End, at the head, tells all hosts that the job is over; report is empty if it went well. Hosts
+// that leave or are lost after that are not reported.
 func (h *Host) End(report []byte) {
 	h.with(func(m *membership.Member, _ time.Time) {
 		m.End()
@@ -233,9 +233,9 @@ func (h *Host) Signal(number int) {
 	h.tellBelow(&proto.Down{Word: &proto.Down_Signal{Signal: int32(number)}})
 }
 
-// Close leaves: the last output is written, the hosts below have left. It waits for that for
-// limit at most, and then for what nobody can interrupt, a write to an output that nobody
-// reads, no longer than lastWait.
+// Close leaves the tree once the last output is written and the hosts below have left. It waits for
+// that no longer than limit, and after that no longer than lastWait for a write that cannot be
+// interrupted, to an output that nobody reads.
 func (h *Host) Close(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -249,11 +249,11 @@ func (h *Host) Close(limit time.Duration) {
 	if h.up != nil {
 		h.up.leave(ctx)
 	}
-	h.mu.Lock() // of begin
+	h.mu.Lock() // see begin
 	h.cancel(net.ErrClosed)
 	h.mu.Unlock()
 	if d, ok := h.cfg.Stdin.(interface{ SetReadDeadline(time.Time) error }); ok {
-		_ = d.SetReadDeadline(time.Unix(1, 0)) // ends pump, where the system can do that
+		_ = d.SetReadDeadline(time.Unix(1, 0)) // ends pump, if the system can do that
 	}
 	gone := make(chan struct{})
 	go func() {

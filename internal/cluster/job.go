@@ -12,14 +12,14 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// ErrJob means bytes that are no job, or no part of one.
+// ErrJob means that bytes are not a job or a part of one.
 var ErrJob = errors.New("malformed description of the job")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrJob, fmt.Sprintf(format, args...))
 }
 
-// EncodePart is what a host tells the head: where it listens, and its procs, which have the
+// EncodePart encodes what a host tells the head: where it listens, and its procs, which have the
 // host's address and one business card.
 func EncodePart(h startup.HostConfig) ([]byte, error) {
 	p := &proto.HostPart{Address: h.Address[:], Port: int32(h.Port)}
@@ -32,7 +32,7 @@ func EncodePart(h startup.HostConfig) ([]byte, error) {
 	return pb.Marshal(p)
 }
 
-// DecodePart reads what EncodePart has written. procs is how many the host must have.
+// DecodePart decodes what EncodePart has encoded. procs is how many the host must have.
 func DecodePart(b []byte, procs int) (h startup.HostConfig, err error) {
 	var p proto.HostPart
 	if err := pb.Unmarshal(b, &p); err != nil {
@@ -49,8 +49,8 @@ func DecodePart(b []byte, procs int) (h startup.HostConfig, err error) {
 	return h, nil
 }
 
-// EncodeJob writes a job, and the secret that the head has drawn for its site. Procs of one
-// host share their card's bytes.
+// EncodeJob encodes a job, and the secret that the head has drawn for its site. Procs of one host
+// share their card's bytes.
 func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 	p := &proto.Job{
 		Self: int32(j.Self), DataLen: j.DataLen, TagUb: int64(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
@@ -91,7 +91,7 @@ func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 	return pb.Marshal(p)
 }
 
-// DecodeJob reads what EncodeJob has written, of the head.
+// DecodeJob decodes what the head has encoded with EncodeJob.
 func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err error) {
 	var p proto.Job
 	if err := pb.Unmarshal(b, &p); err != nil {

@@ -2,19 +2,19 @@ package cluster
 
 import "sync"
 
-// queue holds what is to be sent by a stream, in order. Adding never blocks: what goes through
-// it is a few words for each host, each failure and each signal. Output and input have streams of
-// their own.
+// queue holds what is to be sent by a stream, in order. Adding never blocks: only a few small
+// messages for each host, failure and signal go through it. Output and input have streams of their
+// own.
 type queue[T any] struct {
 	mu     sync.Mutex
 	list   []T
-	more   chan struct{} // has one element if list has any, or the queue is closed
+	more   chan struct{} // holds an element if list has any, or the queue is closed
 	closed bool
 }
 
 func newQueue[T any]() *queue[T] { return &queue[T]{more: make(chan struct{}, 1)} }
 
-// add adds to the queue. What comes after the end is dropped.
+// add adds to the queue, unless it has ended.
 func (q *queue[T]) add(x T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +39,7 @@ func (q *queue[T]) wake() {
 	}
 }
 
-// drain sends what is there and what comes, until the end, an error or done.
+// drain sends what the queue has and gets, until it has ended, an error, or done.
 func (q *queue[T]) drain(done <-chan struct{}, send func(T) error) error {
 	for {
 		q.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// with has the member take something in, and does what follows from it.
+// with calls f with the member, and carries out the steps that result.
 func (h *Host) with(f func(m *membership.Member, now time.Time)) {
 	h.mu.Lock()
 	f(h.member, time.Now())
@@ -29,13 +29,14 @@ func (h *Host) with(f func(m *membership.Member, now time.Time)) {
 	}
 }
 
-// take is with for what may be refused.
+// take is with for calls that may fail.
 func (h *Host) take(f func(m *membership.Member, now time.Time) error) (err error) {
 	h.with(func(m *membership.Member, now time.Time) { err = f(m, now) })
 	return err
 }
 
-// step does what a member wants. It has the lock; what it gives is called without.
+// step carries out a step of the member. It is called with the lock; what it returns is called
+// without.
 func (h *Host) step(s membership.Step) (later func()) {
 	head := h.cfg.Self == 0
 	switch s.Kind {
@@ -81,13 +82,13 @@ func (h *Host) step(s membership.Step) (later func()) {
 	return nil
 }
 
-// breaks ends the site for the loss of a host.
+// breaks ends the site because a host is lost.
 func (h *Host) breaks(why error, host int) (later func()) {
 	h.fail(why)
 	return func() { h.cfg.Owner.Lost(host, why) }
 }
 
-// forget has Close not wait for a host that is lost. It has the lock.
+// forget makes Close not wait for a host that is lost. It is called with the lock.
 func (h *Host) forget(host int) {
 	if h.up != nil && host == h.up.host {
 		h.up.lost = true
@@ -100,7 +101,7 @@ func (h *Host) forget(host int) {
 	}
 }
 
-// fail has Gather and Report fail. It has the lock.
+// fail makes Gather and Report fail. It is called with the lock.
 func (h *Host) fail(why error) {
 	if h.failed == nil {
 		h.failed = why
@@ -123,7 +124,7 @@ func (h *Host) names(hosts []int) string {
 	return strings.Join(list, ", ")
 }
 
-// clock calls the member when its time has come.
+// clock calls the member's Tick at its Deadline.
 func (h *Host) clock() {
 	for {
 		h.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Compress returns the list from which Expand makes these hosts, in this order. Neighbours that
-// differ in their last number alone share a pair of brackets.
+// Compress returns the list that Expand turns into these hosts, in this order. Consecutive hosts
+// that differ only in their last number share brackets.
 func Compress(hosts []string) string {
 	var b strings.Builder
 	for i := 0; i < len(hosts); {
@@ -29,7 +29,7 @@ func Compress(hosts []string) string {
 	return b.String()
 }
 
-// name is a host's name, cut at its last number.
+// name is a host's name, split at its last number.
 type name struct{ before, digits, behind string }
 
 func cut(host string) name {
@@ -41,12 +41,12 @@ func cut(host string) name {
 	return name{host[:start], host[start:end], host[end:]}
 }
 
-// like reports whether two names differ in their number alone.
+// like reports whether two names differ only in their number.
 func (n name) like(m name) bool {
 	return n.digits != "" && m.digits != "" && n.before == m.before && n.behind == m.behind
 }
 
-// ranges is what stands in the brackets of hosts that are alike.
+// ranges returns what is between the brackets for hosts that are alike.
 func ranges(hosts []string) string {
 	var words []string
 	for i := 0; i < len(hosts); {
@@ -66,7 +66,8 @@ func ranges(hosts []string) string {
 	return strings.Join(words, ",")
 }
 
-// following is the number behind digits in a range that begins with low; "" if it would be too long.
+// following returns the number after digits, in a range that begins with low; "" if it would be too
+// long.
 func following(low, digits string) string {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	next := fmt.Sprintf("%0*d", len(low), n+1)

@@ -11,17 +11,16 @@ import (
 // Error says what is wrong with a list, and what to write instead.
 type Error struct{ Problem, Remedy string }
 
-// Error returns both.
+// Error returns the problem and the remedy.
 func (e *Error) Error() string { return e.Problem + "; " + e.Remedy }
 
-// maxDigits is how long a number may be, so that it fits into an int64.
+// maxDigits is how many digits a number may have to fit into an int64.
 const maxDigits = 18
 
-// Expand returns the hosts of a list in their order, which is at most most long. Items have
-// commas between them. Brackets hold numbers and ranges of them; where a name has several,
-// the first changes slowest. The first number of a range says how many digits all of it have
-// at least: [08-11] is 08, 09, 10, 11. A host may be there several times. The error is an
-// *Error.
+// Expand returns the hosts of a list in order; there may be at most most. Items are separated by
+// commas. Brackets hold numbers and ranges of them; if a name has several, the first changes
+// slowest. The number of digits of a range's first number is the least for all of them: [08-11] is
+// 08, 09, 10, 11. A host may be listed several times. The error is an *Error.
 func Expand(list string, most int) ([]string, error) {
 	items, err := split(list)
 	if err != nil {
@@ -71,7 +70,7 @@ func split(list string) ([]string, error) {
 	return items, nil
 }
 
-// pattern is one item of a list: text, then numbers, and what is behind them.
+// pattern is one item of a list: text, then numbers, and the rest.
 type pattern struct {
 	text   string
 	ranges []numbers
@@ -81,7 +80,7 @@ type pattern struct {
 // numbers is a range in brackets.
 type numbers struct {
 	low, high int64
-	width     int // digits at least
+	width     int // least number of digits
 }
 
 func parse(item string) (*pattern, error) {
@@ -90,7 +89,7 @@ func parse(item string) (*pattern, error) {
 	if !found {
 		return p, nil
 	}
-	inside, rest, _ := strings.Cut(behind, "]") // split has seen to it
+	inside, rest, _ := strings.Cut(behind, "]") // split has checked that there is one
 	for _, word := range strings.Split(inside, ",") {
 		r, err := parseRange(word)
 		if err != nil {
@@ -125,7 +124,7 @@ func parseRange(word string) (numbers, error) {
 	return r, nil
 }
 
-// size is how many hosts p stands for, or most if there are more.
+// size returns how many hosts p stands for, or most if there are more.
 func (p *pattern) size(most int) int {
 	if p.rest == nil {
 		return 1
@@ -141,7 +140,7 @@ func (p *pattern) size(most int) int {
 	return int(n * behind)
 }
 
-// appendTo appends p's hosts, each behind a prefix.
+// appendTo appends p's hosts, each with a prefix.
 func (p *pattern) appendTo(hosts []string, prefix string) []string {
 	prefix += p.text
 	if p.rest == nil {

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// topology is where Linux says which CPUs are of one core.
+// topology is where Linux says which CPUs belong to one core.
 const topology = "/sys/devices/system/cpu"
 
-// Cores returns the cores that this process may use, in the order of their first CPU: of each
-// the CPUs (hardware threads) that the process may use.
+// Cores returns the cores that this process may use, ordered by their first CPU: for each the CPUs
+// (hardware threads) that the process may use.
 func Cores() ([]unix.CPUSet, error) {
 	var usable unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &usable); err != nil {
@@ -46,14 +46,14 @@ func coresOf(usable unix.CPUSet, folder string) []unix.CPUSet {
 	return cores
 }
 
-// Spread returns the core of proc i of n, of which there are at least n: neighbours are as far
-// apart as the cores allow, and no two procs have the same.
+// Spread returns the core of proc i of n; there must be at least n cores. Neighbours are as far
+// apart as possible, and no two procs have the same core.
 func Spread(cores []unix.CPUSet, i, n int) *unix.CPUSet {
 	return &cores[i*len(cores)/n]
 }
 
-// bound calls f while this thread may run on the CPUs alone, so that the process that f starts
-// has them from its first instruction. The caller owns the thread; nil is any CPU.
+// bound calls f while this thread may run on cpus only, so that a process that f starts is bound
+// from its first instruction. The caller has locked the thread. nil means all CPUs.
 func bound(cpus *unix.CPUSet, f func() error) error {
 	if cpus == nil {
 		return f()
@@ -65,6 +65,6 @@ func bound(cpus *unix.CPUSet, f func() error) error {
 	if err := unix.SchedSetaffinity(0, cpus); err != nil {
 		return fmt.Errorf("bind to CPUs: %w", err)
 	}
-	defer unix.SchedSetaffinity(0, &before) // it had them; of a CPU that is gone since nobody can be told
+	defer unix.SchedSetaffinity(0, &before) // the thread had these before; an error cannot be reported, and happens only if a CPU has gone meanwhile
 	return f()
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit says how a process ended.
+// Exit is how a process ended.
 type Exit struct {
 	Code   int            // exit status, if Signal is 0
 	Signal syscall.Signal // that killed it, or 0
@@ -24,8 +24,8 @@ func exitOf(w syscall.WaitStatus) Exit {
 // OK reports whether the process ended with status 0.
 func (e Exit) OK() bool { return e == Exit{} }
 
-// Status is the exit status that a shell would report: 128 and the number of
-// the signal if one killed it.
+// Status returns the exit status that a shell would report: 128 plus the number of the signal if
+// one killed it.
 func (e Exit) Status() int {
 	if e.Signal != 0 {
 		return 128 + int(e.Signal)
@@ -33,7 +33,7 @@ func (e Exit) Status() int {
 	return e.Code
 }
 
-// String completes a sentence that starts with the process's name.
+// String completes a sentence that begins with the process's name.
 func (e Exit) String() string {
 	switch {
 	case e.Signal != 0 && e.Core:
@@ -44,7 +44,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
-// SignalName returns the name of a signal that people know.
+// SignalName returns the usual name of a signal.
 func SignalName(s syscall.Signal) string {
 	if n := unix.SignalName(s); n != "" {
 		return n

@@ -1,5 +1,5 @@
-// Package launch starts processes that must not outlive their starter, watches
-// how they end, and merges what they print by whole lines.
+// Package launch starts processes that must not outlive their starter, watches how they end, and
+// merges their output line by line.
 package launch
 
 import (
@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// ErrStopped is what Start reports after Close.
+// ErrStopped is the error of Start after Close.
 var ErrStopped = errors.New("launcher is closed")
 
-// Launcher starts processes from one OS thread of its own. The kernel sends a
-// process its parent-death signal when the thread that made it ends, and Go
-// ends threads as it likes; this one lives until Close.
+// Launcher starts processes from one OS thread of its own. The kernel sends a process its
+// parent-death signal when the thread that started it ends, and Go may end any thread; this one
+// lives until Close.
 type Launcher struct {
 	work chan func()
 	quit chan struct{}
@@ -31,7 +31,7 @@ func New() *Launcher {
 func (l *Launcher) run() {
 	defer close(l.done)
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread() // the thread goes on, so that nobody is signalled
+	defer runtime.UnlockOSThread() // the thread stays, so that no process gets the signal
 	for {
 		select {
 		case f := <-l.work:
@@ -54,8 +54,8 @@ func (l *Launcher) do(f func()) error {
 	}
 }
 
-// Close gives the thread back to the runtime. Processes that still run are not
-// touched, but may now be killed at any time: wait for them first.
+// Close returns the thread to the runtime. Processes that still run may then be killed at any time:
+// wait for them first.
 func (l *Launcher) Close() {
 	l.once.Do(func() { close(l.quit) })
 	<-l.done

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// Loss is what a writer did not take.
+// Loss is output that could not be written.
 type Loss struct {
 	Lines, Bytes uint64
 	Cause        error // the first one
 }
 
-// String says it in a message.
+// String describes it in a message.
 func (l Loss) String() string {
 	lines := "lines"
 	if l.Lines == 1 {
@@ -36,19 +36,19 @@ func mayHaveRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// Lost is what was not written so far.
+// Lost returns what was not written so far.
 func (o *Output) Lost() Loss {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lost
 }
 
-// MarkGaps has note give a line for each place where something is missing, as soon as
-// there is room for it.
+// MarkGaps makes the Output write a line from note at each place where something is missing, as
+// soon as there is room for it.
 func (o *Output) MarkGaps(note func(Loss) string) { o.note = note }
 
-// emit writes what is queued. On a full disk it is lost, and the next one is tried
-// again; after any other failure nothing is.
+// emit writes what is queued. If the disk is full it is lost, and the next line is tried again;
+// after any other failure nothing is written any more.
 func (o *Output) emit() {
 	defer func() { o.buf = o.buf[:0] }()
 	if len(o.buf) == 0 {
@@ -85,7 +85,7 @@ func (o *Output) emit() {
 	}
 }
 
-// head is what goes before the next line after one that was lost.
+// head returns what is written before the next line after one that was lost.
 func (o *Output) head() (b []byte) {
 	if o.torn {
 		b = append(b, '\n')

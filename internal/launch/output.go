@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// maxLine is the longest line that stays in one piece, in bytes.
+// maxLine is the longest line that is not divided, in bytes.
 const maxLine = 64 << 10
 
-// Output merges the lines of many streams into one writer. Lines of different
-// streams never mix, and each Write of the writer holds whole lines but where a
-// stream was flushed in the middle of one.
+// Output merges the lines of many streams into one writer. Lines of different streams are never
+// mixed. Each Write to the writer has whole lines, unless a stream was flushed in the middle of
+// one.
 type Output struct {
 	mu     sync.Mutex
 	w      io.Writer
-	open   *Stream // whose line is shown without its end
+	open   *Stream // whose incomplete line was written
 	buf    []byte
 	err    error // the failure of w after which nothing is written
 	failed func(error)
 
 	lost, gap Loss              // in all, and since the last line that was written
-	torn      bool              // what was written last has no end of line
+	torn      bool              // what was written last does not end a line
 	note      func(Loss) string // nil: gaps are not marked
 }
 
@@ -39,15 +39,15 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), o.err
 }
 
-// Err is the failure of the writer after which it takes nothing. Streams go on taking bytes after it,
-// so that no process is stopped by a reader that went away.
+// Err returns the failure of the writer after which nothing is written. Streams go on accepting
+// bytes after it, so that no process is blocked by a reader that went away.
 func (o *Output) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// interrupt ends the line that another stream left open.
+// interrupt ends the line that another stream has left incomplete.
 func (o *Output) interrupt(by *Stream) {
 	if o.open != nil && o.open != by {
 		o.buf = append(o.buf, '\n')
@@ -55,19 +55,18 @@ func (o *Output) interrupt(by *Stream) {
 	}
 }
 
-// Stream is one process's share of an Output. It is for one goroutine.
+// Stream is one process's input of an Output. Only one goroutine may use it.
 type Stream struct {
 	o       *Output
 	prefix  func() string
-	partial []byte // a line whose end has not come
+	partial []byte // an incomplete line
 }
 
-// Stream makes a stream. Each line starts with what prefix returns at that time;
-// nil stands for no prefix.
+// Stream makes a stream. Each line begins with what prefix returns at that time; nil means no
+// prefix.
 func (o *Output) Stream(prefix func() string) *Stream { return &Stream{o: o, prefix: prefix} }
 
-// Write takes bytes and passes all complete lines on. A line longer than 64 KiB
-// is cut.
+// Write passes all complete lines on. Lines longer than 64 KiB are divided.
 func (s *Stream) Write(p []byte) (int, error) {
 	n := len(p)
 	end := bytes.LastIndexByte(p, '\n') + 1
@@ -100,7 +99,7 @@ func (s *Stream) lines(p []byte) {
 	}
 }
 
-// line queues one line, or the part of it that is there so far.
+// line queues one line, or what has come of it so far.
 func (s *Stream) line(line []byte, complete bool) {
 	s.partial = s.partial[:0]
 	s.o.interrupt(s)
@@ -115,10 +114,10 @@ func (s *Stream) line(line []byte, complete bool) {
 	}
 }
 
-// Pending reports whether a line waits for its end.
+// Pending reports whether an incomplete line is held back.
 func (s *Stream) Pending() bool { return len(s.partial) > 0 }
 
-// Flush shows a line whose end has not come, like a question to the user.
+// Flush passes an incomplete line on, for example a question to the user.
 func (s *Stream) Flush() {
 	if !s.Pending() {
 		return
@@ -129,8 +128,8 @@ func (s *Stream) Flush() {
 	s.o.emit()
 }
 
-// Close flushes. With a prefix it also ends the last line; without one the
-// bytes stay exactly those of the process.
+// Close flushes. With a prefix it also ends the last line; without one the bytes stay exactly those
+// of the process.
 func (s *Stream) Close() {
 	s.Flush()
 	s.o.mu.Lock()

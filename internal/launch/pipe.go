@@ -27,7 +27,7 @@ func (p *pipe) copy() {
 	for {
 		draining := p.deadline()
 		n, err := p.r.Read(buf)
-		_, _ = p.s.Write(buf[:n]) // a stream reports nothing
+		_, _ = p.s.Write(buf[:n]) // a stream returns no errors
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -36,13 +36,13 @@ func (p *pipe) copy() {
 			}
 			p.s.Flush()
 		default:
-			return // the end, or as good as that
+			return // the end, or the deadline
 		}
 	}
 }
 
-// deadline bounds the next Read, and reports whether the process is known to be
-// gone.
+// deadline sets the deadline of the next Read, and reports whether the process is known to have
+// ended.
 func (p *pipe) deadline() (draining bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *pipe) deadline() (draining bool) {
 	return p.draining
 }
 
-// drain says that the process is gone.
+// drain says that the process has ended.
 func (p *pipe) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

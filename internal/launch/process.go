@@ -13,35 +13,34 @@ import (
 )
 
 const (
-	// promptDelay is how long an unfinished line is held back: a program that asks
-	// its user something waits for the answer behind it.
+	// promptDelay is how long an incomplete line is held back: it may be a question to the user,
+	// and the program waits for the answer.
 	promptDelay = 150 * time.Millisecond
 
-	// drainDelay is how long the output of a process that is gone may pause until
-	// nothing more is expected. Only a descendant that left its process group can
-	// make use of it.
+	// drainDelay is how long the output may pause after the process has ended, until nothing more
+	// is expected. Only a descendant that left the process group can still write.
 	drainDelay = time.Second
 )
 
-// Spec says what to start.
+// Spec describes what to start.
 type Spec struct {
 	Path string   // absolute
-	Args []string // with the program's name first
+	Args []string // beginning with the program's name
 	Dir  string
-	Env  []string // all of it: nothing is inherited
+	Env  []string // complete: nothing is inherited
 
-	CPUs *unix.CPUSet // that it may run on; nil: those of its starter
+	CPUs *unix.CPUSet // on which it may run; nil: those of this process
 
 	Stdin *os.File   // nil: /dev/null
 	Files []*os.File // become descriptors 3, 4, ...
 
-	// Stdout and Stderr are each a *Stream, which is closed at the end, or an
-	// *os.File, which the process writes to itself. Nil: /dev/null.
+	// Stdout and Stderr are each a *Stream, which is closed at the end, or an *os.File, to which
+	// the process writes directly. Nil: /dev/null.
 	Stdout, Stderr io.Writer
 }
 
-// Process is a process that leads a group of its own, so that a terminal's
-// Ctrl-C reaches its starter only, and that dies with its starter.
+// Process is a process that leads a process group of its own, so that a terminal's Ctrl-C does not
+// reach it, and that dies with its starter.
 type Process struct {
 	os     *os.Process
 	pipes  []*pipe
@@ -49,8 +48,8 @@ type Process struct {
 	done   chan struct{}
 	exit   Exit
 
-	mu     sync.Mutex // held while the process's number is used
-	reaped bool       // and is not ours any more
+	mu     sync.Mutex // held while the pid is used
+	reaped bool       // the pid does not belong to it any more
 }
 
 // Start starts a process.
@@ -105,7 +104,7 @@ func (p *Process) start(l *Launcher, s Spec) error {
 	return cause(serr)
 }
 
-// cause leaves out of a PathError what the caller says better.
+// cause removes from a PathError what the caller says itself.
 func cause(err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -114,8 +113,8 @@ func cause(err error) error {
 	return err
 }
 
-// attach returns the file that becomes the process's stdout or stderr, and
-// whether it was made for that.
+// attach returns the file that becomes the process's stdout or stderr, and whether it was made for
+// that.
 func (p *Process) attach(w io.Writer) (f *os.File, ours bool, err error) {
 	switch w := w.(type) {
 	case nil:
@@ -139,13 +138,13 @@ func (p *Process) closePipes() {
 	}
 }
 
-// PID is the process's id, and its group's.
+// PID is the process's ID, and that of its group.
 func (p *Process) PID() int { return p.os.Pid }
 
 // Exited is closed when the process has ended; Exit is known then.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Done is closed after Exited, when all that the process printed was written.
+// Done is closed after Exited, when everything that the process has printed was written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Over reports whether the process has ended.
@@ -158,14 +157,14 @@ func (p *Process) Over() bool {
 	}
 }
 
-// Exit says how the process ended. It waits until it has.
+// Exit returns how the process ended. It waits until it has.
 func (p *Process) Exit() Exit {
 	<-p.exited
 	return p.exit
 }
 
-// Signal sends a signal to the process and its descendants that stayed in its
-// group. A process that has ended is no error.
+// Signal sends a signal to the process and those of its descendants that are in its group. It is
+// not an error if the process has ended.
 func (p *Process) Signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,8 +177,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// Tell sends a signal to the process and to nothing that it has started. A process that has
-// ended is no error.
+// Tell sends a signal to the process only. It is not an error if the process has ended.
 func (p *Process) Tell(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,8 +190,8 @@ func (p *Process) Tell(s syscall.Signal) error {
 	return nil
 }
 
-// watch follows the process to its end. While it is a zombie its number cannot
-// be given to another process, so that is when the rest of its group is ended.
+// watch waits for the end of the process. Then it kills the rest of the group, while the process is
+// a zombie and its pid cannot be reused.
 func (p *Process) watch() {
 	for _, q := range p.pipes {
 		go q.copy()
@@ -215,9 +213,9 @@ func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
-	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // there may be nobody left in it
+	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // the group may be empty
 	p.exit = Exit{Code: 255}
-	if st, err := p.os.Wait(); err == nil { // else somebody else waited for our child
+	if st, err := p.os.Wait(); err == nil { // otherwise somebody else has waited for our child
 		p.exit = exitOf(st.Sys().(syscall.WaitStatus))
 	}
 }

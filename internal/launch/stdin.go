@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdin returns the file that a process should read its standard input from, so
-// that it gets what comes on src. That is src itself, unless it is a terminal:
-// only the terminal's foreground group may read it, which a process of ours is
-// not in, so that its input is passed on through a pipe; and a starter in the
-// background must not read either, so that nil is the answer. The caller closes
+// Stdin returns the file from which a process should read its standard input to get what comes from
+// src. That is src itself, unless it is a terminal. Only the terminal's foreground group may read
+// from it, to which our processes do not belong, so its input is passed on through a pipe. If this
+// process is in the background it must not read either, and Stdin returns nil. The caller closes
 // the file, if it is not src, once the process has been started.
 func Stdin(src *os.File) (*os.File, error) {
 	if src == nil || !terminal(src) {

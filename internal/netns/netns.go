@@ -1,6 +1,6 @@
-// Package netns makes machines for tests: network namespaces with addresses of their own on
-// one wire. Processes in different ones cannot share memory with each other by impi's
-// transports, which ask for the network namespace, and reach each other by IP alone.
+// Package netns makes machines for tests: network namespaces with addresses of their own on a
+// common network. Processes in different ones reach each other by IP only: impi's shared-memory and
+// Unix-socket transports compare the network namespace.
 package netns
 
 import (
@@ -21,18 +21,18 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Machine is one of a Wire's.
+// Machine is one of the namespaces.
 type Machine struct {
 	Name    string // of the namespace, for ip netns
-	Address string // on the wire
+	Address string // in the common network
 	t       TB
 }
 
 var made atomic.Int32
 
-// New makes machines with the addresses 10.77.0.1, 10.77.0.2 and so on, which are gone when
-// the test is over. Tests may do so at the same time: their wires have nothing to do with each
-// other. Without the rights for it the test is skipped.
+// New makes machines with the addresses 10.77.0.1, 10.77.0.2 and so on, which are removed when the
+// test is over. Tests may do so at the same time: their networks are separate. Without the rights
+// for it the test is skipped.
 func New(t TB, machines int) []*Machine {
 	t.Helper()
 	prefix := fmt.Sprintf("impi%d-%d", os.Getpid(), made.Add(1))
@@ -72,14 +72,14 @@ func (m *Machine) end() {
 	_ = exec.Command("ip", "netns", "del", m.Name).Run()
 }
 
-// Command makes a command that runs on the machine.
+// Command returns a command that runs on the machine.
 func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", m.Name, name}, args...)...)
 }
 
 // Crash kills all processes of the machine at once.
 func (m *Machine) Crash() {
-	for range 100 { // those that are made meanwhile
+	for range 100 { // some may be started meanwhile
 		if m.idle() {
 			return
 		}
@@ -94,20 +94,20 @@ func (m *Machine) pids() []string {
 
 func (m *Machine) idle() bool { return len(m.pids()) == 0 }
 
-// Cut has nothing reach the machine or leave it any more, as if its cable were pulled.
+// Cut takes the machine off the network, as if its cable were pulled.
 func (m *Machine) Cut() {
 	m.t.Helper()
 	ip(m.t, "-n", m.Name, "link", "set", "eth0", "down")
 }
 
-// Forbid has the machine's connections to one address and TCP port fail at once, as a
-// firewall does that refuses.
+// Forbid makes the machine's connections to one address and TCP port fail at once, like a firewall
+// that rejects them.
 func (m *Machine) Forbid(address string, port int) {
 	m.t.Helper()
 	ip(m.t, "-n", m.Name, "rule", "add", "to", address, "ipproto", "tcp", "dport", fmt.Sprint(port), "prohibit")
 }
 
-// Interface gives the machine a further address on a network that leads nowhere.
+// Interface adds an address to the machine, on a network that leads nowhere.
 func (m *Machine) Interface(name, address string) {
 	m.t.Helper()
 	ip(m.t, "-n", m.Name, "link", "add", name, "type", "dummy")

@@ -1,6 +1,6 @@
-// Package daemons runs programs of a cluster, such as slurmctld or sshd, for tests: in process and
-// mount namespaces of their own, so that whatever they start is gone when the test is, however that
-// ends, and with what they print at hand.
+// Package daemons runs programs of a cluster, such as slurmctld or sshd, for tests. They run in
+// process and mount namespaces of their own, so that whatever they start ends with the test,
+// however that ends; what they print is collected.
 package daemons
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// Patience bounds what tests wait for: far more than a loaded machine needs.
+// Patience bounds what tests wait for. It is far more than a loaded machine needs.
 const Patience = 2 * time.Minute
 
-// Group is the first process of the namespaces: a shell, and the daemons that it starts.
+// Group is the first process of the namespaces, a shell, and the daemons that it starts.
 type Group struct {
-	Dir string // for files; anybody may read it. It goes with the test.
+	Dir string // for files; anybody may read it. It is removed with the test.
 
 	tb      testing.TB
 	process *launch.Process
@@ -36,8 +36,9 @@ type Group struct {
 	stopped bool
 }
 
-// New makes namespaces with nothing in them but a shell. The folder's path is short, as those of
-// sockets may have 107 bytes only. The test is skipped where it is not root, which makes namespaces.
+// New makes namespaces with nothing in them but a shell. The folder's path is short, since the path
+// of a socket has at most 107 bytes. The test is skipped unless it runs as root, which making
+// namespaces needs.
 func New(tb testing.TB, name string) *Group {
 	tb.Helper()
 	if os.Getuid() != 0 {
@@ -80,7 +81,7 @@ func New(tb testing.TB, name string) *Group {
 	return g
 }
 
-// close ends all that runs in the namespaces.
+// close ends everything that runs in the namespaces.
 func (g *Group) close() {
 	_ = g.process.Signal(9) // unshare, and with it the first process of the namespace and all others
 	<-g.process.Done()
@@ -100,14 +101,14 @@ func (g *Group) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Log is what the daemons have printed so far.
+// Log returns what the daemons have printed so far.
 func (g *Group) Log() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.log.String()
 }
 
-// Do has the shell run a line of bash. It does not wait until that is done.
+// Do makes the shell run a line of bash. It does not wait until that has ended.
 func (g *Group) Do(line string) {
 	g.tb.Helper()
 	if _, err := io.WriteString(g.stdin, line+"\n"); err != nil {
@@ -115,20 +116,20 @@ func (g *Group) Do(line string) {
 	}
 }
 
-// Machine has the shell start a daemon as if it were alone on a machine of that name: it does not
-// see the processes of others.
+// Machine makes the shell start a daemon as if it were alone on a machine of that name: it does not
+// see other processes.
 func (g *Group) Machine(name, daemon string) {
 	g.tb.Helper()
 	g.Do(fmt.Sprintf(`unshare --mount --pid --fork --kill-child --mount-proc bash -c '%s & wait' & machine_%s=$!`, daemon, name))
 }
 
-// Lose kills all that runs on a machine, with no chance to say good-bye.
+// Lose kills everything that runs on a machine by SIGKILL.
 func (g *Group) Lose(name string) {
 	g.tb.Helper()
 	g.Do("kill -KILL $machine_" + name)
 }
 
-// Await waits until the daemons have printed text that often.
+// Await waits until the daemons have printed text so many times.
 func (g *Group) Await(text string, times int) {
 	g.tb.Helper()
 	late := time.NewTimer(Patience)
@@ -150,7 +151,7 @@ func (g *Group) Await(text string, times int) {
 	}
 }
 
-// File writes a file below the folder, and gives its path.
+// File writes a file in the folder, and returns its path.
 func (g *Group) File(name, content string, mode os.FileMode) string {
 	g.tb.Helper()
 	path := g.Dir + "/" + name
@@ -160,7 +161,7 @@ func (g *Group) File(name, content string, mode os.FileMode) string {
 	return path
 }
 
-// Run runs a program outside of the namespaces to its end, and gives what it printed.
+// Run runs a program outside of the namespaces to its end, and returns what it printed.
 func Run(tb testing.TB, env []string, name string, args ...string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), Patience)

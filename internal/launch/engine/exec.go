@@ -8,25 +8,26 @@ import (
 	"strings"
 )
 
-// defaultAtOnce is how many local commands are under way at a time until their programs run.
+// defaultAtOnce is how many local commands may be starting programs at a time.
 const defaultAtOnce = 32
 
 // Exec starts programs by a command of the site's, such as kubectl exec -i {name} --.
 type Exec struct {
-	// Command is what reaches a machine. {name}, {host} (its address) and {user} stand for those of
-	// the machine. {command} stands for what is to be run there, in one word for a shell there to
-	// read, as ssh wants it; where it does not stand that is added in words, as kubectl wants it.
-	// The command passes its standard input on. Without a command all runs on this machine.
+	// Command is what reaches a machine. In it {name}, {host} (the address) and {user} are replaced
+	// by those of the machine. {command} is replaced by what is to be run there, as one word for a
+	// shell to parse, as ssh needs it; if there is no {command} it is appended as separate words,
+	// as kubectl needs it. The command must pass its standard input on. Without a Command
+	// everything runs on this machine.
 	Command []string
 
-	Machines []Machine // what Allocation gives
+	Machines []Machine // returned by Allocation
 	AtOnce   int       // how many are started at a time; 0: 32
 }
 
-// Allocation gives the machines that Exec was made with.
+// Allocation returns Machines.
 func (e Exec) Allocation(context.Context) ([]Machine, error) { return e.Machines, nil }
 
-// Start is Engine.Start.
+// Start implements Engine.
 func (e Exec) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
 	conduits := make([]conduit, len(machines))
 	for i, m := range machines {
@@ -50,8 +51,8 @@ func (e Exec) args(m Machine) []string {
 	return append(args, shell...)
 }
 
-// explainExec knows what happens if standard input is not passed on: the shell reads nothing, and has
-// nothing to do.
+// explainExec explains a failure of a command that does not pass standard input on: the shell reads
+// nothing, and has nothing to do.
 func explainExec(messages string) string {
 	if messages == "" {
 		return "the command ended before anything ran there, and has printed nothing. It has to pass its standard input on, as kubectl exec does with -i"

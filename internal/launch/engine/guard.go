@@ -12,29 +12,30 @@ import (
 //go:embed guard.sh
 var guard string
 
-// shell is the command that is run on a machine: it reads a line of shell from standard input and does
-// what that says. Any shell of a user takes it as it is, between single quotes.
+// shell is the command that is run on a machine: it reads a line from standard input and executes
+// it. Every user's shell can parse it, since it is in single quotes.
 var shell = []string{"sh", "-c", `IFS= read -r line; eval "$line"`}
 
-// shellLine is shell as one word for a program that has the user's shell there read it.
+// shellLine is shell as one word, for a program that makes the user's shell parse it.
 var shellLine = "exec " + shell[0] + " " + shell[1] + " " + quote(shell[2])
 
-// over ends the script behind the first line.
+// over marks the end of the script behind the first line.
 const over = "end of script"
 
-// loader is the first line. A shell reads byte by byte what read is to give it, so that nothing behind
-// the script is lost; when it reads its program from a pipe it does not.
+// loader is the first line; it reads the script. A shell's read takes single bytes, so that nothing
+// behind the script is lost. A shell that reads its program from a pipe takes more.
 var loader = `newline=$(printf '\nx'); newline=${newline%x}; script=; ` +
 	`while IFS= read -r line && [ "$line" != ` + quote(over) + ` ]; do script=$script$line$newline; done; eval "$script"`
 
-// quote makes one word of a shell's language of text.
+// quote returns text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// newMark makes the word by which what the guard says is told from what programs print. It is no
-// secret: a program that prints it on purpose cheats nobody but who started it.
+// newMark returns the word that distinguishes what the guard reports from what programs print. It
+// is not a secret: a program that prints it on purpose can deceive only the user who has started
+// it.
 func newMark() string { return "impi-" + rand.Text() }
 
-// check finds what cannot be passed on.
+// check returns an error for what cannot be passed on.
 func (c Command) check() error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return fmt.Errorf("there is no program to start")
@@ -60,7 +61,7 @@ func (c Command) check() error {
 	return nil
 }
 
-// isName tells names of variables that a shell takes.
+// isName reports whether a shell accepts name as the name of a variable.
 func isName(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -71,8 +72,8 @@ func isName(name string) bool {
 	return name != ""
 }
 
-// script is what is written to the shell of one machine, or to those of several, each of which finds
-// by the variable whose it is.
+// script returns what is written to the shell of one machine, or to the shells of several, each of
+// which finds by the variable which machine it is.
 func (c Command) script(mark string, machines []Machine, serves []int, which string, sweep bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -105,7 +106,7 @@ func (c Command) script(mark string, machines []Machine, serves []int, which str
 	return b.String()
 }
 
-// defaultGrace is Command.Grace where it is not said.
+// defaultGrace is the default of Command.Grace.
 const defaultGrace = 5 * time.Second
 
 func (c Command) grace() time.Duration {
@@ -115,13 +116,13 @@ func (c Command) grace() time.Duration {
 	return c.Grace.Truncate(time.Second)
 }
 
-// said is what the guard tells about its program.
+// said is a report of the guard.
 type said struct {
 	word   string // here, folder, missing, up, end
-	number int    // of here: which machine it is; of end: the status
+	number int    // of here: the index of the machine; of end: the status
 }
 
-// parseSaid reads what stands behind a mark.
+// parseSaid parses what follows a mark.
 func parseSaid(text string) (s said, ok bool) {
 	word, number, more := strings.Cut(text, " ")
 	switch word {

@@ -27,10 +27,10 @@ func ReadHostFile(path string) ([]Machine, error) {
 	return machines, nil
 }
 
-// ParseHostFile reads machines, one in a line: a name or an address, which may have a user before an @,
-// and the number of procs after a colon or as slots=. # begins a comment. A machine that stands there
-// again has more procs. Without any number Tasks of a machine is 0, or how often it stands there if that
-// is more than once. Options of other MPIs that do not concern us are passed over.
+// ParseHostFile reads machines, one per line: a name or an address, optionally after a user and an
+// @, and the number of procs after a colon or as slots=. # begins a comment. A machine that is
+// listed again has more procs. If no number is given, Tasks of a machine is 0, or how often it is
+// listed if that is more than once. Options of other MPIs that do not matter here are ignored.
 func ParseHostFile(r io.Reader) ([]Machine, error) {
 	var list hosts
 	lines := bufio.NewScanner(r)
@@ -59,8 +59,8 @@ func ParseHostFile(r io.Reader) ([]Machine, error) {
 	return list.machines(), nil
 }
 
-// ParseHosts reads machines from what is given to -host: names or addresses with commas between, each
-// with a number of procs behind a colon if there are more than one.
+// ParseHosts reads the argument of -host: names or addresses separated by commas, each with a
+// number of procs after a colon if there are more than one.
 func ParseHosts(text string) ([]Machine, error) {
 	var list hosts
 	for word := range strings.SplitSeq(text, ",") {
@@ -76,14 +76,14 @@ func ParseHosts(text string) ([]Machine, error) {
 	return list.machines(), nil
 }
 
-// host is a machine as a list has it. slots is 0 if it is not said.
+// host is a machine in a list. slots is 0 if it is not given.
 type host struct {
 	name, user string
 	slots      int
 	times      int
 }
 
-// parseHost reads user@name:slots. An address of IPv6 is in brackets if slots follow it.
+// parseHost reads user@name:slots. An IPv6 address must be in brackets if slots follow it.
 func parseHost(word string) (h host, err error) {
 	if before, after, found := strings.Cut(word, "@"); found {
 		if h.user, word = before, after; h.user == "" {
@@ -115,7 +115,7 @@ func (h *host) count(text string) error {
 	return nil
 }
 
-// option reads what follows a machine in its line.
+// option reads an option behind a machine.
 func (h *host) option(field string) error {
 	key, value, found := strings.Cut(field, "=")
 	if !found {
@@ -155,7 +155,7 @@ func (l *hosts) add(h host) error {
 	if known.user != h.user {
 		return fmt.Errorf("%s is there for two users, %q and %q", h.name, known.user, h.user)
 	}
-	if known.times > 0 && (known.slots == 0) != (h.slots == 0) { // count the one without a number as one
+	if known.times > 0 && (known.slots == 0) != (h.slots == 0) { // the one without a number counts as one
 		known.slots, h.slots = max(known.slots, known.times), max(h.slots, 1)
 	}
 	known.slots += h.slots

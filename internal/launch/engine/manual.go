@@ -7,15 +7,15 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// Manual starts nothing: somebody or something else does, on each machine.
+// Manual starts nothing: the user, or something else, starts the program on each machine.
 type Manual struct {
-	Machines []Machine // what Allocation gives
+	Machines []Machine // returned by Allocation
 }
 
-// Allocation gives the machines that Manual was made with.
+// Allocation returns Machines.
 func (e Manual) Allocation(context.Context) ([]Machine, error) { return e.Machines, nil }
 
-// Start starts nothing, and so knows of no ends: Ends is closed by Stop, which ends nothing.
+// Start starts nothing, so it cannot report ends: Stop closes Ends, and ends nothing.
 func (e Manual) Start(context.Context, []Machine, Command) (*Started, error) {
 	s := &Started{launcher: launch.New(), ends: make(chan End), over: make(chan struct{})}
 	s.watchers.Add(1)

@@ -6,20 +6,20 @@ import (
 	"os"
 )
 
-// PBS starts programs on the machines of a job of PBS Pro, OpenPBS or Torque, by ssh. The pbsdsh that
-// these come with gives programs no standard input: neither a secret nor the news that the launcher
-// is gone would reach them.
+// PBS starts programs on the machines of a job of PBS Pro, OpenPBS or Torque, by ssh. It does not
+// use their pbsdsh, which gives programs no standard input: the secret, and the end of the
+// launcher, would not reach them.
 type PBS struct {
-	SSH // how; its Machines are not looked at
+	SSH // how; its Machines are ignored
 
-	Environ []string // in which the variables of the job are; nil: ours
+	Environ []string // has the variables of the job; nil: os.Environ
 }
 
-// InPBS reports whether variables are those of a job of PBS.
+// InPBS reports whether environ is that of a job of PBS.
 func InPBS(environ []string) bool { return lookup(environ, "PBS_NODEFILE") != "" }
 
-// Allocation gives the machines of the file that PBS_NODEFILE names, which has one in a line, as often
-// as it has procs.
+// Allocation returns the machines of the file that PBS_NODEFILE names, which has one line for each
+// proc.
 func (e PBS) Allocation(context.Context) ([]Machine, error) {
 	environ := e.Environ
 	if environ == nil {

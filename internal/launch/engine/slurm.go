@@ -11,23 +11,23 @@ import (
 	"github.com/openimpi/impi/internal/hostlist"
 )
 
-// Slurm starts programs inside of an allocation that salloc or sbatch has got, by one step of srun. It
-// does not keep the job's own steps from running, and ends with the job: scancel leaves nothing. A node
-// that is lost does not end the step (--no-kill), and srun does not say that it is: nothing is heard of
-// its end before the step is over. Whoever needs to know sooner has the programs look after each other.
+// Slurm starts programs inside an allocation of salloc or sbatch, by one step of srun. The step
+// does not keep the job's own steps from running, and ends with the job: nothing is left after
+// scancel. A node that is lost does not end the step (--no-kill), and srun does not report it
+// before the step is over. If that is too late, the programs must watch each other.
 type Slurm struct {
-	Environ []string // in which the variables of the allocation are, and which srun gets; nil: ours
+	Environ []string // has the variables of the allocation, and is passed to srun; nil: os.Environ
 
-	// MPI is srun's --mpi; "": none. Sites whose network wants credentials that a plugin of Slurm
-	// brings, such as Slingshot's, name that plugin.
+	// MPI is srun's --mpi; "": none. Sites whose network needs credentials from a plugin of Slurm,
+	// such as Slingshot, name that plugin.
 	MPI     string
-	Options []string // added to srun's command line behind those of Slurm itself, and so count
+	Options []string // added to srun's command line after those of Slurm itself, and so override them
 }
 
-// InSlurm reports whether variables are those of an allocation.
+// InSlurm reports whether environ is that of an allocation.
 func InSlurm(environ []string) bool { return lookup(environ, "SLURM_JOB_ID") != "" }
 
-// lookup finds a variable; the last one counts, as it does for programs that are started with them.
+// lookup finds a variable; the last one counts, as for programs that are started with environ.
 func lookup(environ []string, name string) string {
 	for i := len(environ) - 1; i >= 0; i-- {
 		if value, found := strings.CutPrefix(environ[i], name+"="); found {
@@ -44,8 +44,8 @@ func (e Slurm) environ() []string {
 	return os.Environ()
 }
 
-// Allocation returns the nodes of the job with the numbers of their tasks, and their addresses as Slurm
-// knows them.
+// Allocation returns the nodes of the job, with how many tasks each has, and with their addresses
+// as Slurm knows them.
 func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 	environ := e.environ()
 	list := lookup(environ, "SLURM_JOB_NODELIST")
@@ -79,7 +79,7 @@ func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 	return machines, nil
 }
 
-// addresses asks Slurm where its nodes are reached.
+// addresses asks Slurm for the addresses of nodes.
 func (e Slurm) addresses(ctx context.Context, environ []string, list string) (map[string]string, error) {
 	path, err := lookPath("scontrol")
 	if err != nil {
@@ -107,7 +107,7 @@ func nodeAddresses(text string) map[string]string {
 	return addresses
 }
 
-// Start is Engine.Start. The machines are nodes of the allocation.
+// Start implements Engine. The machines must be nodes of the allocation.
 func (e Slurm) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
 	if !InSlurm(e.environ()) {
 		return nil, fmt.Errorf("cannot start %s by Slurm: this is not inside of an allocation, as SLURM_JOB_ID is not in the environment. Get one by salloc or sbatch", strings.Join(c.Args, " "))
@@ -135,7 +135,7 @@ func (e Slurm) Start(ctx context.Context, machines []Machine, c Command) (*Start
 	}}, 1)
 }
 
-// slurmTroubles are words of srun, what they mean, and what to do.
+// slurmTroubles are phrases in srun's messages, and what to tell the user.
 var slurmTroubles = []struct{ words, meaning string }{
 	{"Unable to contact slurm controller", "Slurm's controller does not answer. Try scontrol ping"},
 	{"Invalid job id", "the job of SLURM_JOB_ID is over. Get another one by salloc or sbatch"},

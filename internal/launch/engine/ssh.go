@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// SSH starts programs by OpenSSH. Keys are in place before: nobody is asked for passwords, and keys
-// of machines that are not known are not accepted.
+// SSH starts programs by OpenSSH. It never asks for a password and accepts no unknown host keys, so
+// all keys must be in place.
 type SSH struct {
 	Program  string    // "": ssh
-	Options  []string  // added to ssh's command line, before its own; the first one counts there
-	Machines []Machine // what Allocation gives: see ReadHostFile and ParseHosts
+	Options  []string  // added to ssh's command line before its own; of an option given twice the first counts
+	Machines []Machine // returned by Allocation: see ReadHostFile and ParseHosts
 	AtOnce   int       // how many are started at a time; 0: 32
 }
 
-// sshOptions are those that SSH gives. A machine that is not heard of for nine seconds is lost.
+// sshOptions are SSH's own options. A machine from which nothing is heard for nine seconds is lost.
 var sshOptions = []string{
 	"-T", "-x",
 	"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=3",
 	"-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR",
 }
 
-// Allocation gives the machines that SSH was made with.
+// Allocation returns Machines.
 func (e SSH) Allocation(context.Context) ([]Machine, error) { return e.Machines, nil }
 
-// Start is Engine.Start.
+// Start implements Engine.
 func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
 	program := e.Program
 	if program == "" {
@@ -49,7 +49,7 @@ func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started
 	return start(ctx, machines, c, conduits, atOnce(e.AtOnce))
 }
 
-// sshTroubles are words of OpenSSH, what they mean, and what to do. %s is the machine.
+// sshTroubles are phrases in OpenSSH's messages, and what to tell the user. %s is the machine.
 var sshTroubles = []struct{ words, meaning string }{
 	{"REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is another one than before. If that is right, remove the old one by ssh-keygen -R %s, and log in once by hand"},
 	{"Host key verification failed", "its host key is not known here. Compare it and log in once by hand (ssh %s), or add it to known_hosts by ssh-keyscan"},
@@ -61,7 +61,7 @@ var sshTroubles = []struct{ words, meaning string }{
 	{"Bad configuration option", "ssh does not take our options: look at those that were set for it, and try ssh %s by hand"},
 }
 
-// explainSSH says what ssh has complained about.
+// explainSSH returns what to tell the user about a message of ssh.
 func explainSSH(messages, target string) string {
 	for _, t := range sshTroubles {
 		if strings.Contains(messages, t.words) {

@@ -15,28 +15,28 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// Bounds of time.
+// Limits of time.
 const (
-	// linger is how long a local command may take to end when all programs that are reached by it
-	// have ended.
+	// linger is how long a local command may take to end after all programs that it reaches have
+	// ended.
 	linger = 2 * time.Second
 
-	// notice is how long it may take, beyond the grace, until the end of standard input has
-	// reached a program and the end of the program has reached us.
+	// notice is how long it may take, in addition to the grace, until the end of standard input has
+	// reached a program and its end was reported.
 	notice = 5 * time.Second
 )
 
 // conduit is a local command that reaches the shells of some machines.
 type conduit struct {
-	args     []string // looked up in PATH
+	args     []string // the program is looked up in PATH
 	env      []string // nil: ours
-	serves   []int    // the machines
-	which    string   // the variable in their environment that has Machine.Name, if they are several
-	labelled bool     // lines of its outputs begin with the number of a machine in serves
-	sweep    bool     // nobody kills what a program leaves behind
+	serves   []int    // indices of the machines
+	which    string   // if there are several machines: the variable in their environment that has Machine.Name
+	labelled bool     // lines of its outputs begin with the index of a machine in serves
+	sweep    bool     // the guard must kill what a program leaves behind, since nobody else does
 
-	// explain says what the messages mean that came before a program ran, or after it was lost,
-	// and what to do; "" if it does not know.
+	// explain returns what to tell the user about messages that came before a program ran, or after
+	// it was lost; "" if it does not know.
 	explain func(messages string) string
 }
 
@@ -44,12 +44,12 @@ type conduit struct {
 type Started struct {
 	machines []Machine
 	command  Command
-	release  func() // has finish go on, if there is nothing to wait for but Stop; or nil
+	release  func() // lets finish go on if only Stop is waited for; or nil
 	launcher *launch.Launcher
 	conduits []*running
 	watchers sync.WaitGroup // of conduits
-	events   chan event     // of Start
-	over     chan struct{}  // closed when all has ended
+	events   chan event     // to Start
+	over     chan struct{}  // closed when everything has ended
 
 	mu      sync.Mutex
 	places  []place
@@ -57,11 +57,11 @@ type Started struct {
 	stopped bool
 }
 
-// place is a machine and what is known of its program.
+// place is the state of the program on a machine.
 type place struct {
 	up     bool // the program runs
 	failed bool // it could not be started
-	told   int  // outputs by which the end was told
+	told   int  // how many of its outputs have reported the end
 	status int
 	ended  bool
 }
@@ -77,16 +77,16 @@ type running struct {
 	conduit
 	s        *Started
 	process  *launch.Process
-	input    chan string // what is written to its standard input; closed by close
-	closed   bool        // input is; under the lock of Started
-	filters  []*filter   // two for each of serves, stdout and stderr
-	messages tail        // of the local command itself, if lines are labelled
+	input    chan string // written to its standard input; closed by close
+	closed   bool        // input is closed; under the lock of Started
+	filters  []*filter   // two for each of serves: stdout and stderr
+	messages tail        // messages of the local command itself, if lines are labelled
 	mu       sync.Mutex
-	ready    int // machines whose program runs
+	ready    int // how many of its machines run the program
 }
 
-// start starts a command by conduits, limit of them at a time. A conduit is under way until its
-// programs run or it has ended.
+// start starts a command by conduits. At most limit of them are starting at a time: a conduit is
+// until its programs run or it has ended.
 func start(ctx context.Context, machines []Machine, c Command, conduits []conduit, limit int) (*Started, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", strings.Join(c.Args, " "), err)
@@ -137,13 +137,13 @@ func start(ctx context.Context, machines []Machine, c Command, conduits []condui
 	return s, nil
 }
 
-// isReady counts a program that runs, and reports whether all of the conduit do.
+// isReady counts a program that runs, and reports whether all programs of the conduit do.
 func (r *running) isReady() bool {
 	r.ready++
 	return r.ready == len(r.serves)
 }
 
-// cannot takes back what was started, and says why.
+// cannot stops what was started, and returns the error.
 func (s *Started) cannot(failed []event) error {
 	go s.finish()
 	_ = s.Stop()
@@ -169,7 +169,7 @@ func (s *Started) cannot(failed []event) error {
 	return fmt.Errorf("cannot start %s on all %d machines: %w", s.command.Args[0], len(s.machines), errors.Join(reasons...))
 }
 
-// late takes back what was started, and says which machines have kept it up.
+// late stops what was started, and returns an error that names the machines that have not answered.
 func (s *Started) late(ctx context.Context) error {
 	s.mu.Lock()
 	var silent []Machine
@@ -221,7 +221,7 @@ func (s *Started) open(c conduit, mark string) (*running, error) {
 	return r, nil
 }
 
-// outputs makes the writers for both outputs of the conduit.
+// outputs returns the writers for both outputs of the conduit.
 func (r *running) outputs(mark string) (stdout, stderr io.Writer) {
 	both := [2][]io.Writer{}
 	for range r.serves {
@@ -244,7 +244,7 @@ func (r *running) outputs(mark string) (stdout, stderr io.Writer) {
 	return &labels{machines: both[0], others: others}, &labels{machines: both[1], others: others}
 }
 
-// found takes that a filter is for a machine: the k-th output of it.
+// found sets the machine of a filter, whose k-th output it is.
 func (r *running) found(f *filter, machine, k int) {
 	if f.machine >= 0 || !slices.Contains(r.serves, machine) {
 		return
@@ -271,8 +271,8 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// feed writes to the conduit's standard input. Whoever does not read it ends the conduit sooner or
-// later, and then the pipe takes no more.
+// feed writes to the conduit's standard input. If the conduit does not read it, it is ended sooner
+// or later, and then the write fails.
 func (r *running) feed(w *os.File) {
 	for text := range r.input {
 		_, _ = io.WriteString(w, text)
@@ -294,7 +294,7 @@ func (r *running) closeInput() {
 	}
 }
 
-// watch sees how the conduit ends. A program whose end was not told is lost.
+// watch waits for the end of the conduit. Programs whose end was not reported are lost.
 func (r *running) watch() {
 	defer r.s.watchers.Done()
 	<-r.process.Done()
@@ -328,7 +328,7 @@ func (r *running) reason(machine int) string {
 	return text + " and has printed: " + messages
 }
 
-// told takes what the guard on machine i has said.
+// told handles a report of the guard on machine i.
 func (s *Started) told(r *running, i int, what said) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -361,13 +361,13 @@ func (s *Started) fail(i int, why string) {
 	}
 }
 
-// end passes the end of a program on. s is locked.
+// end reports the end of a program. s is locked.
 func (s *Started) end(e End) {
 	s.places[e.Machine].ended = true
 	s.ends <- e
 }
 
-// lost ends what nothing is heard of any more. s is not locked.
+// lost reports a program as lost unless its end is known. s is not locked.
 func (s *Started) lost(i int, reason func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -390,20 +390,21 @@ func (r *running) endIfIdle() {
 	time.AfterFunc(linger, r.kill)
 }
 
-// reached reports whether there is a program that can be asked to end.
+// reached reports whether any program can still be asked to end.
 func (r *running) reached() bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	return slices.ContainsFunc(r.serves, func(i int) bool { return r.s.places[i].up })
 }
 
-// kill ends the local command: by SIGTERM, which has srun end what it started, and then by SIGKILL.
+// kill ends the local command: by SIGTERM, after which srun ends what it has started, and then by
+// SIGKILL.
 func (r *running) kill() {
 	_ = r.process.Signal(syscall.SIGTERM)
 	time.AfterFunc(linger, func() { _ = r.process.Signal(syscall.SIGKILL) })
 }
 
-// finish waits for the end of all.
+// finish waits until everything has ended.
 func (s *Started) finish() {
 	s.watchers.Wait()
 	s.launcher.Close()
@@ -411,12 +412,12 @@ func (s *Started) finish() {
 	close(s.over)
 }
 
-// Ends returns how the programs end, each once and as it happens, when all that it printed has been
-// written to its writers. It is closed after the last.
+// Ends returns how the programs end, each once and as soon as it has ended and all its output was
+// written. It is closed after the last.
 func (s *Started) Ends() <-chan End { return s.ends }
 
-// Signal sends a signal to the programs, and to what they have started in their process groups. HUP,
-// INT, QUIT, USR1, USR2, ALRM, TERM and KILL can be sent.
+// Signal sends a signal to the programs, and to what they have started in their process groups:
+// HUP, INT, QUIT, USR1, USR2, ALRM, TERM or KILL.
 func (s *Started) Signal(signal syscall.Signal) error {
 	name, ok := signals[signal]
 	if !ok {
@@ -441,9 +442,9 @@ func (s *Started) Signal(signal syscall.Signal) error {
 	return nil
 }
 
-// Stop ends all programs: they are asked to by SIGTERM and the end of their standard input, and
-// killed after the grace. It returns when all have ended, or what cannot be reached was given up,
-// and tells of the latter. Nothing that was started stays on machines that can be reached.
+// Stop ends all programs: by SIGTERM and the end of their standard input, and after the grace by
+// SIGKILL. It returns when all have ended or, with an error, when those that cannot be reached were
+// given up. Nothing stays on machines that can be reached.
 func (s *Started) Stop() error {
 	s.mu.Lock()
 	s.stopped = true

@@ -6,25 +6,25 @@ import (
 	"strconv"
 )
 
-// maxSaid bounds what stands behind a mark, and maxMessages what is kept of what came before the
-// program ran, both in bytes.
+// maxSaid bounds a report of the guard, and maxMessages what is kept of the output before the
+// program runs, both in bytes.
 const (
 	maxSaid     = 64
 	maxMessages = 4 << 10
 )
 
-// filter takes what comes from a machine by one of its two outputs: what the guard says is told, what
-// the program prints goes on at once, and what came before the guard was there, from programs on the
-// way and shells that greet their users, is kept for messages of errors.
+// filter handles one of the two outputs of a machine. Reports of the guard go to Started, and what
+// the program prints goes on at once. What comes before the guard runs, from the commands that
+// reach the machine and from login shells, is kept for error messages.
 type filter struct {
-	token []byte // begins what the guard says
+	token []byte // begins a report of the guard
 	tell  func(*filter, said)
 
-	// out is set by tell when the guard has said on which machine it is; until then it is nil.
+	// out is set when the guard has said on which machine it is; nil before.
 	out     io.Writer
-	machine int // -1 until then
+	machine int // -1 before
 
-	held     []byte // may be the beginning of something that the guard says
+	held     []byte // may be the beginning of a report
 	messages tail
 }
 
@@ -32,7 +32,7 @@ func newFilter(mark string, tell func(*filter, said)) *filter {
 	return &filter{token: []byte("\036" + mark + " "), tell: tell, machine: -1}
 }
 
-// Write never fails, as nobody is helped by a program that is stopped for want of a reader.
+// Write never fails: stopping a program because nobody reads its output helps nobody.
 func (f *filter) Write(p []byte) (int, error) {
 	b := append(f.held, p...)
 	f.held = nil
@@ -51,7 +51,7 @@ func (f *filter) Write(p []byte) (int, error) {
 		if end >= 0 {
 			s, ok = parseSaid(string(b[len(f.token):end]))
 		}
-		if !ok { // somebody else's
+		if !ok { // not from the guard
 			f.pass(b[:1])
 			b = b[1:]
 			continue
@@ -79,7 +79,7 @@ func (f *filter) pass(p []byte) {
 	}
 }
 
-// beginning is where in b the token begins, or what may become one at the end of b.
+// beginning returns where in b the token begins, or where b's end may be the beginning of one.
 func beginning(b, token []byte) int {
 	if i := bytes.Index(b, token); i >= 0 {
 		return i
@@ -103,14 +103,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// labels takes lines of several machines that begin with the machine's number, a colon and a blank, as
-// srun --label writes them, to their writers. Lines without go to others.
+// labels distributes lines that begin with a machine's index, a colon and a blank, as srun --label
+// writes them, to the writers of the machines. Other lines go to others.
 type labels struct {
 	machines []io.Writer
 	others   io.Writer
 
-	head []byte    // of a line, until it is known whose it is
-	to   io.Writer // whose the line is, or nil
+	head []byte    // of a line, until it is known which machine it is from
+	to   io.Writer // the writer of the current line, or nil
 }
 
 // Write never fails.
@@ -136,8 +136,8 @@ func (l *labels) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// decide finds whose the line is that head begins. It gives what head has of it, or nothing if that
-// cannot be told yet.
+// decide finds the writer of the line that begins with head. It returns what of head is to be
+// written, or nothing if it cannot be decided yet.
 func (l *labels) decide() (line []byte) {
 	digits := bytes.TrimLeft(l.head, " ")
 	number := digits

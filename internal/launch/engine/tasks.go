@@ -11,7 +11,7 @@ const maxMachines = 1 << 16
 
 func tooMany() error { return fmt.Errorf("these are more than %d machines", maxMachines) }
 
-// expandTasks returns the numbers that a list as Slurm writes it stands for: 2(x3),1 is 2, 2, 2 and 1.
+// expandTasks returns the numbers of a list as Slurm writes it: 2(x3),1 is 2, 2, 2 and 1.
 func expandTasks(list string) ([]int, error) {
 	var tasks []int
 	for word := range strings.SplitSeq(list, ",") {

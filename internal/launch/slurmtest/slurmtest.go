@@ -1,6 +1,6 @@
-// Package slurmtest runs a real Slurm on this machine for a test: slurmctld, munged and a slurmd for
-// each node, with ports, keys, sockets and folders of their own, so that several may run at once and
-// that nothing of the machine's own Slurm is touched.
+// Package slurmtest runs a real Slurm on this machine for a test: slurmctld, munged and a slurmd
+// for each node, with ports, keys, sockets and folders of their own. Several can run at once, and
+// the machine's own Slurm is not touched.
 package slurmtest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// CPUs is how many each node says that it has.
+// CPUs is how many CPUs each node claims to have.
 const CPUs = 2
 
 // Cluster is a running Slurm. Its nodes are n1, n2, ..., each idle, with the addresses 127.0.0.11,
@@ -61,7 +61,8 @@ func Start(tb testing.TB, nodes int) *Cluster {
 	return c
 }
 
-// config is slurm.conf. Ports are free on all addresses, as slurmd listens on all of them.
+// config returns slurm.conf. Its ports are free on all addresses, since slurmd listens on all of
+// them.
 func config(tb testing.TB, dir, host string, nodes int) string {
 	ports := free(tb, nodes+1)
 	var b strings.Builder
@@ -93,7 +94,7 @@ MpiDefault=none
 	return b.String()
 }
 
-// free returns ports of TCP that nobody listens on.
+// free returns TCP ports on which nobody listens.
 func free(tb testing.TB, n int) (ports []int) {
 	tb.Helper()
 	for range n {
@@ -101,7 +102,7 @@ func free(tb testing.TB, n int) (ports []int) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		defer l.Close() // all at once, so that they differ
+		defer l.Close() // all at the end, so that they differ
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports
@@ -110,7 +111,7 @@ func free(tb testing.TB, n int) (ports []int) {
 // Env is what programs need in their environment to use this Slurm.
 func (c *Cluster) Env() []string { return []string{"SLURM_CONF=" + c.conf} }
 
-// Run runs a program that uses this Slurm to its end, and gives what it printed.
+// Run runs a program that uses this Slurm to its end, and returns what it printed.
 func (c *Cluster) Run(name string, args ...string) string {
 	c.tb.Helper()
 	return daemons.Run(c.tb, c.Env(), name, args...)

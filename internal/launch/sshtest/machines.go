@@ -15,10 +15,10 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// StartOn runs a real sshd on port 22 of each of some machines, with a /run of its own, and gives
-// the ssh_config by which whoever runs the test gets in from each of them to the others. All ends
-// with the machines. Who logs in has another home there, so that the shell runs none of the files
-// of whoever runs the test: such a .bashrc has been seen to wait for a minute.
+// StartOn runs a real sshd on port 22 of each machine, with a /run of its own, and returns the
+// ssh_config with which the user of the test can log in from each of them to the others. Everything
+// ends with the machines. Logins have another home directory there, so that the shell does not run
+// that user's files: a .bashrc has been seen to wait for a minute.
 func StartOn(tb testing.TB, machines []*netns.Machine) (config string) {
 	tb.Helper()
 	keygen := skips.ProgramOf(tb, "ssh-keygen", "openssh-client")

@@ -13,13 +13,13 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// User is whom one logs in as. Nobody but these sshd knows the name.
+// User is the user to log in as. Only these sshd know the name.
 const User = "impitest"
 
 // uid is User's number, which no account of Debian has.
 const uid = 64999
 
-// Hosts are machines that are reached by ssh, s1, s2, ... at 127.0.0.21, 127.0.0.22, ...
+// Hosts are machines that can be reached by ssh: s1, s2, ... at 127.0.0.21, 127.0.0.22, ...
 type Hosts struct {
 	*daemons.Group
 
@@ -27,8 +27,8 @@ type Hosts struct {
 	Config string // ssh -F: the hosts, the user, the key, the keys of the hosts
 }
 
-// Start starts some sshd, and waits until they listen. They end with the test, and all that was
-// started by them, too. Where OpenSSH is not installed the test is skipped.
+// Start starts an sshd for each host, and waits until they listen. They end with the test, with all
+// that they have started. If OpenSSH is not installed the test is skipped.
 func Start(tb testing.TB, hosts int) *Hosts {
 	tb.Helper()
 	keygen := skips.ProgramOf(tb, "ssh-keygen", "openssh-client")
@@ -78,7 +78,7 @@ KbdInteractiveAuthentication no
 	return h
 }
 
-// free returns a port of the address that nobody listens on.
+// free returns a TCP port of the host on which nobody listens.
 func free(tb testing.TB, host string) *net.TCPAddr {
 	tb.Helper()
 	l, err := net.Listen("tcp", host+":0")
