@@ -178,7 +178,7 @@ func (c PeerCell) strike(ctx context.Context, job *peers.Running) error {
 			return err
 		}
 	}
-	return job.Session(c.client()).Kill()
+	return job.Universe(c.client()).Kill()
 }
 
 // prove checks how the parties ended.

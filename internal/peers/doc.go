@@ -4,7 +4,7 @@
 // LAM/MPI 7.1.4 is the one that can still be built. Nothing of it is in this
 // repository: Build fetches its source from the mirror that this machine's own
 // package sources name, checks it, and builds it into a folder outside the tree,
-// where Find finds it. A Session is one LAM universe on this machine, which does
+// where Find finds it. A Universe is one LAM universe on this machine, which does
 // not use rsh and leaves nothing behind.
 //
 // docs/peers.md says what works with it.

@@ -58,14 +58,14 @@ type Ended struct {
 
 // Running is a job under way.
 type Running struct {
-	job      *Job
-	server   *exec.Cmd
-	node     *exec.Cmd
-	sessions map[int]*Session
-	outputs  map[string]*Output
-	mu       sync.Mutex
-	ended    map[string]Ended
-	wg       sync.WaitGroup
+	job       *Job
+	server    *exec.Cmd
+	node      *exec.Cmd
+	universes map[int]*Universe
+	outputs   map[string]*Output
+	mu        sync.Mutex
+	ended     map[string]Ended
+	wg        sync.WaitGroup
 }
 
 var jobFile = template.Must(template.New("job").Parse(`job {
@@ -103,7 +103,7 @@ func (j *Job) Address(client int) netip.Addr {
 
 // Start starts the server, the universes and all sites.
 func (j *Job) Start(ctx context.Context) (*Running, error) {
-	r := &Running{job: j, sessions: map[int]*Session{}, outputs: map[string]*Output{}, ended: map[string]Ended{}}
+	r := &Running{job: j, universes: map[int]*Universe{}, outputs: map[string]*Output{}, ended: map[string]Ended{}}
 	env := "IMPI_AUTH_NONE=1"
 	if j.Key != 0 {
 		env = "IMPI_AUTH_KEY=" + strconv.FormatUint(j.Key, 10)
@@ -116,7 +116,7 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 		if !s.LAM {
 			continue
 		}
-		if r.sessions[i], err = j.Install.Boot(ctx, filepath.Join(j.Dir, fmt.Sprintf("lam%d", i)), j.Address(i), env); err != nil {
+		if r.universes[i], err = j.Install.Boot(ctx, filepath.Join(j.Dir, fmt.Sprintf("lam%d", i)), j.Address(i), env); err != nil {
 			r.KillAll()
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 		r.KillAll()
 		return nil, err
 	}
-	for i, s := range r.sessions {
+	for i, s := range r.universes {
 		out := r.output(Client(i))
 		r.wg.Go(func() { r.note(Client(i), out, s.Run(ctx, out, i, at, j.Sites[i].Procs, j.LAMs...)) })
 	}
@@ -201,8 +201,8 @@ func (r *Running) note(party string, out *Output, err error) {
 // Output is what a party says, while it runs.
 func (r *Running) Output(party string) *Output { return r.outputs[party] }
 
-// Session is the universe of a LAM site.
-func (r *Running) Session(client int) *Session { return r.sessions[client] }
+// Universe is the universe of a LAM site.
+func (r *Running) Universe(client int) *Universe { return r.universes[client] }
 
 // KillOurs kills the nodes of our sites.
 func (r *Running) KillOurs() error { return syscall.Kill(-r.node.Process.Pid, syscall.SIGKILL) }
@@ -213,7 +213,7 @@ func (r *Running) KillAll() {
 	if r.node != nil && r.node.Process != nil {
 		_ = r.KillOurs()
 	}
-	for _, s := range r.sessions {
+	for _, s := range r.universes {
 		_ = s.Kill()
 	}
 }
@@ -222,7 +222,7 @@ func (r *Running) KillAll() {
 // the LAM processes that were left over.
 func (r *Running) Wait(ctx context.Context) (ended map[string]Ended, left []string, err error) {
 	r.wg.Wait()
-	for _, s := range r.sessions {
+	for _, s := range r.universes {
 		more, failed := s.Halt(ctx)
 		left, err = append(left, more...), errors.Join(err, failed)
 	}

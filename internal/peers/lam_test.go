@@ -198,7 +198,7 @@ func pumping(t *testing.T, k *kit, sites []Site, tests string) (context.Context,
 func TestLAMKilled(t *testing.T) {
 	k := needLAM(t)
 	ctx, r := pumping(t, k, []Site{{Procs: 2}, {LAM: true, Procs: 2}}, "pump 0 3")
-	if err := r.Session(1).Kill(); err != nil {
+	if err := r.Universe(1).Kill(); err != nil {
 		t.Fatal(err)
 	}
 	ended, _, err := r.Wait(ctx)
@@ -226,7 +226,7 @@ func TestKilledBesideLAM(t *testing.T) {
 			if err := r.Output(Server).Await(ctx, "connection was lost before FINI"); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Session(lam).Kill(); err != nil {
+			if err := r.Universe(lam).Kill(); err != nil {
 				t.Fatal(err)
 			}
 			if ended, _, _ := r.Wait(ctx); ended[Server].Err == nil {

@@ -28,8 +28,8 @@ const (
 	sessionSuffix = "LAM_MPI_SESSION_SUFFIX"
 )
 
-// Session is one LAM universe: a daemon on this machine, and what runs under it.
-type Session struct {
+// Universe is one LAM universe: a daemon on this machine, and what runs under it.
+type Universe struct {
 	in  *Install
 	dir string
 	env []string
@@ -47,7 +47,7 @@ func (in *Install) Compile(ctx context.Context, out, source string) error {
 
 // Boot starts a universe whose IMPI host advertises address. dir is its own, and
 // all in it goes with it; it is made. env is for its programs.
-func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env ...string) (*Session, error) {
+func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env ...string) (*Universe, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 	if err := os.WriteFile(hosts, []byte("127.0.0.1\n"), 0o644); err != nil {
 		return nil, err
 	}
-	s := &Session{in: in, dir: dir, env: append([]string{
+	s := &Universe{in: in, dir: dir, env: append([]string{
 		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir,
 		sessionPrefix + "=" + dir, sessionSuffix + "=impi", "IMPI_HOST_NAME=" + address.String(),
 		// How long, in ms, its daemon sleeps between two looks at what its own procs
@@ -78,7 +78,7 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 
 // tool runs one of LAM's programs that print nothing on success. Its output goes to a file,
 // because the daemon inherits it and keeps it open.
-func (s *Session) tool(ctx context.Context, name string, args ...string) error {
+func (s *Universe) tool(ctx context.Context, name string, args ...string) error {
 	out, err := os.Create(filepath.Join(s.dir, name+".txt"))
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *Session) tool(ctx context.Context, name string, args ...string) error {
 }
 
 // Command is one of LAM's programs in the universe.
-func (s *Session) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+func (s *Universe) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, s.in.Bin(name), args...)
 	c.Dir, c.Env = s.dir, s.env
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -105,7 +105,7 @@ func (s *Session) Command(ctx context.Context, name string, args ...string) *exe
 }
 
 // Run runs a program as one client of a job. What it says goes to out.
-func (s *Session) Run(ctx context.Context, out io.Writer, client int, server netip.AddrPort, procs int, command ...string) error {
+func (s *Universe) Run(ctx context.Context, out io.Writer, client int, server netip.AddrPort, procs int, command ...string) error {
 	args := append([]string{"-client", strconv.Itoa(client), server.String(), "-np", strconv.Itoa(procs), command[0], "--"}, command[1:]...)
 	c := s.Command(ctx, "mpirun", args...)
 	c.Stdout, c.Stderr = out, out
@@ -114,7 +114,7 @@ func (s *Session) Run(ctx context.Context, out io.Writer, client int, server net
 }
 
 // Halt ends the universe. It kills the processes that were left over, and returns them.
-func (s *Session) Halt(ctx context.Context) (left []string, err error) {
+func (s *Universe) Halt(ctx context.Context) (left []string, err error) {
 	for _, p := range s.processes() {
 		if name := p.name(); name != "lamd" {
 			left = append(left, name)
@@ -127,7 +127,7 @@ func (s *Session) Halt(ctx context.Context) (left []string, err error) {
 }
 
 // Kill kills all processes of the universe, and returns when they are gone.
-func (s *Session) Kill() error {
+func (s *Universe) Kill() error {
 	const patience = 10 * time.Second
 	for range 5 { // some may start others meanwhile
 		all := s.processes()
@@ -148,7 +148,7 @@ func (s *Session) Kill() error {
 type process int
 
 // processes are those of the universe.
-func (s *Session) processes() (all []process) {
+func (s *Universe) processes() (all []process) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
