@@ -72,7 +72,7 @@ func (p *process) end(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-func join(t *testing.T, address string, auth startup.Auth) (*rendezvous.Session, error) {
+func join(t *testing.T, address string, auth startup.Auth) (*rendezvous.Client, error) {
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.1"), wire.IPv4Compatible)
 	s, _, err := rendezvous.Join(t.Context(), rendezvous.Settings{Server: address}, startup.ClientConfig{
 		Auth: auth, Params: startup.DefaultParams(),

@@ -13,8 +13,8 @@ import (
 )
 
 // publisher is a job at a server for names.
-func publisher(t *testing.T, address string, key uint64) *names.Session {
-	s := names.NewSession(names.Settings{Server: address, Auth: startup.Auth{HasKey: true, Key: key}, Owner: names.Owner{1}})
+func publisher(t *testing.T, address string, key uint64) *names.Client {
+	s := names.NewClient(names.Settings{Server: address, Auth: startup.Auth{HasKey: true, Key: key}, Owner: names.Owner{1}})
 	t.Cleanup(s.Close)
 	return s
 }

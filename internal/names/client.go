@@ -37,10 +37,10 @@ type Settings struct {
 	Logger hclog.Logger // nil for silence
 }
 
-// Session is a node's end: it connects when it is first used, and keeps the connection
+// Client is a node's end: it connects when it is first used, and keeps the connection
 // while it has published names. A connection that breaks is made again, and the names are
 // published again.
-type Session struct {
+type Client struct {
 	set  Settings
 	ctx  context.Context // ends with Close
 	end  context.CancelFunc
@@ -61,22 +61,22 @@ type conn struct {
 	net *rpc.Conn
 }
 
-// NewSession makes a session without a connection.
-func NewSession(set Settings) *Session {
+// NewClient makes a client without a connection.
+func NewClient(set Settings) *Client {
 	if set.Logger == nil {
 		set.Logger = hclog.NewNullLogger()
 	}
 	if set.Dial == nil {
 		set.Dial = (&net.Dialer{}).DialContext
 	}
-	s := &Session{set: set, turn: make(chan struct{}, 1), mine: make(map[Name]string)}
+	s := &Client{set: set, turn: make(chan struct{}, 1), mine: make(map[Name]string)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.turn <- struct{}{}
 	return s
 }
 
 // Close ends the connection, and with it the names. Pending requests fail.
-func (s *Session) Close() {
+func (s *Client) Close() {
 	s.end()
 	s.once.Do(func() {
 		<-s.turn // never returned: later requests fail
@@ -86,7 +86,7 @@ func (s *Session) Close() {
 }
 
 // Publish publishes port under the name service.
-func (s *Session) Publish(ctx context.Context, scope, service, port string) error {
+func (s *Client) Publish(ctx context.Context, scope, service, port string) error {
 	n, renew := Name{scope, service}, false
 	return s.do(ctx, n, port, func(ctx context.Context, c *conn) error {
 		err := s.publish(ctx, c, n, port, renew)
@@ -97,13 +97,13 @@ func (s *Session) Publish(ctx context.Context, scope, service, port string) erro
 	})
 }
 
-func (s *Session) publish(ctx context.Context, c *conn, n Name, port string, renew bool) error {
+func (s *Client) publish(ctx context.Context, c *conn, n Name, port string, renew bool) error {
 	_, err := c.Publish(ctx, &proto.PublishRequest{Name: n.message(), Port: []byte(port), Owner: s.set.Owner[:], Renew: renew})
 	return err
 }
 
 // Unpublish removes a name. Any site of the job may do that.
-func (s *Session) Unpublish(ctx context.Context, scope, service string) error {
+func (s *Client) Unpublish(ctx context.Context, scope, service string) error {
 	n := Name{scope, service}
 	return s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
 		_, err := c.Unpublish(ctx, &proto.UnpublishRequest{Name: n.message(), Owner: s.set.Owner[:]})
@@ -115,7 +115,7 @@ func (s *Session) Unpublish(ctx context.Context, scope, service string) error {
 }
 
 // Lookup returns the port that is published under the name service.
-func (s *Session) Lookup(ctx context.Context, scope, service string) (port string, err error) {
+func (s *Client) Lookup(ctx context.Context, scope, service string) (port string, err error) {
 	n := Name{scope, service}
 	err = s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
 		r, err := c.Lookup(ctx, n.message())
@@ -131,7 +131,7 @@ func (n Name) message() *proto.ServiceName {
 
 // do makes a request. If the connection has broken since it was last used, do connects once
 // more and repeats the request.
-func (s *Session) do(ctx context.Context, n Name, port string, request func(context.Context, *conn) error) error {
+func (s *Client) do(ctx context.Context, n Name, port string, request func(context.Context, *conn) error) error {
 	if err := n.check(port); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Session) do(ctx context.Context, n Name, port string, request func(cont
 
 // ask makes a request, on a new connection if there is none. The caller has taken turn.
 // Without an answer the connection is closed, since it is unknown what the server did.
-func (s *Session) ask(ctx context.Context, request func(context.Context, *conn) error) (answered bool, err error) {
+func (s *Client) ask(ctx context.Context, request func(context.Context, *conn) error) (answered bool, err error) {
 	if s.conn == nil {
 		if err := s.connect(ctx); err != nil {
 			return false, err
@@ -178,7 +178,7 @@ func (s *Session) ask(ctx context.Context, request func(context.Context, *conn) 
 	return true, err
 }
 
-func (s *Session) hangUp() {
+func (s *Client) hangUp() {
 	if s.conn != nil {
 		_ = s.conn.rpc.Close()
 		_ = s.conn.net.Close() // gRPC may not have taken the connection yet
@@ -186,16 +186,16 @@ func (s *Session) hangUp() {
 	}
 }
 
-func (s *Session) unreachable(ctx context.Context, err error) error {
+func (s *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, s.set.Server, err)
 }
 
-// connect makes a connection and publishes this session's names on it. A name that another
+// connect makes a connection and publishes this client's names on it. A name that another
 // job has published meanwhile is lost.
-func (s *Session) connect(ctx context.Context) error {
+func (s *Client) connect(ctx context.Context) error {
 	nc, err := s.set.Dial(ctx, "tcp", s.set.Server)
 	if err != nil {
 		return s.unreachable(ctx, err)
@@ -231,7 +231,7 @@ func (s *Session) connect(ctx context.Context) error {
 
 // look closes the connection if it is not needed, and connects again if it broke and there
 // are names. lost is closed when the connection of the last look ends.
-func (s *Session) look(lost <-chan struct{}) {
+func (s *Client) look(lost <-chan struct{}) {
 	pause, failed := idlePause, false
 	for {
 		select {
@@ -267,7 +267,7 @@ func (s *Session) look(lost <-chan struct{}) {
 }
 
 // tend is one step of look. The caller has taken turn.
-func (s *Session) tend() error {
+func (s *Client) tend() error {
 	if s.conn != nil {
 		select {
 		case <-s.conn.net.Done():

@@ -56,8 +56,8 @@ type Server struct {
 	serving sync.Once     // starts with the first client: a server that was never used needs no Close
 }
 
-// client is a client that has proved the key.
-type client struct {
+// admitted is a client that has proved the key.
+type admitted struct {
 	holder  Holder
 	address net.Addr
 }
@@ -157,7 +157,7 @@ func (s *Server) handle(nc net.Conn) {
 	if err != nil {
 		return
 	}
-	by := client{address: nc.RemoteAddr()}
+	by := admitted{address: nc.RemoteAddr()}
 	if by.holder, err = s.promote(); err != nil {
 		s.cfg.Logger.Debug("turned away", "peer", nc.RemoteAddr(), "reason", err)
 		return
@@ -195,7 +195,7 @@ type asked struct {
 
 // do carries out a request and logs it, without owner and port, which are secrets.
 func (a asked) do(ctx context.Context, what string, n Name, level hclog.Level, do func(t *Table, by Holder) error) error {
-	s, by := a.s, rpc.PeerOf(ctx).(*client)
+	s, by := a.s, rpc.PeerOf(ctx).(*admitted)
 	s.mu.Lock()
 	err := do(s.table, by.holder)
 	s.mu.Unlock()

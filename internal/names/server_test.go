@@ -51,12 +51,12 @@ func serving(t *testing.T, cfg ServerConfig) (s *Server, address string) {
 	return s, ln.Addr().String()
 }
 
-func session(t *testing.T, set Settings) *Session {
+func clientOf(t *testing.T, set Settings) *Client {
 	t.Helper()
 	if set.Auth.Mask() == 0 {
 		set.Auth = theKey
 	}
-	s := NewSession(set)
+	s := NewClient(set)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -68,7 +68,7 @@ func wants(t *testing.T, what string, err, want error) {
 	}
 }
 
-func looksUp(t *testing.T, s *Session, scope, service, want string) {
+func looksUp(t *testing.T, s *Client, scope, service, want string) {
 	t.Helper()
 	if got, err := s.Lookup(t.Context(), scope, service); err != nil || got != want {
 		t.Errorf("%s of scope %q is %q: %v; want %q", service, scope, got, err, want)
@@ -78,8 +78,8 @@ func looksUp(t *testing.T, s *Session, scope, service, want string) {
 // TestTwoJobsShareNames goes through the life of a name.
 func TestTwoJobsShareNames(t *testing.T) {
 	srv, at := serving(t, ServerConfig{})
-	a, b := session(t, Settings{Server: at, Owner: Owner{1}}), session(t, Settings{Server: at, Owner: Owner{2}})
-	other := session(t, Settings{Server: at, Owner: Owner{1}}) // another site of a's job
+	a, b := clientOf(t, Settings{Server: at, Owner: Owner{1}}), clientOf(t, Settings{Server: at, Owner: Owner{2}})
+	other := clientOf(t, Settings{Server: at, Owner: Owner{1}}) // another site of a's job
 	ctx := t.Context()
 	for range 100 {
 		_, err := b.Lookup(ctx, "", "heat")
@@ -112,7 +112,7 @@ func TestUnusedServerHasNoGoroutines(t *testing.T) {
 
 func TestNamesEndWithTheirJob(t *testing.T) {
 	_, at := serving(t, ServerConfig{})
-	a, b := session(t, Settings{Server: at}), session(t, Settings{Server: at})
+	a, b := clientOf(t, Settings{Server: at}), clientOf(t, Settings{Server: at})
 	if err := a.Publish(t.Context(), "", "heat", "port"); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestNobodyWithoutTheKey(t *testing.T) {
 		{none, theKey, "no key"}, {wrong, both, "wrong key"},
 	} {
 		srv, at := serving(t, ServerConfig{Auth: c.server})
-		s := session(t, Settings{Server: at, Auth: c.client})
+		s := clientOf(t, Settings{Server: at, Auth: c.client})
 		err := s.Publish(t.Context(), "", "heat", "port")
 		if c.says == "" {
 			if err != nil || srv.Len() != 1 {
@@ -166,7 +166,7 @@ func TestNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session(t, Settings{Server: ln.Addr().String()})
+	s := clientOf(t, Settings{Server: ln.Addr().String()})
 	ln.Close()
 	err = s.Publish(t.Context(), "", "heat", "port")
 	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), ln.Addr().String()) {
@@ -179,7 +179,7 @@ func TestNoServer(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		s := NewSession(Settings{Auth: theKey, Dial: func(context.Context, string, string) (net.Conn, error) {
+		s := NewClient(Settings{Auth: theKey, Dial: func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			go func() { _, _ = io.Copy(io.Discard, far) }()
 			return near, nil
@@ -280,7 +280,7 @@ func TestSlowClients(t *testing.T) {
 		gone(t, c, 7*time.Second)
 
 		d := &deaf{Conn: connect()} // answers nothing after its first request
-		n := NewSession(Settings{Auth: theKey, Dial: func(context.Context, string, string) (net.Conn, error) {
+		n := NewClient(Settings{Auth: theKey, Dial: func(context.Context, string, string) (net.Conn, error) {
 			if d.ears.Load() {
 				return nil, errors.New("once")
 			}
@@ -302,7 +302,7 @@ func TestSlowClients(t *testing.T) {
 // TestBigRequestsAreRefused: the bytes of a request are bounded before they are kept.
 func TestBigRequestsAreRefused(t *testing.T) {
 	s, at := serving(t, ServerConfig{})
-	n := session(t, Settings{Server: at})
+	n := clientOf(t, Settings{Server: at})
 	_, err := n.Lookup(t.Context(), "", "s")
 	wants(t, "a connection", err, ErrNotFound)
 	_, err = n.conn.NamesClient.Publish(t.Context(), &proto.PublishRequest{Name: Name{"", "s"}.message(), Port: make([]byte, maxRequest)})
@@ -316,7 +316,7 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	var log strings.Builder
 	logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace})
 	s, at := serving(t, ServerConfig{Logger: logger})
-	n := session(t, Settings{Server: at, Owner: Owner([]byte(strings.Repeat("owner", 7))[:32]), Logger: logger})
+	n := clientOf(t, Settings{Server: at, Owner: Owner([]byte(strings.Repeat("owner", 7))[:32]), Logger: logger})
 	for range 2 { // the second is refused
 		_ = n.Publish(t.Context(), "chem", "heat", "hunter2")
 	}
@@ -335,7 +335,7 @@ func TestWrongKeysAreSlowed(t *testing.T) {
 		defer s.Close()
 		guess := func() time.Duration {
 			begin := time.Now()
-			n := NewSession(Settings{Auth: startup.Auth{HasKey: true, Key: 43}, Dial: dialPipe(connect)})
+			n := NewClient(Settings{Auth: startup.Auth{HasKey: true, Key: 43}, Dial: dialPipe(connect)})
 			defer n.Close()
 			wants(t, "wrong key", n.Publish(t.Context(), "", "heat", "port"), ErrDenied)
 			return time.Since(begin)
@@ -348,7 +348,7 @@ func TestWrongKeysAreSlowed(t *testing.T) {
 			}
 			last = took
 		}
-		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
+		n := NewClient(Settings{Auth: theKey, Dial: dialPipe(connect)})
 		defer n.Close()
 		begin := time.Now()
 		if err := n.Publish(t.Context(), "", "heat", "port"); err != nil || time.Since(begin) != 0 {
@@ -365,7 +365,7 @@ func TestServerComesBack(t *testing.T) {
 		s, connect := piped(t, ServerConfig{})
 		var up atomic.Pointer[func() net.Conn]
 		up.Store(&connect)
-		n := NewSession(Settings{Auth: theKey, Owner: Owner{1}, Dial: func(context.Context, string, string) (net.Conn, error) {
+		n := NewClient(Settings{Auth: theKey, Owner: Owner{1}, Dial: func(context.Context, string, string) (net.Conn, error) {
 			if f := up.Load(); f != nil {
 				return (*f)(), nil
 			}
@@ -382,7 +382,7 @@ func TestServerComesBack(t *testing.T) {
 		<-time.After(5 * time.Minute) // of the bubble's clock
 		s, again := piped(t, ServerConfig{})
 		defer s.Close()
-		thief := NewSession(Settings{Auth: theKey, Owner: Owner{2}, Dial: dialPipe(again)})
+		thief := NewClient(Settings{Auth: theKey, Owner: Owner{2}, Dial: dialPipe(again)})
 		defer thief.Close()
 		if err := thief.Publish(ctx, "", "s1", "mine"); err != nil {
 			t.Fatal(err)
@@ -405,7 +405,7 @@ func TestConnectionsEnd(t *testing.T) {
 		ctx := context.Background()
 		s, connect := piped(t, ServerConfig{})
 		defer s.Close()
-		n := NewSession(Settings{Auth: theKey, Dial: dialPipe(connect)})
+		n := NewClient(Settings{Auth: theKey, Dial: dialPipe(connect)})
 		defer n.Close()
 		clients := func(want int) {
 			t.Helper()

@@ -153,7 +153,7 @@ func FuzzRequest(f *testing.F) {
 		defer watchdog.Start()()
 		s := &Server{cfg: ServerConfig{Logger: hclog.NewNullLogger()}, table: NewTable(Limits{})}
 		s.table.Enter(1)
-		ctx := rpc.WithPeer(t.Context(), &client{holder: 1})
+		ctx := rpc.WithPeer(t.Context(), &admitted{holder: 1})
 		var r proto.PublishRequest
 		if protobuf.Unmarshal(b, &r) != nil {
 			return

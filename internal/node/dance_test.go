@@ -18,7 +18,7 @@ import (
 
 // foreigner joins a job of two as client 1, with one host and one proc, as an
 // implementation does that has never heard of us. It gives the job and the way out.
-func foreigner(ctx context.Context, server netip.AddrPort) (*rendezvous.Session, *startup.Job, error) {
+func foreigner(ctx context.Context, server netip.AddrPort) (*rendezvous.Client, *startup.Job, error) {
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.3"), wire.IPv4Mapped)
 	return rendezvous.Join(ctx, rendezvous.Settings{Server: server.String()}, startup.ClientConfig{
 		Rank: 1, Auth: startup.Auth{HasKey: true, Key: 42}, Params: startup.DefaultParams(), Foreign: true,

@@ -10,36 +10,36 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// maxUnsent is how many bytes a carrier takes before the network does.
+// maxUnsent is how many bytes a carrier accepts that the network has not taken yet.
 const maxUnsent = 256 << 10
 
-// carrier is one connection below a resumableConn, as the link that core/resume wants:
-// one goroutine reads ahead, one writes behind. All fields, and all methods of
-// link.Link, are under the owner's lock.
+// carrier makes a connection below a resumableConn the link that core/resume needs: one
+// goroutine reads ahead, one writes what was queued. All fields are guarded by the owner's
+// lock, and the methods of link.Link are called with it.
 type carrier struct {
 	owner  *resumableConn
 	nc     net.Conn
-	in     []byte // has been read, and is lent by the reader until it is used
-	out    []byte // is to be written
+	in     []byte // received and not used yet; memory of the reader
+	out    []byte // queued for the writer
 	rerr   error  // of the reader, final
 	werr   error  // of the writer, final
 	busy   bool   // the writer is writing
 	closed bool
 }
 
-// start begins to move bytes. The caller has the owner's lock.
+// start starts both goroutines. The caller has the owner's lock.
 func (c *carrier) start() {
 	c.owner.wg.Go(c.read)
 	c.owner.wg.Go(c.write)
 }
 
-// read has the machine take what comes.
+// read receives and calls pump for what has come.
 func (c *carrier) read() {
 	l := c.owner
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := c.nc.Read(buf)
-		err = socket.Explain(c.nc, err) // before anybody closes it: it is asked how long it was silent
+		err = socket.Explain(c.nc, err) // before anybody closes it: it knows how long the peer was silent
 		l.mu.Lock()
 		c.in, c.rerr = buf[:n], err
 		l.pump()
@@ -54,8 +54,8 @@ func (c *carrier) read() {
 	}
 }
 
-// write writes what the machine gives, and closes the connection when the machine has let
-// go of it and has nothing more to say on it.
+// write writes what was queued. It closes the connection when the carrier was closed and
+// everything is written.
 func (c *carrier) write() {
 	l := c.owner
 	var spare []byte
@@ -80,13 +80,13 @@ func (c *carrier) write() {
 		spare, c.busy = batch, false
 		if err != nil && c.werr == nil {
 			c.werr, c.out = err, nil
-			_ = c.raw().Close() // so that the reader hears of it
+			_ = c.raw().Close() // so that the reader notices
 		}
 		l.pump()
 	}
 }
 
-// Send takes bytes for the writer.
+// Send queues bytes for the writer.
 func (c *carrier) Send(batch [][]byte) (n int, err error) {
 	switch {
 	case c.closed:
@@ -105,7 +105,7 @@ func (c *carrier) Send(batch [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// Recv returns what the reader has.
+// Recv returns what the reader has received.
 func (c *carrier) Recv(batch [][]byte) (n int, err error) {
 	for _, b := range batch {
 		k := copy(b, c.in)
@@ -128,19 +128,19 @@ func (c *carrier) Recv(batch [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// Handle is none: the goroutines wait.
+// Handle returns none: goroutines wait for the connection.
 func (c *carrier) Handle() int { return link.NoHandle }
 
-// Arm is for links with a handle.
+// Arm returns true, since there is no handle to sleep on.
 func (c *carrier) Arm(link.Interest) bool { return true }
 
-// Limits are none.
+// Limits returns no preferences.
 func (c *carrier) Limits() link.Limits { return link.Limits{} }
 
 // CloseSend is not used: the end of a resumable link is a frame.
 func (c *carrier) CloseSend() error { return nil }
 
-// Close lets the connection end once the writer has written all, or after linger.
+// Close closes the connection once the writer has written everything, or after linger.
 func (c *carrier) Close() error {
 	if !c.closed {
 		c.closed = true
@@ -153,7 +153,7 @@ func (c *carrier) Close() error {
 	return nil
 }
 
-// raw is the connection below TLS, which ends without ado.
+// raw returns the connection below TLS, which can be closed without a message of TLS.
 func (c *carrier) raw() net.Conn {
 	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok {
 		return t.NetConn()

@@ -12,9 +12,9 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// Session is a client's connection to the server while the job runs. Nothing
-// is said on it until one side has a reason to.
-type Session struct {
+// Client is a client's connection to the server while the job runs. Neither side sends
+// anything until the job ends.
+type Client struct {
 	nc    net.Conn
 	lost  chan struct{} // closed with err set
 	ended chan struct{} // watch has returned
@@ -23,59 +23,59 @@ type Session struct {
 	m  *startup.Client
 }
 
-// start goes through startup in the caller's goroutine.
-func (s *Session) start(ctx context.Context) (*startup.Job, error) {
-	release := s.interruptBy(ctx)
+// start runs startup in the caller's goroutine.
+func (c *Client) start(ctx context.Context) (*startup.Job, error) {
+	release := c.interruptBy(ctx)
 	defer release()
 	buf := make([]byte, 64<<10)
-	s.m.Start(time.Now())
+	c.m.Start(time.Now())
 	for {
-		s.flush()
-		if job, ok := s.m.Job(); ok {
+		c.flush()
+		if job, ok := c.m.Job(); ok {
 			release()
-			s.nc.SetDeadline(time.Time{})
+			c.nc.SetDeadline(time.Time{})
 			return job, nil
 		}
-		if at, ok := s.m.Deadline(); ok {
-			s.nc.SetDeadline(at)
+		if at, ok := c.m.Deadline(); ok {
+			c.nc.SetDeadline(at)
 		}
 		if ctx.Err() != nil {
-			s.m.Fail(context.Cause(ctx))
+			c.m.Fail(context.Cause(ctx))
 			break
 		}
-		if _, failed := s.hear(buf); failed != nil {
+		if _, failed := c.hear(buf); failed != nil {
 			break
 		}
 	}
-	release() // a deadline in the past would keep the last words back too
-	return nil, s.giveUp()
+	release() // the deadline in the past would prevent sending the last message, too
+	return nil, c.giveUp()
 }
 
-// hear reads once and tells the machine what came of it. It gives whether more
-// can be read, and the error by which the machine has failed, if it has.
-func (s *Session) hear(buf []byte) (more bool, failed error) {
-	n, err := s.nc.Read(buf)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// hear reads once and passes that to the startup.Client. more reports whether there can be
+// more to read, and failed is the error of the startup.Client, if any.
+func (c *Client) hear(buf []byte) (more bool, failed error) {
+	n, err := c.nc.Read(buf)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if n > 0 {
-		failed = s.m.Receive(buf[:n], time.Now())
+		failed = c.m.Receive(buf[:n], time.Now())
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		failed = s.m.Tick(time.Now())
+		failed = c.m.Tick(time.Now())
 	case err != nil:
-		failed = s.m.Closed(cause(socket.Explain(s.nc, err)))
+		failed = c.m.Closed(cause(socket.Explain(c.nc, err)))
 	}
 	return err == nil, failed
 }
 
-// interruptBy lets the end of ctx interrupt Read and Write. When release has
-// returned, it does not any more. Only the first call of release does anything:
-// the context may end between two of them, and then nobody would close done.
-func (s *Session) interruptBy(ctx context.Context) (release func()) {
+// interruptBy makes the end of ctx interrupt Read and Write until release has returned.
+// Only the first call of release has an effect: if ctx ended between two calls, nobody
+// would close done.
+func (c *Client) interruptBy(ctx context.Context) (release func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		s.nc.SetDeadline(time.Unix(1, 0))
+		c.nc.SetDeadline(time.Unix(1, 0))
 		close(done)
 	})
 	return sync.OnceFunc(func() {
@@ -85,31 +85,31 @@ func (s *Session) interruptBy(ctx context.Context) (release func()) {
 	})
 }
 
-// flush sends what the machine wants to say. If that fails, reading will tell
-// why: the server's last words may still be there.
-func (s *Session) flush() {
-	if b := s.m.Output(); len(b) > 0 {
-		_, _ = s.nc.Write(b)
+// flush sends the output of the startup.Client. An error is not reported: reading finds the
+// reason, and may still return the server's last message.
+func (c *Client) flush() {
+	if b := c.m.Output(); len(b) > 0 {
+		_, _ = c.nc.Write(b)
 	}
 }
 
-// giveUp closes a connection on which the machine has failed.
-func (s *Session) giveUp() error {
-	s.nc.SetDeadline(time.Now().Add(linger))
-	s.flush()
-	s.nc.Close()
-	return s.m.Err()
+// giveUp closes the connection after the startup.Client has failed.
+func (c *Client) giveUp() error {
+	c.nc.SetDeadline(time.Now().Add(linger))
+	c.flush()
+	c.nc.Close()
+	return c.m.Err()
 }
 
-// watch waits for the end of the connection and reads what the server says.
-func (s *Session) watch() {
-	defer close(s.ended)
-	defer s.nc.Close()
+// watch reads what the server sends until the connection ends.
+func (c *Client) watch() {
+	defer close(c.ended)
+	defer c.nc.Close()
 	buf := make([]byte, 4<<10)
 	for {
-		more, failed := s.hear(buf)
+		more, failed := c.hear(buf)
 		if failed != nil {
-			close(s.lost)
+			close(c.lost)
 			return
 		}
 		if !more {
@@ -120,50 +120,50 @@ func (s *Session) watch() {
 
 // Lost is closed when the server ends the job, or its connection is lost. Err
 // says why then.
-func (s *Session) Lost() <-chan struct{} { return s.lost }
+func (c *Client) Lost() <-chan struct{} { return c.lost }
 
 // Err returns the reason why the job ended early, or nil.
-func (s *Session) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.m.Err()
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m.Err()
 }
 
-// Finish tells the server that all procs of the client have finished, and
-// closes. It waits a moment at most. It reports a job that had failed before.
-func (s *Session) Finish() error {
-	return s.leave(s.m.Finish)
+// Finish tells the server that all procs of the client have finished, and closes the
+// connection. It waits a moment at most. It returns an error if the job had failed before.
+func (c *Client) Finish() error {
+	return c.leave(c.m.Finish)
 }
 
-// Fail tells the server, and through it all clients of ours, that the job
-// cannot go on and why, and closes. It waits a moment at most. Lost is closed.
-func (s *Session) Fail(reason error) error {
-	return s.leave(func() error {
-		s.m.Fail(reason)
-		return s.m.Err()
+// Fail tells the server, and through it all clients of ours, that the job cannot go on and
+// why, and closes the connection. It waits a moment at most. Lost is closed then.
+func (c *Client) Fail(reason error) error {
+	return c.leave(func() error {
+		c.m.Fail(reason)
+		return c.m.Err()
 	})
 }
 
-// leave says the last words and waits until they are read.
-func (s *Session) leave(say func() error) error {
-	s.mu.Lock()
+// leave sends the last message and waits until the server has read it.
+func (c *Client) leave(say func() error) error {
+	c.mu.Lock()
 	err := say()
-	s.nc.SetDeadline(time.Now().Add(s.patience()))
-	s.flush()
-	s.mu.Unlock()
-	closeWrite(s.nc)
-	<-s.ended
+	c.nc.SetDeadline(time.Now().Add(c.patience()))
+	c.flush()
+	c.mu.Unlock()
+	closeWrite(c.nc)
+	<-c.ended
 	return err
 }
 
-// patience is how long the last words may take. Where the connection is resumed, they are not
-// lost because it is cut just then: it ends by itself when there is no hope.
-func (s *Session) patience() time.Duration {
-	l, resumes := s.nc.(*resumableConn)
+// patience returns how long sending the last message may take. A resumable connection that
+// is lost at this time is dialled again, which ends by itself if it does not succeed.
+func (c *Client) patience() time.Duration {
+	l, resumes := c.nc.(*resumableConn)
 	switch {
 	case !resumes:
 		return linger / 4
-	case s.m.Err() != nil:
+	case c.m.Err() != nil:
 		return linger
 	}
 	return l.kept + linger

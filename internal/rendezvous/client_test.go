@@ -16,7 +16,7 @@ func TestReleaseBeforeTheContextEnds(t *testing.T) {
 	defer near.Close()
 	defer far.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	release := (&Session{nc: near}).interruptBy(ctx)
+	release := (&Client{nc: near}).interruptBy(ctx)
 	release()
 	cancel()
 	release()
@@ -32,7 +32,7 @@ func TestReleaseAfterTheContextEnded(t *testing.T) {
 	defer near.Close()
 	defer far.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	release := (&Session{nc: near}).interruptBy(ctx)
+	release := (&Client{nc: near}).interruptBy(ctx)
 	cancel()
 	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the end of the context did not interrupt Read: %v", err)

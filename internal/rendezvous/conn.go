@@ -11,18 +11,18 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// conn is a connection of the server. One goroutine reads, one writes, so that
-// a client that does not read holds up nobody else.
+// conn is a connection of the server. One goroutine reads and one writes, so that a client
+// that does not read delays nobody else.
 type conn struct {
 	id  startup.ConnID
-	ack chan struct{} // the lent bytes are free again
-	how string        // it is protected, for people; set before anything is read
+	ack chan struct{} // the bytes of the last event are not needed any more
+	how string        // how the connection is protected, for the log; set before anything is read
 
 	mu     sync.Mutex
-	nc     net.Conn // to begin with that of the network
+	nc     net.Conn // at first that of the network
 	more   sync.Cond
-	queue  net.Buffers // what is to be written; the machine bounds it
-	ending bool        // nothing is added any more, and nothing that is read matters
+	queue  net.Buffers // to be written; startup.Server bounds it
+	ending bool        // nothing is queued any more, and what is read is ignored
 }
 
 func newConn(id startup.ConnID, nc net.Conn) *conn {
@@ -31,7 +31,7 @@ func newConn(id startup.ConnID, nc net.Conn) *conn {
 	return c
 }
 
-// send queues b, which nobody may change any more.
+// send queues b, which must not be changed any more.
 func (c *conn) send(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *conn) send(b []byte) {
 	}
 }
 
-// finish lets the connection end once everything is written, or after linger.
+// finish closes the connection once everything is written, or after linger.
 func (c *conn) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *conn) finish() {
 	}
 }
 
-// carriedBy says that the connection goes on over nc, which is above the one so far.
+// carriedBy says that the connection continues over nc, which uses the one so far.
 func (c *conn) carriedBy(nc net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,14 +62,14 @@ func (c *conn) carriedBy(nc net.Conn) {
 	}
 }
 
-// below is what the connection goes over now.
+// below returns the connection that is used now.
 func (c *conn) below() net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.nc
 }
 
-// abandon leaves the connection to somebody else.
+// abandon gives up the connection below, which now belongs to a session.
 func (c *conn) abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +77,8 @@ func (c *conn) abandon() {
 	c.more.Signal()
 }
 
-// write writes what is queued. It ends the sending half, and the peer's answer
-// to that ends read.
+// write writes what is queued. At the end it closes the sending half; the peer answers by
+// closing its own, which ends read.
 func (c *conn) write() {
 	for {
 		c.mu.Lock()
@@ -102,8 +102,8 @@ func (c *conn) write() {
 	}
 }
 
-// read lends what it reads to events until the connection ends. When finish was
-// called, it only waits for the end. It closes the connection.
+// read passes what it reads to events until the connection ends. After finish it only waits
+// for the end. It closes the connection.
 func (c *conn) read(events chan<- event, stop <-chan struct{}) {
 	nc := c.below()
 	defer nc.Close()
@@ -123,7 +123,7 @@ func (c *conn) read(events chan<- event, stop <-chan struct{}) {
 	}
 }
 
-// give hands an event over unless nobody takes it any more.
+// give passes an event on, unless the server has stopped taking them.
 func (c *conn) give(events chan<- event, stop <-chan struct{}, e event) bool {
 	select {
 	case events <- e:
@@ -133,7 +133,7 @@ func (c *conn) give(events chan<- event, stop <-chan struct{}, e event) bool {
 	}
 }
 
-// closeWrite ends the sending half, or all if there are no halves.
+// closeWrite closes the sending half, or the connection if it has no halves.
 func closeWrite(nc net.Conn) {
 	if h, ok := nc.(interface{ CloseWrite() error }); ok && h.CloseWrite() == nil {
 		return
@@ -141,8 +141,8 @@ func closeWrite(nc net.Conn) {
 	nc.Close()
 }
 
-// cause is err, but nil for the orderly end of a connection, and what matters of it where
-// the connection should have lasted.
+// cause returns nil for the orderly end of a connection, why a session was given up, or
+// err.
 func cause(err error) error {
 	var given *forGood
 	switch {

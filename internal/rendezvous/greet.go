@@ -10,12 +10,12 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// welcome finds out how a new connection, which the machine knows, goes on. It gives
-// false if the connection is none of startup's any more.
+// welcome finds out how a new connection continues. It returns false if the connection has
+// been taken over by a session and does not belong to startup any more.
 func (s *server) welcome(c *conn) bool {
 	nc := c.below()
 	c.how = "plain"
-	if wishOf(nc) != wishOurs {
+	if purposeOf(nc) != purposeOwn {
 		if s.needTLS {
 			c.give(s.events, s.stop, event{conn: c, refused: errPlain})
 		}
@@ -31,11 +31,11 @@ func (s *server) welcome(c *conn) bool {
 		c.give(s.events, s.stop, event{conn: c, refused: err})
 	case x.hello.flags&flagResume != 0:
 		known, err := s.greeter.known(x)
-		if err != nil { // it stays in its place among those who have proven nothing
+		if err != nil { // it still counts as an unproved connection
 			c.give(s.events, s.stop, event{conn: c, refused: err})
 			break
 		}
-		c.abandon() // before the machine loses its patience with it
+		c.abandon() // before startup.Server gives up waiting for it
 		c.give(s.events, s.stop, event{conn: c, elsewhere: true})
 		_ = x.SetDeadline(time.Now().Add(linger))
 		s.goOn(x, known)
@@ -51,19 +51,20 @@ func (s *server) welcome(c *conn) bool {
 	return true
 }
 
-// errPlain is what a client hears that should have begun with TLS.
+// errPlain is what a client is told that must use TLS and does not.
 var errPlain = errors.New("this server takes nobody without TLS: a site of impi has it by itself; for another MPI the server needs require_tls = false")
 
-// returning sees to a connection of ours that has come after all clients had. It gives
-// what is left to be done with it, if anything: a refusal.
+// returning handles a connection that has begun as one of ours after all clients had come.
+// It returns nil if the connection was dealt with, or the TLS connection if startup has to
+// refuse the client.
 func (s *server) returning(nc net.Conn) net.Conn {
-	_ = nc.SetDeadline(time.Now().Add(muteLimit))
+	_ = nc.SetDeadline(time.Now().Add(purposeLimit))
 	x, err := s.greeter.receive(nc)
 	switch {
 	case err != nil:
 		s.log.Warn("connection refused", "peer", nc.RemoteAddr(), "reason", err)
 		if errors.Is(err, errWrongKey) {
-			select { // the machine, which slows those who guess, has no part in this any more
+			select { // startup.Server, which delays answers to wrong keys, has no part in this
 			case <-time.After(wrongKeyPause):
 			case <-s.stop:
 			}
@@ -92,7 +93,7 @@ func (s *server) goOn(x *greeted, known *session) {
 	}
 }
 
-// refuse tells a client why it is sent away, and ends its connection.
+// refuse tells a client why it is refused, and ends its connection.
 func (x *greeted) refuse(why error) {
 	_ = x.NetConn().SetDeadline(time.Now().Add(linger))
 	_, _ = x.Write(wire.AppendFail(nil, why.Error()))
@@ -100,7 +101,7 @@ func (x *greeted) refuse(why error) {
 	hangUp(x.NetConn())
 }
 
-// hangUp ends a connection so that the last words arrive.
+// hangUp closes a connection in such a way that the last message arrives.
 func hangUp(nc net.Conn) {
 	_ = nc.SetDeadline(time.Now().Add(linger))
 	closeWrite(nc)
@@ -108,14 +109,14 @@ func hangUp(nc net.Conn) {
 	nc.Close()
 }
 
-// maxRefused is how much is read of somebody who was sent away.
+// maxRefused is how many bytes are read from a client that was refused.
 const maxRefused = 64 << 10
 
-// wrongKeyPause is how long somebody waits for the answer who has the wrong key when all
-// clients have come.
+// wrongKeyPause is how long the answer to a wrong key is delayed once all clients have
+// come.
 const wrongKeyPause = time.Second
 
-// turnAway tells the machine what welcome found wrong.
+// turnAway tells startup.Server why welcome refuses a connection.
 func (s *server) turnAway(c *conn, why error) {
 	if errors.Is(why, errWrongKey) {
 		s.m.WrongKey(c.id, time.Now())
@@ -124,7 +125,7 @@ func (s *server) turnAway(c *conn, why error) {
 	s.m.Refuse(c.id, why)
 }
 
-// joined says how a client that has come is protected.
+// joined logs how a client's connection is protected.
 func (s *server) joined(e startup.Event) {
 	c := s.conns[e.Conn]
 	if c == nil {

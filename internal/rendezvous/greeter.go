@@ -18,30 +18,31 @@ import (
 	"github.com/openimpi/impi/transports/identity"
 )
 
-// MaxResume is how long a server keeps the session of a client at most that has lost its
-// connection, where nothing else is said.
+// MaxResume is the default of how long a server keeps the session of a client that has lost
+// its connection.
 const MaxResume = 5 * time.Minute
 
-// greeter is the server's side of the beginning with clients of ours.
+// greeter is the server's side of the handshake with clients of ours (docs/wire.md).
 type greeter struct {
 	auth startup.Auth
 	tls  *tls.Config
 	id   *identity.Identity // nil: no certificates
-	most time.Duration      // that a session is kept without a connection
+	most time.Duration      // for which a session is kept without a connection
 	log  hclog.Logger
 
 	mu       sync.Mutex
 	sessions map[resume.Session]*session
 }
 
-// session is what a client's connection goes on with after it was cut.
+// session is the state with which a client resumes its connection.
 type session struct {
 	conn   startup.ConnID
 	l      *resumableConn
 	secret []byte
 }
 
-// newGreeter makes up a certificate if there is none: the key is the proof then.
+// newGreeter makes a greeter. Without certificates it makes one for itself; the key is the
+// proof then.
 func newGreeter(cfg *Config) (*greeter, error) {
 	g := &greeter{
 		auth: cfg.Server.Auth, id: cfg.Identity, most: cfg.MaxResume, log: cfg.Logger,
@@ -67,14 +68,14 @@ func newGreeter(cfg *Config) (*greeter, error) {
 	return g, nil
 }
 
-// greeted is the connection of a client of ours that has said hello.
+// greeted is the connection of a client of ours that has sent its hello.
 type greeted struct {
 	*tls.Conn
 	hello   hello
 	binding []byte
 }
 
-// how describes the protection, with the name in the certificate, for people.
+// how describes the protection for the log, with the name in the certificate.
 func (x *greeted) how() string {
 	if certs := x.ConnectionState().PeerCertificates; len(certs) > 0 && len(certs[0].DNSNames) > 0 {
 		return "TLS, certificate of " + certs[0].DNSNames[0]
@@ -82,10 +83,11 @@ func (x *greeted) how() string {
 	return "TLS"
 }
 
-// errNoSession is what a client hears whose session is not known any more.
+// errNoSession is what a client is told whose session is not known, or no longer.
 var errNoSession = errors.New("the server does not know the session: the client had finished, or was given up")
 
-// receive takes the preface and the hello, and checks the key. nc's deadline bounds it.
+// receive reads the preface and the hello, and checks the key. The caller has set nc's
+// deadline.
 func (g *greeter) receive(nc net.Conn) (*greeted, error) {
 	var first [prefaceSize]byte
 	if _, err := io.ReadFull(nc, first[:]); err != nil {
@@ -116,7 +118,7 @@ func (g *greeter) receive(nc net.Conn) (*greeted, error) {
 	return x, nil
 }
 
-// errWrongKey is why a client is sent away that does not have the key.
+// errWrongKey is what a client with a wrong key is told.
 var errWrongKey = fmt.Errorf("%w: wrong key", startup.ErrAuth)
 
 func (g *greeter) explain(err error) string {
@@ -126,7 +128,7 @@ func (g *greeter) explain(err error) string {
 	return g.id.Explain(err)
 }
 
-// answer says hello to a client, and for how long the session is kept.
+// answer answers a hello, and says for how long the session is kept.
 func (g *greeter) answer(x *greeted, secret []byte, limit time.Duration) error {
 	a := answer{limit: limit}
 	if g.auth.HasKey && x.hello.flags&flagKey != 0 {
@@ -140,8 +142,8 @@ func (g *greeter) answer(x *greeted, secret []byte, limit time.Duration) error {
 	return err
 }
 
-// admit begins with a new client. What it gives is what the client's connection goes
-// over.
+// admit answers a new client, and returns the connection for startup, which is resumable if
+// the client asks for it.
 func (g *greeter) admit(x *greeted, id startup.ConnID) (net.Conn, error) {
 	limit := min(x.hello.limit, max(g.most, 0))
 	if limit == 0 {
@@ -158,7 +160,7 @@ func (g *greeter) admit(x *greeted, id startup.ConnID) (net.Conn, error) {
 	if !g.add(x.hello.session, s) {
 		return nil, fmt.Errorf("%w: the session is another client's", startup.ErrProtocol)
 	}
-	// From the answer on the client may be cut off, and come back to the session.
+	// From now on the client may lose the connection and resume the session.
 	if err := g.answer(x, nil, limit); err != nil {
 		g.end(id)
 		return nil, err
@@ -174,7 +176,7 @@ func (g *greeter) admit(x *greeted, id startup.ConnID) (net.Conn, error) {
 	return s.l, nil
 }
 
-// add keeps a session, unless there is one of that name.
+// add registers a session, unless there is one with this name.
 func (g *greeter) add(name resume.Session, s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -185,7 +187,7 @@ func (g *greeter) add(name resume.Session, s *session) bool {
 	return true
 }
 
-// readPosition reads from where a client goes on.
+// readPosition reads the HELLO of core/resume, which says from where the client continues.
 func readPosition(r io.Reader) (resume.Hello, error) {
 	var b [resume.HelloSize]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -194,7 +196,8 @@ func readPosition(r io.Reader) (resume.Hello, error) {
 	return resume.ParseHello(b[:])
 }
 
-// known returns the session that a client asks for and has proven to be its own.
+// known returns the session that a client asks for, if the client has proved that it is its
+// own.
 func (g *greeter) known(x *greeted) (*session, error) {
 	g.mu.Lock()
 	s := g.sessions[x.hello.session]
@@ -210,7 +213,7 @@ func (g *greeter) known(x *greeted) (*session, error) {
 	return s, nil
 }
 
-// goOn has a session go on over the connection of x, which it owns.
+// goOn resumes a session over the connection of x, which it owns.
 func (g *greeter) goOn(x *greeted, s *session) error {
 	err := g.answer(x, s.secret, x.hello.limit)
 	var h resume.Hello
@@ -227,7 +230,7 @@ func (g *greeter) goOn(x *greeted, s *session) error {
 	return err
 }
 
-// end forgets the session of a connection that has ended.
+// end removes the session of a connection that has ended.
 func (g *greeter) end(id startup.ConnID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -245,13 +248,13 @@ func (g *greeter) open() bool {
 	return len(g.sessions) > 0
 }
 
-// patience gives a session up whose client does not come back.
+// patience gives up a session whose client does not come back.
 type patience struct {
 	l     *resumableConn
 	limit time.Duration
 	log   hclog.Logger
 	timer *time.Timer
-	again bool // there was a connection before
+	again bool // the first connection has been made
 }
 
 func (p *patience) lost(epoch uint64, why error) {

@@ -6,11 +6,11 @@ import (
 	"github.com/openimpi/impi/transports/identity"
 )
 
-// Identity is that of a site, or of impi-server.
+// Identity is the certificate of a site, or of impi-server.
 type Identity = identity.Identity
 
-// LoadIdentity reads the files that the settings cert, key and ca name; relative names
-// start from dir. Setting peers may be there too.
+// LoadIdentity reads the files that the settings cert, key and ca name; relative names are
+// relative to dir. It also uses the setting peers.
 func LoadIdentity(given map[string]any, dir string) (*Identity, error) {
 	settings := map[string]any{"peers": given["peers"]}
 	for _, name := range []string{"cert", "key", "ca"} {

@@ -23,21 +23,21 @@ type Settings struct {
 	Server string     // "host:port"
 	From   netip.Addr // address to connect from; the zero value leaves it to the kernel
 
-	// Dial makes the connection; nil is TCP from From. It is called again after
-	// an error that may pass: nobody listens yet.
+	// Dial makes the connection; nil is TCP from From. It is called again after an error
+	// that may go away, for example because nobody listens yet.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Own says how to speak to a server of ours; nil: plain IMPI, as to any other.
+	// Own says how to talk to a server of ours; nil: plain IMPI, as with any other server.
 	Own *Own
 
 	Logger hclog.Logger // nil for silence
 }
 
-// Join connects to the server, which may take until the time limit of cfg, and
-// goes through startup. It does so again, until that time, if the server had no room
-// for it: somebody who says nothing has many connections there. The session that it returns keeps the connection. The
-// end of ctx before that ends the job with the context's cause.
-func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Session, *startup.Job, error) {
+// Join connects to the server and goes through startup. Until the time limit of cfg it
+// tries again while the server cannot be reached, or has no room because of unproved
+// connections. The Client that it returns keeps the connection. If ctx ends before that,
+// the job ends with the context's cause.
+func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client, *startup.Job, error) {
 	if _, err := startup.NewClient(cfg); err != nil {
 		return nil, nil, err
 	}
@@ -51,9 +51,9 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Session
 	set.dialFrom()
 	over := time.Now().Add(limit)
 	for wait := firstBusy; ; wait = min(2*wait, lastBusy) {
-		s, job, err := joinOnce(ctx, set, cfg, time.Until(over))
+		c, job, err := joinOnce(ctx, set, cfg, time.Until(over))
 		if !errors.Is(err, startup.ErrBusy) {
-			return s, job, err
+			return c, job, err
 		}
 		if time.Until(over) <= wait {
 			return nil, nil, fmt.Errorf("%w (for %v, which is the limit)", err, limit)
@@ -73,7 +73,7 @@ const (
 	lastBusy  = time.Second
 )
 
-// busyLevel tells the operator once.
+// busyLevel is the level at which the operator is told: once at Warn.
 func busyLevel(wait time.Duration) hclog.Level {
 	if wait == firstBusy {
 		return hclog.Warn
@@ -81,8 +81,8 @@ func busyLevel(wait time.Duration) hclog.Level {
 	return hclog.Debug
 }
 
-// joinOnce is Join as long as the server is not busy.
-func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit time.Duration) (*Session, *startup.Job, error) {
+// joinOnce is Join without trying again when the server is busy.
+func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit time.Duration) (*Client, *startup.Job, error) {
 	nc, auth, err := connect(ctx, set, cfg.Auth, limit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("startup: client %d: %w", cfg.Rank, err)
@@ -94,16 +94,16 @@ func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit
 		nc.Close()
 		return nil, nil, err
 	}
-	s := &Session{m: m, nc: nc, lost: make(chan struct{}), ended: make(chan struct{})}
-	job, err := s.start(ctx)
+	c := &Client{m: m, nc: nc, lost: make(chan struct{}), ended: make(chan struct{})}
+	job, err := c.start(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	go s.watch()
-	return s, job, nil
+	go c.watch()
+	return c, job, nil
 }
 
-// dialFrom makes Dial what it stands for.
+// dialFrom sets the default of Dial.
 func (set *Settings) dialFrom() {
 	if set.Dial != nil {
 		return
@@ -115,13 +115,13 @@ func (set *Settings) dialFrom() {
 	set.Dial = d.DialContext
 }
 
-// connect dials until somebody answers, for at most limit, and begins as set.Own says. It
-// gives the credentials that the server may see.
+// connect dials, for at most limit, until the server answers, and begins as set.Own says.
+// It returns the credentials that the server may see.
 func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Duration) (net.Conn, startup.Auth, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	o := newOpening(&set, auth)
-	var last error // better than the context's
+	var last error // more useful than the context's
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		nc, err := set.Dial(within, "tcp", set.Server)
 		pass := mayPass(err)

@@ -11,38 +11,38 @@ import (
 	"github.com/openimpi/impi/internal/names"
 )
 
-// wish is what somebody wants who has connected.
-type wish uint8
+// purpose is what a connection is for, as its first byte shows.
+type purpose uint8
 
 const (
-	wishUnknown wish = iota
-	wishStartup
-	wishNames
-	wishOurs // a client of ours: with TLS, and maybe one that was here before
-	wishDone // nothing any more
+	purposeUnknown purpose = iota
+	purposeStartup
+	purposeNames
+	purposeOwn  // a client of ours: with TLS, perhaps to resume a session
+	purposeDone // it has been dealt with
 )
 
-// muteLimit is how long one may take to say what one wants.
-const muteLimit = 10 * time.Second
+// purposeLimit is how long a client may take to send its first byte.
+const purposeLimit = 10 * time.Second
 
-// sorted reports whether a new connection is not, or not yet, one for startup. Until all
-// clients have come every one is: nobody has names before. After that the first byte
-// decides.
+// sorted handles a new connection that is not, or not yet, one of startup, and reports
+// whether it is such a one. Until all clients have come every connection is for startup,
+// since no names are served before. After that the first byte decides.
 func (s *server) sorted(e event) bool {
 	if !s.full {
 		return false
 	}
-	if e.want == wishUnknown {
-		if out, evicted := s.mute.Enter(e.nc, unproved.FromAddr(e.nc.RemoteAddr())); evicted {
+	if e.want == purposeUnknown {
+		if out, evicted := s.undecided.Enter(e.nc, unproved.FromAddr(e.nc.RemoteAddr())); evicted {
 			out.Close()
 		}
 		s.wg.Go(func() {
-			_ = e.nc.SetReadDeadline(time.Now().Add(muteLimit)) // a connection that is over says so when it is read
-			e.want = wishOf(e.nc)
+			_ = e.nc.SetReadDeadline(time.Now().Add(purposeLimit)) // if this fails the read below does, too
+			e.want = purposeOf(e.nc)
 			_ = e.nc.SetReadDeadline(time.Time{})
-			if e.want == wishOurs {
+			if e.want == purposeOwn {
 				if e.above = s.returning(e.nc); e.above == nil {
-					e.want = wishDone
+					e.want = purposeDone
 				}
 			}
 			select {
@@ -53,24 +53,24 @@ func (s *server) sorted(e event) bool {
 		})
 		return true
 	}
-	s.mute.Leave(e.nc)
-	if e.want == wishNames && s.names != nil {
+	s.undecided.Leave(e.nc)
+	if e.want == purposeNames && s.names != nil {
 		s.wg.Go(func() { s.names.Handle(e.nc) })
 		return true
 	}
-	return e.want == wishDone
+	return e.want == purposeDone
 }
 
-// wishOf looks at the first byte without taking it. Who says nothing is one for
-// startup, which refuses it and says why.
-func wishOf(nc net.Conn) wish {
+// purposeOf reads the first byte without consuming it. Connections on which nothing was
+// sent are treated as those of startup, which refuses them with the reason.
+func purposeOf(nc net.Conn) purpose {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
-		return wishStartup
+		return purposeStartup
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return wishStartup
+		return purposeStartup
 	}
 	var b [1]byte
 	n := 0
@@ -86,16 +86,17 @@ func wishOf(nc net.Conn) wish {
 	switch {
 	case err != nil || n != 1:
 	case b[0] == names.FirstByte:
-		return wishNames
+		return purposeNames
 	case b[0] == prefaceByte:
-		return wishOurs
+		return purposeOwn
 	}
-	return wishStartup
+	return purposeStartup
 }
 
-// endNames ends what has to do with names.
+// endNames closes the connections that have not said what they are for, and the name
+// service.
 func (s *server) endNames() {
-	for _, nc := range s.mute.All() {
+	for _, nc := range s.undecided.All() {
 		nc.Close()
 	}
 	if s.names != nil {

@@ -9,24 +9,25 @@ import (
 	"github.com/openimpi/impi/core/startup"
 )
 
-// opening is how a client begins on the connections that it makes until one is of use.
+// opening is how a client begins on its connections, one after the other, until one
+// succeeds.
 type opening struct {
-	set   *Settings
-	auth  startup.Auth // that the server may see
-	plain bool         // IMPI's AUTH comes first
-	deaf  int          // connections in a row on which nothing was answered
+	set        *Settings
+	auth       startup.Auth // those that the server may see
+	plain      bool         // begin with IMPI's AUTH, without TLS
+	unanswered int          // connections in a row that the server has closed without an answer
 }
 
 func newOpening(set *Settings, auth startup.Auth) *opening {
 	return &opening{set: set, auth: auth, plain: set.Own == nil}
 }
 
-// begin returns what startup goes over: nc, or what is above it.
+// begin returns the connection for startup: nc, or one that uses it.
 func (o *opening) begin(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	if o.plain {
 		return nc, nil
 	}
-	c := newCaller(o.set.Own, o.auth, o.set.Logger)
+	c := newOwnClient(o.set.Own, o.auth, o.set.Logger)
 	t, err := c.greet(ctx, nc)
 	switch {
 	case err != nil:
@@ -40,17 +41,17 @@ func (o *opening) begin(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	return t, nil
 }
 
-// fallBack decides whether plain IMPI comes next.
+// fallBack decides whether to try plain IMPI next.
 func (o *opening) fallBack(ctx context.Context, err error) error {
 	var r *refusal
 	foreign := errors.Is(err, errForeign) || errors.As(err, &r) && r.foreign()
-	if errors.Is(err, errDeaf) && ctx.Err() == nil {
-		o.deaf++
+	if errors.Is(err, errNoAnswer) && ctx.Err() == nil {
+		o.unanswered++
 	} else {
-		o.deaf = 0
+		o.unanswered = 0
 	}
 	switch {
-	case !foreign && o.deaf < deafs:
+	case !foreign && o.unanswered < maxUnanswered:
 		return err
 	case !foreign && (o.set.Own.NeedTLS || o.auth.HasKey):
 		return o.silent(err)
@@ -61,21 +62,22 @@ func (o *opening) fallBack(ctx context.Context, err error) error {
 	o.set.Logger.Warn("the server does not speak TLS: all that is said to it can be read on the way, the key too; "+
 		"server_foreign = true beside server says that this is meant, require_tls = true forbids it",
 		"server", o.set.Server, "reason", err)
-	return fmt.Errorf("%w: %s", errDeaf, err.Error()) // which passes
+	return fmt.Errorf("%w: %s", errNoAnswer, err.Error()) // passes(err) is true for it
 }
 
-// silent is the error of a connection to a server that ends one after the other without
-// a word. It may be another MPI's, or ours, where a crowd keeps us out: the key is not to
-// be read by whoever can make one. The operator is told once.
+// silent returns the error for a server that closes several connections in a row without an
+// answer. It may be another MPI's, or one of ours that has too many unproved connections.
+// Plain IMPI is not tried then, since anybody who can cause this could read the key. The
+// operator is told once.
 func (o *opening) silent(err error) error {
-	if o.deaf == deafs {
+	if o.unanswered == maxUnanswered {
 		o.set.Logger.Warn("the server ends our connections without a word: trying again; "+
 			"if it is another MPI's, write server_foreign = true beside server: then the key goes there in clear", "server", o.set.Server)
 	}
 	return fmt.Errorf("%w; if it is another MPI's, write server_foreign = true beside server", err)
 }
 
-// withoutTLS is what ends a client that must have TLS.
+// withoutTLS is the error of a client that needs TLS at a server without it.
 type withoutTLS struct{ why error }
 
 func (w *withoutTLS) Error() string {
@@ -83,7 +85,7 @@ func (w *withoutTLS) Error() string {
 		"for a server of another MPI write server_foreign = true beside server, or require_tls = false to take what there is: " + w.why.Error()
 }
 
-// give is the error of a client that does not try again.
+// give returns the error of a client that does not try again.
 func (o *opening) give(err error) error {
 	var r *refusal
 	var w *withoutTLS

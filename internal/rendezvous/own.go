@@ -18,43 +18,47 @@ import (
 	"github.com/openimpi/impi/transports/identity"
 )
 
-// Own says how a server of ours is spoken to: by TLS, inside which both sides prove the
-// key, and over further connections if one is cut.
+// Own says how to talk to a server of ours: over TLS, inside which both sides prove the
+// key, and over further connections if one is lost.
 type Own struct {
-	// Identity, if any, is our certificate, and the server must have one of the same CA. It need
-	// not if Unverified is set: then that is a warning.
+	// Identity is this site's certificate, or nil. With one the server must have a
+	// certificate of the same CA; if Unverified is set a failure to verify that is only a
+	// warning.
 	Identity   *identity.Identity
 	Unverified bool
 
-	// NeedTLS keeps plain IMPI from being tried where the server does not speak TLS. It is
-	// not tried with a key either where the server says nothing at all.
+	// NeedTLS forbids plain IMPI with a server that does not speak TLS. Without NeedTLS
+	// plain IMPI is still not tried if there is a key and the server closes connections
+	// without an answer.
 	NeedTLS bool
 
-	// Resume is how long to try to make a connection again that was cut; 0: not at all.
+	// Resume is how long to try to replace a lost connection; 0: not at all.
 	Resume time.Duration
 }
 
 const (
-	tlsHandshake = 0x16 // how a record of TLS begins in which a server answers
+	tlsHandshake = 0x16 // the first byte of a TLS record, with which a server answers
 
 	greetLimit = 10 * time.Second // for a server to answer
-	// deafs is how many connections in a row must end without a word before a server is
-	// taken for one that does not speak TLS: one may have been too busy.
-	deafs = 3
+	// maxUnanswered is how many connections in a row the server must close without an
+	// answer before it is taken for one that does not speak TLS: a single one may have been
+	// closed because the server was busy.
+	maxUnanswered = 3
 )
 
-// How a connection did not become one of ours.
+// The ways in which the handshake fails.
 var (
-	// errForeign means that something else than TLS was answered.
+	// errForeign means that the answer was not TLS.
 	errForeign = errors.New("the server does not speak TLS as ours does")
-	// errDeaf means that nothing was answered.
-	errDeaf = errors.New("the server ended the connection without a word")
-	// errBrokeOff means that TLS began, and something else came then: the server had no patience.
+	// errNoAnswer means that nothing was answered.
+	errNoAnswer = errors.New("the server ended the connection without a word")
+	// errBrokeOff means that TLS began and the server closed the connection, probably since
+	// it took too long.
 	errBrokeOff = errors.New("the server broke TLS off")
 )
 
-// caller is the client's side of the beginning with a server of ours.
-type caller struct {
+// ownClient is the client's side of the handshake with a server of ours (docs/wire.md).
+type ownClient struct {
 	own  *Own
 	auth startup.Auth
 	log  hclog.Logger
@@ -65,18 +69,18 @@ type caller struct {
 	proven  bool // the server has shown the key
 }
 
-func newCaller(own *Own, auth startup.Auth, log hclog.Logger) *caller {
-	c := &caller{own: own, auth: auth, log: log}
+func newOwnClient(own *Own, auth startup.Auth, log hclog.Logger) *ownClient {
+	c := &ownClient{own: own, auth: auth, log: log}
 	_, _ = rand.Read(c.session[:]) // never fails
 	return c
 }
 
-// greet makes nc, which it owns, a connection that the server knows for ours.
-func (c *caller) greet(ctx context.Context, nc net.Conn) (_ *tls.Conn, err error) {
+// greet goes through the handshake on nc, which it owns.
+func (c *ownClient) greet(ctx context.Context, nc net.Conn) (_ *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetLimit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	heard := &hearing{Conn: nc}
+	heard := &recorder{Conn: nc}
 	defer func() {
 		if !stop() && err == nil {
 			err = context.Cause(ctx)
@@ -86,7 +90,7 @@ func (c *caller) greet(ctx context.Context, nc net.Conn) (_ *tls.Conn, err error
 		}
 	}()
 	if _, err := nc.Write(preface[:]); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDeaf, err)
+		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	t := tls.Client(heard, c.config())
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -95,9 +99,9 @@ func (c *caller) greet(ctx context.Context, nc net.Conn) (_ *tls.Conn, err error
 	return t, c.converse(t)
 }
 
-// config is that of TLS: any certificate does where there is none to show, as the key, or
-// the session's secret, is the proof then.
-func (c *caller) config() *tls.Config {
+// config returns the TLS settings. Without a certificate of its own the client accepts any:
+// the key, or the session's secret, is the proof then.
+func (c *ownClient) config() *tls.Config {
 	if c.own.Identity == nil {
 		return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true}
 	}
@@ -113,8 +117,8 @@ func (c *caller) config() *tls.Config {
 	return t
 }
 
-// judge says what a handshake that failed means.
-func (c *caller) judge(err error, heard *hearing) error {
+// judge returns the error for a handshake that has failed.
+func (c *ownClient) judge(err error, heard *recorder) error {
 	var plain tls.RecordHeaderError
 	switch {
 	case errors.As(err, &plain) && heard.first[0] == tlsHandshake:
@@ -125,13 +129,13 @@ func (c *caller) judge(err error, heard *hearing) error {
 		}
 		return fmt.Errorf("%w: it answered %q", errForeign, heard.first[:min(heard.n, 16)])
 	case heard.n == 0:
-		return fmt.Errorf("%w: %w", errDeaf, err)
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	return c.explain(err)
 }
 
-// explain says what TLS found wrong, with what to do.
-func (c *caller) explain(err error) error {
+// explain adds to an error of TLS what to do about it.
+func (c *ownClient) explain(err error) error {
 	var remote *net.OpError
 	var plain tls.RecordHeaderError
 	alert := errors.As(err, &remote) && remote.Op == "remote error"
@@ -145,7 +149,7 @@ func (c *caller) explain(err error) error {
 	case strings.Contains(err.Error(), "certificate required"):
 		return fmt.Errorf("%w: the server wants a certificate: give this site one, with cert, key and ca in the config of its transport quic or tcp", startup.ErrAuth)
 	case errors.Is(err, identity.ErrPeer):
-		if !madeUp(err) {
+		if !selfMade(err) {
 			return fmt.Errorf("%w: the server is not accepted: %s; require_tls = false beside server, or in embedded_server, has this site join all the same", startup.ErrAuth, why)
 		}
 		return fmt.Errorf("%w: the server has no certificate, and this site has: start impi-server with -cert, -key and -ca, or write require_tls = false beside server", startup.ErrAuth)
@@ -157,14 +161,14 @@ func (c *caller) explain(err error) error {
 	return err
 }
 
-// madeUp reports whether it was a server without a certificate of its own that was not
-// accepted.
-func madeUp(err error) bool {
+// selfMade reports whether the certificate that was not accepted is one that a server
+// without certificates makes for itself.
+func selfMade(err error) bool {
 	return strings.Contains(err.Error(), `certificate of "impi server"`)
 }
 
-// converse says hello and judges the answer.
-func (c *caller) converse(t *tls.Conn) error {
+// converse sends the hello and checks the answer.
+func (c *ownClient) converse(t *tls.Conn) error {
 	state := t.ConnectionState()
 	binding, err := state.ExportKeyingMaterial(bindingLabel, nil, 32)
 	if err != nil {
@@ -185,7 +189,7 @@ func (c *caller) converse(t *tls.Conn) error {
 	a, rerr := readAnswer(t)
 	switch {
 	case rerr != nil:
-		return c.explain(rerr) // what the server said is better than that it did not listen
+		return c.explain(rerr) // the server's answer is more useful than an error of Write
 	case err != nil:
 		return err
 	case a.flags&flagKey != 0 && !(c.auth.HasKey && a.key.is(keyProof(c.auth.Key, "server", binding, &h))):
@@ -204,9 +208,9 @@ func (c *caller) converse(t *tls.Conn) error {
 	return err
 }
 
-// credentials are what IMPI's AUTH may use then: the key goes to a server only that has
-// shown that it has it.
-func (c *caller) credentials() startup.Auth {
+// credentials returns what may be used in IMPI's AUTH: the key only if the server has
+// proved that it has it.
+func (c *ownClient) credentials() startup.Auth {
 	a := c.auth
 	if !c.proven {
 		a.HasKey, a.Key = false, 0
@@ -214,24 +218,24 @@ func (c *caller) credentials() startup.Auth {
 	return a
 }
 
-// hearing notes how the other side begins.
-type hearing struct {
+// recorder is a connection that records the first bytes it receives.
+type recorder struct {
 	net.Conn
 	first [8 + 512]byte
 	n     int
 }
 
-func (h *hearing) Read(b []byte) (int, error) {
+func (h *recorder) Read(b []byte) (int, error) {
 	n, err := h.Conn.Read(b)
 	h.n += copy(h.first[min(h.n, len(h.first)):], b[:n])
 	return n, err
 }
 
-// NetConn is the connection below, as of crypto/tls.
-func (h *hearing) NetConn() net.Conn { return h.Conn }
+// NetConn returns the connection below, as tls.Conn does.
+func (h *recorder) NetConn() net.Conn { return h.Conn }
 
-// fail returns the text of a FAIL, of which more may be to come.
-func (h *hearing) fail() (text string, ok bool) {
+// fail returns the text of a FAIL, the rest of which may still be to come.
+func (h *recorder) fail() (text string, ok bool) {
 	if h.n < headSize {
 		return "", false
 	}
@@ -240,7 +244,7 @@ func (h *hearing) fail() (text string, ok bool) {
 	return readFail(h.first[:headSize], &both{rest, h.Conn})
 }
 
-// both reads one after the other.
+// both reads head and then tail.
 type both struct {
 	head *strings.Reader
 	tail net.Conn
@@ -253,19 +257,19 @@ func (b *both) Read(p []byte) (int, error) {
 	return b.tail.Read(p)
 }
 
-// busy reports whether a server that has refused may not do so in a moment.
+// busy reports whether the server may accept the client a moment later.
 func (r *refusal) busy() bool { return strings.Contains(r.text, startup.ErrBusy.Error()) }
 
-// foreign reports whether it was the beginning that the server did not understand: it is
-// older than ours.
+// foreign reports whether the server did not understand the preface, because it is of an
+// older version.
 func (r *refusal) foreign() bool { return strings.HasPrefix(r.text, startup.ErrProtocol.Error()) }
 
-// passes reports whether a connection may become one of ours if it is made again.
+// passes reports whether another connection may succeed.
 func passes(err error) bool {
 	var r *refusal
 	if errors.As(err, &r) {
 		return r.busy()
 	}
-	return errors.Is(err, errDeaf) || errors.Is(err, errBrokeOff) || mayPass(err) || inOrder(err) || errors.Is(err, net.ErrClosed) ||
+	return errors.Is(err, errNoAnswer) || errors.Is(err, errBrokeOff) || mayPass(err) || inOrder(err) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -88,7 +88,7 @@ func keyedClient(rank wire.ClientRank) startup.ClientConfig {
 }
 
 // ownJoin joins as a node of ours does.
-func ownJoin(t *testing.T, addr string, own *Own, cfg startup.ClientConfig, log io.Writer) (*Session, error) {
+func ownJoin(t *testing.T, addr string, own *Own, cfg startup.ClientConfig, log io.Writer) (*Client, error) {
 	t.Helper()
 	if log == nil {
 		log = t.Output()

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unpaced lets a connection inside one machine send as fast as the other side
-// reads. Many systems pace connections by what they think the way is good for, and
-// think little of it where readers are slow to come: the answers of a large job
-// then take several times as long. Where it is not possible nothing is lost but time.
+// unpaced chooses reno as the congestion control of a connection inside one machine.
+// Algorithms that pace packets by an estimate of the path's bandwidth estimate too little
+// if the reader is slow; the answers of a large job then take several times as long. If the
+// choice fails the connection is only slower.
 func unpaced(nc net.Conn) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {

@@ -14,13 +14,13 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// How our clients and our server begin with each other, before IMPI's AUTH. The client
-// says the preface in clear, which no IMPI client does, and TLS 1.3 follows at once.
-// Inside it the client says hello and the server answers, or says FAIL. docs/wire.md has
-// the bytes.
+// The handshake of our clients and our server, before IMPI's AUTH. The client sends the
+// preface in clear, with which no IMPI client begins, and TLS 1.3 follows at once. Inside
+// TLS the client sends hello, and the server answers or sends FAIL. docs/wire.md has the
+// bytes.
 const (
 	prefaceSize = 8
-	prefaceByte = 'S' // no IMPI command that may come first begins so
+	prefaceByte = 'S' // no IMPI command that may come first begins with it
 
 	protocol     = "impi-server/1" // in TLS's ALPN
 	bindingLabel = "EXPORTER-impi-server"
@@ -37,7 +37,7 @@ var (
 	helloHead = [4]byte{'S', 'E', 'S', 'S'}
 )
 
-// errPreface is wrapped where a peer's first words make no sense.
+// errPreface is wrapped by the errors for a malformed handshake.
 var errPreface = errors.New("the beginning of the connection is malformed")
 
 // Flags of hello and answer.
@@ -46,10 +46,10 @@ const (
 	flagResume             // hello only: the connection goes on with a session
 )
 
-// mac is a proof. The zero one stands for none.
+// mac is a proof. The zero mac stands for none.
 type mac [sha256.Size]byte
 
-// hello is what the client says first.
+// hello is the client's first message.
 type hello struct {
 	flags   uint8
 	limit   time.Duration // how long the session is to be kept without a connection; 0: not at all
@@ -68,7 +68,7 @@ func (h *hello) append(b []byte) []byte {
 	return append(b, h.secret[:]...)
 }
 
-// readHello reads a client's hello and not a byte more.
+// readHello reads a client's hello and nothing after it.
 func readHello(r io.Reader) (h hello, err error) {
 	var b [headSize + helloSize]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -91,7 +91,7 @@ func readHello(r io.Reader) (h hello, err error) {
 	return h, nil
 }
 
-// answer is what the server says to a hello that it accepts.
+// answer is the server's answer to a hello that it accepts.
 type answer struct {
 	flags  uint8
 	limit  time.Duration // how long the server keeps the session; 0: not at all
@@ -108,7 +108,7 @@ func (a *answer) append(b []byte) []byte {
 	return append(b, a.secret[:]...)
 }
 
-// refusal is a FAIL of the server's.
+// refusal is the error for a FAIL of the server.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
@@ -116,7 +116,7 @@ func (r *refusal) Error() string { return r.text }
 // maxRefusal bounds the text of a refusal, in bytes.
 const maxRefusal = 4 << 10
 
-// readAnswer reads the server's answer and not a byte more. A FAIL is a *refusal.
+// readAnswer reads the server's answer and nothing after it. A FAIL is a *refusal.
 func readAnswer(r io.Reader) (a answer, err error) {
 	var b [headSize + answerSize]byte
 	if _, err := io.ReadFull(r, b[:headSize]); err != nil {
@@ -145,18 +145,18 @@ func readAnswer(r io.Reader) (a answer, err error) {
 	return a, nil
 }
 
-// readFail reads the text of a FAIL whose head has come. ok reports whether it is one.
+// readFail reads the text of a FAIL whose header has come; ok reports whether it is one.
 func readFail(head []byte, r io.Reader) (text string, ok bool) {
 	cmd, n := wire.ParseCommand(head)
 	if cmd != wire.CmdFail || n < 0 {
 		return "", false
 	}
 	b := make([]byte, min(int(n), maxRefusal))
-	k, _ := io.ReadFull(r, b) // what there is of it is better than nothing
+	k, _ := io.ReadFull(r, b) // a part of it is better than nothing
 	return printable(b[:k]), true
 }
 
-// printable is a peer's text, fit for a log.
+// printable returns a peer's text without what must not get into a log.
 func printable(b []byte) string {
 	return string(bytes.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {
@@ -166,20 +166,20 @@ func printable(b []byte) string {
 	}, bytes.TrimRight(b, "\x00")))
 }
 
-// millis is d as it travels; what does not fit is cut.
+// millis returns d as it is sent; a value that does not fit is reduced.
 func millis(d time.Duration) uint32 {
 	return uint32(min(max(d.Milliseconds(), 0), 1<<32-1))
 }
 
-// keyProof shows that side has the job's key and is an end of the connection that
-// binding belongs to.
+// keyProof proves that side has the job's key and is an end of the connection that binding
+// belongs to.
 func keyProof(key uint64, side string, binding []byte, h *hello) mac {
 	var k [8]byte
 	binary.BigEndian.PutUint64(k[:], key)
 	return prove(k[:], "impi server key: "+side, binding, h)
 }
 
-// secretProof shows that side was an end of the session's first connection.
+// secretProof proves that side was an end of the session's first connection.
 func secretProof(secret []byte, side string, binding []byte, h *hello) mac {
 	return prove(secret, "impi server session: "+side, binding, h)
 }

@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// Pauses between attempts to make a connection again.
+// The pauses between attempts to replace a lost connection.
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
-	// quick is how soon a new connection may be lost without a pause before the next.
+	// quick is the age below which a connection that is lost is replaced only after a
+	// pause.
 	quick = time.Second
 )
 
 // redialler makes the connections of a resumable client.
 type redialler struct {
-	c      *caller
+	c      *ownClient
 	l      *resumableConn
 	server string
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -29,8 +30,9 @@ type redialler struct {
 	since time.Time // of the last connection; under l's lock
 }
 
-// resumable makes a resumable connection of nc, which has been greeted. It is not bound to ctx.
-func (c *caller) resumable(nc net.Conn, set *Settings) (net.Conn, error) {
+// resumable returns a resumable connection that begins with nc, on which the handshake is
+// over. It is independent of the context of the dial.
+func (c *ownClient) resumable(nc net.Conn, set *Settings) (net.Conn, error) {
 	r := &redialler{c: c, l: newResumableConn(c.session, true, nc), server: set.Server, dial: set.Dial}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.l.kept = c.kept
@@ -54,10 +56,10 @@ func (r *redialler) found() {
 	r.since = time.Now()
 }
 
-// again dials until there is a connection, or no hope.
+// again dials until there is a connection, or trying again is useless.
 func (r *redialler) again(epoch uint64, pause time.Duration, why error) {
 	begun := time.Now()
-	refused := begun // since when nobody listens there
+	refused := begun // since when connections have been refused
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		select {
 		case <-time.After(pause):

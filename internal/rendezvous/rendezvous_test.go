@@ -60,7 +60,7 @@ func client(rank wire.ClientRank) startup.ClientConfig {
 
 // joined is what Join returns.
 type joined struct {
-	s   *Session
+	s   *Client
 	j   *startup.Job
 	err error
 }
@@ -78,9 +78,9 @@ func join(ctx context.Context, addr string, cfgs ...startup.ClientConfig) []join
 	return results
 }
 
-func mustJoin(t *testing.T, addr string, cfgs ...startup.ClientConfig) []*Session {
+func mustJoin(t *testing.T, addr string, cfgs ...startup.ClientConfig) []*Client {
 	t.Helper()
-	var s []*Session
+	var s []*Client
 	for i, r := range join(t.Context(), addr, cfgs...) {
 		if r.err != nil {
 			t.Fatalf("client %d: %v", i, r.err)

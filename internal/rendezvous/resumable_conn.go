@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// window is how many bytes each side keeps for a peer that has not got them, and
-	// takes for a user that has not.
+	// window is how many bytes each side keeps until the peer has received them, and
+	// receives before the user reads them.
 	window = 256 << 10
-	// joinLimit is how long the other end may take to say from where it goes on.
+	// joinLimit is how long the other end may take to send its HELLO.
 	joinLimit = 5 * time.Second
-	// goneAfter is how long one waits for a peer that seems to have ended: its
-	// kernel closed the connection in order, or refuses new ones.
+	// goneAfter is how long to wait for a peer that has probably ended: its kernel closed
+	// the connection in order, or refuses new ones.
 	goneAfter = 10 * time.Second
 )
 
-// forGood is why a session was given up.
+// forGood is the error of a session that was given up.
 type forGood struct{ why error }
 
 func (f *forGood) Error() string { return f.why.Error() }
 func (f *forGood) Unwrap() error { return f.why }
 
-// notAgain says that a session was given up after so long.
+// notAgain returns the error of a session that was given up after this time.
 func notAgain(after time.Duration, why error) error {
 	return &forGood{fmt.Errorf("it was not made again within %v; %w", after, why)}
 }
 
-// resumableConn is a net.Conn that outlives the connections below it: core/resume says how.
+// resumableConn is a net.Conn that outlives the connections below it, by core/resume.
 type resumableConn struct {
 	mu   sync.Mutex
 	more sync.Cond // something has changed
@@ -42,16 +42,16 @@ type resumableConn struct {
 
 	id      resume.Session
 	machine *resume.Link
-	apart   bool          // was told to lost
-	kept    time.Duration // how long it is without a connection at most
+	apart   bool          // lost was called, and found not since
+	kept    time.Duration // how long it may be without a connection
 	local   net.Addr
 	remote  net.Addr
 	read    deadline
 	write   deadline
 	joining *time.Timer
 
-	// lost is called when there is no connection below any more, found when there is one
-	// again, and stop by Close: with the lock, so none may block.
+	// lost is called when the connection below is lost, found when there is one again, and
+	// stop by Close. They are called with the lock, so they must not block.
 	lost  func(epoch uint64, why error)
 	found func()
 	stop  func()
@@ -69,13 +69,13 @@ func newResumableConn(id resume.Session, dialler bool, nc net.Conn) *resumableCo
 	return l
 }
 
-// dial goes on over a connection that this end has made, and owns it.
+// dial continues over a connection that this end has made, and owns it.
 func (l *resumableConn) dial(nc net.Conn) error {
 	return l.goOn(nc, l.machine.Dial)
 }
 
-// arrive goes on over a connection that the other end has made, of which h was read.
-// It owns nc if there is no error.
+// arrive continues over a connection that the other end has made, and of which h has been
+// read. It owns nc unless it returns an error.
 func (l *resumableConn) arrive(nc net.Conn, h resume.Hello) error {
 	return l.goOn(nc, func(x link.Link) error { return l.machine.Accept(x, h) })
 }
@@ -100,8 +100,8 @@ func (l *resumableConn) goOn(nc net.Conn, install func(link.Link) error) error {
 	return nil
 }
 
-// orphan says that the first connection was lost before it was of use. Another may have
-// come by then.
+// orphan says that the first connection was lost before it was used. Another one may have
+// come meanwhile.
 func (l *resumableConn) orphan(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *resumableConn) orphan(why error) {
 	}
 }
 
-// slow lets go of a connection on which the other end has not answered.
+// slow gives up a connection on which the other end has not answered.
 func (l *resumableConn) slow(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *resumableConn) slow(epoch uint64) {
 	}
 }
 
-// pump moves what can be moved, and sees what came of it. The caller has the lock.
+// pump moves what can be moved, and handles the result. The caller has the lock.
 func (l *resumableConn) pump() {
 	for l.machine.Pump() {
 	}
@@ -132,7 +132,7 @@ func (l *resumableConn) pump() {
 	l.more.Broadcast()
 }
 
-// fail gives up, unless there is a connection of a later epoch.
+// fail gives the session up, unless there is a connection of a later epoch.
 func (l *resumableConn) fail(epoch uint64, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *resumableConn) fail(epoch uint64, why error) {
 	}
 }
 
-// Read is that of net.Conn.
+// Read implements net.Conn.
 func (l *resumableConn) Read(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +159,7 @@ func (l *resumableConn) Read(b []byte) (int, error) {
 	}
 }
 
-// Write is that of net.Conn. It returns when the bytes are kept for whatever connection
-// there will be.
+// Write implements net.Conn. It returns when the bytes are kept for replay.
 func (l *resumableConn) Write(b []byte) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,8 +180,8 @@ func (l *resumableConn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// CloseWrite ends this side's bytes. The other side learns of it on whatever connection
-// there will be.
+// CloseWrite ends this side's stream. If there is no connection below, the other side
+// learns that from the next one.
 func (l *resumableConn) CloseWrite() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,7 +193,7 @@ func (l *resumableConn) CloseWrite() error {
 // Close ends the connection, and waits for its goroutines.
 func (l *resumableConn) Close() error {
 	l.mu.Lock()
-	_ = l.machine.Close() // it has no more to say, whether the other end heard it or not
+	_ = l.machine.Close() // nothing more is sent, whether or not the other end has received everything
 	l.stop()
 	for _, d := range []*deadline{&l.read, &l.write} {
 		d.stop()
@@ -208,10 +207,10 @@ func (l *resumableConn) Close() error {
 	return nil
 }
 
-// LocalAddr is that of the last connection below.
+// LocalAddr returns that of the last connection below.
 func (l *resumableConn) LocalAddr() net.Addr { return l.addr(&l.local) }
 
-// RemoteAddr is that of the last connection below.
+// RemoteAddr returns that of the last connection below.
 func (l *resumableConn) RemoteAddr() net.Addr { return l.addr(&l.remote) }
 
 func (l *resumableConn) addr(a *net.Addr) net.Addr {
@@ -220,18 +219,18 @@ func (l *resumableConn) addr(a *net.Addr) net.Addr {
 	return *a
 }
 
-// SetDeadline is that of net.Conn.
+// SetDeadline implements net.Conn.
 func (l *resumableConn) SetDeadline(t time.Time) error {
 	return errors.Join(l.SetReadDeadline(t), l.SetWriteDeadline(t))
 }
 
-// SetReadDeadline is that of net.Conn.
+// SetReadDeadline implements net.Conn.
 func (l *resumableConn) SetReadDeadline(t time.Time) error { return l.read.set(t) }
 
-// SetWriteDeadline is that of net.Conn.
+// SetWriteDeadline implements net.Conn.
 func (l *resumableConn) SetWriteDeadline(t time.Time) error { return l.write.set(t) }
 
-// deadline wakes who waits too long.
+// deadline is the deadline of Read or Write.
 type deadline struct {
 	l     *resumableConn
 	at    time.Time // zero: none
@@ -254,7 +253,7 @@ func (d *deadline) set(t time.Time) error {
 	return nil
 }
 
-// stop needs the lock.
+// stop stops the timer. The caller has the lock.
 func (d *deadline) stop() {
 	if d.timer != nil {
 		d.timer.Stop()

@@ -19,9 +19,9 @@ import (
 var resumable = &Own{NeedTLS: true, Resume: 30 * time.Second}
 
 // joinAll has n clients that last join through addr.
-func joinAll(t *testing.T, addr string, n int, own *Own) []*Session {
+func joinAll(t *testing.T, addr string, n int, own *Own) []*Client {
 	t.Helper()
-	all, errs := make([]*Session, n), make([]error, n)
+	all, errs := make([]*Client, n), make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { all[i], errs[i] = ownJoin(t, addr, own, keyedClient(wire.ClientRank(i)), nil) })
@@ -34,7 +34,7 @@ func joinAll(t *testing.T, addr string, n int, own *Own) []*Session {
 }
 
 // finishAll has all clients finish at once.
-func finishAll(all []*Session) error {
+func finishAll(all []*Client) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, s := range all {
@@ -120,9 +120,9 @@ func TestClientThatDoesNotComeBack(t *testing.T) {
 }
 
 // joinAllAt has a client join at each address.
-func joinAllAt(t *testing.T, addrs []string) []*Session {
+func joinAllAt(t *testing.T, addrs []string) []*Client {
 	t.Helper()
-	all, errs := make([]*Session, len(addrs)), make([]error, len(addrs))
+	all, errs := make([]*Client, len(addrs)), make([]error, len(addrs))
 	var wg sync.WaitGroup
 	for i, addr := range addrs {
 		wg.Go(func() { all[i], errs[i] = ownJoin(t, addr, resumable, keyedClient(wire.ClientRank(i)), nil) })
@@ -151,7 +151,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)
 	s := joinAll(t, r.Addr(), 1, resumable)[0]
-	thief := newCaller(resumable, keyed, hclog.NewNullLogger())
+	thief := newOwnClient(resumable, keyed, hclog.NewNullLogger())
 	thief.session = sessionOf(s)
 	for what, secret := range map[string][]byte{"another secret": bytes.Repeat([]byte{7}, 32), "none": {}} {
 		thief.secret = secret
@@ -179,7 +179,7 @@ func TestSessionsOfOthers(t *testing.T) {
 	}
 }
 
-func sessionOf(s *Session) (id [16]byte) {
+func sessionOf(s *Client) (id [16]byte) {
 	l := s.nc.(*resumableConn)
 	l.mu.Lock()
 	defer l.mu.Unlock()

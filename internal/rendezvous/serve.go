@@ -19,35 +19,36 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// Config is what Serve needs to know.
+// Config configures Serve.
 type Config struct {
 	Server startup.ServerConfig
 	Logger hclog.Logger // nil for silence
 
-	// Notify, if any, hears of each event. It must not block.
+	// Notify, if not nil, is called with each event. It must not block.
 	Notify func(startup.Event)
 
-	// Names, if any, serves who wants the names of ports of this job once all clients
+	// Names, if not nil, is the name service of this job, which is served once all clients
 	// have come. Serve closes it.
 	Names *names.Server
 
-	// Identity, if any, is shown to clients of ours, which must show theirs unless
-	// Unverified is set. Without one a certificate is made up, and the key is the only proof.
+	// Identity, if not nil, is shown to clients of ours, which must show theirs unless
+	// Unverified is set. Without one the server makes a certificate for itself, and the key
+	// is the only proof.
 	Identity   *identity.Identity
 	Unverified bool
 
-	// NeedTLS turns plain IMPI away: all clients are ours.
+	// NeedTLS refuses plain IMPI: all clients must be ours.
 	NeedTLS bool
 
-	// MaxResume bounds how long a client's session is kept without a connection; 0 means the
-	// constant MaxResume, and less than 0 that none is.
+	// MaxResume bounds how long a client's session is kept without a connection; 0 means
+	// the constant MaxResume, a negative value that sessions are not kept.
 	MaxResume time.Duration
 }
 
-// Serve is the server of one job. It returns nil when every client has
-// finished, and otherwise what went wrong; all clients of ours have been told
-// the same by then. It owns ln and closes it. The end of ctx ends the job with
-// the context's cause. No goroutine or connection is left.
+// Serve runs the server of one job. It returns nil when every client has finished, and
+// otherwise an error, which all clients of ours have been told by then. It owns ln and
+// closes it. The end of ctx ends the job with the context's cause. Serve leaves no
+// goroutine and no connection.
 func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	defer ln.Close()
 	room := socket.Bounds(2*wire.MaxClients, 8*wire.MaxClients, rooms)
@@ -70,7 +71,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 		greeter: g, needTLS: cfg.NeedTLS,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
-		names: cfg.Names, mute: unproved.NewRoom[net.Conn](room), maxLeaving: room.Total,
+		names: cfg.Names, undecided: unproved.NewRoom[net.Conn](room), maxLeaving: room.Total,
 	}
 	s.wg.Go(func() { s.accept(ln) })
 	err = s.run(ctx)
@@ -85,7 +86,8 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	return err
 }
 
-// server drives a startup.Server. Everything but accept runs in one goroutine.
+// server drives a startup.Server. All but accept and the connections' goroutines runs in
+// one goroutine.
 type server struct {
 	m      *startup.Server
 	log    hclog.Logger
@@ -93,34 +95,34 @@ type server struct {
 	conns  map[startup.ConnID]*conn
 	last   startup.ConnID
 	events chan event
-	stop   chan struct{} // closed when nobody takes events any more
+	stop   chan struct{} // closed when no events are taken any more
 	wg     sync.WaitGroup
 
-	leaving    []*conn // that the machine has closed and whose peers have not, in that order
-	maxLeaving int     // those of a crowd that says nothing do not read the last words either
+	leaving    []*conn // those that startup.Server has closed and whose peers have not, in that order
+	maxLeaving int     // beyond so many the oldest is closed without waiting for its peer
 
 	greeter *greeter
 	needTLS bool
 
-	names *names.Server            // nil: none
-	full  bool                     // all clients have come
-	mute  *unproved.Room[net.Conn] // that have come since, and not said what they want
+	names     *names.Server            // nil: none
+	full      bool                     // all clients have come
+	undecided *unproved.Room[net.Conn] // those that have come since and have not said what they are for
 }
 
 // event is something that happened on the listener (conn is nil) or on a connection.
 type event struct {
 	conn  *conn
 	nc    net.Conn // new
-	want  wish     // of nc
-	above net.Conn // above nc, if it has begun with TLS
-	data  []byte   // lent until conn.ack
+	want  purpose  // of nc
+	above net.Conn // the TLS connection over nc, if it has begun with TLS
+	data  []byte   // valid until conn.ack
 	err   error    // the end
 
 	refused   error // why welcome turns conn away
-	elsewhere bool  // conn has left startup
+	elsewhere bool  // conn has been taken over by a session
 }
 
-// run feeds the machine until the job is over.
+// run passes events to the startup.Server until the job is over.
 func (s *server) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -146,8 +148,8 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// awaitReturns lets clients come back whose connection was cut before they had the last
-// words, for no longer than any connection may linger.
+// awaitReturns waits, at most for linger, for clients whose connection was lost before they
+// had received the last message.
 func (s *server) awaitReturns() {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
@@ -162,7 +164,7 @@ func (s *server) awaitReturns() {
 	}
 }
 
-// take tells the machine what happened.
+// take passes an event to the startup.Server.
 func (s *server) take(e event) {
 	switch {
 	case e.nc != nil && s.sorted(e):
@@ -177,7 +179,7 @@ func (s *server) take(e event) {
 		s.conns[c.id] = c
 		s.m.Accept(c.id, e.nc.RemoteAddr().String(), unproved.FromAddr(e.nc.RemoteAddr()), time.Now())
 		s.wg.Go(func() {
-			if e.above != nil || s.welcome(c) { // returning has greeted it
+			if e.above != nil || s.welcome(c) { // returning has done the handshake
 				c.read(s.events, s.stop)
 			}
 		})
@@ -202,7 +204,7 @@ func (s *server) take(e event) {
 	}
 }
 
-// act does what the machine says.
+// act carries out the actions of the startup.Server.
 func (s *server) act() {
 	for {
 		a, ok := s.m.Next()
@@ -224,27 +226,28 @@ func (s *server) act() {
 	}
 }
 
-// rooms share the file descriptors that connections may have that have proved nothing: those
-// who have not said who they are, those who are leaving, those who come late, and names.
+// rooms is among how many groups the file descriptors for unproved connections are divided:
+// those that have not named their rank, those that are closing, and those that have come
+// after all clients and have not said what they are for.
 const rooms = 3
 
-// release lets a connection end when it may.
+// release closes a connection once its peer has read everything.
 func (s *server) release(c *conn) {
 	c.finish()
 	if s.leaving = append(s.leaving, c); len(s.leaving) > s.maxLeaving {
-		if nc := s.leaving[0].below(); nc != nil { // else it has gone elsewhere
-			s.wg.Go(func() { nc.Close() }) // which may take a moment; its reader tells of it
+		if nc := s.leaving[0].below(); nc != nil { // otherwise it was taken over by a session
+			s.wg.Go(func() { nc.Close() }) // which may take a moment; its reader reports the end
 		}
 		s.leaving = s.leaving[1:]
 	}
 }
 
-// leaves takes a connection out of those that wait for their peers.
+// leaves removes a connection from those that are closing.
 func (s *server) leaves(x *conn) {
 	s.leaving = slices.DeleteFunc(s.leaving, func(c *conn) bool { return c == x })
 }
 
-// tell logs progress. The end is left to whoever called Serve.
+// tell logs progress. The caller of Serve reports the end.
 func (s *server) tell(e startup.Event) {
 	if s.notify != nil {
 		s.notify(e)
@@ -266,8 +269,9 @@ func (s *server) tell(e startup.Event) {
 	}
 }
 
-// accept hands new connections to run until the listener is closed. Running out
-// of descriptors and the like passes; the time limit ends it if it does not.
+// accept passes new connections to run until the listener is closed. It goes on after
+// temporary errors, such as too many open descriptors; if they do not go away the job's
+// time limit ends it.
 func (s *server) accept(ln net.Listener) {
 	for {
 		nc, err := ln.Accept()
@@ -295,7 +299,7 @@ func (s *server) accept(ln net.Listener) {
 	}
 }
 
-// stopped tells clients why the server ends, if whoever stops it has said why.
+// stopped returns why the server ends, as clients are told.
 func stopped(ctx context.Context) error {
 	why := context.Cause(ctx)
 	if errors.Is(why, context.Canceled) {

@@ -43,8 +43,8 @@ type nameService struct {
 	NameSettings
 
 	mu     sync.Mutex
-	own    *names.Session // with the job's server; nil until it is needed
-	shared *names.Session // with the file's
+	own    *names.Client // with the job's server; nil until it is needed
+	shared *names.Client // with the file's
 	closed bool
 }
 
@@ -74,7 +74,7 @@ func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 
 func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
 	scope, given := x.Info["scope"]
-	at, scope, err := s.session(scope, given)
+	at, scope, err := s.client(scope, given)
 	if err != nil {
 		return "", err
 	}
@@ -91,8 +91,8 @@ func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meetin
 // errScope means a scope that cannot be one.
 var errScope = errors.New("bad scope")
 
-// session gives who is to be asked about a scope, and what it calls the scope.
-func (s *nameService) session(scope string, given bool) (*names.Session, string, error) {
+// client returns the client for a scope, and what its server calls the scope.
+func (s *nameService) client(scope string, given bool) (*names.Client, string, error) {
 	if len(scope) > names.MaxScope {
 		return nil, "", fmt.Errorf("%w: %d bytes, at most %d", errScope, len(scope), names.MaxScope)
 	}
@@ -121,12 +121,12 @@ func (s *nameService) session(scope string, given bool) (*names.Session, string,
 	return s.own, scope, nil
 }
 
-func (s *nameService) open(at netip.AddrPort, auth config.Auth) *names.Session {
+func (s *nameService) open(at netip.AddrPort, auth config.Auth) *names.Client {
 	token := s.Owner
 	if token == (dynamic.Token{}) {
 		_, _ = rand.Read(token[:]) // never fails
 	}
-	return names.NewSession(names.Settings{
+	return names.NewClient(names.Settings{
 		Server: at.String(), Auth: startup.Auth{None: auth.None, HasKey: auth.Keyed, Key: auth.Key}, Owner: names.OwnerOf(token[:]), Logger: s.Log.Named("names"),
 	})
 }
@@ -136,7 +136,7 @@ func (s *nameService) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, at := range []*names.Session{s.own, s.shared} {
+	for _, at := range []*names.Client{s.own, s.shared} {
 		if at != nil {
 			at.Close()
 		}

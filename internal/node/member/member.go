@@ -46,9 +46,9 @@ type Member struct {
 	Server *server.Server // embedded in this node; nil if it runs elsewhere
 	Token  dynamic.Token  // what this site proposes for the job's; nobody else has it if it is not that
 
-	session *rendezvous.Session // our side of startup
-	joined  bool                // we have begun it
-	left    chan struct{}       // closed when we have left the job, or given it up
+	session *rendezvous.Client // our side of startup
+	joined  bool               // we have begun it
+	left    chan struct{}      // closed when we have left the job, or given it up
 	leaving sync.Once
 }
 
