@@ -11,10 +11,10 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errDiffers means that ranks do not have the same text.
+// errDiffers means that a rank has received another text than rank 0 has read.
 var errDiffers = errors.New("not everybody has what was read")
 
-// most is how many bytes are read.
+// most is the most bytes that are read.
 const most = 1 << 20
 
 func main() {
@@ -47,7 +47,8 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// input gives everybody what rank 0 reads: first its length, then itself.
+// input returns what rank 0 reads, on all ranks: rank 0 broadcasts the length, then the
+// text.
 func input(c *mpi.Comm) ([]byte, error) {
 	var text []byte
 	length := []int{0}

@@ -48,8 +48,8 @@ func run(servers int) error {
 	return mpi.Finalize()
 }
 
-// share makes the intercommunicators and does the caller's part; it tells how many
-// clients it has served.
+// share makes the intercommunicators and does this rank's part. It returns how many clients
+// it has served.
 func share(world *mpi.Comm, servers int) (served int, err error) {
 	side, other := 0, servers
 	if world.Rank() >= servers {
@@ -84,7 +84,7 @@ func share(world *mpi.Comm, servers int) (served int, err error) {
 	return served, errors.Join(err, all.Free(), own.Free())
 }
 
-// answer is what a server makes of a question.
+// answer is a server's answer to a question.
 func answer(server, question int) int { return question*question + 1000*server }
 
 // serve answers each client once.
@@ -106,7 +106,7 @@ func serve(clients *mpi.Comm, server int) (served int, err error) {
 	return served, nil
 }
 
-// ask has the client's server answer, which is the only one that it knows.
+// ask asks the client's own server, which is the only one that it can reach.
 func ask(server *mpi.Comm, client, number int) error {
 	n, err := server.RemoteSize()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command elastic counts primes by a team that grows and shrinks while it works.
-// Newcomers are spawned and merged with the team; who leaves is left out by Split, and
-// is free of the others once all have disconnected from the old team.
+// Command elastic counts primes with a team of procs that grows and shrinks while it works.
+// New procs are spawned and merged with the team; procs that leave are left out by Split,
+// and end once all have disconnected from the old team.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errCount means that the primes are not as many as they are.
+// errCount means that the number of primes is wrong.
 var errCount = errors.New("wrong number of primes")
 
 // plan has the size of the team for each block of numbers. It begins and ends with the
@@ -37,7 +37,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	state := []int64{0, 0} // the next block, and the sum so far; newcomers hear it from rank 0
+	state := []int64{0, 0} // the next block, and the sum so far; new procs get it from rank 0
 	for team != nil {
 		if err := mpi.Bcast(team, state, 0); err != nil {
 			return err
@@ -59,7 +59,8 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// join gives the team as this proc enters it: that of its parents, or the world.
+// join returns the team as this proc enters it: the parents' team with the spawned procs,
+// or the world.
 func join() (*mpi.Comm, error) {
 	if parent := mpi.Parent(); parent != nil {
 		return merge(parent, true)
@@ -67,13 +68,13 @@ func join() (*mpi.Comm, error) {
 	return mpi.World().Dup()
 }
 
-// merge makes one team of those who were there, which come first, and the newcomers.
+// merge makes one team of the old members, which come first, and the new ones.
 func merge(inter *mpi.Comm, newcomer bool) (*mpi.Comm, error) {
 	team, err := inter.Merge(newcomer)
 	return team, errors.Join(err, inter.Disconnect())
 }
 
-// resize returns a team of that size; nil to who is no member any more.
+// resize returns a team of that size; nil on procs that do not belong to it.
 func resize(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	switch n := team.Size(); {
 	case n < size:
@@ -84,7 +85,7 @@ func resize(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	return team, nil
 }
 
-// grow adds procs to the team, and leaves the old one.
+// grow adds procs to the team, and disconnects from the old one.
 func grow(team *mpi.Comm, n int) (*mpi.Comm, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -98,7 +99,7 @@ func grow(team *mpi.Comm, n int) (*mpi.Comm, error) {
 	return more, errors.Join(err, team.Disconnect())
 }
 
-// shrink leaves out who comes last.
+// shrink leaves out the last members.
 func shrink(team *mpi.Comm, size int) (*mpi.Comm, error) {
 	color := 0
 	if team.Rank() >= size {

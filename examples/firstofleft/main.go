@@ -1,5 +1,5 @@
-// Command firstofleft makes of an intercommunicator one that has only the first
-// of the left group, and all of the right group.
+// Command firstofleft makes, from an intercommunicator, another one with only the first
+// member of the left group and all of the right group.
 package main
 
 import (
@@ -57,8 +57,8 @@ func run(left int) error {
 	return errors.Join(both.Free(), own.Free(), mpi.Finalize())
 }
 
-// choose has the left side give a group of its first member, and the right side
-// one of all.
+// choose calls Create with a group of the first member on the left side, and of all members
+// on the right side.
 func choose(both *mpi.Comm, isLeft bool) (*mpi.Comm, error) {
 	group, err := both.Group()
 	if err != nil {
@@ -77,8 +77,8 @@ func choose(both *mpi.Comm, isLeft bool) (*mpi.Comm, error) {
 	return some, errors.Join(err, group.Free())
 }
 
-// use has the left one tell the right group a number, and hear the sum of what
-// they make of it.
+// use sends a number from the left member to the right group, and the sum of their answers
+// back.
 func use(c *mpi.Comm, isLeft bool, rank, rights int) error {
 	if isLeft && rank > 0 {
 		if c != nil {

@@ -43,8 +43,8 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// family uses the operation on a communicator, its duplicate, that one's, and on
-// one that has nothing to do with them; it frees the first one first.
+// family calls the operation on a communicator, on a duplicate, on a duplicate of that, and
+// on an unrelated communicator; it frees the first one first.
 func family(world *mpi.Comm) (calls int, err error) {
 	a, err := world.Dup()
 	if err != nil {
@@ -80,7 +80,7 @@ func family(world *mpi.Comm) (calls int, err error) {
 	return calls, errors.Join(b.Free(), count(2, 2), c.Free(), count(2, 1), other.Free(), count(2, 0))
 }
 
-// count compares how many plans there were and are.
+// count compares how many plans were made, and how many exist, with what is expected.
 func count(wantBuilt, wantAlive int) error {
 	if built != wantBuilt || alive != wantAlive {
 		return fmt.Errorf("%w: %d made and %d alive, want %d and %d", errPlan, built, alive, wantBuilt, wantAlive)
@@ -88,7 +88,7 @@ func count(wantBuilt, wantAlive int) error {
 	return nil
 }
 
-// checkedSum adds up the ranks.
+// checkedSum adds up the ranks and checks the sum.
 func checkedSum(c *mpi.Comm) error {
 	n := c.Size()
 	got, err := ringSum(c, c.Rank())

@@ -4,18 +4,17 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// plan is what the operation works out once for a communicator, and for all that
-// are duplicated from it.
+// plan is what the operation computes once for a communicator and all its duplicates.
 type plan struct {
 	references int
 	left       int // who to receive from
 	right      int // who to send to
 }
 
-// What has become of plans in this process.
+// How many plans were made in this process, and how many exist.
 var built, alive int
 
-// key is that of the attribute, made at the first use.
+// key is the attribute's key, made at the first use.
 var key = mpi.KeyvalInvalid
 
 // ringSum is a collective operation: it adds up a number of each member. It keeps
@@ -36,7 +35,7 @@ func ringSum(c *mpi.Comm, number int) (sum int, err error) {
 	return sum, nil
 }
 
-// planOf returns the plan of c, and makes it if there is none.
+// planOf returns the plan of c, which it makes if there is none.
 func planOf(c *mpi.Comm) (*plan, error) {
 	if key == mpi.KeyvalInvalid {
 		var err error
@@ -58,7 +57,7 @@ func planOf(c *mpi.Comm) (*plan, error) {
 	return p, c.SetAttr(key, p)
 }
 
-// share gives a duplicate the same plan.
+// share is the copy callback: a duplicate gets the same plan.
 func share(_ *mpi.Comm, _ mpi.Keyval, _, value any) (copied any, keep bool, err error) {
 	p := value.(*plan)
 	p.references++

@@ -32,8 +32,8 @@ type block struct {
 	rate          []float64 // 0 where the temperature is held
 }
 
-// newBlock takes the cells of a part, row by row. Those that are exactly 0 or 1
-// keep their temperature for ever.
+// newBlock makes a block from the cells of a part, row by row. Cells that are exactly 0 or
+// 1 keep their temperature for ever.
 func newBlock(width, height int, cells []float64) *block {
 	n := (width + 2) * (height + 2)
 	b := &block{width: width, height: height, now: make([]float64, n), next: make([]float64, n), rate: make([]float64, n)}
@@ -101,7 +101,7 @@ func (b *block) unpack(s side, buf []float64) {
 	}
 }
 
-// insulate makes the halo of a side like its edge: no heat flows there.
+// insulate copies the edge of a side to the halo: no heat flows there.
 func (b *block) insulate(s side) {
 	from, to := b.edge(s), b.rim(s)
 	for i := range from.n {
@@ -148,7 +148,7 @@ func (b *block) relax(x0, x1, y int) {
 	}
 }
 
-// step makes what was computed the present.
+// step makes the computed temperatures the current ones.
 func (b *block) step() { b.now, b.next = b.next, b.now }
 
 // change is the largest change of a cell in the last step. The largest of

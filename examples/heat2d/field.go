@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// field is the whole of the temperatures, row by row: 0 is cold, 1 is hot.
+// field is all temperatures, row by row: 0 is cold, 1 is hot.
 type field struct {
 	width, height int
 	t             []float64
@@ -29,7 +29,7 @@ func (f *field) between(x, y float64) float64 {
 	return top*(1-sy) + bottom*sy
 }
 
-// digest identifies the field to the last bit.
+// digest returns a hash of the field that depends on every bit.
 func (f *field) digest() string {
 	h := sha256.New()
 	var b [8]byte
@@ -40,7 +40,8 @@ func (f *field) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// difference says where two fields differ in a bit, or nothing.
+// difference describes the first difference between two fields, in any bit; "" if there is
+// none.
 func (f *field) difference(g *field) string {
 	if f.width != g.width || f.height != g.height {
 		return fmt.Sprintf("%d x %d cells against %d x %d", f.width, f.height, g.width, g.height)

@@ -1,11 +1,11 @@
-// Command heat2d lets heat flow through a picture: a two-dimensional diffusion
-// on a Cartesian grid of MPI ranks.
+// Command heat2d simulates the flow of heat in a picture: two-dimensional diffusion on a
+// Cartesian grid of MPI ranks.
 //
-// Rank 0 reads the initial field from a PNG and scatters it. In each step the
-// ranks exchange the edges of their parts with up to four neighbours, by
-// persistent requests, and compute what needs no neighbour meanwhile. Now and
-// then an Allreduce finds the largest change, which tells when to stop. At the
-// end rank 0 gathers the field and draws it.
+// Rank 0 reads the initial field from a PNG and scatters it. In each step the ranks
+// exchange the edges of their parts with up to four neighbours, by persistent requests, and
+// meanwhile compute the cells that need no neighbour. From time to time an Allreduce finds
+// the largest change, which decides when to stop. At the end rank 0 gathers the field and
+// draws it.
 //
 // The result is the same for any number of ranks, to the last bit.
 package main
@@ -27,9 +27,9 @@ import (
 //go:embed board.png
 var board []byte
 
-// options are what the command line says. Every rank has the same.
+// options are those of the command line. Every rank has the same.
 type options struct {
-	image  string // "": the board
+	image  string // "": board
 	out    string
 	frames int
 	scale  int

@@ -14,13 +14,13 @@ import (
 // levels is how many steps between isotherms the scale has.
 const levels = 16
 
-// errPicture is wrapped where a picture cannot be used as a field.
+// errPicture is wrapped by the errors for a picture that cannot be used as a field.
 var errPicture = errors.New("unusable picture")
 
 // maxSide bounds the fields that we load, in pixels.
 const maxSide = 1 << 14
 
-// readField makes temperatures of a PNG: black is 0, white is 1.
+// readField reads temperatures from a PNG: black is 0, white is 1.
 func readField(r io.ReadSeeker) (*field, error) {
 	head, err := png.DecodeConfig(r)
 	if err != nil {
@@ -45,8 +45,8 @@ func readField(r io.ReadSeeker) (*field, error) {
 	return f, nil
 }
 
-// writePicture makes a PNG of a field, scale pixels per cell and side, with
-// isotherms if wanted.
+// writePicture writes a field as a PNG with scale by scale pixels per cell, with isotherms
+// if wanted.
 func writePicture(path string, f *field, scale int, isotherms bool) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -81,8 +81,8 @@ func shade(t float64) color.NRGBA {
 	return palette[int(math.Round(t*float64(len(palette)-1)))]
 }
 
-// line tells how much of a pixel an isotherm covers, where the temperature
-// changes by slope from pixel to pixel. Where lines would merge there are none.
+// line returns how much of a pixel an isotherm covers, where the temperature changes by
+// slope from pixel to pixel. Where lines would merge there are none.
 func line(t, slope float64) float64 {
 	v := t * levels
 	slope *= levels

@@ -10,11 +10,11 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errDiffers means that the job and the single process do not agree.
+// errDiffers means that the job's result differs from that of a single process.
 var errDiffers = errors.New("the result differs from that of one process")
 
-// reporter tells what happens and draws the pictures. At rank 0, that is: the
-// others only take part in gathering.
+// reporter prints progress and draws the pictures, at rank 0; the other ranks only take
+// part in gathering.
 type reporter struct {
 	s       *solver
 	o       options
@@ -46,7 +46,7 @@ func (r *reporter) begin(initial *field) error {
 	return err
 }
 
-// draw writes a picture and gives its full name.
+// draw writes a picture and returns its full name.
 func (r *reporter) draw(name string, f *field, isotherms bool) (string, error) {
 	path, err := filepath.Abs(filepath.Join(r.o.out, name))
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *reporter) progress(step int, change float64) {
 	}
 }
 
-// after draws a frame where one is due: frames are spread evenly.
+// after draws a frame if one is due after this step: frames are spread evenly.
 func (r *reporter) after(step int, b *block) error {
 	n := frameAt(step, r.o.steps, r.o.frames)
 	if n == 0 {
@@ -75,7 +75,7 @@ func (r *reporter) after(step int, b *block) error {
 	return err
 }
 
-// frameAt numbers the frame that is due after a step; 0 is none.
+// frameAt returns the number of the frame that is due after a step; 0 is none.
 func frameAt(step, steps, frames int) int {
 	n := step * (frames + 1) / max(steps, 1)
 	if n == (step-1)*(frames+1)/max(steps, 1) || n > frames {

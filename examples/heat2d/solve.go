@@ -1,6 +1,6 @@
 package main
 
-// neighbours is what a block needs from the others.
+// neighbours exchanges a block's edges with those of other blocks.
 type neighbours interface {
 	// start begins to exchange the edges of b with the halos of the others.
 	start(b *block) error
@@ -10,22 +10,22 @@ type neighbours interface {
 	largest(v float64) (float64, error)
 }
 
-// rules say how long to compute.
+// rules say when to stop.
 type rules struct {
 	steps     int     // at most
 	check     int     // steps between two looks at the change
 	tolerance float64 // enough when no cell changes by more in a step
 }
 
-// watcher is told of what happens: every rules.check steps of the change, and
-// of each step with the block, which others may still be working on.
+// watcher is called with the change every rules.check steps, and after each step with the
+// block, whose edges may still be in use.
 type watcher interface {
 	progress(step int, change float64)
 	after(step int, b *block) error
 }
 
-// solve lets the heat flow in b. While the edges travel, the cells that do not
-// depend on them are computed.
+// solve computes steps until the rules say to stop. While the edges travel, it computes the
+// cells that do not depend on them.
 func solve(b *block, n neighbours, r rules, w watcher) (steps int, change float64, err error) {
 	for step := 1; step <= r.steps; step++ {
 		if err := n.start(b); err != nil {
@@ -54,15 +54,15 @@ func solve(b *block, n neighbours, r rules, w watcher) (steps int, change float6
 	return steps, change, nil
 }
 
-// solveAlone is the whole computation in one process, without MPI.
+// solveAlone does the whole computation in one process, without MPI.
 func solveAlone(f *field, r rules) (*field, int) {
 	b := newBlock(f.width, f.height, f.t)
-	steps, _, _ := solve(b, nobody{}, r, nobody{}) // nobody never fails
+	steps, _, _ := solve(b, nobody{}, r, nobody{}) // nobody returns no errors
 	return &field{f.width, f.height, b.cells()}, steps
 }
 
-// nobody is the neighbours of a block that is the whole field, and a watcher who
-// does not care.
+// nobody is the neighbours of a block that is the whole field, and a watcher that does
+// nothing.
 type nobody struct{}
 
 func (nobody) start(*block) error                 { return nil }

@@ -14,9 +14,9 @@ type solver struct {
 	layout layout
 	block  *block
 
-	ranks    [sides]int       // who is there; mpi.ProcNull at the border of the field
-	out, in  [sides][]float64 // edges that travel; a column is packed on the way
-	requests []mpi.Request    // persistent: started anew in each step
+	ranks    [sides]int       // the neighbours; mpi.ProcNull at the border of the field
+	out, in  [sides][]float64 // edges that are sent and received; columns are packed into them
+	requests []mpi.Request    // persistent: started again in each step
 }
 
 // distribute reads the field at rank 0 and gives each rank its part. The field
@@ -136,7 +136,7 @@ func (s *solver) largest(v float64) (float64, error) {
 	return all[0], err
 }
 
-// gather puts the parts together at rank 0; elsewhere the field is nil.
+// gather collects the parts at rank 0; on other ranks the result is nil.
 func (s *solver) gather(b *block) (*field, error) {
 	if s.grid.Rank() != 0 {
 		return nil, mpi.Gatherv(s.grid, b.cells(), nil, nil, nil, 0)

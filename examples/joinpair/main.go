@@ -1,6 +1,6 @@
-// Command joinpair is two jobs of one rank each that have nothing but a TCP connection
-// between them: one listens, the other dials, and both join by it. Then they talk by
-// MPI, and by the connection again, which is as it was.
+// Command joinpair is two jobs of one rank each that have nothing in common but a TCP
+// connection: one listens, the other dials, and both call CommJoin with it. Then
+// they exchange messages by MPI, and after that by the connection, which is as it was.
 package main
 
 import (
@@ -67,7 +67,8 @@ func run(listen, dial string, patience time.Duration) error {
 	return mpi.Finalize()
 }
 
-// meet makes a connection in whatever way the two jobs have: this is not MPI's matter.
+// meet makes a connection, in whatever way the two jobs have for that: MPI has no part in
+// it.
 func meet(listen, dial string, until time.Time) (net.Conn, error) {
 	if listen != "" {
 		l, err := net.Listen("tcp", listen)
@@ -89,7 +90,7 @@ func meet(listen, dial string, until time.Time) (net.Conn, error) {
 	}
 }
 
-// join gives MPI the connection's descriptor, of which File makes a duplicate.
+// join passes the connection's descriptor, of which File makes a duplicate, to MPI.
 func join(conn net.Conn) (*mpi.Comm, error) {
 	f, err := conn.(interface{ File() (*os.File, error) }).File()
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errShift means that the library has brought something else than it should.
+// errShift means that the library has returned a wrong block.
 var errShift = errors.New("wrong block from the left")
 
-// library is one instance of a parallel library: it moves blocks round a ring. It
-// has a communicator of its own, so that its messages meet nobody else's.
+// library is one instance of a parallel library: it moves blocks round a ring. It has a
+// communicator of its own, so that its messages never match those of others.
 type library struct {
 	c       *mpi.Comm
 	in      []float64
@@ -24,7 +24,7 @@ func newLibrary(c *mpi.Comm) (*library, error) {
 	return &library{c: own}, err
 }
 
-// start begins to move a block to the right; it must stay as it is until end.
+// start begins to send a block to the right; the block must not change until end.
 func (l *library) start(block []float64) error {
 	me, n := l.c.Rank(), l.c.Size()
 	l.in = make([]float64, len(block))
@@ -37,7 +37,7 @@ func (l *library) start(block []float64) error {
 	return err
 }
 
-// end gives the block from the left.
+// end returns the block from the left.
 func (l *library) end() ([]float64, error) {
 	statuses := make([]mpi.Status, len(l.pending))
 	if err := mpi.Waitall(l.pending, statuses); err != nil {
@@ -49,5 +49,5 @@ func (l *library) end() ([]float64, error) {
 	return l.in, nil
 }
 
-// free ends the instance, for all members.
+// free frees the instance; all members call it.
 func (l *library) free() error { return l.c.Free() }

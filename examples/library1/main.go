@@ -1,6 +1,6 @@
-// Command library1 uses two instances of a parallel library at a time, while the
-// program itself communicates too. Each instance has a duplicate of the
-// communicator that it was given, so that nobody takes another's messages.
+// Command library1 uses two instances of a parallel library at the same time, while the
+// program itself communicates too. Each instance has a duplicate of the communicator that
+// it was given, so that no message is received by the wrong one.
 package main
 
 import (
@@ -34,7 +34,7 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// use has both instances at work, started and ended crosswise, during a Reduce.
+// use runs both instances, started and ended in an interleaved order, during a Reduce.
 func use(world *mpi.Comm) (sum int, err error) {
 	var libs [2]*library
 	for i := range libs {
@@ -65,7 +65,7 @@ func use(world *mpi.Comm) (sum int, err error) {
 	return total[0], nil
 }
 
-// block is what a rank gives an instance.
+// block returns what a rank passes to an instance.
 func block(instance, rank int) []float64 {
 	b := make([]float64, 1000*(instance+1))
 	for i := range b {

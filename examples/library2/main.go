@@ -1,8 +1,7 @@
-// Command library2 calls a library whose first rank takes messages from anybody,
-// in three ways: (a) with one sender for each communicator, which is safe; (b) with
-// two, where one call can take the messages of the next; (c) with two and a barrier
-// at the end of each call, which is safe again. Of (b) it brings about that it
-// goes wrong, by a schedule that MPI allows.
+// Command library2 calls a library whose first rank receives messages from anybody, in
+// three ways: (a) with one sender for each communicator, which is safe; (b) with two, where
+// a call can receive messages of the next; (c) with two and a barrier at the end of each
+// call, which is safe again. For (b) it forces the failure, by a schedule that MPI allows.
 package main
 
 import (
@@ -50,8 +49,8 @@ func run() error {
 	return mpi.Finalize()
 }
 
-// variant is one way to use the library: on the ranks 0 and 1, and twice on those
-// of second.
+// variant is one way to use the library: on ranks 0 and 1, and twice on the ranks of
+// second.
 type variant struct {
 	name    string
 	second  []int
@@ -65,9 +64,9 @@ var variants = []variant{
 	{name: "c", second: []int{0, 2, 3}, barrier: true},
 }
 
-// try tells, at rank 0, whether a call took a message of another.
+// try returns, at rank 0, whether a call has received a message of another one.
 func (v *variant) try(world *mpi.Comm) (masked bool, err error) {
-	news, err := world.Dup() // what the schedule is made with
+	news, err := world.Dup() // for the messages that force the schedule
 	if err != nil {
 		return false, err
 	}
@@ -98,8 +97,8 @@ func (v *variant) try(world *mpi.Comm) (masked bool, err error) {
 	return masked, news.Free()
 }
 
-// twice calls the library two times. In the unsafe variant rank 3 is late: it
-// calls for the first time when rank 0 has come back from its first call.
+// twice calls the library twice. In the unsafe variant rank 3 is late: it makes its first
+// call when rank 0 has returned from its own.
 func (v *variant) twice(b, news *mpi.Comm, masked bool) (bool, error) {
 	word := []int{0}
 	if v.unsafe && news.Rank() == 3 {
@@ -122,7 +121,7 @@ func (v *variant) twice(b, news *mpi.Comm, masked bool) (bool, error) {
 	return masked, nil
 }
 
-// call is the library: rank 0 takes a message of each other rank, as it believes.
+// call is the library: rank 0 receives a message of each other rank, or so it believes.
 // number says which call it is.
 func call(c *mpi.Comm, number int, barrier bool) (masked bool, err error) {
 	if c.Rank() != 0 {
@@ -142,7 +141,7 @@ func call(c *mpi.Comm, number int, barrier bool) (masked bool, err error) {
 	return masked, err
 }
 
-// choose makes a communicator of some ranks; others get nil.
+// choose makes a communicator of some ranks; the others get nil.
 func choose(world *mpi.Comm, ranks []int) (*mpi.Comm, error) {
 	everybody, err := world.Group()
 	if err != nil {

@@ -1,7 +1,6 @@
-// Command manager-worker draws the Mandelbrot set. The manager spawns workers at the
-// sites that it is told, hands out the rows one by one, so that nobody waits for the
-// slow ones, and writes a picture. The workers are the same program: whoever has
-// parents is one.
+// Command manager-worker draws the Mandelbrot set. The manager spawns workers at the sites
+// that it is told, hands out the rows one by one, so that slow workers delay nobody, and
+// writes a picture. The workers run the same program: a proc with parents is a worker.
 package main
 
 import (
@@ -18,11 +17,11 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errPicture means that the picture is not the same above the real axis and below.
+// errPicture means that the picture is not symmetric about the real axis.
 var errPicture = errors.New("the picture is not symmetric")
 
-// The messages: a worker sends a row, its number first; the manager answers with the
-// number of the next one. noRow is before the first of a worker, and after the last.
+// The messages: a worker sends a row with its number; the manager answers with the number
+// of the next one. A worker's first message has noRow, and so has the last answer.
 const (
 	tagRow  = 1
 	tagNext = 2

@@ -1,6 +1,6 @@
-// Command meet is two jobs that find each other by a name: one counts primes for
-// whoever asks, the other asks. They are started apart, by different job files, and
-// share nothing but a server for names.
+// Command meet is two jobs that find each other by a published name: one counts primes for
+// any job that asks, the other asks. They are started separately, with different job files,
+// and have only a name server in common.
 package main
 
 import (
@@ -48,8 +48,8 @@ func run(serves int, limit int64, patience time.Duration) error {
 	return mpi.Finalize()
 }
 
-// serve opens a port, publishes it, and lets in one job after the other. Only rank 0
-// needs the port's name.
+// serve opens a port, publishes it, and accepts one job after the other. Only rank 0 needs
+// the port's name.
 func serve(world *mpi.Comm, jobs int) (err error) {
 	port := ""
 	if world.Rank() == 0 {
@@ -113,8 +113,8 @@ func primes(low, high int64) (count int64) {
 	return count
 }
 
-// ask has each proc of this job ask each of those who serve for a part, adds up what
-// they say, and counts it again for a check.
+// ask makes each proc of this job ask each proc of the server job for a part, adds up the
+// answers, and counts the primes again as a check.
 func ask(world *mpi.Comm, limit int64, patience time.Duration) (err error) {
 	port := ""
 	if world.Rank() == 0 {
@@ -162,7 +162,7 @@ func ask(world *mpi.Comm, limit int64, patience time.Duration) (err error) {
 	return nil
 }
 
-// lookUp asks for the port until somebody has published it.
+// lookUp looks the port up until somebody has published it.
 func lookUp(patience time.Duration) (port string, err error) {
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if port, err = mpi.LookupName(service, nil); !errors.Is(err, mpi.ErrName) {

@@ -1,6 +1,6 @@
-// Command nameserver has rank 0 bring together groups of the other ranks that know
-// a name of each other and nothing else. The means are an attribute, which keeps
-// the service with the communicator, and intercommunicators.
+// Command nameserver makes rank 0 bring together groups of the other ranks that know only a
+// common name. It uses an attribute, which keeps the service with the communicator, and
+// intercommunicators.
 package main
 
 import (
@@ -29,7 +29,7 @@ func run() error {
 	if world.Size() < 5 {
 		return fmt.Errorf("%w, there are %d", errRanks, world.Size())
 	}
-	// The world cannot be freed, and the service shall be.
+	// The world cannot be freed, and the service must be.
 	c, err := world.Dup()
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func run() error {
 	if err := play(c); err != nil {
 		return err
 	}
-	if err := c.Free(); err != nil { // and with it the service
+	if err := c.Free(); err != nil { // which frees the service, too
 		return err
 	}
 	if err := mpi.FreeKeyval(&key); err != nil {
@@ -87,7 +87,7 @@ func play(c *mpi.Comm) error {
 	return group.Free()
 }
 
-// greet has both groups add up the ranks of the other.
+// greet makes both groups add up the ranks of the other one.
 func greet(s *service, group *mpi.Comm, name int) error {
 	other, err := s.meet(group, name)
 	if err != nil {

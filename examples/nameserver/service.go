@@ -12,7 +12,7 @@ var (
 	errRequest = errors.New("a request that the server does not know")
 )
 
-// What clients say to the server, in one message each: a name, or stop.
+// What clients send to the server: a name, or stop.
 const (
 	tagAsk = iota
 	tagAnswer
@@ -27,7 +27,7 @@ type service struct {
 	server *mpi.Comm // intercommunicator of the server and its clients
 }
 
-// key is that of the attribute, made at the first use.
+// key is the attribute's key, made at the first use.
 var key = mpi.KeyvalInvalid
 
 // newService makes rank 0 of c the name server of the others. All members call it.
@@ -57,7 +57,7 @@ func newService(c *mpi.Comm) error {
 	return errors.Join(side.Free(), c.SetAttr(key, &service{world, server}))
 }
 
-// endService frees what belongs to the service when the attribute goes.
+// endService is the delete callback: it frees the service.
 func endService(_ *mpi.Comm, _ mpi.Keyval, value, _ any) error {
 	s := value.(*service)
 	return errors.Join(s.server.Free(), s.world.Free())
@@ -75,8 +75,8 @@ func serviceOf(c *mpi.Comm) (*service, error) {
 	return value.(*service), nil
 }
 
-// serve answers the leaders of groups, two of which give the same name, until one
-// says stop. It tells how many pairs there were.
+// serve answers the leaders of groups, two of which send the same name, until one sends
+// stop. It returns how many pairs there were.
 func (s *service) serve() (pairs int, err error) {
 	waiting := map[int]int{} // clients that wait, by name
 	for {
@@ -105,7 +105,7 @@ func (s *service) serve() (pairs int, err error) {
 	}
 }
 
-// refuse tells those that still wait that nobody will come.
+// refuse tells those that still wait that nobody will send their name.
 func (s *service) refuse(waiting map[int]int) error {
 	for _, client := range waiting {
 		if err := mpi.Send(s.server, []int{stop}, client, tagAnswer); err != nil {
@@ -115,7 +115,7 @@ func (s *service) refuse(waiting map[int]int) error {
 	return nil
 }
 
-// ask gives the rank in world of the leader that gives the same name.
+// ask returns the rank in world of the other leader that sends the same name.
 func (s *service) ask(name int) (leader int, err error) {
 	if name < 0 {
 		return 0, fmt.Errorf("%w: name %d", errRequest, name)
@@ -131,8 +131,8 @@ func (s *service) ask(name int) (leader int, err error) {
 // end stops the server.
 func (s *service) end() error { return mpi.Send(s.server, []int{stop}, 0, tagAsk) }
 
-// meet joins the group of local with the one that calls it with the same name. It
-// is the leader of local, not the first of all clients, that asks.
+// meet joins the group of local with the group that calls it with the same name. The leader
+// of local asks the server.
 func (s *service) meet(local *mpi.Comm, name int) (*mpi.Comm, error) {
 	leader := []int{0}
 	if local.Rank() == 0 {

@@ -72,7 +72,7 @@ func produce(own, world *mpi.Comm) error {
 	return errors.Join(mpi.Bcast(next, numbers(), root), next.Free())
 }
 
-// multiply has each member multiply the numbers by its own, counted from one, and
+// multiply makes each member multiply the numbers by its own number, counted from one, and
 // sends the sums of all on.
 func multiply(own, world *mpi.Comm) error {
 	before, err := own.IntercommCreate(0, world, 0, tagFirst)
@@ -120,7 +120,7 @@ func collect(own, world *mpi.Comm) error {
 	return before.Free()
 }
 
-// check compares what has come out with what must.
+// check compares the sums with the expected ones.
 func check(sums []int64, members int) error {
 	want := numbers()
 	for i := range want {

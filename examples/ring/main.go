@@ -1,5 +1,5 @@
-// Command ring sends a token round all ranks, again and again. Each rank signs
-// it, so that rank 0 can tell whether it took the right way.
+// Command ring sends a token round all ranks, again and again. Each rank signs it, so that
+// rank 0 can check that it has passed every rank in order.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errToken means that the token came back with the wrong signatures.
+// errToken means that the token has come back with wrong signatures.
 var errToken = errors.New("the token took a wrong way")
 
 func main() {
@@ -43,8 +43,7 @@ func run(rounds, progress int) error {
 	return mpi.Finalize()
 }
 
-// turn passes the token on, rounds times. Rank 0 has it at the end, and says now and
-// then how far it is.
+// turn passes the token on, rounds times. Rank 0 has it at the end, and prints progress.
 func turn(c *mpi.Comm, rounds, progress int) (t token, err error) {
 	next, before := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
 	for round := 1; round <= rounds; round++ {
@@ -82,13 +81,13 @@ const (
 	path
 )
 
-// sign depends on who signed before.
+// sign depends on all earlier signatures.
 func (t *token) sign(rank int) {
 	t[hops]++
 	t[path] = t[path]*0x9e3779b97f4a7c15 + uint64(rank) + 1
 }
 
-// check compares the token with one that took the right way.
+// check compares the token with one that has passed all ranks in order.
 func (t *token) check(ranks, rounds int) error {
 	var want token
 	for range rounds {

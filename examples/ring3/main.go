@@ -1,6 +1,6 @@
-// Command ring3 divides the ranks among three groups, joined by intercommunicators
-// to a ring. Each makes its two in an order in which nobody waits for ever. A
-// number goes round; each group adds its size to it.
+// Command ring3 divides the ranks among three groups that intercommunicators join to a
+// ring. Each group makes its two intercommunicators in an order that avoids deadlock. A
+// number is sent round the ring; each group adds its size to it.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(rounds int) error {
 	return errors.Join(others[(mine+1)%3].Free(), others[(mine+2)%3].Free(), own.Free(), mpi.Finalize())
 }
 
-// tag is that with which two groups meet.
+// tag returns the tag for making the intercommunicator of two groups.
 func tag(a, b int) int {
 	switch min(a, b)*10 + max(a, b) {
 	case 1:

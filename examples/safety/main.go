@@ -1,6 +1,6 @@
-// Command safety has messages pending on a communicator, with receives that take
-// anything from anybody, while 50 Reduces run on the same communicator: none takes
-// the other's messages.
+// Command safety has point-to-point messages pending on a communicator, with receives from
+// any source and with any tag, while 50 Reduces run on the same communicator: neither
+// receives the other's messages.
 package main
 
 import (
@@ -66,7 +66,7 @@ func choose(world *mpi.Comm, ranks []int) (*mpi.Comm, error) {
 	return c, errors.Join(err, group.Free(), everybody.Free())
 }
 
-// work sends round a ring and reduces before anybody has waited.
+// work sends messages round a ring, and reduces before they are waited for.
 func work(c *mpi.Comm) error {
 	me, n := c.Rank(), c.Size()
 	got := []int{-1}

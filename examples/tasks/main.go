@@ -1,7 +1,7 @@
-// Command tasks counts primes. Nobody hands out the work: each rank takes the next
-// block of numbers from a counter in a window of rank 0, and adds what it has found
-// to tables that are spread over all ranks, without their doing. The ranks of one
-// machine also add up what they did in memory that they share.
+// Command tasks counts primes. No rank hands out the work: each one takes the next block of
+// numbers from a counter in a window of rank 0, and adds its results to tables in the
+// windows of all ranks, which take no part in that. The ranks of one machine also add up
+// how much they have done, in memory that they share.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errCount means that the tables do not have what there is.
+// errCount means that the tables have wrong numbers.
 var errCount = errors.New("the primes were counted wrong")
 
 func main() {
@@ -68,7 +68,7 @@ func newTables(c *mpi.Comm) (*tables, error) {
 	return t, err
 }
 
-// work takes blocks until there are no more, and gives how many those were.
+// work takes blocks until there are no more, and returns how many it has done.
 func (t *tables) work(limit, block int) (blocks int, err error) {
 	if err := t.w.LockAll(0); err != nil {
 		return 0, err
@@ -88,8 +88,7 @@ func (t *tables) work(limit, block int) (blocks int, err error) {
 	}
 }
 
-// add adds counts to the tables. They have left when it returns, and are there once
-// UnlockAll has returned.
+// add adds counts to the tables. The operations are complete once UnlockAll has returned.
 func (t *tables) add(found [digits]int64) error {
 	for digit, n := range found {
 		if n == 0 {
@@ -102,7 +101,7 @@ func (t *tables) add(found [digits]int64) error {
 	return t.w.FlushLocalAll()
 }
 
-// report has rank 0 read all tables and print what there is.
+// report makes rank 0 read all tables and print the result.
 func (t *tables) report(limit, block int, machine int64) error {
 	var all [digits]int64
 	if err := t.w.Fence(mpi.NoPrecede); err != nil {

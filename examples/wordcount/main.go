@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errDiffers means that the job counted other than one process does.
+// errDiffers means that the job's count differs from that of one process.
 var errDiffers = errors.New("the count differs from a sequential one")
 
 func main() {
@@ -58,8 +58,8 @@ func run(file string, top, repeat, progress int) error {
 	return mpi.Finalize()
 }
 
-// together counts the text on all ranks and compares with alone. Only rank 0 has
-// text and alone, and the result.
+// together counts the text on all ranks and compares the result with alone. Only rank 0 has
+// text and alone, and gets the result.
 func together(c *mpi.Comm, text []byte, alone *tally) (*tally, error) {
 	part, err := scatter(c, text)
 	if err != nil {

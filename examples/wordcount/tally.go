@@ -79,8 +79,8 @@ func (t *tally) top(n int) []entry {
 	return all[:min(max(n, 0), len(all))]
 }
 
-// encode makes bytes of the words: for each its count, its length and itself.
-// The bytes mean the same on all machines.
+// encode returns the words as bytes: for each its count, its length and its letters, in a
+// form that does not depend on the machine.
 func (t *tally) encode() []byte {
 	out := []byte{}
 	for _, w := range slices.Sorted(maps.Keys(t.words)) {
@@ -113,7 +113,7 @@ func (t *tally) decode(data []byte) error {
 	return nil
 }
 
-// difference says what two tallies do not agree on, or nothing.
+// difference describes a difference between two tallies; "" if there is none.
 func (t *tally) difference(u *tally) string {
 	for i, n := range t.numbers {
 		switch {

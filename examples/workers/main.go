@@ -1,6 +1,5 @@
-// Command workers makes a communicator of all ranks but the first. The workers
-// reduce among themselves while rank 0 is in a Reduce of the world already: the
-// two do not get mixed up.
+// Command workers makes a communicator of all ranks but the first. The workers reduce among
+// themselves while rank 0 is already in a Reduce of the world: the two do not interfere.
 package main
 
 import (
@@ -66,7 +65,7 @@ func hire(world *mpi.Comm) (*mpi.Comm, error) {
 	return workers, errors.Join(err, group.Free(), everybody.Free())
 }
 
-// work adds up the squares of the workers' numbers, at the second of them.
+// work adds up the squares of the workers' numbers at the second worker.
 func work(workers *mpi.Comm) error {
 	const root = 1
 	k := int64(workers.Rank() + 1)

@@ -72,11 +72,12 @@ func streamOf(c *websocket.Conn) transports.Conn {
 	return conn.Framed(careful{websocket.NetConn(context.Background(), c, websocket.MessageBinary)})
 }
 
-// careful is a WebSocket as a connection, but for two things that links do not bear.
+// careful wraps a WebSocket's connection for two things that links require.
 type careful struct{ net.Conn }
 
-// Read gives no bytes with an error. Of a frame that was cut off the library gives what
-// has come as it travelled: from a client masked, which is anything but what was sent.
+// Read never returns bytes together with an error. For a frame that was cut off the library
+// returns what has come without unmasking it, so those bytes are not what the peer has
+// sent.
 func (c careful) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
@@ -85,10 +86,10 @@ func (c careful) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close says goodbye and lets the peer do so in the background: waiting for his part of
-// it may take seconds, while links must not block. What was written is on its way.
+// Close closes in the background: waiting for the peer's answer may take seconds, and links
+// must not block. What was written is still sent.
 func (c careful) Close() error {
-	go func() { _ = c.Conn.Close() }() // there is nobody to tell
+	go func() { _ = c.Conn.Close() }() // an error can be reported to nobody
 	return nil
 }
 
@@ -96,7 +97,7 @@ var errRedirect = errors.New("it wants to be asked elsewhere")
 
 func noRedirects(*http.Request, []*http.Request) error { return errRedirect }
 
-// shown is an address in an error: it may be anything, of any length.
+// shown returns an address for an error message: it may be anything, of any length.
 func shown(address string) string { return fmt.Sprintf("%.100q", address) }
 
 func failure(op, address string, code transports.Code, reason string) *transports.Error {
@@ -104,7 +105,7 @@ func failure(op, address string, code transports.Code, reason string) *transport
 		Retryable: code == transports.CodeRefused || code == transports.CodeUnreachable}
 }
 
-// dialFailure makes the contract's error of why there is no WebSocket.
+// dialFailure returns the contract's error for a WebSocket that could not be made.
 func (s *settings) dialFailure(ctx context.Context, address string, answer *http.Response, err error) error {
 	var refused *proxyError
 	if s.id != nil {
@@ -168,13 +169,13 @@ func (d *dialler) dial(ctx context.Context, network, address string) (net.Conn, 
 	return tunnel, nil
 }
 
-// proxyError is why a proxy lets nobody through.
+// proxyError is the error of a proxy that refuses the tunnel.
 type proxyError struct {
 	code   transports.Code
 	reason string
 }
 
-// Error says so.
+// Error returns the reason.
 func (e *proxyError) Error() string { return e.reason }
 
 // connect asks a proxy for a tunnel.

@@ -23,7 +23,7 @@ import (
 
 var noDeadline time.Time
 
-// listener is an HTTP server that takes WebSockets at one path.
+// listener is an HTTP server that accepts WebSockets at one path.
 type listener struct {
 	set     settings
 	address string
@@ -54,19 +54,19 @@ func listen(ctx context.Context, s settings, at transports.ListenSpec) (transpor
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+s.path, l.take)
 	l.server = &http.Server{
-		Handler: mux, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 alone
+		Handler: mux, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // HTTP/1.1 only
 		ReadHeaderTimeout: s.timeout, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // strangers' mistakes
+		ErrorLog: log.New(io.Discard, "", 0), // errors of others
 	}
 	go func() {
 		if err := l.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			_ = l.Close() // it accepts nobody any more
+			_ = l.Close() // it does not accept any more
 		}
 	}()
 	return l, nil
 }
 
-// take makes a link of a request and waits until somebody accepts it.
+// take makes a link from a request and waits until it is accepted.
 func (l *listener) take(w http.ResponseWriter, r *http.Request) {
 	if l.set.token != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+l.set.token)) != 1 {
 		http.Error(w, "another token, please", http.StatusUnauthorized)
@@ -109,11 +109,12 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 // Address is the URL to dial.
 func (l *listener) Address() string { return l.address }
 
-// Close stops accepting. WebSockets that were accepted are not the server's any more.
+// Close stops accepting. WebSockets that were accepted do not belong to the server any
+// more.
 func (l *listener) Close() error {
 	l.once.Do(func() {
 		close(l.done)
-		_ = l.server.Close() // it can only report what is closed already
+		_ = l.server.Close() // closes only what is closed already
 	})
 	return nil
 }

@@ -42,12 +42,12 @@ func newTransport() *transport {
 	return t
 }
 
-// Info says what this is.
+// Info names the transport.
 func (*transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: version, Vendor: "the impi examples"}
 }
 
-// Capabilities: a WebSocket lives in this process, which passes its bytes on.
+// Capabilities returns those of links inside this process, which passes their bytes on.
 func (t *transport) Capabilities() transports.Capabilities {
 	c := transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
@@ -74,7 +74,7 @@ func (*transport) Schema() []transports.Setting {
 	}...)
 }
 
-// Configure judges the settings and takes them all, or none.
+// Configure checks the settings and accepts all of them, or none.
 func (t *transport) Configure(given map[string]any) error {
 	s := settings{
 		path: given["path"].(string), proxy: given["proxy"].(string), advertise: given["advertise"].(string),
