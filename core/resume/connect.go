@@ -253,5 +253,5 @@ func (l *state) adopt(h *Hello) {
 	l.summed = l.config.Checksum || h.Checksum
 	l.out.acknowledge(h.Ack)
 	l.out.next = h.Received
-	l.hasten()
+	l.setPlain()
 }

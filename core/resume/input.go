@@ -155,7 +155,7 @@ func (l *state) enter(h *header) error {
 			return fmt.Errorf("FIN: %w: behind the end at %d", ErrSequence, in.have)
 		}
 		in.fin = true
-		l.hasten()
+		l.setPlain()
 	case kindGone:
 		if h.seq != 0 {
 			return fmt.Errorf("GONE: %w: position %d instead of 0", ErrSequence, h.seq)

@@ -85,7 +85,7 @@ func (l *Link) unlock() {
 // together, since after a system call little of them is in the cache.
 type state struct {
 	config Config
-	plain  link.Link // for frames sent or read by the quick path, see hasten and Bare; nil if it cannot be used
+	plain  link.Link // for frames sent or read by the quick path, see setPlain and Bare; nil if it cannot be used
 	window uint64    // of both directions; before the first handshake, this side's own
 	told   uint64    // acknowledgement in the last frame
 	due    uint64    // an acknowledgement must be higher than told by this much to be worth a frame
@@ -351,7 +351,7 @@ func (l *Link) CloseSend() error {
 		return l.err
 	}
 	l.out.fin = true
-	l.hasten()
+	l.setPlain()
 	l.flush()
 	return nil
 }

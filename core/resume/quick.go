@@ -31,7 +31,7 @@ func (l *state) sendQuick(batch [][]byte) int {
 	if l.plain == nil || (o.next-o.end)|o.owed|w.left|uint64(w.size-w.off) != 0 {
 		return 0
 	}
-	size := uint64(link.Len(batch))
+	size := uint64(link.Len(batch)) // for 0, size-1 below is huge
 	if size-1 >= uint64(l.config.Frame) || o.end-o.acked+size > l.window {
 		return 0
 	}
@@ -101,9 +101,9 @@ func (l *Link) Peek(raw []byte) (data []byte, whole bool) {
 	return data, whole
 }
 
-// Discard says that the first n bytes of what Peek, the call before, returned are
-// delivered; Recv or Rest must read the others. It returns how many bytes of raw were used,
-// and, like Feed, whether Flush must be called.
+// Discard must be the next call after Peek. It says that the first n bytes that Peek
+// returned were delivered; Recv or Rest must read the others. It returns how many bytes of
+// raw were used and, like Feed, whether Flush must be called.
 func (l *Link) Discard(n int) (used int, answer bool) {
 	if n == 0 {
 		return 0, false
@@ -119,7 +119,7 @@ func (l *Link) Discard(n int) (used int, answer bool) {
 	return headerSize + n, answer
 }
 
-// goOn sends the rest of a frame of which plain has taken n bytes, by lower.
+// goOn records that plain has taken n bytes of a frame, and sends the rest by lower.
 func (l *state) goOn(h header, n int, err error) {
 	w := &l.tx
 	w.begin(h)
@@ -137,8 +137,9 @@ func (l *state) fresh() bool {
 	return l.plain != nil && (in.have-in.delivered)|r.left|uint64(r.n) == 0
 }
 
-// hasten sets plain. It is called after what plain depends on has changed.
-func (l *state) hasten() {
+// setPlain sets plain: nil unless the quick path can be used. It is called when something
+// that this depends on has changed.
+func (l *state) setPlain() {
 	l.plain = nil
 	if l.lower == nil || l.joining || l.summed || l.out.fin || l.in.fin {
 		return
@@ -165,7 +166,7 @@ func (l *state) frame(b []byte) (size int, ack uint64) {
 	return int(n), ack
 }
 
-// came counts n bytes of a frame as delivered and handles its acknowledgement.
+// came records that n bytes of a frame were delivered, and handles its acknowledgement.
 func (l *state) came(n int, ack uint64) {
 	l.in.have += uint64(n)
 	l.in.delivered = l.in.have
@@ -178,10 +179,10 @@ func (l *state) answers() bool { return l.tx.busy() || l.ackIsDue(l.in.delivered
 // Feed is Recv for bytes that the caller has received from the underlying link; raw must be
 // all that came since the last call of any method that receives. It takes DATA frames from
 // the start of raw that are complete, in order and fit into batch, and returns how many
-// bytes of raw those were and how many bytes batch got. The rest the underlying link's Recv
-// must return again. If answer is set, something has to be sent: the caller calls Flush,
+// bytes of raw those were and how many bytes batch got. The underlying link's Recv must
+// return the rest again. If answer is set, something has to be sent: the caller calls Flush
 // once the used bytes are removed from the underlying link. If answer is set and n is 0,
-// lent bytes have been returned, which is told first: see Recv.
+// lent bytes are the user's again, which is reported before any further bytes: see Recv.
 func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	l.lock()
 	defer l.unlock()
@@ -224,8 +225,8 @@ func (l *Link) Rest() (n int) {
 	return n
 }
 
-// Took says that the caller has read n of those bytes into the user's memory. It reports
-// whether Flush must be called.
+// Took says that the caller has read n of the bytes of Rest into the user's memory. It
+// reports whether Flush must be called.
 func (l *Link) Took(n int) (answer bool) {
 	l.lock()
 	l.rx.left -= uint64(n)

@@ -30,16 +30,17 @@ type loan struct {
 	_    uint64
 }
 
-// ledger has the loans of a writer that were not taken yet.
+// ledger has the loans of a writer that were not taken yet. Positions in the stream count
+// the bytes that were copied into the ring and those that were lent.
 type ledger struct {
 	table    *[loans]loan
 	given    uint64        // loans since the beginning
-	back     uint64        // those that were taken
+	back     uint64        // those of them that were taken
 	memory   [loans][]byte // keeps the memory from the garbage collector
-	starts   [loans]uint64 // position of each loan, in bytes of both kinds
-	posted   uint64        // bytes of both kinds
-	lent     uint64        // bytes of all loans
-	returned uint64        // bytes of loans that are the caller's again
+	starts   [loans]uint64 // position of each loan in the stream
+	posted   uint64        // bytes of the stream, copied or lent
+	lent     uint64        // those of them that were lent
+	returned uint64        // bytes of the stream that are the caller's again
 }
 
 // Lend is Send without copying long slices, if the other side can read this process's
@@ -62,8 +63,8 @@ func (l *Link) Lend(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// lend posts the part of batch that is not posted yet, and returns how much of batch is the
-// caller's again.
+// lend copies or lends the part of batch that earlier calls did not, as far as there is
+// room, and returns how many bytes of batch are the caller's again.
 func (w *writer) lend(batch [][]byte) (int, error) {
 	if err := w.reclaim(); err != nil {
 		return 0, err
@@ -98,7 +99,8 @@ func (w *writer) lend(batch [][]byte) (int, error) {
 	return int(n), nil
 }
 
-// post lends b if it is long, and copies it otherwise.
+// post lends b if it is long, and copies it into the ring otherwise. It returns how many
+// bytes there was room for.
 func (w *writer) post(b []byte) (int, error) {
 	if len(b) < minLoan {
 		free, err := w.room(uint64(len(b)))
@@ -134,7 +136,7 @@ func (w *writer) movable() bool {
 	return n > w.mask/4 || err != nil
 }
 
-// reclaim finds out which loans were taken.
+// reclaim finds out which loans were taken, and forgets their memory.
 func (w *writer) reclaim() error {
 	taken := w.b.taken.Load()
 	if taken-w.back > w.given-w.back {
@@ -151,7 +153,7 @@ type borrower struct {
 	table  *[loans]loan
 	seen   uint64 // loans that the writer has made
 	taken  uint64
-	lent   uint64 // bytes that were taken
+	lent   uint64 // bytes that were copied out of loans
 	next   loan   // the next loan, copied from the table once; valid if seen > taken
 	pid    int
 	proof  unix.RemoteIovec // where the writer's key is
@@ -185,7 +187,8 @@ func (r *reader) lookForLoan() error {
 // copied.
 var errRecalled = errors.New("the other side has closed its link and taken back what it had lent")
 
-// take fills batch from the loan that comes next in the stream.
+// take copies from the loan that comes next in the stream into batch. The writer's key is
+// read in the same system call, which proves that the memory is still the writer's.
 func (r *reader) take(batch [][]byte) (int, error) {
 	want := r.local[:1]
 	want[0].Base, want[0].Len = (*byte)(unsafe.Pointer(&r.found)), uint64(unsafe.Sizeof(r.found))
