@@ -1,5 +1,5 @@
-// Package made says when, and of which commit, a published result was made, and how far
-// the code has gone on since.
+// Package made says when, and from which commit, a published result was made, and how many
+// commits the code has changed since.
 package made
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Made is the day of a result and the commit of the code that it is about.
+// Made is the day of a result and the commit of the code that was tested.
 type Made struct {
 	Day    string `json:"day"`    // as 2006-01-02
 	Commit string `json:"commit"` // abbreviated; "-dirty" behind it: with changes that are in no commit
@@ -57,7 +57,7 @@ func Commits(text string) (all []string) {
 	return all
 }
 
-// Behind tells how many commits the last change of some folders is newer than a commit.
+// Behind returns how many commits the last change of some folders is newer than a commit.
 func Behind(root, commit string, folders ...string) (int, error) {
 	commit = strings.TrimSuffix(commit, "-dirty")
 	if _, err := git(root, "merge-base", "--is-ancestor", commit, "HEAD"); err != nil {
@@ -71,8 +71,7 @@ func Behind(root, commit string, folders ...string) (int, error) {
 	return len(strings.Fields(list)), err
 }
 
-// History tells what keeps the history of the checkout in root from being read, if
-// anything does.
+// History returns an error if the history of the checkout in root cannot be read.
 func History(root string) error {
 	switch shallow, err := git(root, "rev-parse", "--is-shallow-repository"); {
 	case err != nil:
@@ -83,7 +82,7 @@ func History(root string) error {
 	return nil
 }
 
-// git runs a command of git and gives what it printed.
+// git runs a git command and returns its output.
 func git(root string, args ...string) (string, error) {
 	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).CombinedOutput()
 	if err != nil {

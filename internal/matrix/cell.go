@@ -41,13 +41,13 @@ func (c Cell) String() string {
 	return strings.Join([]string{c.Transport, c.Plane, c.Mode, c.Program, c.Fault}, "/")
 }
 
-// Verdict is what came of a cell.
+// Verdict is the result of a cell.
 type Verdict string
 
 // The verdicts.
 const (
 	OK          Verdict = "ok"
-	Ended       Verdict = "ends" // the job ended, and said why, as Reason says that it must
+	Ended       Verdict = "ends" // the job ended because of the fault, and said so, as Reason says that it must
 	Failed      Verdict = "failed"
 	Unsupported Verdict = "unsupported" // Reason says why it was not run
 )
@@ -64,16 +64,16 @@ type Result struct {
 // Transport is a row of the matrix.
 type Transport struct {
 	Name      string
-	Block     string   // HCL inside of a site's transport block, with DIR and SITE
+	Block     string   // HCL for a site's transport block; DIR and SITE are replaced
 	As        string   // the transport's name in the job file
-	Planes    []string // that its links can do
+	Planes    []string // those that its links can have
 	Missing   string   // why it cannot be run here; empty if it can
 	Machine   bool     // links stay on the machine
 	Datagrams bool     // links are made of datagrams
 }
 
-// Select lists the cells of some transports, and of a quick selection only
-// those that show each plane with each fault once.
+// Select lists the cells of some transports; of a quick selection only those that show each
+// plane with each fault once.
 func Select(all []Transport, quick bool) []Cell {
 	var cells []Cell
 	for _, t := range all {
@@ -93,7 +93,7 @@ func Select(all []Transport, quick bool) []Cell {
 	return cells
 }
 
-// telling reports whether a quick run has the cell.
+// telling reports whether the cell is in a quick run.
 func (c Cell) telling(t Transport) bool {
 	switch {
 	case c.Mode == Agents:
@@ -104,8 +104,8 @@ func (c Cell) telling(t Transport) bool {
 	return c.Program == "collectives" || c.Plane == t.Planes[0] && c.Program != "wordcount" && c.Program != "heat2d"
 }
 
-// breaks reports whether the cell's fault breaks links: those whose bytes no plugin
-// sees do not need it any more.
+// breaks reports whether the cell's fault breaks links. Killing plugins does not break
+// links whose bytes do not pass through them.
 func (c Cell) breaks() bool {
 	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != string(transports.PlaneFD) && c.Plane != string(transports.PlanePeerSHM)
 }
@@ -113,8 +113,8 @@ func (c Cell) breaks() bool {
 // unsupported says why a cell cannot be run, or nothing.
 func (c Cell) unsupported(t Transport) string { return t.Missing }
 
-// final says why a cell's job cannot outlast its fault and must end with an error that
-// names the link's ends, or nothing.
+// final returns why a cell's job cannot survive its fault and must end with an error that
+// names the link's ends; "" if it can.
 func (c Cell) final() string {
 	if c.Fault == LinkCut && c.Mode == Direct && c.Plane == string(transports.PlanePeerSHM) {
 		return "the job ends at once and says between which ranks the link broke: its rings are the procs' own memory, which only the end of a proc takes away, " +
@@ -123,7 +123,7 @@ func (c Cell) final() string {
 	return ""
 }
 
-// Find returns the transport of a cell.
+// Find returns the transport with a name.
 func Find(all []Transport, name string) (Transport, error) {
 	i := slices.IndexFunc(all, func(t Transport) bool { return t.Name == name })
 	if i < 0 {

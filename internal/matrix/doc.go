@@ -1,4 +1,4 @@
-// Package matrix runs real jobs over every transport, by every data plane, with
-// every fault that can be brought about, and makes a table of what came of it. A
-// cell that did not run is never green: it says why it did not.
+// Package matrix runs real jobs over every transport, by every data plane, with every fault
+// that can be caused, and makes a table of the results. A cell that was not run is never
+// shown as passed: the table says why it was not.
 package matrix

@@ -37,10 +37,10 @@ func isPlugin(pid int) bool {
 	return err == nil && bytes.Contains(env, []byte("IMPI_TRANSPORT_PLUGIN="))
 }
 
-// errNothing says that there was nothing to break.
+// errNothing is returned if there was nothing to break.
 var errNothing = errors.New("there was nothing of that kind")
 
-// killPlugins kills every transport plugin of a job, and tells how many.
+// killPlugins kills every transport plugin of a job, and returns how many.
 func killPlugins(pid int) (killed int, err error) {
 	for _, p := range descendants(pid) {
 		if isPlugin(p) && unix.Kill(p, unix.SIGKILL) == nil {
@@ -53,10 +53,9 @@ func killPlugins(pid int) (killed int, err error) {
 	return killed, nil
 }
 
-// cut breaks the connections of a cell's links, without a word to their owners: it resets
-// TCP connections, ends both directions of Unix sockets, and takes datagrams away until
-// mend is called. The sockets are the procs' if they have them, else the plugins', or for
-// channels the nodes'.
+// cut breaks the connections of a cell's links: it resets TCP connections, shuts down Unix
+// sockets, and drops datagrams until mend is called. The sockets are those of the procs if
+// they have them, otherwise those of the plugins, or for channels those of the nodes.
 func cut(pid int, c Cell, t Transport) (n int, mend func(), err error) {
 	whose := func(p int) bool { return !isPlugin(p) && !isNode(p) }
 	switch {
@@ -86,7 +85,7 @@ func cut(pid int, c Cell, t Transport) (n int, mend func(), err error) {
 	}
 	return n, func() {
 		for _, fd := range deaf {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) // it had a filter
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) // the socket had a filter
 			_ = unix.Close(fd)
 		}
 	}, nil
@@ -98,7 +97,7 @@ func isNode(pid int) bool {
 	return err == nil && slices.Contains(strings.Split(string(line), "\x00"), "-site")
 }
 
-// hit breaks a socket if it is a transport's link.
+// hit breaks a socket if it is a link of the transport.
 func hit(fd int, t Transport) bool {
 	switch {
 	case t.Datagrams:
@@ -150,7 +149,7 @@ func isUDP(fd int) bool {
 	return err == nil && protocol == unix.IPPROTO_UDP
 }
 
-// deafen lets a socket drop all that arrives.
+// deafen makes a socket drop all that arrives.
 func deafen(fd int) error {
 	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}} // accept 0 bytes of each datagram
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})

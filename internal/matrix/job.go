@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// sites are those of every job.
+// sites are the sites of every job.
 var sites = []string{"alpha", "beta"}
 
 // Runner runs cells.
 type Runner struct {
 	Bin        string // folder of the programs
 	Repository string // for the examples' data
-	Temp       string // private folder
+	Temp       string // a private folder
 	Limit      time.Duration
 	Transports []Transport
 }
@@ -72,7 +72,7 @@ func (r *Runner) Run(ctx context.Context, c Cell) Result {
 	return res
 }
 
-// lengths are how much longer than at first a program runs, one try after the other,
+// lengths are the factors by which a program is made to run longer, one after the other,
 // until it outlasts its fault.
 var lengths = []int{1, 4, 16, 64}
 
@@ -142,11 +142,11 @@ func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, err
 	return file, os.WriteFile(file, b.Bytes(), 0o600)
 }
 
-// mark is the line by which matrix-check says that it is in the middle of its work.
+// mark is the line that matrix-check prints while it is at work.
 const mark = "matrix: at work"
 
-// How much a program does: with no fault, with one that breaks its links, which stops
-// it meanwhile, and with one that it has to outlast at its own speed.
+// How much a program does: without a fault, with one that breaks its links and so stops it
+// for a while, and with one that it has to outlast at its own speed.
 type workload struct{ whole, broken, unbroken int }
 
 var workloads = map[string]workload{
@@ -155,7 +155,7 @@ var workloads = map[string]workload{
 	"wordcount": {1, 20, 60},         // times
 }
 
-// amount is the work of a cell's program.
+// amount returns the work of a cell's program.
 func (w workload) amount(c Cell, length int) int {
 	switch {
 	case c.Fault == NoFault:
@@ -166,8 +166,8 @@ func (w workload) amount(c Cell, length int) int {
 	return w.unbroken * length
 }
 
-// command is the program of a cell. Those that wait for a fault go on until
-// there is a file; the others have as much to do as length says.
+// command returns the program of a cell. Programs that wait for a fault run until a file
+// exists; the others do as much as length says.
 func (r *Runner) command(c Cell, dir string, length int) []string {
 	n := workloads[c.Program].amount(c, length)
 	command := []string{filepath.Join(r.Bin, c.Program)}
@@ -178,7 +178,7 @@ func (r *Runner) command(c Cell, dir string, length int) []string {
 	case "heat2d":
 		add("-verify", "-out", filepath.Join(dir, "out"), "-steps", strconv.Itoa(n))
 		if c.Fault != NoFault {
-			add("-tolerance", "-1") // it does not stop early
+			add("-tolerance", "-1") // it must not stop early
 		}
 	case "wordcount":
 		add("-repeat", strconv.Itoa(n), "-progress", strconv.Itoa(max(1, n/20)))

@@ -10,7 +10,7 @@ import (
 // most bounds what is kept of a job's output, in bytes.
 const most = 16 << 20
 
-// output keeps what a job prints, and tells who waits for some of it.
+// output keeps what a job prints, and wakes those that wait for some of it.
 type output struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
@@ -53,14 +53,14 @@ func (o *output) await(ctx context.Context, enough func(printed string) bool) bo
 	}
 }
 
-// all is what was printed.
+// all returns what was printed.
 func (o *output) all() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String()
 }
 
-// tail is the end of what was printed.
+// tail returns the end of what was printed.
 func (o *output) tail() string {
 	lines := strings.Split(strings.TrimSpace(o.all()), "\n")
 	return strings.Join(lines[max(0, len(lines)-12):], "\n")

@@ -23,16 +23,16 @@ const (
 	OursKilled = "ours killed"
 )
 
-// The axes of jobs with peers. What a program of those does, the command exchange
-// in internal/peers says; talk goes on until somebody is killed.
+// The axes of jobs with peers. internal/peers describes what the programs do, under the
+// name of the command exchange; talk runs until a party is killed.
 var (
 	Peers        = []string{Ours, LAMFirst, LAMLast}
 	PeerFaults   = []string{NoFault, PeerKilled, OursKilled}
 	PeerPrograms = []string{"ring", "pingpong", "flood", "wildcards", "pairs", "collectives", "datatypes", "talk"}
 )
 
-// Every job has two procs on each site. A is a rank of the peer, B one of ours;
-// packets hold 65,536 bytes, as the smallest maximum counts, which is LAM's.
+// Every job has two procs on each site. A is a rank of the peer, B one of ours. Packets
+// hold 65,536 bytes, LAM's maximum, which is the smaller one.
 var peerTests = map[string]string{
 	"ring":        "ring 1000",
 	"pingpong":    "pingpong A B 65536 16777216 + pingpong B A 65536 16777216",
@@ -106,7 +106,7 @@ func (r *Runner) RunPeer(ctx context.Context, c PeerCell) PeerResult {
 }
 
 func (r *Runner) runPeer(ctx context.Context, c PeerCell, in *peers.Install) error {
-	// LAM's user has to be able to enter it.
+	// LAM's user must be able to enter the folder.
 	dir, err := os.MkdirTemp("", "impi-matrix-peer-")
 	if err != nil {
 		return err
@@ -155,11 +155,11 @@ func (r *Runner) peerJob(ctx context.Context, c PeerCell, in *peers.Install, dir
 	}, nil
 }
 
-// client is the peer's, if it is LAM.
+// client returns LAM's client rank, or -1.
 func (c PeerCell) client() int { return slices.Index([]string{LAMFirst, LAMLast}, c.Peer) }
 
-// strike brings the fault about, once both sides talk. LAM does not end by itself
-// when its peer is gone, so it is ended as soon as it has said that it knows.
+// strike causes the fault once both sides exchange messages. LAM does not end by itself
+// when its peer has gone, so it is ended as soon as it has reported that.
 func (c PeerCell) strike(ctx context.Context, job *peers.Running) error {
 	if c.Fault == NoFault {
 		return nil
@@ -181,7 +181,7 @@ func (c PeerCell) strike(ctx context.Context, job *peers.Running) error {
 	return job.Universe(c.client()).Kill()
 }
 
-// prove checks how the parties ended.
+// prove checks how the parties have ended.
 func (c PeerCell) prove(ended map[string]peers.Ended, left []string) error {
 	var errs []error
 	for party, e := range ended {

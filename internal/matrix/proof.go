@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// lastWords are what a program prints when everything that it has received was right. It
-// is the sign that it has run to its end, which the exit status alone is not.
+// lastWords are what a program prints at its end if everything that it has received was
+// right. The exit status alone does not prove that.
 var lastWords = map[string]string{
 	"ring":        "as it must be",
 	"heat2d":      "one process computes the same, bit for bit",
@@ -17,18 +17,19 @@ var lastWords = map[string]string{
 	"large":       "matrix-check: every result of large was right",
 }
 
-// What the nodes log, at level debug, of the ways that a job's bytes take.
+// What the nodes log, at level debug, about the links of a job.
 var (
 	madeLink    = regexp.MustCompile(`direct link: .*\btransport=(\S+) data_plane=(\S+)`)
 	madeChannel = regexp.MustCompile(`channel: .*\btransport=(\S+) data_plane=(\S+)`)
 	noLink      = regexp.MustCompile(`no direct link: packets go through the agents.*`)
 )
 
-// errUnproven is wrapped when a job ended well that is no proof for its cell.
+// errUnproven is wrapped by the error for a job that has ended well without showing what
+// its cell is about.
 var errUnproven = errors.New("the job ended well, but proves nothing")
 
-// prove wants evidence that a job which ended well did what its cell says: the program
-// judged what it received, and the bytes went the way that they should.
+// prove checks that a job that has ended well did what its cell says: the program has
+// checked its results, and the bytes have used the right links.
 func (c Cell) prove(log string, t Transport) error {
 	if words := lastWords[c.Program]; words == "" || !strings.Contains(log, words) {
 		return fmt.Errorf("%w: %s did not print %q", errUnproven, c.Program, words)
@@ -46,7 +47,7 @@ func (c Cell) prove(log string, t Transport) error {
 	return c.used(links, t)
 }
 
-// used wants links, all of the cell's transport and data plane.
+// used checks that there were links, all of the cell's transport and data plane.
 func (c Cell) used(made [][]string, t Transport) error {
 	if len(made) == 0 {
 		return fmt.Errorf("%w: no link was made", errUnproven)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// progress is what a program prints while it is in the middle of its work.
+// progress is what a program prints while it is at work.
 var progress = map[string]*regexp.Regexp{
 	"ring":        regexp.MustCompile(`ring: round \d+ of`),
 	"heat2d":      regexp.MustCompile(`heat2d: step +\d+ of`),
@@ -20,7 +20,7 @@ var progress = map[string]*regexp.Regexp{
 	"large":       regexp.MustCompile(mark),
 }
 
-// What the nodes log, at level debug, of faults.
+// What the nodes log, at level debug, about faults.
 var (
 	pluginDown  = regexp.MustCompile(`plugin is down`)
 	pluginReady = regexp.MustCompile(`plugin is ready`)
@@ -28,22 +28,22 @@ var (
 	resumedLink = regexp.MustCompile(`a (?:direct link|channel) is resumed`)
 )
 
-// moreProgress is how much of it a program has to print after a fault whose end was
-// logged: a single line may have been under way since before.
+// moreProgress is how many lines of progress must follow the end of a fault: a single line
+// may have been on its way since before.
 const moreProgress = 2
 
-// blow is a fault as it was brought about.
+// blow is a fault that was caused.
 type blow struct {
 	at   int // bytes that had been printed before
 	hits int // plugins killed, or connections reset
 	err  error
 }
 
-// errTooShort is wrapped when a program was done too early for its fault.
+// errTooShort is wrapped by the error for a program that ended before its fault.
 var errTooShort = errors.New("the program did not outlast the fault")
 
-// mended finds out where in the log after a blow its effect and the repair end: links
-// that were lost are resumed, and plugins that were killed run again. -1: not yet.
+// mended returns the position in the log after a blow at which its effect is repaired:
+// links that were lost are resumed, and plugins that were killed run again. -1: not yet.
 func (c Cell) mended(after string, hits int) int {
 	first, then, times := pluginDown, pluginReady, hits
 	if c.breaks() {
@@ -60,14 +60,14 @@ func (c Cell) mended(after string, hits int) int {
 	return at[1] + all[times-1][1]
 }
 
-// waits reports whether the cell's program goes on until it is told not to.
+// waits reports whether the cell's program runs until it is told to stop.
 func (c Cell) waits() bool { return c.Program == "collectives" || c.Program == "large" }
 
-// brokenEnd is how both sites say that a link which cannot be resumed is lost.
+// brokenEnd matches how both sites report that a link which cannot be resumed is lost.
 var brokenEnd = regexp.MustCompile(`(?i)rank \d+.*\b(?:rank|site|link)\b`)
 
-// ended wants evidence that a job which cannot outlast its fault ended by itself, of
-// that fault, and that somebody said so: err is what came of its launcher.
+// ended checks that a job which cannot survive its fault ended by itself, because of that
+// fault, and that it said so. err is the launcher's result.
 func (c Cell) ended(log string, b blow, err error) error {
 	var exit *exec.ExitError
 	switch {
@@ -83,8 +83,8 @@ func (c Cell) ended(log string, b blow, err error) error {
 	return nil
 }
 
-// outlasted wants evidence that a fault met a program that was running and went on
-// to run when all was mended.
+// outlasted checks that a fault hit a running program, which went on after everything was
+// repaired.
 func (c Cell) outlasted(log string, b blow) error {
 	if c.Fault == NoFault {
 		return nil
@@ -94,7 +94,7 @@ func (c Cell) outlasted(log string, b blow) error {
 	switch {
 	case i < 0:
 		return fmt.Errorf("%w: it ended before %d hits were felt and mended", errTooShort, b.hits)
-	case c.waits(): // it was told to end after that
+	case c.waits(): // it was told to stop after that
 	case len(progress[c.Program].FindAllString(after[i:], moreProgress)) < moreProgress:
 		return fmt.Errorf("%w: no progress of it was seen after the repair", errTooShort)
 	}
@@ -104,8 +104,8 @@ func (c Cell) outlasted(log string, b blow) error {
 	return nil
 }
 
-// strike brings about the cell's fault once the program is at work, and lets one that
-// waits for it end when all is mended.
+// strike causes the cell's fault once the program is at work, and tells a program that
+// waits for it to stop once all is repaired.
 func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *output, dir string) (b blow) {
 	if c.Fault == NoFault {
 		return b
@@ -119,7 +119,7 @@ func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *
 	} else {
 		var mend func()
 		if b.hits, mend, b.err = cut(pid, c, t); b.err == nil {
-			if t.Datagrams { // they are missed after a while only
+			if t.Datagrams { // lost datagrams are noticed only after a while
 				out.await(ctx, func(s string) bool { return lostLink.MatchString(s[b.at:]) })
 			}
 			mend()

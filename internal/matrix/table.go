@@ -37,7 +37,7 @@ func Table(w io.Writer, results []Result) {
 	}
 }
 
-// symbol is the text of the cell called name; a reason becomes a note, each once.
+// symbol returns the text of the cell called name; each reason becomes a note once.
 func symbol(v Verdict, reason, name string, notes *[]string) string {
 	if reason == "" {
 		return marks[v]
@@ -54,7 +54,7 @@ func symbol(v Verdict, reason, name string, notes *[]string) string {
 	return fmt.Sprintf("%s (%d)", marks[v], i+1)
 }
 
-// rows puts the results together that differ in their program alone.
+// rows groups the results that differ only in their program.
 func rows(results []Result) (all [][]Result) {
 	key := func(r Result) Cell { c := r.Cell; c.Program = ""; return c }
 	for _, r := range results {

@@ -8,15 +8,14 @@ import (
 	"github.com/openimpi/impi/internal/vendors"
 )
 
-// certificates is what the transports that want some are configured with.
+// certificates are the settings of transports that need certificates.
 const certificates = `cert = "DIR/certs/SITE.pem"  key = "DIR/certs/SITE.key"  ca = "DIR/certs/ca.pem"`
 
-// pumped are the data planes of links that live in a plugin.
+// pumped are the data planes by which bytes pass through a plugin.
 var pumped = []string{"ring", "stream", "grpc"}
 
-// Known lists the transports. The plugins of examples/plugins, which are not built
-// in, are built from the checkout in root; where that cannot be done, their rows
-// say why.
+// Known lists the transports. The plugins of examples/plugins are built from the checkout
+// in root; if that is impossible, their rows say why.
 func Known(root string) []Transport {
 	all := []Transport{
 		{Name: "tcp", As: "tcp", Planes: append([]string{"fd"}, pumped...)},
@@ -43,7 +42,7 @@ func Known(root string) []Transport {
 	return all
 }
 
-// Prepare makes what the transports need: certificates.
+// Prepare makes the certificates that the transports need.
 func (r *Runner) Prepare() error {
 	cmd := exec.Command(filepath.Join(r.Bin, "impi-node"), "cert", "init", "-dir", filepath.Join(r.Temp, "certs"), "-sites", "alpha,beta")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -53,8 +53,8 @@ func (p product) String() string { return p.name + " " + p.version }
 // builder fetches and builds peers.
 type builder struct {
 	dir     string    // of all peers
-	out     io.Writer // what is done
-	log     io.Writer // what the tools say
+	out     io.Writer // progress
+	log     io.Writer // output of the tools
 	began   time.Time
 	lastLog string
 }
@@ -87,7 +87,7 @@ func (p product) make(ctx context.Context, out io.Writer) (*Install, error) {
 	}
 	defer unlock()
 	if in, err := p.find(dir); err == nil {
-		return in, nil // the other one has done it
+		return in, nil // another process has built it meanwhile
 	}
 	in, err := b.build(ctx, p)
 	if err != nil {

@@ -30,15 +30,15 @@ type Site struct {
 // their addresses only.
 type Job struct {
 	Install *Install
-	Bin     string // folder of our programs: impi-node and impi-server
-	Dir     string // private, and open to all for reading
+	Bin     string // our programs: impi-node and impi-server
+	Dir     string // private to write, readable for all
 	Sites   []Site // by client rank
 	Ours    []string
 	LAMs    []string // the programs and their arguments
-	Key     uint64   // how clients prove who they are; 0: not at all
-	DataLen int      // of our sites; 0: as always
-	Habits  string   // of the LAM sites, as HCL; empty: implementation = "lam-7.1"
-	Trace   string   // file of our procs' packets, with %r; empty: none
+	Key     uint64   // with which clients prove who they are; 0: they do not
+	DataLen int      // of our sites; 0: the default
+	Habits  string   // HCL for the LAM sites; empty: implementation = "lam-7.1"
+	Trace   string   // file for the packets of our procs, with %r; empty: none
 }
 
 // The parties of a running job.
@@ -53,7 +53,7 @@ func Client(rank int) string { return fmt.Sprintf("client %d", rank) }
 // Ended is how a party ended.
 type Ended struct {
 	Err  error  // nil: with status 0
-	Text string // what it said
+	Text string // its output
 }
 
 // Running is a job under way.
@@ -132,7 +132,7 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 	return r, nil
 }
 
-// serve starts the server and gives its address.
+// serve starts the server and returns its address.
 func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error) {
 	r.server = exec.CommandContext(ctx, filepath.Join(r.job.Bin, "impi-server"), "-host", "127.0.0.1", "-clients", strconv.Itoa(len(r.job.Sites)))
 	r.server.Env = append(os.Environ(), env)
@@ -198,16 +198,16 @@ func (r *Running) note(party string, out *Output, err error) {
 	r.ended[party] = Ended{Err: err, Text: out.String()}
 }
 
-// Output is what a party says, while it runs.
+// Output returns the output of a party, while it runs.
 func (r *Running) Output(party string) *Output { return r.outputs[party] }
 
-// Universe is the universe of a LAM site.
+// Universe returns the universe of a LAM site.
 func (r *Running) Universe(client int) *Universe { return r.universes[client] }
 
 // KillOurs kills the nodes of our sites.
 func (r *Running) KillOurs() error { return syscall.Kill(-r.node.Process.Pid, syscall.SIGKILL) }
 
-// KillAll ends whatever runs.
+// KillAll ends everything that runs.
 func (r *Running) KillAll() {
 	_ = r.server.Process.Kill()
 	if r.node != nil && r.node.Process != nil {

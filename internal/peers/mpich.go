@@ -19,8 +19,8 @@ var mpich = product{
 	},
 }
 
-// MPICHDevice is the device of the MPICH that BuildMPICH builds: its procs talk over
-// shared memory, and over TCP with those of other worlds.
+// MPICHDevice is the device of the MPICH that BuildMPICH builds: its procs use shared
+// memory, and TCP between worlds.
 const MPICHDevice = "ch3:nemesis"
 
 // BuildMPICH is Build for MPICH, which the benchmarks of ports and of spawned worlds

@@ -28,7 +28,7 @@ const (
 	sessionSuffix = "LAM_MPI_SESSION_SUFFIX"
 )
 
-// Universe is one LAM universe: a daemon on this machine, and what runs under it.
+// Universe is one LAM universe: a daemon on this machine, and the processes under it.
 type Universe struct {
 	in  *Install
 	dir string
@@ -45,8 +45,8 @@ func (in *Install) Compile(ctx context.Context, out, source string) error {
 	return nil
 }
 
-// Boot starts a universe whose IMPI host advertises address. dir is its own, and
-// all in it goes with it; it is made. env is for its programs.
+// Boot starts a universe whose IMPI host advertises address. It makes the folder dir, which
+// is removed with the universe. env is for its programs.
 func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env ...string) (*Universe, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -63,11 +63,11 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 	s := &Universe{in: in, dir: dir, env: append([]string{
 		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir,
 		sessionPrefix + "=" + dir, sessionSuffix + "=impi", "IMPI_HOST_NAME=" + address.String(),
-		// How long, in ms, its daemon sleeps between two looks at what its own procs
-		// send, as long as no packet arrives: 1 is the least.
+		// How long the daemon sleeps, in ms, between checks for messages of its own procs
+		// while no packet arrives: 1 is the least.
 		"LAM_IMPID_SPIN_TIMEOUT=1",
-		// Its procs talk over TCP: over shared memory MPI_ANY_SOURCE kills one that has
-		// another proc of LAM beside it.
+		// Its procs use TCP: with LAM's shared memory MPI_ANY_SOURCE kills a proc that has
+		// another LAM proc beside it.
 		"LAM_MPI_SSI_rpi=tcp",
 	}, env...)}
 	if err := s.tool(ctx, "lamboot", hosts); err != nil {
@@ -104,7 +104,7 @@ func (s *Universe) Command(ctx context.Context, name string, args ...string) *ex
 	return c
 }
 
-// Run runs a program as one client of a job. What it says goes to out.
+// Run runs a program as one client of a job. Its output goes to out.
 func (s *Universe) Run(ctx context.Context, out io.Writer, client int, server netip.AddrPort, procs int, command ...string) error {
 	args := append([]string{"-client", strconv.Itoa(client), server.String(), "-np", strconv.Itoa(procs), command[0], "--"}, command[1:]...)
 	c := s.Command(ctx, "mpirun", args...)
@@ -126,7 +126,7 @@ func (s *Universe) Halt(ctx context.Context) (left []string, err error) {
 	return left, errors.Join(err, s.Kill())
 }
 
-// Kill kills all processes of the universe, and returns when they are gone.
+// Kill kills all processes of the universe, and returns when they have gone.
 func (s *Universe) Kill() error {
 	const patience = 10 * time.Second
 	for range 5 { // some may start others meanwhile
@@ -144,10 +144,10 @@ func (s *Universe) Kill() error {
 	return fmt.Errorf("peers: processes of %s cannot be killed", s.dir)
 }
 
-// process is the number of one.
+// process is a process ID.
 type process int
 
-// processes are those of the universe.
+// processes lists the processes of the universe.
 func (s *Universe) processes() (all []process) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -168,7 +168,7 @@ func (p process) name() string {
 	return strings.TrimSpace(string(b))
 }
 
-// gone waits until p has ended, or until patience has.
+// gone waits until p has ended, for at most patience.
 func (p process) gone(patience time.Duration) {
 	fd, err := unix.PidfdOpen(int(p), 0)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/made"
 )
 
-// Answer is what a run of impi-bench gave, and where.
+// Answer is the result of a run of impi-bench, with where and when it was made.
 type Answer struct {
 	Question string    `json:"question"` // its name
 	Made     made.Made `json:"made"`
@@ -17,7 +17,7 @@ type Answer struct {
 	Figures  Figures   `json:"figures"`
 }
 
-// Machine is what figures depend on.
+// Machine is what the figures depend on.
 type Machine struct {
 	CPU    string   `json:"cpu"`
 	Cores  int      `json:"cores"`
@@ -28,7 +28,7 @@ type Machine struct {
 	Load   string   `json:"load"`            // before the run, per minute
 }
 
-// Figures is what impi-bench -json prints, as far as a page needs it.
+// Figures is the output of impi-bench -json, as far as a page needs it.
 type Figures struct {
 	Repeat  int      `json:"repeat"`
 	Results []Result `json:"results,omitempty"`
@@ -75,7 +75,7 @@ func Parse(b []byte) (f Figures, err error) {
 	return f, nil
 }
 
-// startup are the medians of impi-bench startup, with their units.
+// startup are the results of impi-bench startup, with their units.
 var startup = []struct {
 	key, name, unit string
 	of              float64
@@ -87,7 +87,7 @@ var startup = []struct {
 	{"bytes_from_server", "from the server", "MB", 1e6},
 }
 
-// results are those of the figures, each with its rows.
+// results returns the figures by benchmark, each with its rows.
 func (f *Figures) results() []Result {
 	list := f.Results
 	for _, m := range startup {
@@ -103,7 +103,8 @@ func (f *Figures) results() []Result {
 // higher reports whether more of a unit is better.
 func (r Result) higher() bool { return slices.Contains([]string{"MB/s", "k/s"}, r.Unit) }
 
-// ratio is how many times better a column is than another, and false if one is missing.
+// ratio returns how many times better a column is than another; false if one of them is
+// missing.
 func (r Result) ratio(row Row, column, than string) (float64, bool) {
 	a, b := row.Values[column], row.Values[than]
 	switch {
@@ -115,7 +116,7 @@ func (r Result) ratio(row Row, column, than string) (float64, bool) {
 	return b / a, true
 }
 
-// beside is a column's ratio to the best of some others: the least there is.
+// beside returns a column's ratio to the best of some others, which is the smallest one.
 func (r Result) beside(row Row, column string, others []string) (least float64, ok bool) {
 	for _, o := range others {
 		if x, there := r.ratio(row, column, o); there && (!ok || x < least) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThisMachine looks at what figures depend on. What cannot be found out stays empty.
+// ThisMachine describes this machine. What cannot be found out is left empty.
 func ThisMachine() Machine {
 	m := Machine{CPU: "unknown processor", Cores: runtime.NumCPU(), Go: runtime.Version(), Load: "unknown"}
 	if s := field("/proc/cpuinfo", "model name"); s != "" {
@@ -40,7 +40,7 @@ func ThisMachine() Machine {
 
 var version = regexp.MustCompile(`\d+\.\d+[.\w]*`)
 
-// field is what a file of /proc has behind a name.
+// field returns the value of a name in a file of /proc.
 func field(file, name string) string {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {

@@ -54,7 +54,7 @@ func Write(w io.Writer, answers []Answer) error {
 	return err
 }
 
-// String says what somebody has to have to get such figures.
+// String describes the machine in one line.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s of memory, Linux %s, %s", m.CPU, m.Cores, m.Memory, m.Kernel, m.Go)
 	if len(m.Peers) > 0 {
@@ -63,7 +63,7 @@ func (m Machine) String() string {
 	return s
 }
 
-// summary counts the rows of which something is asked.
+// summary counts the rows that have a goal.
 type summary struct {
 	met    int
 	missed []string
@@ -77,7 +77,7 @@ func (s *summary) write(w io.Writer) {
 	fmt.Fprint(w, "\n\n")
 }
 
-// section is the text and the table of a question.
+// section returns the text and the table of a question.
 func section(q *Question, a *Answer, sum *summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n```\nbin/%s\n```\n\n", q.Title, q.Text, strings.Join(a.Command, " "))
@@ -117,7 +117,7 @@ func section(q *Question, a *Answer, sum *summary) string {
 	return b.String()
 }
 
-// judged are the columns with a ratio.
+// judged returns the columns with a ratio.
 func (q *Question) judged(columns []string) []string {
 	if len(q.Of) > 0 {
 		return q.Of
@@ -125,7 +125,7 @@ func (q *Question) judged(columns []string) []string {
 	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == inGo })
 }
 
-// verdict is a ratio and what is asked of it.
+// verdict returns a ratio and how it compares with its goal.
 func (q *Question) verdict(r Result, row Row, column string, sum *summary) string {
 	ratio, ok := row.Ratios[column]
 	if len(q.Of) > 0 {
@@ -155,13 +155,13 @@ func (q *Question) verdict(r Result, row Row, column string, sum *summary) strin
 	return "**" + text + ", not " + wanted + "**"
 }
 
-// label is how the page calls a column.
+// label returns a column's name on the page.
 func label(column string) string {
 	names := map[string]string{"mpich": "MPICH", "openmpi": "Open MPI", "resume": "resuming", "channel": "agents"}
 	return cmp.Or(names[column], column)
 }
 
-// size is a row's size, in bytes if the benchmark has some.
+// size returns a row's size, in bytes if the benchmark has bytes.
 func size(n int, bench string) string {
 	switch {
 	case slices.Contains([]string{"spawn", "start", "memory", "plugins"}, bench):
@@ -176,7 +176,7 @@ func size(n int, bench string) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// number is a value with three digits that count, or more before the point.
+// number returns a value with three significant digits, or more before the point.
 func number(v float64) string {
 	switch {
 	case v == 0:

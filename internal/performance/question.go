@@ -11,11 +11,11 @@ type Question struct {
 	Text  string   // what is measured, and how to read it
 	Args  []string // of impi-bench; those that ask for JSON are added
 	Of    []string // the columns that are judged; empty: the variants of -beside
-	Peers []string // they are judged by the better one of these; empty: each by ours
+	Peers []string // they are compared with the best of these; empty: each with ours
 	Goals []Goal
 }
 
-// Goal is what is asked of a row.
+// Goal is the ratio that a row should reach.
 type Goal struct {
 	Of    string // column
 	Bench string
@@ -27,7 +27,7 @@ type Goal struct {
 // Any stands for all sizes.
 const Any = -1
 
-// of finds the goal of a row, and ok reports whether there is one.
+// goal returns the goal of a row; ok is false if it has none.
 func (q *Question) goal(column, bench string, size int) (g Goal, ok bool) {
 	i := slices.IndexFunc(q.Goals, func(g Goal) bool {
 		return g.Of == column && g.Bench == bench && (g.Size == size || g.Size == Any)
@@ -38,7 +38,7 @@ func (q *Question) goal(column, bench string, size int) (g Goal, ok bool) {
 	return q.Goals[i], true
 }
 
-// met reports whether a ratio is as wanted.
+// met reports whether a ratio reaches the goal.
 func (g Goal) met(ratio float64) bool {
 	return (g.Least == 0 || ratio >= g.Least) && (g.Most == 0 || ratio <= g.Most)
 }
@@ -51,7 +51,7 @@ const (
 
 var bothPeers = []string{"mpich", "openmpi"}
 
-// for each of some benchmarks the same is wanted in all rows.
+// all returns the same goal for all rows of some benchmarks.
 func all(of string, least float64, benches ...string) (goals []Goal) {
 	for _, b := range benches {
 		goals = append(goals, Goal{Of: of, Bench: b, Size: Any, Least: least})

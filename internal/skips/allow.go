@@ -38,8 +38,8 @@ func ReadAllowed(r io.Reader) (list Allowed, err error) {
 	return list, lines.Err()
 }
 
-// Faults are the skips that no line allows. What is left to make soak is one of them if
-// this is make soak.
+// Faults returns the skips that no line allows. Skips of tests that only make soak runs are
+// faults if this is make soak.
 func (a Allowed) Faults(list []Skip, soaking bool) []Skip {
 	var faults []Skip
 	for _, s := range list {

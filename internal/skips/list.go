@@ -19,7 +19,7 @@ type Skip struct {
 	Reason string
 }
 
-// NotRun says that the machine lacks something, and what.
+// NotRun returns what the machine lacks for a test that was not run, and the remedy.
 func (s Skip) NotRun() (missing, remedy string, is bool) {
 	text, is := strings.CutPrefix(s.Reason, notRun)
 	i := strings.LastIndex(text, ": ")
@@ -29,13 +29,13 @@ func (s Skip) NotRun() (missing, remedy string, is bool) {
 	return text[:i], text[i+2:], true
 }
 
-// Soak says that it is left to make soak.
+// Soak reports whether only make soak runs the test.
 func (s Skip) Soak() bool { return strings.HasPrefix(s.Reason, soak) }
 
 // event is a line of go test -json.
 type event struct{ Action, Package, Test, Output string }
 
-// said begins what a test logs: the file and the line.
+// said matches what a test logs, after the file and the line.
 var said = regexp.MustCompile(`^ +[^ :]+\.go:[0-9]+: (.*)`)
 
 // Read reads what go test -json has written, and gives the skipped tests in order. What
@@ -84,7 +84,7 @@ func (e event) collect(words map[[2]string]string, list []Skip) []Skip {
 	return list
 }
 
-// Print says which tests were not run, for want of what, and what to do. That comes last.
+// Print lists the tests that were not run, what they lack, and what to do; those come last.
 func Print(w io.Writer, list []Skip) {
 	missing, others := map[string][]string{}, 0
 	left := 0

@@ -1,6 +1,6 @@
-// Package skips is why tests were not run. Tests that this machine lacks something for say
-// so in one form, and the command list prints what was not run, for want of what, and what
-// to install, at the end of make test.
+// Package skips skips tests for which this machine lacks something, in one form, so that
+// the command list can print at the end of make test what was not run, what it lacked, and
+// what to install.
 package skips
 
 import (
@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// A skip that begins so is not the test's own choice.
+// The beginnings of the reasons for skips that are not the test's own choice.
 const (
-	notRun = "NOT RUN: " // what is missing and the remedy follow, a colon between them
-	soak   = "SOAK: "    // only make soak runs it; why follows
+	notRun = "NOT RUN: " // followed by what is missing, a colon and the remedy
+	soak   = "SOAK: "    // followed by why only make soak runs it
 )
 
 // TB is the part of testing.TB that is needed here.
@@ -35,10 +35,10 @@ func Soak(t TB, why string) {
 	t.Skip(soak + oneLine(why))
 }
 
-// oneLine has no line breaks, as what go test prints is read line by line.
+// oneLine removes line breaks, since the output of go test is read line by line.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Short ends a test that takes long if -short is given.
+// Short skips a test that takes long if -short is given.
 func Short(t TB) {
 	t.Helper()
 	if testing.Short() {
@@ -46,7 +46,7 @@ func Short(t TB) {
 	}
 }
 
-// packages are those of Debian that have a program, where their name is another one.
+// packages are the Debian packages of programs, where the names differ.
 var packages = map[string]string{
 	"cc": "gcc libc6-dev", "gcc": "gcc libc6-dev", "c++": "g++", "ip": "iproute2",
 	"mergecap": "wireshark-common", "protoc": "protobuf-compiler", "setsid": "util-linux", "sh": "dash",

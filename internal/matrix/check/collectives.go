@@ -7,11 +7,11 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// lengths are those of the vectors, per rank: short and long protocols.
+// lengths are the lengths of the vectors, per rank, for short and long protocols.
 var lengths = []int{1, 37, 9000}
 
-// collectives does every collective and checks what it gives. Rank r has
-// value(r, i) as element i of its vector.
+// collectives calls every collective and checks its result. Element i of rank r's vector is
+// value(r, i).
 func collectives(w *mpi.Comm, n int) error {
 	if err := mpi.Barrier(w); err != nil {
 		return fmt.Errorf("barrier: %w", err)
@@ -33,7 +33,7 @@ func collectives(w *mpi.Comm, n int) error {
 	return nil
 }
 
-// round is one call of everything.
+// round is one call of each collective.
 type round struct {
 	w              *mpi.Comm
 	n, k           int
@@ -42,7 +42,7 @@ type round struct {
 
 func (x *round) value(rank, i int) int64 { return int64(rank*1_000_003 + i*17 + x.n) }
 
-// vector is what a rank contributes.
+// vector returns what a rank contributes.
 func (x *round) vector(rank, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
@@ -58,7 +58,7 @@ func same(got, want []int64) error {
 	return nil
 }
 
-// all is everybody's vector, one after the other.
+// all returns the vectors of all ranks, one after the other.
 func (x *round) all(n func(rank int) int) (all []int64) {
 	for r := range x.size {
 		all = append(all, x.vector(r, n(r))...)
@@ -96,7 +96,7 @@ func (x *round) gatherScatter() error {
 	return same(back, x.vector(x.me, x.k))
 }
 
-// ragged has rank r bring k+r elements.
+// ragged calls the collectives whose ranks have different counts: rank r has k+r elements.
 func (x *round) ragged() error {
 	counts, displs, total := make([]int, x.size), make([]int, x.size), 0
 	for r := range x.size {
@@ -146,7 +146,7 @@ func (x *round) alltoall() error {
 	return same(got, want)
 }
 
-// sum is the sum of the vectors of ranks up to last.
+// sum returns the sum of the vectors of the ranks up to last.
 func (x *round) sum(last, n int) []int64 {
 	s := make([]int64, n)
 	for r := range last + 1 {

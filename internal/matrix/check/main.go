@@ -48,14 +48,14 @@ func run(what, until, mark string) error {
 			break
 		}
 	}
-	if w.Rank() == 0 { // the others have ended the job if theirs was wrong
+	if w.Rank() == 0 { // the other ranks have ended the job if their results were wrong
 		fmt.Fprintf(os.Stdout, "matrix-check: every result of %s was right\n", what)
 	}
 	return mpi.Finalize()
 }
 
-// goOn tells all ranks whether the file is still missing. Two rounds follow the
-// fault: it may be noticed only by the next message.
+// goOn tells all ranks whether the file is still missing. Two more rounds follow once it is
+// there, since the fault may be noticed only by the next message.
 func goOn(w *mpi.Comm, until string) (bool, error) {
 	missing := []int32{0}
 	if w.Rank() == 0 && until != "" && !after {
@@ -68,7 +68,7 @@ func goOn(w *mpi.Comm, until string) (bool, error) {
 	return missing[0] != 0, err
 }
 
-// after tells that the file has been seen.
+// after is set once the file has been seen.
 var after bool
 
 // large passes 64 MiB around the ranks.

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/matrix"
 )
 
-// kept adds results to those of earlier runs in a file, in whose order they stay.
+// kept returns the results of earlier runs in a file, in their order, with the new ones.
 func kept(file string, results []matrix.Result) (all []matrix.Result, err error) {
 	b, err := os.ReadFile(file)
 	if err == nil {

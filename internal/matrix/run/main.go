@@ -88,7 +88,7 @@ func run(ctx context.Context) int {
 	return report(results, *out, *asJSON, *quick)
 }
 
-// sweep runs the cells, some at once.
+// sweep runs the cells, several at a time.
 func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, limit time.Duration, jobs int) ([]matrix.Result, error) {
 	temp, err := os.MkdirTemp("", "impi-matrix-")
 	if err != nil {
@@ -135,7 +135,7 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 	return results, nil
 }
 
-// say tells of a cell that has run.
+// say prints the result of a cell.
 func say(res matrix.Result, i, of int) {
 	line := fmt.Sprintf("%d/%d %-50s %s %v\n", i, of, res.Cell, res.Verdict, res.Took.Round(10*time.Millisecond))
 	switch res.Verdict {
@@ -148,7 +148,7 @@ func say(res matrix.Result, i, of int) {
 	fmt.Fprint(os.Stderr, line)
 }
 
-// report prints or writes the table, and gives the exit status.
+// report prints or writes the table, and returns the exit status.
 func report(results []matrix.Result, out string, asJSON, quick bool) int {
 	counts := make(map[matrix.Verdict]int)
 	for _, r := range results {
@@ -157,7 +157,7 @@ func report(results []matrix.Result, out string, asJSON, quick bool) int {
 	if asJSON {
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", "  ")
-		_ = e.Encode(results) // a closed output is the reader's wish
+		_ = e.Encode(results) // an error means that the output was closed, which is the user's choice
 	} else if err := write(results, counts, out, quick); err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		return 1
@@ -195,7 +195,7 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 	return os.WriteFile(out, []byte(b.String()+peersOf(out)), 0o644)
 }
 
-// versions names what was used.
+// versions describes the versions that were used.
 func versions() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

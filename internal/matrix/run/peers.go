@@ -26,7 +26,7 @@ that says who is gone. [peers.md](peers.md) has what LAM is not asked, and why.
 
 `
 
-// peersOf returns that part of a file, as it is.
+// peersOf returns that part of a file, unchanged.
 func peersOf(file string) string {
 	b, _ := os.ReadFile(file)
 	if i := strings.Index(string(b), peersHeading); i >= 0 {
@@ -35,7 +35,7 @@ func peersOf(file string) string {
 	return ""
 }
 
-// runPeers runs the jobs with peers, and gives the exit status.
+// runPeers runs the jobs with peers, and returns the exit status.
 func runPeers(ctx context.Context, bin string, only *regexp.Regexp, limit time.Duration, out string, asJSON bool) int {
 	results, err := sweepPeers(ctx, bin, only, limit)
 	if err == nil {

@@ -11,7 +11,8 @@ func barrier(a []int) {
 	}
 }
 
-// bcast: datalen, the most items, how many roots, the roots. At the edges of packets.
+// bcast: datalen, the most items, how many roots, the roots. Lengths around the limits of
+// packets.
 func bcast(a []int) {
 	d := a[0] / 4
 	for _, root := range a[3:][:a[2]] {
@@ -31,7 +32,8 @@ func bcast(a []int) {
 					fail("from %d: item %d of %d is %d", root, k, n, x)
 				}
 			}
-			// LAM takes a second one that comes too early for a note of its own.
+			// LAM may take the second message, if it comes too early, for a note of its
+			// own.
 			check(mpi.Barrier(world))
 		}
 	}

@@ -1,9 +1,9 @@
-// Command exchange, in Go: what internal/peers/testdata/exchange.c does, call by
-// call. Both run in one job, and talk to each other.
+// Command exchange does in Go what internal/peers/testdata/exchange.c does in C, call by
+// call. Both run in one job, and exchange messages with each other.
 //
 // usage: exchange TEST [NUMBER...] [+ TEST [NUMBER...]]...
 //
-// Every rank runs the same tests. One that finds a fault says so and aborts.
+// Every rank runs the same tests. A rank that finds a fault reports it and aborts.
 package main
 
 import (
@@ -25,7 +25,7 @@ var (
 // test is one of the tests, with its numbers.
 type test struct {
 	run   func(a []int)
-	least int // numbers
+	least int // of numbers
 }
 
 var tests = map[string]test{
@@ -84,13 +84,13 @@ func runTest(args []string) error {
 	return nil
 }
 
-// errContents means that a message is not what was sent.
+// errContents means that a message differs from what was sent.
 var errContents = errors.New("wrong message")
 
-// failure is what a test panics with: why it has failed.
+// failure is the value that a test panics with: why it has failed.
 type failure struct{ error }
 
-// attempt runs a test and gives why it has failed.
+// attempt runs a test and returns why it has failed.
 func attempt(run func(a []int), numbers []int) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -105,7 +105,7 @@ func attempt(run func(a []int), numbers []int) (err error) {
 	return nil
 }
 
-// check fails the test if a call has failed; must does so for a call that gives something.
+// check fails the test if a call has failed; must does so for a call that returns a value.
 func check(err error) {
 	if err != nil {
 		panic(failure{err})
@@ -117,7 +117,7 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// fail fails the test: what came is not what was sent.
+// fail fails the test because a message differs from what was sent.
 func fail(format string, args ...any) {
 	check(fmt.Errorf("%w: "+format, append([]any{errContents}, args...)...))
 }
@@ -139,7 +139,7 @@ func readLetters(b []byte, seed int) {
 	}
 }
 
-// receive receives n bytes of the seed into b, and checks what the status says.
+// receive receives n bytes of the seed into b, and checks the status.
 func receive(b []byte, n, seed, source, tag, from, with int) {
 	st := must(mpi.Recv(world, b, source, tag))
 	if st.Source != from || st.Tag != with || st.Bytes() != int64(n) {

@@ -29,7 +29,7 @@ func ring(a []int) {
 	}
 }
 
-// pingpong: two ranks, the datalen, the longest message. Sizes at the edges of
+// pingpong: two ranks, the datalen, the longest message. Lengths around the limits of
 // packets.
 func pingpong(a []int) {
 	if rank != a[0] && rank != a[1] {
@@ -61,8 +61,8 @@ func exchange(out, in []byte, i, peer int, first bool) {
 	receive(in, len(in), i+1, peer, i, peer, i)
 }
 
-// ssend: sender, receiver, tag, length. The send must not be complete before the
-// receive is there, and must be soon after.
+// ssend: sender, receiver, tag, length. The send must not be complete before the receive is
+// posted, and must be soon after.
 func ssend(a []int) {
 	b, from, to, tag := make([]byte, a[3]), a[0], a[1], a[2]
 	switch rank {
@@ -92,8 +92,8 @@ func ssendTo(b []byte, to, tag int) {
 	check(mpi.Ssend(world, b, to, tag))
 }
 
-// lostAck: sender, receiver, tag. Whether a synchronous send is complete after its
-// acknowledgement has come: it was sent before 100 round trips of other messages.
+// lostAck: sender, receiver, tag. Checks whether a synchronous send is complete after its
+// acknowledgement has come, which was sent before 100 round trips of other messages.
 func lostAck(a []int) {
 	if rank != a[0] && rank != a[1] {
 		return
@@ -132,7 +132,7 @@ func roundTrip(b []byte, peer, tag int, first bool) {
 	}
 }
 
-// flood: sender, receiver, messages. None is received before the last is there.
+// flood: sender, receiver, messages. None is received before all have come.
 func flood(a []int) {
 	from, to, n, b := a[0], a[1], a[2], make([]byte, 64)
 	switch rank {
@@ -152,8 +152,8 @@ func flood(a []int) {
 	}
 }
 
-// hoard: sender, receiver, messages of 200 KiB. Both are of ours. None is received before the
-// last has been begun, and the receiver's memory is not to grow with them.
+// hoard: sender, receiver, messages of 200 KiB, both ranks of ours. None is received before
+// the last send has begun, and the receiver's memory must not grow with them.
 func hoard(a []int) {
 	const length, most = 200 << 10, 100 << 20
 	from, to, n, b := a[0], a[1], a[2], make([]byte, length)
@@ -180,7 +180,7 @@ func hoard(a []int) {
 	}
 }
 
-// resident is how much memory this process has, in bytes.
+// resident returns how much memory this process uses, in bytes.
 func resident() int {
 	text, err := os.ReadFile("/proc/self/statm")
 	check(err)
@@ -216,11 +216,11 @@ func pairs(a []int) {
 	}
 }
 
-// pump: two ranks. They talk without end; somebody is killed meanwhile.
+// pump: two ranks. They exchange messages until one is killed.
 func pump(a []int) {
 	b := make([]byte, 1000)
 	if rank != a[0] && rank != a[1] {
-		must(mpi.Recv(world, b[:1], a[0], 1)) // for ever
+		must(mpi.Recv(world, b[:1], a[0], 1)) // never comes
 		return
 	}
 	peer := a[0] + a[1] - rank

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// types: two ranks. One array of each basic type; the receiver makes the same one
-// and compares, and sends back what it got.
+// types: two ranks. One array of each basic type; the receiver compares it with its own and
+// sends it back.
 func types(a []int) {
 	large := uint64(0xfedcba9876543210)
 	for _, f := range []func(from, to int){

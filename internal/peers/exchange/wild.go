@@ -4,8 +4,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// wild: how many receivers, the receivers. Everybody sends to each of them in turn,
-// which does not say from whom it wants what; then any tag of a source.
+// wild: how many receivers, the receivers. All ranks send to each of them in turn, which
+// receives from any source; then any tag from one source.
 func wild(a []int) {
 	for _, way := range []struct {
 		take func()

@@ -82,7 +82,7 @@ func run(ctx context.Context) int {
 	return 0
 }
 
-// measure asks the questions that match, keeps each answer, and writes the page.
+// measure answers the questions that match, saves each answer, and writes the page.
 func measure(ctx context.Context, bin, data, out string, only *regexp.Regexp) error {
 	answers, err := read(data)
 	if err != nil {
