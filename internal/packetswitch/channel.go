@@ -15,7 +15,7 @@ import (
 type Channel struct {
 	*drive.Resumable
 	s     *Switch
-	p     *port
+	p     *endpoint
 	limit time.Duration
 	again func(why error)
 }
@@ -38,7 +38,7 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	if l.Handle() == link.NoHandle {
 		return nil, drive.ErrNoHandle
 	}
-	p := &port{rank: agent.NoRank, host: c.Host}
+	p := &endpoint{rank: agent.NoRank, host: c.Host}
 	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Again}
 	p.channel = x
 	x.Resumable = s.links.NewResumable(&p.Port, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, Stay: c.Limit}, x)
@@ -63,7 +63,7 @@ func (c *Channel) Dials() bool { return c.again != nil }
 // Take gives the channel another connection, which it owns.
 func (c *Channel) Take(l link.Link) {
 	ok := c.s.Post(func() {
-		if c.s.ports[c.p.id] != c.p {
+		if c.s.endpoints[c.p.id] != c.p {
 			_ = l.Close()
 			return
 		}
@@ -98,7 +98,7 @@ func (c *Channel) Ended(why error) {
 	switch {
 	case c.p.ended == nil && why != nil:
 		c.p.Drop(why)
-	case c.p.ended != nil && c.s.ports[c.p.id] == c.p:
+	case c.p.ended != nil && c.s.endpoints[c.p.id] == c.p:
 		c.p.close()
 	}
 	c.s.output()

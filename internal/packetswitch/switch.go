@@ -49,12 +49,12 @@ type Config struct {
 // creator before Run.
 type Switch struct {
 	Config
-	links  *drive.Driver
-	ports  []*port // by link number; nil once closed
-	byRank map[wire.WorldRank]*port
-	spin   poll.Spinner
-	quit   bool
-	done   chan struct{}
+	links     *drive.Driver
+	endpoints []*endpoint // by link number; nil once closed
+	byRank    map[wire.WorldRank]*endpoint
+	spin      poll.Spinner
+	quit      bool
+	done      chan struct{}
 
 	channels []*Channel // that resume
 
@@ -64,8 +64,8 @@ type Switch struct {
 	over   bool // the loop has ended: work is ignored
 }
 
-// port is a link of a switch.
-type port struct {
+// endpoint is the switch's end of a link.
+type endpoint struct {
 	drive.Port
 	s       *Switch
 	id      agent.LinkID
@@ -79,7 +79,7 @@ type port struct {
 
 // New makes a switch; Run drives it.
 func New(c Config) (*Switch, error) {
-	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*port), done: make(chan struct{})}
+	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), done: make(chan struct{})}
 	if s.Patience == 0 {
 		s.Patience = Lingering
 	}
@@ -187,7 +187,7 @@ func (s *Switch) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over, s.work = true, nil
-	for _, p := range s.ports {
+	for _, p := range s.endpoints {
 		if p != nil {
 			p.stopTimer()
 			_ = p.Link.Close()
@@ -210,7 +210,7 @@ func (s *Switch) doWork() {
 // output writes what was queued and handles the agent's events.
 func (s *Switch) output() {
 	for _, l := range s.Agent.Touched() {
-		if p := s.ports[l]; p != nil {
+		if p := s.endpoints[l]; p != nil {
 			p.Flush()
 		}
 	}
@@ -233,7 +233,7 @@ func (s *Switch) output() {
 
 // Receive reads a link, several times if it has much, and reports whether it had any bytes
 // or has ended.
-func (p *port) Receive() (progress bool) {
+func (p *endpoint) Receive() (progress bool) {
 	for range drive.MaxReads {
 		n, room, err := p.read()
 		if err != nil {
@@ -249,7 +249,7 @@ func (p *port) Receive() (progress bool) {
 }
 
 // read reads once, at most as much as there is room for.
-func (p *port) read() (n, room int, err error) {
+func (p *endpoint) read() (n, room int, err error) {
 	in := p.s.Agent.Input(p.id)
 	if in == nil {
 		return 0, 0, nil
@@ -262,12 +262,12 @@ func (p *port) read() (n, room int, err error) {
 }
 
 // Due reports whether the agent has anything to write.
-func (p *port) Due() bool { return p.ended == nil && p.s.Agent.HasOutput(p.id) }
+func (p *endpoint) Due() bool { return p.ended == nil && p.s.Agent.HasOutput(p.id) }
 
 // Flush writes until nothing is left or the link is full, and reports whether it wrote any.
 // An error in writing does not end the link: a proc that does not read any more may have
 // sent something before, so only reading ends it.
-func (p *port) Flush() (progress bool) {
+func (p *endpoint) Flush() (progress bool) {
 	a := p.s.Agent
 	for a.HasOutput(p.id) {
 		out := a.Output(p.id)
@@ -296,14 +296,14 @@ const retry = time.Millisecond
 
 // flushLater makes a full link be flushed again when it has room. A link that is not read
 // any more is in no poll set, so a timer does it.
-func (p *port) flushLater() {
+func (p *endpoint) flushLater() {
 	switch {
 	case p.ended == nil:
 		p.s.links.Await(&p.Port, link.Readable|link.Writable)
 	case p.timer == nil:
 		p.timer = p.s.Machine.AfterFunc(retry, func() {
 			p.s.Post(func() {
-				if p.timer = nil; p.s.ports[p.id] == p {
+				if p.timer = nil; p.s.endpoints[p.id] == p {
 					p.Flush()
 				}
 			})
@@ -314,7 +314,7 @@ func (p *port) flushLater() {
 // Drop handles a link that moves no more bytes. A proc that has finished closes its link,
 // perhaps before its node has read that it has finished, so the agent is told of a proc's
 // end by ProcDone.
-func (p *port) Drop(cause error) {
+func (p *endpoint) Drop(cause error) {
 	if p.ended != nil {
 		return
 	}
@@ -331,14 +331,14 @@ func (p *port) Drop(cause error) {
 }
 
 // close closes a link and stops driving it.
-func (p *port) close() {
-	p.s.ports[p.id] = nil
+func (p *endpoint) close() {
+	p.s.endpoints[p.id] = nil
 	p.stopTimer()
 	_ = p.Link.Close()
 	p.s.Agent.Closed(p.id, p.ended)
 }
 
-func (p *port) stopTimer() {
+func (p *endpoint) stopTimer() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
@@ -346,7 +346,7 @@ func (p *port) stopTimer() {
 
 // endChannel ends our side of a channel and gives the peer time to end its own.
 func (s *Switch) endChannel(l agent.LinkID) {
-	p := s.ports[l]
+	p := s.endpoints[l]
 	if p == nil || p.ended != nil {
 		return
 	}
@@ -360,7 +360,7 @@ func (s *Switch) endChannel(l agent.LinkID) {
 	}
 	p.timer = s.Machine.AfterFunc(wait, func() {
 		s.Post(func() {
-			if s.ports[l] == p {
+			if s.endpoints[l] == p {
 				p.Drop(io.EOF)
 				s.output()
 			}
@@ -370,7 +370,7 @@ func (s *Switch) endChannel(l agent.LinkID) {
 
 // AttachProc gives the switch the link to a proc.
 func (s *Switch) AttachProc(l link.Link, rank wire.WorldRank) error {
-	p := &port{rank: rank}
+	p := &endpoint{rank: rank}
 	if err := s.attach(p, l); err != nil {
 		return err
 	}
@@ -380,22 +380,22 @@ func (s *Switch) AttachProc(l link.Link, rank wire.WorldRank) error {
 
 // AttachHost gives the switch a channel to a host.
 func (s *Switch) AttachHost(l link.Link, host wire.HostRank) error {
-	p := &port{rank: agent.NoRank, host: host}
+	p := &endpoint{rank: agent.NoRank, host: host}
 	if err := s.attach(p, l); err != nil {
 		return err
 	}
 	return s.Agent.AttachHost(p.id, host)
 }
 
-func (s *Switch) attach(p *port, l link.Link) error {
-	p.s, p.id, p.Link = s, agent.LinkID(len(s.ports)), l
+func (s *Switch) attach(p *endpoint, l link.Link) error {
+	p.s, p.id, p.Link = s, agent.LinkID(len(s.endpoints)), l
 	if p.channel == nil && l.Handle() == link.NoHandle {
 		return drive.ErrNoHandle
 	}
 	if err := s.links.Add(&p.Port, uint32(p.id), p); err != nil {
 		return err
 	}
-	s.ports = append(s.ports, p)
+	s.endpoints = append(s.endpoints, p)
 	return nil
 }
 
@@ -403,7 +403,7 @@ func (s *Switch) attach(p *port, l link.Link) error {
 func (s *Switch) ProcDone(rank wire.WorldRank) {
 	s.Post(func() {
 		p := s.byRank[rank]
-		if s.ports[p.id] != p {
+		if s.endpoints[p.id] != p {
 			return // it broke the protocol
 		}
 		p.done = true
@@ -418,7 +418,7 @@ func (s *Switch) ProcDone(rank wire.WorldRank) {
 }
 
 // drain reads everything that is in the link.
-func (p *port) drain() {
+func (p *endpoint) drain() {
 	for p.ended == nil {
 		n, _, err := p.read()
 		if err != nil {
@@ -431,8 +431,8 @@ func (p *port) drain() {
 }
 
 // finish handles a proc that has finished and from which everything has come.
-func (p *port) finish() {
-	if p.s.ports[p.id] != p {
+func (p *endpoint) finish() {
+	if p.s.endpoints[p.id] != p {
 		return // it broke the protocol
 	}
 	if err := p.s.Agent.ProcDone(p.rank); err == nil && p.ended != nil {
@@ -450,7 +450,7 @@ type ChannelState struct {
 
 // Channels returns the state of the channels that are not closed.
 func (s *Switch) Channels() (all []ChannelState) {
-	for _, p := range s.ports {
+	for _, p := range s.endpoints {
 		if p != nil && p.rank == agent.NoRank {
 			all = append(all, ChannelState{p.host, p.Link, p.ended != nil, p.channel})
 		}
