@@ -80,8 +80,7 @@ func read(tb testing.TB, q *Place, turn Turn, want string) {
 	}
 }
 
-// End makes room where data are in an area, and says nothing where there is room
-// for long.
+// End makes room if data are in an area, and writes nothing if there is room for long.
 func TestEnd(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	long := pattern(roomSize+1, 1)
@@ -202,8 +201,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// Whatever is in the memory, nothing is read or written outside of it, and what is
-// found has the length that was expected.
+// Whatever the memory contains, nothing is read or written outside of it, and data that are
+// found have the expected length.
 func FuzzHostileBoard(f *testing.F) {
 	f.Add([]byte{}, uint64(0), 10)
 	f.Add(bytes.Repeat([]byte{0xff}, 3000), uint64(1)<<47, MaxPost)

@@ -11,8 +11,8 @@ const (
 	ack     = 'a'
 )
 
-// world is everything that there is to know about two procs that send packets to
-// each other: their real windows, and wires that keep the order.
+// world is the whole state of two procs that send packets to each other: their real
+// windows, and wires that keep the order.
 type world struct {
 	windows [2]Window
 	left    [2]int    // packets that each still wants to send

@@ -56,8 +56,8 @@ func TestReceivedOwesOnePerAckmark(t *testing.T) {
 	}
 }
 
-// A peer may acknowledge more than there is. That gives it more packets, no
-// overflow.
+// A peer may acknowledge more packets than were sent. That allows more packets, and
+// overflows nothing.
 func TestTooManyAcks(t *testing.T) {
 	w := New(Limits{AckMark: math.MaxUint32, HiWater: math.MaxUint32})
 	w.Acked()
@@ -77,8 +77,8 @@ func TestZeroWindowIsClosed(t *testing.T) {
 	}
 }
 
-// Two windows that talk to each other: never more than hiwater packets are under
-// way, whatever is late, and the sender is never stopped for good.
+// Two windows with each other: never more than hiwater packets are under way, whatever is
+// late, and the sender can always continue in the end.
 func TestWindowsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Uint32Range(1, 10).Draw(t, "ackmark")

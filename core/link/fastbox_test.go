@@ -13,7 +13,8 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// boxSides is the two sides of one direction: after taken fast-box messages, all of them taken.
+// boxSides returns the two sides of one direction after taken fast-box messages, all of
+// which were taken.
 func boxSides(taken uint64) (w, r *link.FastBoxes) {
 	page, read := new(link.FastBoxPage), new(atomic.Uint64)
 	read.Store(taken)
@@ -22,7 +23,7 @@ func boxSides(taken uint64) (w, r *link.FastBoxes) {
 	return w, r
 }
 
-// post sends a fast-box message behind so many bytes, if there is room.
+// post sends a fast-box message at a position of the stream, if there is room.
 func post(l *link.FastBoxes, at uint64, tag int32) bool {
 	n := l.Room()
 	if n == nil {
@@ -33,7 +34,7 @@ func post(l *link.FastBoxes, at uint64, tag int32) bool {
 	return true
 }
 
-// take takes the fast-box message that comes behind so many bytes.
+// take takes the fast-box message at a position of the stream.
 func take(t *testing.T, l *link.FastBoxes, at uint64, tag int32) {
 	t.Helper()
 	n := l.Next(at)
@@ -46,7 +47,7 @@ func take(t *testing.T, l *link.FastBoxes, at uint64, tag int32) {
 	l.Take()
 }
 
-func TestNoteRoom(t *testing.T) {
+func TestFastBoxRoom(t *testing.T) {
 	w, r := boxSides(0)
 	for i := range int32(link.FastBoxCount) {
 		if !post(w, 5, i) {
@@ -82,8 +83,8 @@ func TestNoteRoom(t *testing.T) {
 	}
 }
 
-// Room that is asked for twice is the same place: nothing is sent before Post.
-func TestNoteIsNotThereBeforePost(t *testing.T) {
+// Room returns the same place until Post is called: nothing is sent before.
+func TestFastBoxIsNotThereBeforePost(t *testing.T) {
 	w, r := boxSides(0)
 	if n := w.Room(); n != w.Room() {
 		t.Error("two places")
@@ -93,8 +94,9 @@ func TestNoteIsNotThereBeforePost(t *testing.T) {
 	}
 }
 
-// Who says that impossibly many were taken gets no fast-box messages until he says better.
-func TestImpossibleNumbersOfNotes(t *testing.T) {
+// A reader that says that impossibly many were taken gets no fast-box messages until its
+// number is possible again.
+func TestImpossibleNumbersOfFastBoxes(t *testing.T) {
 	for _, said := range []uint64{3*link.FastBoxCount + 1, 2*link.FastBoxCount - 1, 0, math.MaxUint64, 1 << 63, 1 << 32} {
 		w, _ := boxSides(2 * link.FastBoxCount)
 		for i := range int32(link.FastBoxCount) {
@@ -111,7 +113,7 @@ func TestImpossibleNumbersOfNotes(t *testing.T) {
 	}
 }
 
-func TestNoteComesAtItsPlace(t *testing.T) {
+func TestFastBoxComesAtItsPlace(t *testing.T) {
 	w, r := boxSides(0)
 	const at = 1000
 	post(w, at, 1)
@@ -139,9 +141,9 @@ func TestNoteComesAtItsPlace(t *testing.T) {
 	}
 }
 
-// A fast-box message of a round to come, which only a writer that ignores the reader can send,
-// is none yet.
-func TestNoteOfTheNextRound(t *testing.T) {
+// A fast-box message of a later round, which only a writer that ignores the reader can
+// send, is not taken.
+func TestFastBoxOfTheNextRound(t *testing.T) {
 	w, r := boxSides(0)
 	w.Sent, w.Seen = link.FastBoxCount, link.FastBoxCount
 	post(w, 0, 1)
@@ -151,7 +153,7 @@ func TestNoteOfTheNextRound(t *testing.T) {
 }
 
 // Marks have 32 bits of each number, and both wrap.
-func TestNotesWrap(t *testing.T) {
+func TestFastBoxesWrap(t *testing.T) {
 	for _, from := range []uint64{1<<32 - 100, 1<<33 - 3, 1<<64 - 50} {
 		w, r := boxSides(from)
 		at := from - 333
@@ -168,9 +170,9 @@ func TestNotesWrap(t *testing.T) {
 	}
 }
 
-// Whatever is sent comes once, in order, at its place, and there is room as long as
+// Fast-box messages come once, in order, at their positions, and there is room as long as
 // the reader keeps up.
-func TestRandomNotes(t *testing.T) {
+func TestRandomFastBoxes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom([]uint64{0, 1<<32 - 70, 1<<64 - 20}).Draw(t, "from")
 		w, r := boxSides(from)
@@ -219,9 +221,9 @@ func TestRandomNotes(t *testing.T) {
 	})
 }
 
-// Two goroutines: what is in a fast-box message is written before it is seen, and not again before
-// it is taken.
-func TestNotesAtTheSameTime(t *testing.T) {
+// With two goroutines, a fast-box message is complete before it is seen, and is not
+// overwritten before it is taken.
+func TestFastBoxesAtTheSameTime(t *testing.T) {
 	const count = 20_000
 	w, r := boxSides(0)
 	var both sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// naive is both queues as a textbook has them.
+// naive is both queues as plain lists.
 type naive struct {
 	posted, unexpected []*item
 }
@@ -119,7 +119,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-// Both queues do what the textbook's do, whichever way they happen to search.
+// Both queues give the same results as the plain lists, whichever way they search.
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := new(model)

@@ -27,7 +27,7 @@ func member(t testing.TB, tree Tree, self int) *Member {
 	return m
 }
 
-// steps takes all that is to be done, but for signs of life.
+// steps returns all steps, except for signs of life.
 func steps(m *Member) (list []Step) {
 	for s, ok := m.Next(); ok; s, ok = m.Next() {
 		if s.Kind != Beat {
@@ -70,8 +70,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// site is a whole site whose messages arrive in any order among hosts, and in theirs
-// between two.
+// site is a whole site. Messages between different pairs of hosts arrive in any order,
+// those of one pair in theirs.
 type site struct {
 	tree    Tree
 	members []*Member
@@ -96,7 +96,7 @@ func (s *site) send(from, to int, f func() error) {
 	s.wire[[2]int{from, to}] = append(s.wire[[2]int{from, to}], f)
 }
 
-// carry does what a host's member wants.
+// carry carries out the steps of a host's member.
 func (s *site) carry(h int) {
 	up := s.tree.Parent(h)
 	for _, st := range steps(s.members[h]) {
@@ -176,8 +176,8 @@ func TestAnyOrder(t *testing.T) {
 	})
 }
 
-// TestHeadStaysCheap: with 1,024 hosts the head deals with its 32 children, and nobody is
-// more than two steps away.
+// TestHeadStaysCheap: with 1,024 hosts the head exchanges messages with its 32 children
+// only, and no host is more than two steps away.
 func TestHeadStaysCheap(t *testing.T) {
 	tree := Tree{1024, Fan}
 	s := newSite(t, tree)
@@ -286,7 +286,7 @@ func TestLostHosts(t *testing.T) {
 	}
 }
 
-// TestBeats: everybody who is there gets a sign of life, in time for its patience.
+// TestBeats: every neighbour that is there gets a sign of life in time.
 func TestBeats(t *testing.T) {
 	m := member(t, Tree{7, 2}, 1)
 	_ = m.Attach(4, begin)
@@ -301,8 +301,8 @@ func TestBeats(t *testing.T) {
 	}
 }
 
-// TestBeforeJoining: a parent that has not taken this host yet is neither lost nor told
-// anything.
+// TestBeforeJoining: a parent that has not accepted this host yet cannot be lost, and is
+// sent nothing.
 func TestBeforeJoining(t *testing.T) {
 	m, err := New(config(Tree{7, 2}, 3), begin)
 	if err != nil {

@@ -51,8 +51,8 @@ func flood(t *testing.T, p *pair, messages, size int) (most int64) {
 	return most
 }
 
-// What is kept of messages that nobody has asked for is at most the limit and an envelope for
-// each send that its sender has not finished, whatever their size.
+// The memory for unexpected messages is at most the limit, and an envelope for each send
+// that its sender has not finished, whatever their size.
 func TestUnexpectedMessagesAreBounded(t *testing.T) {
 	const limit = 4 << 20
 	for _, size := range []int{0, 8, 3000, 200 << 10, 256 << 10, 300 << 10} {
@@ -70,8 +70,8 @@ func TestUnexpectedMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// The same where the limits of others are not known: what each may have to begin with is little,
-// and the rest of the limit is given to who uses it.
+// The same if the limits of others are not known: each proc has little to begin with, and
+// the rest of the limit goes to procs that use it.
 func TestUnexpectedMessagesOfUnknownLimits(t *testing.T) {
 	const limit, messages, size = 4 << 20, 4000, 200 << 10
 	p := newPair(t, Config{
@@ -85,9 +85,9 @@ func TestUnexpectedMessagesOfUnknownLimits(t *testing.T) {
 }
 
 // The same, by fast-box messages.
-func TestUnexpectedNotesAreBounded(t *testing.T) {
+func TestUnexpectedFastBoxesAreBounded(t *testing.T) {
 	const limit = 1 << 20
-	p := newNoted(t, Config{MaxData: 1 << 16, AckMark: 32, HiWater: 128, Unexpected: limit, UnexpectedOf: func(Peer) int64 { return limit }})
+	p := newBoxed(t, Config{MaxData: 1 << 16, AckMark: 32, HiWater: 128, Unexpected: limit, UnexpectedOf: func(Peer) int64 { return limit }})
 	done := 0
 	var sends []*Request
 	for range 100000 {
@@ -133,9 +133,9 @@ func TestReceivedMessagesNeedNoAllowance(t *testing.T) {
 		for _, withBoxes := range []bool{false, true} {
 			var p interface{ carryAll() }
 			cfg := Config{MaxData: 1 << 16, AckMark: 32, HiWater: 128, Unexpected: leastAllowance, UnexpectedOf: func(Peer) int64 { return leastAllowance }}
-			n := newNoted(t, cfg)
+			n := newBoxed(t, cfg)
 			if !withBoxes {
-				n = &noted{pair: newPair(t, cfg)}
+				n = &boxed{pair: newPair(t, cfg)}
 				p = plainly{n.pair}
 			} else {
 				p = n
@@ -163,7 +163,7 @@ type plainly struct{ *pair }
 
 func (p plainly) carryAll() { p.settle() }
 
-func (p *noted) carryAll() {
+func (p *boxed) carryAll() {
 	for range 3 {
 		p.carry(0)
 		p.carry(1)
@@ -200,7 +200,7 @@ func TestPoolIsShared(t *testing.T) {
 	}
 }
 
-// An allowance that a peer takes back, or one without end, changes nothing.
+// An allowance that is lower than before, or impossibly large, changes nothing.
 func TestOddAllowances(t *testing.T) {
 	p := limited(t, 1<<20).e[0].peer(1)
 	for _, v := range []uint64{0, 1, 1 << 63, 1<<64 - 1} {
@@ -210,8 +210,8 @@ func TestOddAllowances(t *testing.T) {
 	}
 }
 
-// Who knows nothing of allowances is sent what it always was, and what it writes where we write
-// allowances means nothing.
+// A proc that does not know of allowances gets the same packets as ever, and what it writes
+// into the fields of allowances is ignored.
 func TestPeersWithoutAllowances(t *testing.T) {
 	for _, theirs := range []int64{0, Least - 1} {
 		p := newPair(t, Config{MaxData: 100, AckMark: 4, HiWater: 1 << 20, Unexpected: 1 << 16, UnexpectedOf: func(Peer) int64 { return theirs }})
@@ -223,7 +223,7 @@ func TestPeersWithoutAllowances(t *testing.T) {
 	}
 }
 
-// The two sides count alike what memory messages take, and that is what they take.
+// Both sides count the same memory for messages, which is what they take.
 func TestCosts(t *testing.T) {
 	const index = 64 // of an entry among those that are looked up
 	if n := unsafe.Sizeof(Message{}) + index; n > envelopeCost {

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// victim is an engine in the middle of everything: receives of all kinds are
-// posted, sends wait for answers.
+// victim is an engine with everything under way: receives of all kinds are posted, sends
+// wait for answers.
 func victim(tb testing.TB) *Engine {
 	e, err := New(Config{
 		Directory: directoryOf(tb, wire.Proc{PID: 1}, wire.Proc{PID: 2}, wire.Proc{PID: 3}),
@@ -175,8 +175,8 @@ func TestLengthsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestLyingLengths: a first packet costs what it may bring and no more, whatever
-// it says of the message, and whether or not a receive waits for it.
+// TestLyingLengths: a first packet takes memory for the data that it has and no more,
+// whatever length it announces for the message, and whether or not a receive waits for it.
 func TestLyingLengths(t *testing.T) {
 	const maxData = 1 << 20
 	for _, n := range []uint64{maxData, 1 << 31, 1<<63 - 1, 1<<64 - 1} {

@@ -27,9 +27,8 @@ const (
 	enCount
 )
 
-// sabotage is an engine whose peers, links and user do as a fuzzer likes.
-// Link 0 is shared, link 1 belongs to peer 1. Peers 2 and 3 use link 0; peer 3
-// gets its route late.
+// sabotage is an engine whose peers, links and user do what the fuzzer says. Link 0 is
+// shared, link 1 belongs to peer 1. Peers 2 and 3 use link 0; peer 3 gets its route late.
 type sabotage struct {
 	*Engine
 	t    *testing.T
@@ -68,11 +67,10 @@ func newSabotage(t *testing.T, b []byte) *sabotage {
 	return &sabotage{Engine: e, t: t, b: b, left: [2]bool{true, true}}
 }
 
-// FuzzEngine has a user send, receive, cancel and probe while peers say
-// anything. Nothing panics or goes on for ever; a buffer that was given back is
-// never written again; what leaves is packets within the rules; memory is taken
-// for what came, not for what was announced; and when the peers are gone every
-// request ends.
+// FuzzEngine: a user sends, receives, cancels and probes while peers send anything. Nothing
+// panics or runs for ever; a buffer that was returned is never written again; what leaves
+// is packets within the rules; memory is allocated for what has come, not for what was
+// announced; and when the peers are gone every request ends.
 func FuzzEngine(f *testing.F) {
 	at := func(kind, who int) byte { return byte(kind + enCount*who) }
 	packet := func(l int, typ wire.PacketType, size, more, tag, src, dst byte) []byte {

@@ -64,7 +64,7 @@ func TestDriverMistakesPanic(t *testing.T) {
 	}
 }
 
-// Asking about a link that is gone is no mistake: drivers look at all links.
+// Asking about a link that is gone is allowed: drivers look at all links.
 func TestDetachedLinkIsQuiet(t *testing.T) {
 	e := newPair(t, roomy).e[0]
 	e.Send(1, Envelope{}, Standard, []byte{1}, 0, 0)

@@ -43,14 +43,14 @@ func (d *boxSide) before(n int) int {
 	return n
 }
 
-// noted is a pair whose link takes fast-box messages.
-type noted struct {
+// boxed is a pair whose link takes fast-box messages.
+type boxed struct {
 	*pair
 	d [2]*boxSide
 }
 
-func newNoted(tb testing.TB, cfg Config) *noted {
-	p := &noted{pair: newPair(tb, cfg)}
+func newBoxed(tb testing.TB, cfg Config) *boxed {
+	p := &boxed{pair: newPair(tb, cfg)}
 	p.d[0], p.d[1] = newBoxSides()
 	for i, e := range p.e {
 		e.UseFastBoxes(0, p.d[i])
@@ -60,7 +60,7 @@ func newNoted(tb testing.TB, cfg Config) *noted {
 
 // carry moves what has left from one engine to the other, and tells how many bytes
 // those were besides fast-box messages.
-func (p *noted) carry(from int) (size int) {
+func (p *boxed) carry(from int) (size int) {
 	raw := p.wireBytes(from)
 	size = len(raw)
 	p.d[from].written += uint64(size)
@@ -80,7 +80,7 @@ func (p *noted) carry(from int) (size int) {
 }
 
 // now sends a message of p that is to leave as a fast-box message, and checks that it does.
-func (p *noted) now(from int, data []byte) {
+func (p *boxed) now(from int, data []byte) {
 	p.tb.Helper()
 	l, ok := p.e[from].SendEager(Peer(1-from), Envelope{Rank: wire.CommRank(from), Tag: 7}, data, 1, 0)
 	if !ok || l != NoLink || p.e[from].HasOutput(0) {
@@ -88,9 +88,9 @@ func (p *noted) now(from int, data []byte) {
 	}
 }
 
-func TestShortMessageIsANote(t *testing.T) {
+func TestShortMessageIsAFastBox(t *testing.T) {
 	for n, want := range map[int]bool{0: true, 1: true, 32: true, link.MaxFastBox: true, link.MaxFastBox + 1: false} {
-		p := newNoted(t, roomy)
+		p := newBoxed(t, roomy)
 		buf := make([]byte, 200)
 		r := p.recv(1, buf)
 		s := p.send(0, Standard, alphabet(n))
@@ -110,8 +110,8 @@ func TestShortMessageIsANote(t *testing.T) {
 	}
 }
 
-func TestModesOfNotes(t *testing.T) {
-	p := newNoted(t, roomy)
+func TestModesOfFastBoxes(t *testing.T) {
+	p := newBoxed(t, roomy)
 	if err := p.e[0].Room().Attach(BsendOverhead + 10); err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestModesOfNotes(t *testing.T) {
 	}
 }
 
-func TestNoteThatNobodyAwaits(t *testing.T) {
-	p := newNoted(t, roomy)
+func TestFastBoxThatNobodyAwaits(t *testing.T) {
+	p := newBoxed(t, roomy)
 	for i := range 4 {
 		p.now(0, alphabet(20+i))
 	}
@@ -161,9 +161,9 @@ func TestNoteThatNobodyAwaits(t *testing.T) {
 	receive(p.e[1].RecvMessage(m, buf), 23, nil)
 }
 
-// A fast-box message that does not fit the receive that waits for it fills it.
-func TestTruncatedNote(t *testing.T) {
-	p := newNoted(t, roomy)
+// A fast-box message that is longer than its receive is truncated.
+func TestTruncatedFastBox(t *testing.T) {
+	p := newBoxed(t, roomy)
 	buf := alphabet(10)
 	clear(buf[4:])
 	r := p.e[1].Recv(Envelope{Rank: AnySource, Tag: AnyTag}, NoPeer, buf[:4])
@@ -180,12 +180,12 @@ func TestTruncatedNote(t *testing.T) {
 	}
 }
 
-// Whatever is a fast-box message and whatever is a packet, messages match in the order in which
-// they were sent.
-func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
+// Messages match in the order in which they were sent, whether they are fast-box messages
+// or packets.
+func TestFastBoxesAndPacketsKeepTheirOrder(t *testing.T) {
 	for _, c := range []Config{roomy, {MaxData: 64, AckMark: 1, HiWater: 1}, {MaxData: 50, AckMark: 2, HiWater: 4, StageLimit: 10}} {
 		for _, early := range []bool{true, false} {
-			p := newNoted(t, c)
+			p := newBoxed(t, c)
 			sizes := []int{3, 200, 1, 2, link.MaxFastBox, link.MaxFastBox + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
 			sizes = append(append(sizes, sizes...), sizes...)
 			var rs []*Request
@@ -221,22 +221,22 @@ func TestNotesAndPacketsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// What waits to leave, in whatever state, is not overtaken.
-func TestNoNoteBeforeWhatWaits(t *testing.T) {
-	for name, set := range map[string]func(p *noted){
-		"committed": func(p *noted) { p.send(0, Standard, make([]byte, 200)) },
-		"in place": func(p *noted) {
+// A fast-box message does not overtake anything that waits to leave, for whatever reason.
+func TestNoFastBoxBeforeWhatWaits(t *testing.T) {
+	for name, set := range map[string]func(p *boxed){
+		"committed": func(p *boxed) { p.send(0, Standard, make([]byte, 200)) },
+		"in place": func(p *boxed) {
 			p.e[0].InPlace(0, &room{mem: make([]byte, 1000)})
 			p.send(0, Standard, make([]byte, 200))
 		},
-		"for the window": func(p *noted) {
+		"for the window": func(p *boxed) {
 			for range 2 {
 				p.send(0, Standard, make([]byte, 200))
 			}
 			p.wireBytes(0)
 		},
 	} {
-		p := newNoted(t, Config{MaxData: 500, AckMark: 1, HiWater: 1})
+		p := newBoxed(t, Config{MaxData: 500, AckMark: 1, HiWater: 1})
 		set(p)
 		p.e[0].SendEager(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 1, 0)
 		p.send(0, Standard, alphabet(8))
@@ -246,9 +246,9 @@ func TestNoNoteBeforeWhatWaits(t *testing.T) {
 	}
 }
 
-// What a Source packs is a packet, however short.
-func TestNothingIsPackedIntoANote(t *testing.T) {
-	p := newNoted(t, roomy)
+// A message that a Source packs is a packet, however short it is.
+func TestNothingIsPackedIntoAFastBox(t *testing.T) {
+	p := newBoxed(t, roomy)
 	p.e[0].SendFrom(1, Envelope{Rank: 0, Tag: 7}, Standard, &strewn{tb: t, data: alphabet(10)}, 10, 10, 0)
 	p.carry(0)
 	buf := make([]byte, 10)
@@ -257,9 +257,10 @@ func TestNothingIsPackedIntoANote(t *testing.T) {
 	}
 }
 
-// A fast-box message has no request of its sender's, whatever came before it.
-func TestNoteIsNotCancelledForAnother(t *testing.T) {
-	p := newNoted(t, roomy)
+// A fast-box message has no request ID of its sender, so a CANCEL for another message does
+// not find it.
+func TestFastBoxIsNotCancelledForAnother(t *testing.T) {
+	p := newBoxed(t, roomy)
 	s := p.send(0, Synchronous, alphabet(8))
 	p.carry(0)
 	p.now(0, alphabet(9))
@@ -272,9 +273,9 @@ func TestNoteIsNotCancelledForAnother(t *testing.T) {
 	}
 }
 
-// Nobody answers fast-box messages: they do not count for flow control.
-func TestNotesAreNotAcknowledged(t *testing.T) {
-	p := newNoted(t, Config{MaxData: 64, AckMark: 1, HiWater: 1})
+// Fast-box messages are not acknowledged, and do not count for flow control.
+func TestFastBoxesAreNotAcknowledged(t *testing.T) {
+	p := newBoxed(t, Config{MaxData: 64, AckMark: 1, HiWater: 1})
 	for i := range 100 {
 		r := p.recv(1, make([]byte, 8))
 		p.now(0, alphabet(8))
@@ -285,8 +286,8 @@ func TestNotesAreNotAcknowledged(t *testing.T) {
 	}
 }
 
-func TestNoRoomForANote(t *testing.T) {
-	p := newNoted(t, roomy)
+func TestNoRoomForAFastBox(t *testing.T) {
+	p := newBoxed(t, roomy)
 	for range link.FastBoxCount {
 		p.now(0, alphabet(8))
 	}
@@ -309,13 +310,13 @@ func TestNoRoomForANote(t *testing.T) {
 	}
 }
 
-// endless is a link by which fast-box messages never cease to come.
+// endless is a link on which there is always another fast-box message.
 type endless struct{ boxSide }
 
 func (d *endless) NextFastBox() *link.EagerMessage { return &link.EagerMessage{Len: 1, Tag: 7} }
 func (d *endless) FastBoxTaken()                   {}
 
-func TestNotesWithoutEnd(t *testing.T) {
+func TestFastBoxesWithoutEnd(t *testing.T) {
 	p := newPair(t, roomy)
 	p.e[0].UseFastBoxes(0, &endless{})
 	for range 2 {
@@ -328,7 +329,7 @@ func TestNotesWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestBadNotes(t *testing.T) {
+func TestBadFastBoxes(t *testing.T) {
 	good := link.EagerMessage{Len: 5, Tag: 7}
 	packet := func(h wire.Packet) []byte {
 		h.Src, h.Dest, h.Tag = wire.Proc{PID: 1}, wire.Proc{PID: 2}, 9
@@ -352,7 +353,7 @@ func TestBadNotes(t *testing.T) {
 		"after FINI":                {fini, good, "place"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newNoted(t, roomy)
+			p := newBoxed(t, roomy)
 			put(t, p.e[1], 0, c.before)
 			q := p.recv(1, make([]byte, 100))
 			for _, n := range []link.EagerMessage{c.msg, good} {
@@ -383,7 +384,7 @@ func TestBadNotes(t *testing.T) {
 			}
 		})
 	}
-	p := newNoted(t, roomy) // whole packets before it are no fault
+	p := newBoxed(t, roomy) // whole packets before it are no fault
 	put(t, p.e[1], 0, data)
 	*p.d[0].FastBoxRoom() = good
 	p.d[0].PostFastBox()
@@ -392,8 +393,8 @@ func TestBadNotes(t *testing.T) {
 	}
 }
 
-// recvEager is RecvEager from peer 0, which has to be possible as far as EagerLink goes.
-func (p *noted) recvEager(env Envelope, buf []byte) (Status, bool) {
+// recvEager is RecvEager from peer 0, which EagerLink must allow.
+func (p *boxed) recvEager(env Envelope, buf []byte) (Status, bool) {
 	p.tb.Helper()
 	l, ok := p.e[1].EagerLink(0)
 	if !ok || l != 0 {
@@ -403,7 +404,7 @@ func (p *noted) recvEager(env Envelope, buf []byte) (Status, bool) {
 }
 
 func TestRecvEager(t *testing.T) {
-	p := newNoted(t, roomy)
+	p := newBoxed(t, roomy)
 	buf := make([]byte, 50)
 	if st, ok := p.recvEager(Envelope{Rank: 0, Tag: 7}, buf); ok {
 		t.Fatalf("got %+v", st)
@@ -423,28 +424,28 @@ func TestRecvEager(t *testing.T) {
 	}
 }
 
-// What RecvEager refuses is as if it had not been asked.
+// If RecvEager refuses, nothing has changed.
 func TestRecvEagerRefuses(t *testing.T) {
 	good := Envelope{Rank: 0, Tag: 7}
 	for name, c := range map[string]struct {
 		env  Envelope
 		room int
-		set  func(p *noted)
+		set  func(p *boxed)
 	}{
 		"another context":   {Envelope{Context: 1, Tag: 7}, 50, nil},
 		"another rank":      {Envelope{Rank: 1, Tag: 7}, 50, nil},
 		"another tag":       {Envelope{Tag: 8}, 50, nil},
 		"any source":        {Envelope{Rank: AnySource, Tag: 7}, 50, nil},
 		"no room":           {good, 8, nil},
-		"behind a packet":   {good, 50, func(p *noted) { p.d[1].read-- }},
-		"in a packet":       {good, 50, func(p *noted) { p.e[1].link(0).w++ }},
-		"in a payload":      {good, 50, func(p *noted) { p.e[1].link(0).payload = true }},
-		"after FINI":        {good, 50, func(p *noted) { p.e[1].link(0).fini = true }},
-		"after a fault":     {good, 50, func(p *noted) { p.e[1].link(0).err = ErrProtocol }},
-		"peer that is down": {good, 50, func(p *noted) { p.e[1].PeerDown(0, errCut) }},
+		"behind a packet":   {good, 50, func(p *boxed) { p.d[1].read-- }},
+		"in a packet":       {good, 50, func(p *boxed) { p.e[1].link(0).w++ }},
+		"in a payload":      {good, 50, func(p *boxed) { p.e[1].link(0).payload = true }},
+		"after FINI":        {good, 50, func(p *boxed) { p.e[1].link(0).fini = true }},
+		"after a fault":     {good, 50, func(p *boxed) { p.e[1].link(0).err = ErrProtocol }},
+		"peer that is down": {good, 50, func(p *boxed) { p.e[1].PeerDown(0, errCut) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newNoted(t, roomy)
+			p := newBoxed(t, roomy)
 			p.now(0, alphabet(9))
 			if c.set != nil {
 				c.set(p)
@@ -458,7 +459,7 @@ func TestRecvEagerRefuses(t *testing.T) {
 			}
 		})
 	}
-	p := newNoted(t, roomy)
+	p := newBoxed(t, roomy)
 	p.now(0, alphabet(9))
 	p.recvEager(good, nil)
 	p.carry(0)
@@ -467,17 +468,17 @@ func TestRecvEagerRefuses(t *testing.T) {
 	}
 }
 
-// Who has something else to do, or could get another message, is in no streak.
+// EagerLink refuses if something else is to be done, or if another message could match.
 func TestNoEagerLink(t *testing.T) {
 	cause := errors.New("for the test")
-	for name, set := range map[string]func(p *noted){
-		"a receive waits":       func(p *noted) { p.recv(1, nil) },
-		"a message waits":       func(p *noted) { p.now(0, nil); p.carry(0) },
-		"a send is not through": func(p *noted) { p.send(1, Synchronous, nil); p.wireBytes(1) },
-		"a packet is to leave":  func(p *noted) { p.send(1, Standard, make([]byte, 200)) },
-		"the link is gone":      func(p *noted) { p.e[1].Detach(0, cause) },
+	for name, set := range map[string]func(p *boxed){
+		"a receive waits":       func(p *boxed) { p.recv(1, nil) },
+		"a message waits":       func(p *boxed) { p.now(0, nil); p.carry(0) },
+		"a send is not through": func(p *boxed) { p.send(1, Synchronous, nil); p.wireBytes(1) },
+		"a packet is to leave":  func(p *boxed) { p.send(1, Standard, make([]byte, 200)) },
+		"the link is gone":      func(p *boxed) { p.e[1].Detach(0, cause) },
 	} {
-		p := newNoted(t, roomy)
+		p := newBoxed(t, roomy)
 		if _, ok := p.e[1].EagerLink(0); !ok {
 			t.Fatal("streak is not possible")
 		}
@@ -486,7 +487,7 @@ func TestNoEagerLink(t *testing.T) {
 			t.Errorf("%s: link %d", name, l)
 		}
 	}
-	p := newNoted(t, roomy)
+	p := newBoxed(t, roomy)
 	for _, from := range []Peer{NoPeer, 1, 2} {
 		if _, ok := p.e[1].EagerLink(from); ok {
 			t.Errorf("from %d", from)
@@ -497,11 +498,11 @@ func TestNoEagerLink(t *testing.T) {
 	}
 }
 
-// The draft's packets have less in them than fast-box messages.
-func TestDraftTakesNoNotes(t *testing.T) {
+// In the draft's dialect there are no fast-box messages.
+func TestDraftTakesNoFastBoxs(t *testing.T) {
 	c := roomy
 	c.Dialect = wire.Draft
-	p := newNoted(t, c)
+	p := newBoxed(t, c)
 	if l, ok := p.e[0].SendEager(1, Envelope{Rank: 0, Tag: 7}, alphabet(8), 8, 0); !ok || l != 0 {
 		t.Errorf("link %d, %v", l, ok)
 	}
@@ -510,8 +511,8 @@ func TestDraftTakesNoNotes(t *testing.T) {
 	}
 }
 
-func TestNotesOfWhoIsGone(t *testing.T) {
-	p := newNoted(t, roomy)
+func TestFastBoxesOfWhoIsGone(t *testing.T) {
+	p := newBoxed(t, roomy)
 	p.now(0, alphabet(8))
 	p.carry(0)
 	p.now(0, alphabet(8))
@@ -533,8 +534,8 @@ func TestNotesOfWhoIsGone(t *testing.T) {
 	}
 }
 
-func TestNotesAllocateNothing(t *testing.T) {
-	p := newNoted(t, roomy)
+func TestFastBoxesAllocateNothing(t *testing.T) {
+	p := newBoxed(t, roomy)
 	if err := p.e[0].Room().Attach(1 << 20); err != nil {
 		t.Fatal(err)
 	}
@@ -584,8 +585,9 @@ func TestNotesAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfItems comes with packets, to receives of all kinds, and never with a fast-box message: what
-// fast-box messages have no room for makes a message a packet.
+// TestWhatIsSaidOfItems: the count and type of a message's items come with packets, to
+// receives of all kinds, and never with a fast-box message. A type that does not fit into a
+// fast box makes the message a packet.
 func TestWhatIsSaidOfItems(t *testing.T) {
 	const said = 1<<63 | 5
 	told := func(what string, r *Request, want uint64) {
@@ -594,7 +596,7 @@ func TestWhatIsSaidOfItems(t *testing.T) {
 			t.Errorf("%s: done %v, %d of %#x, want %#x", what, r.Done(), n, dtype, want)
 		}
 	}
-	p := newNoted(t, roomy)
+	p := newBoxed(t, roomy)
 	env := Envelope{Rank: 0, Tag: 7}
 	posted := p.recv(1, make([]byte, 8))
 	p.e[0].Send(1, env, Standard, alphabet(8), 3, said)

@@ -97,7 +97,7 @@ func (p *pair) fillInput(at int) {
 	}
 }
 
-// The receive buffer of a link is as large as its traffic asks for.
+// The size of a link's receive buffer follows its traffic.
 func TestInputGrows(t *testing.T) {
 	p := newPair(t, roomy)
 	size := func() int { return total(p.e[1].Input(0)) }
@@ -136,7 +136,7 @@ func TestInputGrows(t *testing.T) {
 	}
 }
 
-// What is to be dropped is read in large pieces even if it is one large payload.
+// A payload that is dropped is read in large pieces, even if it is a single large one.
 func TestDroppedPayloadIsReadQuickly(t *testing.T) {
 	p := newPair(t, roomy)
 	r := p.recv(1, make([]byte, 10))
@@ -152,7 +152,7 @@ func TestDroppedPayloadIsReadQuickly(t *testing.T) {
 	}
 }
 
-// Wherever reads cut the stream, the same comes out.
+// The result does not depend on where reads cut the stream.
 func TestEveryCut(t *testing.T) {
 	p := newPair(t, Config{MaxData: 8, AckMark: 4, HiWater: 100})
 	for i := range 6 {

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// textbook is the matching of one proc as MPI's text has it: two lists.
+// textbook is the matching of one proc as MPI's text describes it: two lists.
 type textbook struct {
 	*Engine
 	t          *rapid.T
@@ -21,8 +21,8 @@ type textbook struct {
 	n          int
 }
 
-// wanted is a receive, and the number of the message that it should have: 0 for
-// none yet, -1 after a cancel.
+// wanted is a receive, and the number of the message that it should get: 0 if none yet, -1
+// after a cancel.
 type wanted struct {
 	env Envelope
 	r   *Request
@@ -190,9 +190,8 @@ func (x *textbook) check() {
 	}
 }
 
-// TestMatchingAgainstTextbook: with wildcards, cancels from both sides, probes
-// and messages that are taken, each receive gets the message that two plain lists
-// give it, and no other.
+// TestMatchingAgainstTextbook: with wildcards, cancels from both sides, probes and messages
+// that are taken, each receive gets the same message as with two plain lists.
 func TestMatchingAgainstTextbook(t *testing.T) {
 	procs := directoryOf(t, wire.Proc{PID: 0}, wire.Proc{PID: 1}, wire.Proc{PID: 2}, wire.Proc{PID: 3})
 	rapid.Check(t, func(t *rapid.T) {

@@ -42,8 +42,8 @@ func TestSmallMessagesLeaveInOnePiece(t *testing.T) {
 	}
 }
 
-// Staging memory that grows while bytes are under way loses none of them, and is
-// no larger than its traffic asks for.
+// Staging memory that grows while bytes are under way loses none of them, and its size
+// follows the traffic.
 func TestStageGrows(t *testing.T) {
 	p := newPair(t, Config{MaxData: 65536, AckMark: 1000, HiWater: 10000})
 	e := p.e[0]
@@ -108,8 +108,8 @@ func TestLargeMessageLeavesFromTheUsersBuffer(t *testing.T) {
 	}
 }
 
-// The order of small and large ones is kept, with the staging memory in use at
-// both sides of a large one.
+// Small and large messages keep their order, with staging memory in use before and after a
+// large one.
 func TestStagedAndReferencedKeepTheirOrder(t *testing.T) {
 	p := newPair(t, roomy)
 	for i := range 10 {
@@ -126,8 +126,8 @@ func TestStagedAndReferencedKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// What is committed to a link is limited, so that a PROTOACK that becomes due
-// is not behind megabytes.
+// The bytes committed to a link are limited, so that a PROTOACK that becomes due does not
+// wait behind megabytes.
 func TestCommitIsLimited(t *testing.T) {
 	p := newPair(t, Config{MaxData: 65536, AckMark: 1, HiWater: 256})
 	data := make([]byte, 65536)
@@ -198,8 +198,8 @@ func TestDetachEndsWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// A packet that is half sent when its peer goes down has to leave completely,
-// though not out of memory that is the user's again.
+// A packet that is half sent when its peer goes down still leaves completely, but not out
+// of memory that is the user's again.
 func TestPeerDownInTheMiddleOfAPacket(t *testing.T) {
 	e := three(t, roomy)
 	data := bytes.Repeat([]byte{1}, 20000)

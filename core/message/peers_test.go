@@ -15,7 +15,8 @@ func engineOf(tb testing.TB, d *Directory) *Engine {
 	return e
 }
 
-// What an engine costs depends on the procs it talks to, not on those there are.
+// The memory of an engine depends on the procs that it exchanges messages with, not on how
+// many there are.
 func TestEngineMemoryDoesNotGrowWithTheJob(t *testing.T) {
 	small, large := jobOf(t, 100), jobOf(t, 100_000)
 	const engines = 50
@@ -45,7 +46,7 @@ func TestEngineMemoryDoesNotGrowWithTheJob(t *testing.T) {
 	}
 }
 
-// Asking about procs makes nothing for them.
+// Asking about procs allocates no state for them.
 func TestQuestionsMakeNoPeers(t *testing.T) {
 	d := jobOf(t, 1000)
 	e := engineOf(t, d)
@@ -124,8 +125,8 @@ func TestPeersOutsideTheJobPanic(t *testing.T) {
 	}
 }
 
-// Losing the link to the agent costs what the proc has to do with, and reaches
-// no others.
+// Losing the link to the agent concerns only the procs with which this one has exchanged
+// messages.
 func TestDetachReachesOnlyThoseKnown(t *testing.T) {
 	e := engineOf(t, jobOf(t, 100_000))
 	e.Attach(0)

@@ -34,7 +34,7 @@ func TestPieces(t *testing.T) {
 	cfg.MaxData = cfg256
 	const total = shortPiece + 2*longPiece + 5
 	for _, agreed := range []bool{true, false} {
-		p := newNoted(t, cfg)
+		p := newBoxed(t, cfg)
 		p.d[0].alone = !agreed
 		buf, data := make([]byte, total), alphabet(total)
 		r := p.recv(1, buf)
@@ -72,9 +72,9 @@ func TestTooLongPiece(t *testing.T) {
 		for _, takes := range []bool{true, false} {
 			cfg := roomy
 			cfg.MaxData = cfg256
-			p := newNoted(t, cfg)
+			p := newBoxed(t, cfg)
 			if !takes {
-				p = &noted{pair: newPair(t, cfg)}
+				p = &boxed{pair: newPair(t, cfg)}
 			}
 			h := wire.Packet{Type: wire.PkData, Len: size, MsgLen: 3 * longPiece}
 			h.Src, h.Dest = p.e[0].own.self, p.e[1].own.self

@@ -252,7 +252,7 @@ func (w *world) read(i int) bool {
 		switch {
 		case p == i:
 		case w.boxSides[i][p] != nil:
-			moved = w.readNoted(i, p) || moved
+			moved = w.readBoxed(i, p) || moved
 		default:
 			moved = w.feed(i, LinkID(p), &w.pipes[p][i]) || moved
 		}
@@ -260,9 +260,9 @@ func (w *world) read(i int) bool {
 	return moved
 }
 
-// readNoted is read for a link that takes fast-box messages: those that come next, and bytes up to the
+// readBoxed is read for a link that takes fast-box messages: those that come next, and bytes up to the
 // one after them.
-func (w *world) readNoted(i, p int) (moved bool) {
+func (w *world) readBoxed(i, p int) (moved bool) {
 	d, pipe := w.boxSides[i][p], &w.pipes[p][i]
 	moved, err := w.engines[i].TakeFastBoxes(LinkID(p))
 	if err != nil {

@@ -71,8 +71,8 @@ func carry(t *testing.T, a, b *Engine) (packets int) {
 	return packets
 }
 
-// TestWorldsExchange: procs of two jobs talk to each other by what the jobs have
-// in common, whatever they have by themselves.
+// TestWorldsExchange: procs of two jobs exchange messages with the parameters that the jobs
+// have in common, whatever those of each job are.
 func TestWorldsExchange(t *testing.T) {
 	a, b, to, from := strangers(t, 100, 2, 4)
 	message := make([]byte, 950) // one packet in a's own job

@@ -21,7 +21,7 @@ func acceptorOf(t *testing.T, c Config) (l *Link, peer link.Link) {
 	return l, peer
 }
 
-// say sends a frame with a checksum, if it is to have one.
+// say sends a frame, with a checksum if the link has them.
 func say(peer link.Link, h header, body string) {
 	if h.flags&flagSum != 0 {
 		h.sum = checksum(0, []byte(body))
@@ -131,7 +131,7 @@ func TestChecksumComesFirst(t *testing.T) {
 	p.recv(l, 2, "z")
 }
 
-// Whoever never stops talking does not keep a call from coming back.
+// A peer that sends without pause does not keep a call from returning.
 func TestCallsComeBack(t *testing.T) {
 	l, peer := acceptorOf(t, Config{})
 	for range 250 {

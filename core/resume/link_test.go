@@ -209,8 +209,8 @@ func TestAcknowledgedIsDelivered(t *testing.T) {
 	}
 }
 
-// Whoever only sends still learns what was acknowledged, and whoever does not
-// receive does not keep the other direction from moving.
+// A side that only sends still gets acknowledgements, and a side that does not receive does
+// not stop the other direction.
 func TestDirectionsAreIndependent(t *testing.T) {
 	p := newPair(t, Config{Window: 4})
 	p.send(p.a, "abcd", 4)
@@ -343,7 +343,7 @@ func TestFail(t *testing.T) {
 	p.recvError(p.b, link.ErrClosed)
 }
 
-// Giving up is told to the peer, if there is a way.
+// Fail is announced to the peer if there is an underlying link.
 func TestFailReachesThePeer(t *testing.T) {
 	p := newPair(t, Config{})
 	p.send(p.a, "bye", 3)
@@ -367,7 +367,7 @@ func TestUnknownSessionIsRefused(t *testing.T) {
 	p.sendError(p.a, link.ErrBroken, ErrGone)
 }
 
-// The peer's last words are heard although it takes no more of ours.
+// What the peer has sent last is received although it accepts no more bytes.
 func TestLastWordsOfAPeerThatHasClosed(t *testing.T) {
 	p := newPair(t, Config{})
 	p.send(p.b, "last words", 10)
@@ -506,7 +506,7 @@ func TestBatchIsNotChanged(t *testing.T) {
 	}
 }
 
-// deaf takes nothing and does not say so to who receives.
+// deaf accepts no bytes, and does not report that to its reader.
 type deaf struct{ link.Link }
 
 func (deaf) Send([][]byte) (int, error) { return 0, link.ErrBroken }

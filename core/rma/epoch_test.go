@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// step does what a word says, as a window of rank 0 to 3 would.
+// step calls the method that a word stands for, in a window of ranks 0 to 3.
 func (e *Epochs) step(word string) (err error) {
 	name, arg, _ := strings.Cut(word, ":")
 	rank := 0
@@ -62,7 +62,7 @@ func (e *Epochs) step(word string) (err error) {
 	return err
 }
 
-// Each line is calls that fit, and after a ! one that does not, after which the
+// Each line is calls that fit the epochs, and after a ! one that does not; after that the
 // window is as before.
 func TestEpochs(t *testing.T) {
 	for _, line := range []string{

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// form is how a datatype travels.
+// form returns a datatype as it is sent.
 func form(tb testing.TB, t *datatype.Type) []byte {
 	tb.Helper()
 	b, err := t.AppendBinary(nil)
@@ -52,8 +52,7 @@ func TestHeaderTravels(t *testing.T) {
 	}
 }
 
-// What is cut, continued or changed in one of its parts is refused, or is another
-// header that says what it is.
+// A header that is cut, continued or changed is refused, or is another valid header.
 func TestBadHeaders(t *testing.T) {
 	for _, h := range good(t) {
 		b := h.Append(nil, h.Data != nil)
@@ -123,7 +122,7 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// FuzzParse: nothing panics, and what is a header is written in no other way.
+// FuzzParse: nothing panics, and an accepted header is encoded to the same bytes.
 func FuzzParse(f *testing.F) {
 	for _, h := range good(f) {
 		f.Add(h.Append(nil, h.Data != nil))

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A shared lock admits those that are shared, up to one that is not, which then
-// goes before whoever came later.
+// A shared lock admits other shared requests, up to the first exclusive one, which then
+// goes before all later ones.
 func TestLocksInOrder(t *testing.T) {
 	var l Locks
 	ask := func(origin int, kind LockType, want bool) {
@@ -65,8 +65,8 @@ func TestLocksMisused(t *testing.T) {
 	}
 }
 
-// Whatever the order, nobody shares an exclusive lock, all get theirs in the order
-// of their requests, and nobody waits for nothing.
+// In every order an exclusive lock has a single holder, all requests are granted in their
+// order, and none waits without need.
 func TestLocksAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l Locks

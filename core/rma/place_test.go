@@ -62,8 +62,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What is placed touches the window's bytes only, and what touches only those is
-// placed.
+// Place accepts items exactly if all bytes that they touch are inside the window.
 func TestPlaceExactly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		typ := must(t)(datatype.Hvector(rapid.Int64Range(0, 4).Draw(rt, "blocks"), rapid.Int64Range(0, 3).Draw(rt, "length"),

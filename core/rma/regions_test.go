@@ -65,7 +65,7 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// Regions are what a set of bytes says, whatever is attached and detached.
+// Regions give the same answers as a set of bytes, whatever is attached and detached.
 func TestRegionsAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r Regions

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// owner keeps what it is told.
+// owner records what it is told.
 type owner struct {
 	self int
 
@@ -233,7 +233,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestQuestionsWithoutAnAnswer: who asks hears why, and the site goes on.
+// TestQuestionsWithoutAnAnswer: the host that asks gets the reason, and the site goes on.
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	s := newSite(t, 7, 2)
 	s.begin()
@@ -291,7 +291,8 @@ func TestAbsentHost(t *testing.T) {
 	s.close()
 }
 
-// TestFailures go up to the head, and its word down to all.
+// TestFailures: reports of failures reach the head, and the end of the job reaches all
+// hosts.
 func TestFailures(t *testing.T) {
 	s := newSite(t, 7, 2)
 	s.begin()
@@ -308,7 +309,7 @@ func TestFailures(t *testing.T) {
 	s.close()
 }
 
-// TestLostHost: the host above a lost one says so, and so do those below it.
+// TestLostHost: the parent and the children of a lost host report it.
 func TestLostHost(t *testing.T) {
 	s := newSite(t, 7, 2)
 	s.begin()
@@ -327,7 +328,7 @@ func TestLostHost(t *testing.T) {
 	s.close()
 }
 
-// TestSilentHost: one whose connection is there and that says nothing is lost, too.
+// TestSilentHost: a host whose connection exists but brings nothing is lost, too.
 func TestSilentHost(t *testing.T) {
 	s := newSite(t, 2, 2)
 	s.change = func(c *Config) {
@@ -350,7 +351,8 @@ func TestSilentHost(t *testing.T) {
 	s.close()
 }
 
-// TestMissingHosts are named when the time is over, wherever in the tree they should be.
+// TestMissingHosts: missing hosts are named when the time is over, wherever in the tree
+// they should be.
 func TestMissingHosts(t *testing.T) {
 	s := newSite(t, 7, 2)
 	until := time.Now().Add(400 * time.Millisecond)
@@ -371,8 +373,8 @@ func TestMissingHosts(t *testing.T) {
 	s.close()
 }
 
-// TestWhoMayNotCome: hosts with another secret, version or file, strangers and twins get a
-// reason at once.
+// TestWhoMayNotCome: hosts with another secret, version or job file, hosts that do not
+// belong here, and duplicates are told the reason at once.
 func TestWhoMayNotCome(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Config)
@@ -408,7 +410,7 @@ func TestWhoMayNotCome(t *testing.T) {
 	}
 }
 
-// TestHeadComesLate: hosts try again until it is there, or their time is over.
+// TestHeadComesLate: hosts try to connect until the head is there or their time is over.
 func TestHeadComesLate(t *testing.T) {
 	s := newSite(t, 2, 2)
 	dials := make(chan struct{}, 100)
@@ -474,7 +476,8 @@ func (p *partial) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLinesOfHostsDoNotMix: what one host writes in pieces stays one line beside another's.
+// TestLinesOfHostsDoNotMix: a line that one host writes in pieces is not mixed with
+// another's.
 func TestLinesOfHostsDoNotMix(t *testing.T) {
 	s := newSite(t, 4, 1) // all by one way
 	s.change = func(c *Config) { c.Stdout = func() io.Writer { return &partial{to: s.out} } }
@@ -535,7 +538,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestWhoComesAfterTheEnd hears that it is over.
+// TestWhoComesAfterTheEnd: a host that connects after the end is told that the job is over.
 func TestWhoComesAfterTheEnd(t *testing.T) {
 	s := newSite(t, 3, 2)
 	if err := errors.Join(s.open(0), s.open(1)); err != nil {

@@ -75,7 +75,7 @@ func looksUp(t *testing.T, s *Client, scope, service, want string) {
 	}
 }
 
-// TestTwoJobsShareNames goes through the life of a name.
+// TestTwoJobsShareNames follows a name from its publication to its end.
 func TestTwoJobsShareNames(t *testing.T) {
 	srv, at := serving(t, ServerConfig{})
 	a, b := clientOf(t, Settings{Server: at, Owner: Owner{1}}), clientOf(t, Settings{Server: at, Owner: Owner{2}})
@@ -103,7 +103,8 @@ func TestTwoJobsShareNames(t *testing.T) {
 	}
 }
 
-// Who makes a server and then cannot listen has nothing to close: TestMain finds goroutines.
+// A server that is made and never listens has nothing to close: TestMain looks for
+// goroutines.
 func TestUnusedServerHasNoGoroutines(t *testing.T) {
 	if _, err := NewServer(ServerConfig{Auth: theKey}); err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func TestNamesEndWithTheirJob(t *testing.T) {
 	wants(t, "closed", a.Publish(t.Context(), "", "heat", "port"), ErrUnreachable)
 }
 
-// TestNobodyWithoutTheKey goes through the pairs of what two sides have.
+// TestNobodyWithoutTheKey tries the combinations of keys of both sides.
 func TestNobodyWithoutTheKey(t *testing.T) {
 	none, wrong := startup.Auth{None: true}, startup.Auth{HasKey: true, Key: 43}
 	both := startup.Auth{None: true, HasKey: true, Key: 42}
@@ -205,7 +206,7 @@ func TestSilentServer(t *testing.T) {
 	})
 }
 
-// piped is a server whose clients come by pipes, so that time is the test's.
+// piped is a server whose clients connect by pipes, so that the test controls time.
 func piped(t *testing.T, cfg ServerConfig) (*Server, func() net.Conn) {
 	t.Helper()
 	cfg.Auth = theKey
@@ -224,7 +225,7 @@ func dialPipe(connect func() net.Conn) func(context.Context, string, string) (ne
 	return func(context.Context, string, string) (net.Conn, error) { return connect(), nil }
 }
 
-// gone wants a connection to be closed by the server after that time.
+// gone checks that the server closes a connection after this time.
 func gone(t *testing.T, nc net.Conn, after time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -235,7 +236,7 @@ func gone(t *testing.T, nc net.Conn, after time.Duration) {
 	nc.Close()
 }
 
-// deaf is a connection whose client stops to read what comes, and with it to answer pings.
+// deaf is a connection whose client stops reading, and so does not answer pings.
 type deaf struct {
 	net.Conn
 	ears atomic.Bool
@@ -249,7 +250,7 @@ func (d *deaf) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write says nothing any more.
+// Write drops everything once the client has stopped.
 func (d *deaf) Write(b []byte) (int, error) {
 	if d.ears.Load() {
 		return len(b), nil
@@ -257,7 +258,7 @@ func (d *deaf) Write(b []byte) (int, error) {
 	return d.Conn.Write(b)
 }
 
-// Close leaves the server with a connection of which it hears nothing.
+// Close leaves the server with a connection on which nothing comes.
 func (d *deaf) Close() error {
 	if d.ears.Load() {
 		return nil
@@ -265,7 +266,7 @@ func (d *deaf) Close() error {
 	return d.Conn.Close()
 }
 
-// TestSlowClients do not stay.
+// TestSlowClients: clients that do not answer lose their connections.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, connect := piped(t, ServerConfig{Greet: 7 * time.Second, Idle: 20 * time.Second})
@@ -311,7 +312,7 @@ func TestBigRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotLogged: a port is a capability, and an owner's proof is as good.
+// TestSecretsAreNotLogged: neither port names nor proofs of owners are logged.
 func TestSecretsAreNotLogged(t *testing.T) {
 	var log strings.Builder
 	logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace})
@@ -328,7 +329,8 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	}
 }
 
-// TestWrongKeysAreSlowed: who guesses hears so later each time, and keeps nobody out.
+// TestWrongKeysAreSlowed: the answers to wrong keys come later each time, and clients with
+// the right key are not affected.
 func TestWrongKeysAreSlowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, connect := piped(t, ServerConfig{})
@@ -399,7 +401,8 @@ func TestServerComesBack(t *testing.T) {
 	})
 }
 
-// TestConnectionsEnd that nobody needs, and stay where there are names.
+// TestConnectionsEnd: connections that are not needed are closed, and those with names
+// stay.
 func TestConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()

@@ -14,13 +14,14 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// dialogue is a table and who talks to it.
+// dialogue is a table and its connections.
 type dialogue struct {
 	t     *testing.T
 	table *Table
 }
 
-// publishes and the others want a request of an owner's by a connection to end so.
+// publishes and the other methods make a request for an owner on a connection, and check
+// its result.
 func (d dialogue) publishes(by Holder, owner byte, scope, service, port string, want error) {
 	d.t.Helper()
 	wants(d.t, "publish "+service, d.table.Publish(by, &Owner{owner}, Name{scope, service}, port, false), want)
@@ -138,7 +139,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// FuzzRequest carries out what any bytes say, as a server does.
+// FuzzRequest carries out requests of any bytes, as a server does.
 func FuzzRequest(f *testing.F) {
 	for _, r := range []*proto.PublishRequest{
 		{}, {Owner: []byte{1}, Name: Name{"chem", "heat"}.message(), Port: []byte("impi-port/1+key=0"), Renew: true}, {Name: Name{"", "\xff"}.message()},

@@ -32,8 +32,8 @@ func ringPair(t *testing.T) (ours, theirs link.Link) {
 	return a, b
 }
 
-// A channel through memory, by switches that sleep at once and by those that poll
-// long: packets, more of them than the rings hold, and the end in order.
+// A channel through shared memory, with switches that sleep at once and with those that
+// poll for long: more packets than the rings hold, and the end in order.
 func TestChannelThroughMemory(t *testing.T) {
 	for name, spin := range map[string]string{
 		"sleeping": "0", "polling": "1h", "both": "auto",
@@ -66,8 +66,8 @@ func TestChannelThroughMemory(t *testing.T) {
 	}
 }
 
-// The bell that ended a sleep stays in the socket until the next one: it is no
-// progress, else the switch would not sleep any more.
+// The byte that has ended a sleep stays in the socket until the next one. It does not count
+// as progress, since the switch would never sleep again.
 func TestLeftoverBellIsNoProgress(t *testing.T) {
 	b := idleBench(t, "0", ringPair)
 	if !b.s.links.ArmAll() {

@@ -295,8 +295,8 @@ func TestStopDropsTheChannel(t *testing.T) {
 	b.s.Stop()
 }
 
-// TestWordsOfAProcThatIsGone: what a proc has sent before it closed its link is
-// passed on, even if something for it comes before its node reads that.
+// TestWordsOfAProcThatIsGone: what a proc has sent before it closed its link is forwarded,
+// even if something for the proc comes before its node reads that.
 func TestWordsOfAProcThatIsGone(t *testing.T) {
 	b := newBench(t)
 	b.s.Post(func() {
@@ -311,8 +311,8 @@ func TestWordsOfAProcThatIsGone(t *testing.T) {
 	want(t, b.procs[1], packet(0, 1, 500))
 }
 
-// TestProcThatSendsNoMore: one that has ended its own side gets all that is for it, more than its
-// link holds.
+// TestProcThatSendsNoMore: a proc that has ended its own side still gets everything that is
+// for it, more than its link holds.
 func TestProcThatSendsNoMore(t *testing.T) {
 	b := newBench(t)
 	if err := b.procs[1].CloseSend(); err != nil {
@@ -324,7 +324,7 @@ func TestProcThatSendsNoMore(t *testing.T) {
 	<-sent
 }
 
-// TestProcThatFinishesLate: where what a proc has sent may still be under way when it says that it
+// TestProcThatFinishesLate: if bytes of a proc may still be under way when it says that it
 // has finished, the switch waits for the end of its link.
 func TestProcThatFinishesLate(t *testing.T) {
 	b := idleBench(t, "auto", socketPair)

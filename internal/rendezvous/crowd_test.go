@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// dialMany makes connections that last until hangUp, and says b on each.
+// dialMany makes connections that stay open until hangUp, and sends b on each.
 func dialMany(t *testing.T, n int, addr string, b []byte) (hangUp func()) {
 	t.Helper()
 	var all []net.Conn
@@ -37,8 +37,8 @@ func dialMany(t *testing.T, n int, addr string, b []byte) (hangUp func()) {
 	return hangUp
 }
 
-// TestIdleCrowd: connections that say nothing keep no client out, though they are
-// from the same address.
+// TestIdleCrowd: connections that send nothing keep no client out, even from the same
+// address.
 func TestIdleCrowd(t *testing.T) {
 	for _, n := range []int{64, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWrongKeysDoNotEndTheJob(t *testing.T) {
 	}
 }
 
-// busyDial gives connections to a server that is busy.
+// busyDial returns a Dial that connects to a server that is busy.
 func busyDial(asked *int) func(context.Context, string, string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		*asked++

@@ -29,9 +29,8 @@ func script(t *testing.T, auth startup.Auth) (fromClient, fromServer []byte) {
 	return tap.out, tap.in
 }
 
-// TestServerHearsEachPrefix: a client that closes after any number of bytes.
-// Before it has named its rank it is nobody, and the right one still can come;
-// afterwards it is missed at once.
+// TestServerHearsEachPrefix: a client closes after any number of bytes. Before it has named
+// its rank another one can take its place; after that the job fails at once.
 func TestServerHearsEachPrefix(t *testing.T) {
 	auth := startup.Auth{HasKey: true, Key: 7}
 	all, _ := script(t, auth)
@@ -58,7 +57,7 @@ func TestServerHearsEachPrefix(t *testing.T) {
 	}
 }
 
-// TestClientHearsEachPrefix: a server that closes after any number of bytes.
+// TestClientHearsEachPrefix: a server closes after any number of bytes.
 func TestClientHearsEachPrefix(t *testing.T) {
 	_, all := script(t, startup.Auth{None: true})
 	for n := range all {

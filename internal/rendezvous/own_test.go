@@ -98,8 +98,8 @@ func ownJoin(t *testing.T, addr string, own *Own, cfg startup.ClientConfig, log 
 	return s, err
 }
 
-// TestNothingIsReadableOnTheWay: between ours neither the key, nor the job's token, nor
-// IMPI's words can be read; in plain IMPI they can.
+// TestNothingIsReadableOnTheWay: between a client and a server of ours neither the key, nor
+// the job's token, nor IMPI's commands can be read; in plain IMPI they can.
 func TestNothingIsReadableOnTheWay(t *testing.T) {
 	var key [8]byte
 	binary.BigEndian.PutUint64(key[:], keyed.Key)
@@ -122,7 +122,7 @@ func TestNothingIsReadableOnTheWay(t *testing.T) {
 	}
 }
 
-// TestForeignClientBesideOurs: plain IMPI goes on at the same port, unless it must not.
+// TestForeignClientBesideOurs: plain IMPI works at the same port, unless it is forbidden.
 func TestForeignClientBesideOurs(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
 	results := make(chan error, 2)
@@ -150,7 +150,8 @@ func TestForeignClientBesideOurs(t *testing.T) {
 	}
 }
 
-// TestKeysOfOurs: who has another key, or none, is told so, and nobody learns the key.
+// TestKeysOfOurs: a client with another key, or without one, is told so, and neither side
+// reveals a key.
 func TestKeysOfOurs(t *testing.T) {
 	other := startup.Auth{HasKey: true, Key: 5}
 	none := startup.Auth{None: true}
@@ -248,8 +249,8 @@ func impostor(t *testing.T, server string, replies ...string) string {
 	return ln.Addr().String()
 }
 
-// TestServerThatDoesNotSpeakTLS: a client without certificates takes it, with a warning;
-// one that must have TLS does not, and says what to do.
+// TestServerThatDoesNotSpeakTLS: a client without certificates falls back to plain IMPI,
+// with a warning; one that needs TLS does not, and says what to do.
 func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 	old := string(wire.AppendFail(nil, startup.ErrProtocol.Error()+": STLS where AUTH should be"))
 	for name, reply := range map[string]string{"closes": "", "answers": "AUTH what?", "is older": old} {
@@ -280,8 +281,8 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 	}
 }
 
-// TestDeafServerIsNotSpokenToInPlain: who must have TLS, or has a key to tell, tries until
-// the time is over.
+// TestDeafServerIsNotSpokenToInPlain: a client that needs TLS, or has a key, tries until
+// its time is over.
 func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	for _, need := range []bool{true, false} {
@@ -306,8 +307,8 @@ func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
 	}
 }
 
-// TestBusyServerOfOursIsAskedAgain: a refusal for want of room is no reason to give up, nor to
-// speak in plain.
+// TestBusyServerOfOursIsAskedAgain: after a refusal for lack of room a client tries again,
+// and does not fall back to plain IMPI.
 func TestBusyServerOfOursIsAskedAgain(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	hello := "\x16\x03\x03\x00\x04\x02\x00\x00\x08" + "FAIL, in the middle of it"
@@ -380,8 +381,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestStrangerAsksForASession: who has begun with TLS, was driven out by a crowd, and then asks for
-// a session that is none, leaves nothing behind that more of the crowd could stumble over.
+// TestStrangerAsksForASession: a stranger that began with TLS, was evicted because of other
+// connections, and then asks for a session that does not exist, leaves no state behind.
 func TestStrangerAsksForASession(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	nc, err := net.Dial("tcp", srv.addr)

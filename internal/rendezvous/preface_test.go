@@ -42,7 +42,7 @@ func TestHelloAndAnswer(t *testing.T) {
 	}
 }
 
-// TestMalformedHello: every byte that has one meaning only is looked at.
+// TestMalformedHello: every byte with a fixed value is checked.
 func TestMalformedHello(t *testing.T) {
 	good, reply := someHello.append(nil), (&answer{}).append(nil)
 	for i := range headSize + 4 {
@@ -59,7 +59,7 @@ func TestMalformedHello(t *testing.T) {
 	}
 }
 
-// TestRefusalIsBounded: a FAIL may say how long it is, and is not believed.
+// TestRefusalIsBounded: the length that a FAIL announces is not trusted.
 func TestRefusalIsBounded(t *testing.T) {
 	b := wire.AppendCommand(nil, wire.CmdFail, 1<<30)
 	b = append(b, bytes.Repeat([]byte("no\n"), maxRefusal)...)
@@ -95,7 +95,8 @@ func TestProofsDiffer(t *testing.T) {
 	add(keyProof(1, "client", []byte("one"), &h))
 }
 
-// FuzzHello: whatever comes, reading ends, and what is accepted is what would be sent.
+// FuzzHello: reading ends whatever comes, and what is accepted is encoded to the same
+// bytes.
 func FuzzHello(f *testing.F) {
 	f.Add(someHello.append(nil))
 	f.Add((&answer{flags: flagKey, limit: 1e9}).append(nil))
@@ -115,7 +116,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// FuzzGreeter: a stranger's bytes at the beginning never end well, and never hang.
+// FuzzGreeter: a stranger's bytes are never accepted, and never hang the greeter.
 func FuzzGreeter(f *testing.F) {
 	g, err := newGreeter(&Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, Logger: hclog.NewNullLogger()})
 	if err != nil {

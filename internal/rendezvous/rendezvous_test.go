@@ -251,8 +251,8 @@ func TestRankTooHigh(t *testing.T) {
 	}
 }
 
-// TestWrongKey: a client with the key of another job hears so; the job waits on
-// for the right one.
+// TestWrongKey: a client with another job's key is told so; the job waits for one with the
+// right key.
 func TestWrongKey(t *testing.T) {
 	right := startup.Auth{HasKey: true, Key: 1}
 	srv := serve(t, startup.ServerConfig{Clients: 1, Auth: right})
@@ -294,7 +294,7 @@ func dialRaw(t *testing.T, addr string) net.Conn {
 	return nc
 }
 
-// TestHugeLength: 2^31-1 bytes are announced; the announcer hears why not.
+// TestHugeLength: a client that announces 2^31-1 bytes is refused with the reason.
 func TestHugeLength(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 1})
 	nc := dialRaw(t, srv.addr)
@@ -344,7 +344,7 @@ func TestFailReachesAll(t *testing.T) {
 	wantError(t, "server", <-srv.result, startup.ErrFailed, "rank 1 on beta")
 }
 
-// TestClientDies: no last words; the server says who is gone.
+// TestClientDies: a client closes without FAIL; the server says which one has gone.
 func TestClientDies(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 2})
 	s := mustJoin(t, srv.addr, client(0), client(1))
@@ -399,8 +399,8 @@ func (c *cancelAfterWrites) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestLastWordsOfAStoppedClient: the end of the context interrupts what the client
-// waits for, but not what it says about that.
+// TestLastWordsOfAStoppedClient: the end of the context interrupts what the client waits
+// for, but not its last message.
 func TestLastWordsOfAStoppedClient(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 2})
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -439,8 +439,8 @@ func (c *stopAtDeadline) SetDeadline(at time.Time) error {
 	return err
 }
 
-// TestSlowClient: one that does not read holds up nobody. Its answers, which
-// are more than any socket buffers, wait for it alone.
+// TestSlowClient: a client that does not read delays nobody. Its answers, which are more
+// than socket buffers hold, wait for it alone.
 func TestSlowClient(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 2})
 	slow := dialRaw(t, srv.addr)

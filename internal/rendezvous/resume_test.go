@@ -18,7 +18,7 @@ import (
 
 var resumable = &Own{NeedTLS: true, Resume: 30 * time.Second}
 
-// joinAll has n clients that last join through addr.
+// joinAll makes n clients with resumable connections join through addr.
 func joinAll(t *testing.T, addr string, n int, own *Own) []*Client {
 	t.Helper()
 	all, errs := make([]*Client, n), make([]error, n)
@@ -44,8 +44,9 @@ func finishAll(all []*Client) error {
 	return errors.Join(errs...)
 }
 
-// TestCutWhileTheJobRuns: connections that are cut are made again, whoever notices, and
-// the job ends well, each client once. A client that does not want that ends the job.
+// TestCutWhileTheJobRuns: connections that are cut are replaced, whichever side notices,
+// and the job ends well, with each client once. The loss of a client that does not resume
+// ends the job.
 func TestCutWhileTheJobRuns(t *testing.T) {
 	for name, cut := range map[string]func(*relaytest.Relay){"both ends": (*relaytest.Relay).Cut, "the client's end": (*relaytest.Relay).CutClients} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +92,7 @@ func TestCutInStartup(t *testing.T) {
 	}
 }
 
-// TestFailArrivesOnce: the last words of a client whose connection was cut.
+// TestFailArrivesOnce: the FAIL of a client whose connection was cut arrives once.
 func TestFailArrivesOnce(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 2, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)
@@ -134,7 +135,7 @@ func joinAllAt(t *testing.T, addrs []string) []*Client {
 	return all
 }
 
-// TestServerThatKeepsNoSessions: then a cut ends the job, as without resume.
+// TestServerThatKeepsNoSessions: without sessions a cut ends the job, as without resume.
 func TestServerThatKeepsNoSessions(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, MaxResume: -1})
 	r := relaytest.New(t, srv.addr, nil)
@@ -145,8 +146,8 @@ func TestServerThatKeepsNoSessions(t *testing.T) {
 	wantError(t, "client", all[0].Err(), startup.ErrLost, "")
 }
 
-// TestSessionsOfOthers: who knows the key and the name of a session, but not its secret,
-// does not get it, and the one who has it goes on.
+// TestSessionsOfOthers: a client that knows the key and the name of a session, but not its
+// secret, does not get it, and its owner can continue.
 func TestSessionsOfOthers(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)

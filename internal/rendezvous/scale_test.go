@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/allocs"
 )
 
-// crowd is clients that have each procs, and are not shown to be ours.
+// crowd returns the configurations of clients with each procs, which are not shown to be
+// ours.
 func crowd(clients, each int) (cfgs []startup.ClientConfig) {
 	for r := range clients {
 		c := client(wire.ClientRank(r))
@@ -62,7 +63,7 @@ func TestManyProcs(t *testing.T) {
 	}
 }
 
-// readerless is a client that has said all that it has to say, and reads nothing.
+// readerless is a client that has sent everything and reads nothing.
 func readerless(t *testing.T, addr string, cfg startup.ClientConfig) net.Conn {
 	t.Helper()
 	nc := dialRaw(t, addr)
@@ -86,7 +87,7 @@ func readerless(t *testing.T, addr string, cfg startup.ClientConfig) net.Conn {
 	return nc
 }
 
-// TestClientThatNeverReads: megabytes wait for it, and the others have their job.
+// TestClientThatNeverReads: megabytes wait for it, and the other clients complete startup.
 func TestClientThatNeverReads(t *testing.T) {
 	cfgs := crowd(3, 1<<17) // answers of 9 MiB, more than a socket holds
 	srv := serve(t, startup.ServerConfig{Clients: 3})
@@ -108,8 +109,8 @@ func TestClientThatNeverReads(t *testing.T) {
 	wantError(t, "server", <-srv.result, startup.ErrLost, "client 2 (127.0.0.1:")
 }
 
-// TestMoreProcsThanThereAre: a client that announces 2^31 procs costs nobody the
-// memory for them; all hear who it was.
+// TestMoreProcsThanThereAre: a client that announces 2^31 procs makes nobody allocate
+// memory for them; all are told which client it was.
 func TestMoreProcsThanThereAre(t *testing.T) {
 	srv := serve(t, startup.ServerConfig{Clients: 2})
 	nc := dialRaw(t, srv.addr)

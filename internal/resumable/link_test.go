@@ -46,7 +46,7 @@ func (r *rig) connect() {
 
 func (r *rig) cut() { r.cable[0].(*linktest.End).Break(errors.New("cut")) }
 
-// settle lets the ends say what they have to say.
+// settle lets both ends send what is pending.
 func (r *rig) settle() {
 	for range 10 {
 		for _, e := range r.ends {
@@ -73,8 +73,8 @@ func recv(t testing.TB, l *Link, room int) string {
 	return string(b[:n])
 }
 
-// TestEndBehindBytes: an end that has come together with the last bytes is told of although the
-// link below, which a poll set sees, has nothing more.
+// TestEndBehindBytes: an end that has come together with the last bytes is reported,
+// although the link below, which a poll set watches, has nothing more.
 func TestEndBehindBytes(t *testing.T) {
 	r := newRig(t, 1<<10)
 	r.connect()
@@ -97,8 +97,8 @@ func TestEndBehindBytes(t *testing.T) {
 	}
 }
 
-// TestPushSendsTheEnd: what a full link below has not taken leaves by Push, although the user has
-// ended his side.
+// TestPushSendsTheEnd: Push sends what a full link below has not taken, although the user
+// has ended its side.
 func TestPushSendsTheEnd(t *testing.T) {
 	r := newRig(t, 1<<10)
 	r.room = 100
@@ -126,9 +126,9 @@ func TestPushSendsTheEnd(t *testing.T) {
 	}
 }
 
-// TestStreams: whatever is cut whenever, all bytes come once and in order. The
-// reader is one that a poll set wakes: it reads when the link below has something
-// or the Link says that it has.
+// TestStreams: wherever links below are cut, all bytes come once and in order. The reader
+// is woken by a poll set: it reads when the link below has something or the Link says that
+// it has.
 func TestStreams(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -185,8 +185,7 @@ func readable(l *Link) bool {
 	return l.below != nil && l.below.Link.Arm(link.Readable)
 }
 
-// What came in one piece with a packet is not forgotten, and needs no further call
-// of the kernel's.
+// Bytes that came in one read with a packet are kept, and need no further system call.
 func TestReadAhead(t *testing.T) {
 	r := newRig(t, 0)
 	r.connect()
@@ -211,7 +210,7 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// A poll set must forget a handle before somebody else gets it.
+// A handle leaves the poll set before its number can be reused.
 func TestReleasedBeforeClose(t *testing.T) {
 	var order []string
 	l := New(Config{Session: resume.Session{1}, Dialler: true, Released: func(h int) {
@@ -300,7 +299,7 @@ func TestArrivals(t *testing.T) {
 	r.state(1, resume.Up)
 }
 
-// One that was dialled and is never answered is let go of.
+// A dialled link below that is never answered is given up.
 func TestDialledInVain(t *testing.T) {
 	r := newRig(t, 0)
 	x, _ := linktest.Pair(1000)
@@ -318,7 +317,7 @@ func TestDialledInVain(t *testing.T) {
 	r.state(1, resume.Up)
 }
 
-// A link for a Link that was given up is closed, and so is one with another session.
+// A link below for a Link that was given up, or with another session, is closed.
 func TestUnwelcome(t *testing.T) {
 	r := newRig(t, 0)
 	r.connect()
@@ -367,7 +366,7 @@ func TestResumesAndCounts(t *testing.T) {
 	}
 }
 
-// Links below that bring nothing are asked for more and more seldom.
+// After links below that moved nothing the pauses become longer.
 func TestPause(t *testing.T) {
 	r := newRig(t, 0)
 	a := r.ends[0]
@@ -392,8 +391,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A long send over links below that each carry a part of it is no series of links that
-// bring nothing: there is no pause.
+// A long send over links below that each carry a part of it has no pauses.
 func TestNoPauseInLongSend(t *testing.T) {
 	r := newRig(t, 0)
 	a := r.ends[0]
@@ -425,7 +423,7 @@ func TestNoPauseInLongSend(t *testing.T) {
 	}
 }
 
-// lender gives bytes by reference and wipes what is his again.
+// lender lends bytes, and wipes what is its own again.
 type lender struct {
 	t    testing.TB
 	buf  []byte
@@ -450,8 +448,8 @@ func (s *lender) give(send func([][]byte) (int, error), upTo int) {
 	s.buf = append([]byte(nil), s.buf[n:]...) // it may lie elsewhere the next time
 }
 
-// TestLent: bytes that are lent come once and in order, wherever the links below are
-// cut, although they are wiped as soon as they are the sender's again.
+// TestLent: lent bytes come once and in order, wherever links below are cut, although they
+// are wiped as soon as they are the sender's again.
 func TestLent(t *testing.T) {
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 2))

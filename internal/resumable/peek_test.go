@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Of what Peek shows as much is gone as Discard says; the rest comes by Recv, and then
-// Peek goes on with the next frame.
+// Discard consumes as much as it says of what Peek has returned; Recv returns the rest, and
+// then Peek goes on with the next frame.
 func TestPeek(t *testing.T) {
 	for used := range 7 {
 		pair := resumablePair(t)
@@ -38,7 +38,7 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// Where nothing has come, Peek says so, and Recv need not be asked.
+// If nothing has come Peek says so, and Recv need not be called.
 func TestPeekOfNothing(t *testing.T) {
 	pair := resumablePair(t)
 	ends := [2]*Link{pair[0].(*Link), pair[1].(*Link)}
@@ -59,9 +59,9 @@ func TestPeekOfNothing(t *testing.T) {
 	}
 }
 
-// Of a frame that is longer than what is read at once Peek shows the beginning; the rest
-// comes by Recv to where it belongs, whatever of the beginning was taken and however large
-// the pieces are in which it comes, and then Peek goes on.
+// For a frame that is longer than one read, Peek returns the beginning. Recv reads the rest
+// straight to its destination, however much of the beginning was taken and in whatever
+// pieces it comes, and then Peek goes on.
 func TestPeekOfLongFrame(t *testing.T) {
 	for _, used := range []int{0, 1, 100, bulk - 40, first} {
 		for _, piece := range []int{1 << 20, 7000, 1000, 100} {

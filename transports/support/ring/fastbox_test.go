@@ -183,7 +183,7 @@ func noteLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
 }
 
 // Fast-box messages, bytes and loans of both sides come in the order in which they were sent.
-func TestNotesBytesAndLoansKeepTheirOrder(t *testing.T) {
+func TestFastBoxesBytesAndLoansKeepTheirOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		lend := seed%2 == 0
 		a, b := noteLinks(t, seed, lend)
@@ -278,7 +278,7 @@ func (s *story) hearAll(l *Link) error {
 }
 
 // The same with all at work at the same time, and asleep where there is nothing to do.
-func TestNotesBytesAndLoansAtTheSameTime(t *testing.T) {
+func TestFastBoxesBytesAndLoansAtTheSameTime(t *testing.T) {
 	for seed := range uint64(6) {
 		lend := seed%2 == 0
 		a, b := noteLinks(t, seed, lend)
@@ -302,7 +302,7 @@ func TestNotesBytesAndLoansAtTheSameTime(t *testing.T) {
 }
 
 // Who does not say that he takes fast-box messages gets none.
-func TestNotesAreForWhoTakesThem(t *testing.T) {
+func TestFastBoxesAreForWhoTakesThem(t *testing.T) {
 	a, b := pair(t, minSize)
 	if post(a, "x") || post(b, "x") {
 		t.Fatal("nobody takes fast-box messages")
@@ -345,7 +345,7 @@ func regionOf(t *testing.T, h []byte, behind int) (file, other int) {
 	return file, other
 }
 
-func TestRegionWithoutNotes(t *testing.T) {
+func TestRegionWithoutFastBoxes(t *testing.T) {
 	h := header(minSize)
 	clear(h[atFastBoxes:])
 	file, other := regionOf(t, h, 0)
@@ -369,7 +369,7 @@ func TestRegionWithoutNotes(t *testing.T) {
 	}
 }
 
-func TestNotesThatAreNowhere(t *testing.T) {
+func TestFastBoxesThatAreNowhere(t *testing.T) {
 	const end, all = uint64(headerSize + 2*minSize), uint64(2 * link.FastBoxPageSize)
 	for name, c := range map[string]struct {
 		at, behind uint64
@@ -408,7 +408,7 @@ func TestNotesThatAreNowhere(t *testing.T) {
 	}
 }
 
-func TestNoteWakesTheReader(t *testing.T) {
+func TestFastBoxWakesTheReader(t *testing.T) {
 	a, b := noters(t, minSize)
 	if b.Arm(link.Readable) {
 		t.Fatal("there is something to read")
@@ -435,7 +435,7 @@ func TestNoteWakesTheReader(t *testing.T) {
 }
 
 // A place that cannot be ends the link: nothing would ever come otherwise.
-func TestHostileNotes(t *testing.T) {
+func TestHostileFastBoxes(t *testing.T) {
 	for name, place := range map[string]func(l *Link) uint64{
 		"far ahead":             func(l *Link) uint64 { return l.in.tail + minSize + 1 },
 		"behind":                func(l *Link) uint64 { return l.in.tail - 1 },
@@ -472,7 +472,7 @@ func TestHostileNotes(t *testing.T) {
 }
 
 // A fast-box message further on than bytes have come is to come once they have.
-func TestNoteAheadOfTheBytes(t *testing.T) {
+func TestFastBoxAheadOfTheBytes(t *testing.T) {
 	a, b := noters(t, minSize)
 	n := a.FastBoxRoom()
 	n.Len = uint32(copy(n.Data[:], "note"))
@@ -492,7 +492,7 @@ func TestNoteAheadOfTheBytes(t *testing.T) {
 	}
 }
 
-func TestEndComesAfterTheNotes(t *testing.T) {
+func TestEndComesAfterTheFastBoxes(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(a *Link)
 		want error
@@ -536,7 +536,7 @@ func TestEndComesAfterTheNotes(t *testing.T) {
 }
 
 // When there is no room for fast-box messages, bytes go on, and what was a fast-box message before comes before them.
-func TestFullOfNotes(t *testing.T) {
+func TestFullOfFastBoxes(t *testing.T) {
 	a, b := noters(t, minSize)
 	sent := 0
 	for ; post(a, fmt.Sprint(sent)); sent++ {
@@ -567,7 +567,7 @@ func TestFullOfNotes(t *testing.T) {
 }
 
 // A loan at the same place as a fast-box message comes behind it.
-func TestLoanBehindANote(t *testing.T) {
+func TestLoanBehindAFastBox(t *testing.T) {
 	a, b := lenders(t, minSize)
 	takeNotes(t, a, b)
 	post(a, "note")
@@ -584,7 +584,7 @@ func TestLoanBehindANote(t *testing.T) {
 	}
 }
 
-func TestNoRoomForNotes(t *testing.T) {
+func TestNoRoomForFastBoxes(t *testing.T) {
 	a, b := lenders(t, minSize)
 	takeNotes(t, a, b)
 	a.Reserve(3)
@@ -624,7 +624,7 @@ func TestNoRoomForNotes(t *testing.T) {
 	}
 }
 
-func TestLinkWithNotesIsNotHandedOn(t *testing.T) {
+func TestLinkWithFastBoxesIsNotHandedOn(t *testing.T) {
 	file, err := Create(minSize)
 	if err != nil {
 		t.Fatal(err)
@@ -648,7 +648,7 @@ func TestLinkWithNotesIsNotHandedOn(t *testing.T) {
 	}
 }
 
-func TestNotesInTheRegion(t *testing.T) {
+func TestFastBoxesInTheRegion(t *testing.T) {
 	a, b := noters(t, minSize)
 	a.Send([][]byte{[]byte("abc")})
 	n := a.FastBoxRoom()
@@ -681,7 +681,7 @@ func TestNotesInTheRegion(t *testing.T) {
 	}
 }
 
-func TestNotesOfTheRingAllocateNothing(t *testing.T) {
+func TestFastBoxesOfTheRingAllocateNothing(t *testing.T) {
 	a, b := noters(t, minSize)
 	if n := testing.AllocsPerRun(1000, func() {
 		n := a.FastBoxRoom()
