@@ -13,7 +13,7 @@ import (
 
 // maxBehind is how many commits the code may have gone on since the published matrix. A quick
 // part of it runs in make soak at each commit.
-const maxBehind = 250
+const maxBehind = 100
 
 // TestPublishedMatrix: docs/matrix.md has every cell there is, none of them failed or left
 // out, and is of code that is not much older than the transports, the plugins or the node.
