@@ -71,7 +71,7 @@ func (b *builder) checkForeign(sb *block) {
 			b.fault(sb.at(name), "site "+quote(sb.label)+" is foreign and speaks to the server by its own means", remedy)
 		}
 	}
-	for _, name := range []string{"hosts", "procs"} {
+	for _, name := range []string{"hosts", "procs", "network"} {
 		if sb.has(name) {
 			b.fault(sb.at(name), "site "+quote(sb.label)+" is foreign: nothing of it is run from here", remedy)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -76,4 +77,76 @@ func (s *Site) Unknown() (names []HostName) {
 // hostsKnown reports whether the addresses of all hosts are known.
 func (s *Site) hostsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsValid() })
+}
+
+// Network says which of its addresses a machine uses for the links of its procs, where the
+// address by which it is known is for something else: that of a name in the DNS, of the
+// scheduler, or of a slower network. The zero Network says nothing.
+type Network struct {
+	Prefix    netip.Prefix // the addresses in it
+	Interface string       // or those of the network interface with this name
+}
+
+// Interface is an address that a machine has.
+type Interface struct {
+	Name    string // as "eth0"
+	Address netip.Addr
+}
+
+// String writes the network as the file does.
+func (n Network) String() string {
+	if n.Interface != "" {
+		return n.Interface
+	}
+	return n.Prefix.String()
+}
+
+// Choose returns the address that a host of the network uses, of those that its machine has. known
+// is the address by which the file knows the host: it is taken where it is in the network, and
+// else there must be one alone. An interface's IPv4 address goes before its IPv6 address.
+func (n Network) Choose(known netip.Addr, all []Interface) (netip.Addr, error) {
+	if n == (Network{}) || n.Prefix.IsValid() && n.Prefix.Contains(known) {
+		return known, nil
+	}
+	var found []netip.Addr
+	for _, x := range all {
+		a := x.Address.Unmap()
+		if n.Prefix.IsValid() && n.Prefix.Contains(a.WithZone("")) || n.Interface == x.Name && !a.IsLinkLocalUnicast() {
+			found = append(found, a)
+		}
+	}
+	if slices.Contains(found, known) {
+		return known, nil
+	}
+	if four := slices.DeleteFunc(slices.Clone(found), netip.Addr.Is6); len(four) > 0 {
+		found = four
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		var has []string
+		for _, x := range all {
+			if !x.Address.IsLoopback() && !x.Address.IsLinkLocalUnicast() {
+				has = append(has, fmt.Sprintf("%s has %v", x.Name, x.Address))
+			}
+		}
+		return known, fmt.Errorf("this machine has no address in the site's network %v: %s; correct network, or take it out", n, strings.Join(has, ", "))
+	}
+	return known, fmt.Errorf("this machine has several addresses in the site's network %v: %v; write the one to use as the host's address, or a narrower network", n, found)
+}
+
+// network parses to a Network.
+func network() kind {
+	return written("a network or the name of a network interface", `"10.77.0.0/16" or "eth1"`, func(s string) (any, *wrong) {
+		if p, err := netip.ParsePrefix(s); err == nil {
+			if p != p.Masked() {
+				return nil, &wrong{problem: quote(s) + " has bits set beyond its prefix", remedy: "write " + quote(p.Masked().String()), element: -1}
+			}
+			return Network{Prefix: p}, nil
+		}
+		_, notAddress := netip.ParseAddr(s)
+		// The kernel's rule for names of interfaces.
+		return matched(Network{Interface: s}, notAddress != nil && s != "" && len(s) < 16 && s != "." && s != ".." && !strings.ContainsAny(s, "/: \t\n"))
+	})
 }

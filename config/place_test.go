@@ -123,3 +123,36 @@ func TestServerByNameAndNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestNetworkChooses(t *testing.T) {
+	a := netip.MustParseAddr
+	machine := []Interface{
+		{"lo", a("127.0.0.1")}, {"eth0", a("192.0.2.9")}, {"eth0", a("fe80::1")},
+		{"ib0", a("10.77.0.9")}, {"ib0", a("2001:db8::9")}, {"ib1", a("10.78.0.9")}, {"ib1", a("10.78.1.9")},
+	}
+	prefix := func(s string) Network { return Network{Prefix: netip.MustParsePrefix(s)} }
+	known := a("192.0.2.9")
+	for _, x := range []struct {
+		n     Network
+		known netip.Addr
+		want  string // or the error
+	}{
+		{Network{}, known, "192.0.2.9"},
+		{prefix("10.77.0.0/16"), known, "10.77.0.9"},
+		{prefix("192.0.2.0/24"), known, "192.0.2.9"},
+		{prefix("127.0.0.0/8"), a("127.0.0.7"), "127.0.0.7"}, // which no interface has
+		{prefix("2001:db8::/32"), known, "2001:db8::9"},
+		{Network{Interface: "ib0"}, known, "10.77.0.9"},
+		{Network{Interface: "eth0"}, known, "192.0.2.9"},
+		{Network{Interface: "ib1"}, a("10.78.1.9"), "10.78.1.9"},
+		{prefix("10.78.0.0/15"), known, "several addresses in the site's network 10.78.0.0/15: [10.78.0.9 10.78.1.9]"},
+		{Network{Interface: "ib1"}, known, "several addresses"},
+		{prefix("10.79.0.0/16"), known, "no address in the site's network 10.79.0.0/16: eth0 has 192.0.2.9"},
+		{Network{Interface: "ib2"}, known, "no address in the site's network ib2"},
+	} {
+		got, err := x.n.Choose(x.known, machine)
+		if err != nil && !strings.Contains(err.Error(), x.want) || err == nil && got.String() != x.want {
+			t.Errorf("network %v of %v: %v, %v; not %s", x.n, x.known, got, err, x.want)
+		}
+	}
+}

@@ -53,6 +53,7 @@ type Site struct {
 	Hosts    []Host
 	Head     netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
 	HeadName string         // the host name in head, if it has one
+	Network  Network        `hcl:"network"` // which addresses of its machines the hosts' links use; zero: those of Hosts
 	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
 	Program  Program
 	Parts    []Part // programs of the procs in their order, instead of Program; usually empty

@@ -158,6 +158,7 @@ func fileSpec() *blockSpec {
 			{name: "server_foreign", kind: truth()},
 			{name: "require_tls", kind: truth()},
 			{name: "head", kind: endpoint(1)},
+			{name: "network", kind: network()},
 		},
 		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth(), blockLaunch()}, shared...),
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -228,4 +229,57 @@ func summary(path string, job *config.Job) string {
 		text += "; host names were not looked up, and the files and ports of hosts that have one not checked"
 	}
 	return text
+}
+
+// useNetwork has the hosts that p runs listen at and dial from their addresses in the site's
+// network. They keep their names, and how they meet: c, nil for a node that runs its whole site,
+// has been made of the file's addresses.
+func useNetwork(p *nodeSpec, c *member.Cluster) error {
+	if p.site.Network == (config.Network{}) {
+		return nil
+	}
+	all, err := interfaces()
+	if err != nil {
+		return err
+	}
+	hosts := slices.Clone(p.site.Hosts)
+	for i := range hosts {
+		h := &hosts[i]
+		if c != nil && i != c.Self {
+			continue
+		}
+		at, err := p.site.Network.Choose(h.Address, all)
+		if err != nil {
+			return fmt.Errorf("site %s: host %v: %w", p.site.Name, h, err)
+		}
+		h.Name, h.Address = h.String(), at
+	}
+	p.site.Hosts = hosts
+	if c != nil {
+		c.Hosts = hosts
+	}
+	return nil
+}
+
+// interfaces gives the addresses of this machine's network interfaces that are up.
+func interfaces() (all []config.Interface, err error) {
+	ifs, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("this machine's network interfaces: %w", err)
+	}
+	for _, x := range ifs {
+		if x.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addrs, err := x.Addrs()
+		if err != nil {
+			return nil, fmt.Errorf("the addresses of %s: %w", x.Name, err)
+		}
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				all = append(all, config.Interface{Name: x.Name, Address: p.Addr()})
+			}
+		}
+	}
+	return all, nil
 }

@@ -308,3 +308,37 @@ func TestMachinesWithOtherFiles(t *testing.T) {
 	_ = head[0].cmd.Process.Signal(syscall.SIGTERM)
 	ends(head)
 }
+
+// TestMachinesWithTwoNetworks: the file knows the machines by their addresses on one network, and
+// links use those on the other.
+func TestMachinesWithTwoNetworks(t *testing.T) {
+	file, machines := machineJob(t, "")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(network string) {
+		text := bytes.ReplaceAll(b, []byte("  procs  = 2\n"), []byte("  procs  = 2\n  network = \""+network+"\"\n"))
+		if err := os.WriteFile(file, append(text, "log { level = \"debug\" }\n"...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, m := range machines {
+		if out, err := m.Command(t.Context(), "ip", "address", "add", fmt.Sprintf("10.78.0.%d/16", i+1), "dev", "eth0").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	write("10.78.0.0/16")
+	nodes := startOn(t, file, "meet", machines)
+	for i, s := range ends(nodes) {
+		log := nodes[i/3*3].err.String()
+		if want := fmt.Sprintf("channels=10.78.0.%d:", i+1); s != 0 || !strings.Contains(log, want) || strings.Contains(log, "channels=10.77") {
+			t.Errorf("machine %d: status %d, or the log of its site has no %q", i, s, want)
+		}
+	}
+	write("10.79.0.0/16")
+	node := startOn(t, file, "meet", machines[1:2])
+	if s := ends(node); s[0] == 0 || !strings.Contains(node[0].err.String(), "host 10.77.0.2: this machine has no address in the site's network 10.79.0.0/16: eth0 has 10.77.0.2, eth0 has 10.78.0.2") {
+		t.Errorf("status %d", s[0])
+	}
+}

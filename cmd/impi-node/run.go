@@ -172,8 +172,12 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 		}
 		defer l.stop()
 	}
+	cluster := p.cluster()
+	if err := useNetwork(&p, cluster); err != nil {
+		return err
+	}
 	return node.Run(ctx, node.Options{
-		Job: job, Site: p.site, Cluster: p.cluster(), Now: now, Signals: signals,
+		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals,
 		BoundBefore: told.BoundBefore, Bound: told.Bound, Waited: told.Waited,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})

@@ -164,6 +164,7 @@ log {
 # The sites. -------------------------------------------------------------------
 site "alpha" {
   client = 0 # its rank in the job: 0, 1, ... fix the order of MPI_COMM_WORLD
+  network = "127.0.0.0/8"  # or an interface's name: which address of a machine its links use; default: the host's
   head   = "127.0.0.2:7802" # where the first host takes connections of hosts on other machines; default: port 7802 of its address
 
   host {
