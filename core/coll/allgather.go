@@ -19,18 +19,30 @@ func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) err
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.single():
-		o.allgatherTeam(own, recv)
-	case o.sites.ours:
-		o.allgatherWide(own, recv)
-	default:
-		// IMPI has no messages of Allgather: it is Gather to rank 0 and Bcast.
-		o.gathering().blocks(own, recv, 0)
-		o.wait()
-		o.bcasting().bcast(recv, 0)
-	}
+	o.allgather(own, recv)
 	return o.done(nil)
+}
+
+func (p allgathers) allgather(own, recv []byte) {
+	in, hosts := p.inside()
+	switch {
+	case len(own) > 0 && hosts && p.single():
+		allgathers{in}.allgather(own, recv)
+	case p.single():
+		p.allgatherTeam(own, recv)
+	case p.isHosts && !p.linear() && len(recv) < p.profile.Tuning.WideLong:
+		p.gatherAndBcast(own, recv) // so that the messages are not the square of the hosts
+	case p.sites.ours:
+		p.allgatherWide(own, recv)
+	default:
+		p.gatherAndBcast(own, recv) // IMPI has no messages of Allgather
+	}
+}
+
+func (p allgathers) gatherAndBcast(own, recv []byte) {
+	p.gathering().blocks(own, recv, 0)
+	p.wait()
+	p.bcasting().bcast(recv, 0)
 }
 
 func (p allgathers) allgatherTeam(own, recv []byte) {
@@ -81,11 +93,15 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 	if err != nil {
 		return err
 	}
-	if o.single() {
+	in, hosts := o.inside()
+	switch {
+	case !o.single():
+		o.allgathervClients(own, to)
+	case hosts:
+		allgathers{in}.allgathervClients(own, to)
+	default:
 		o.copy(to.at(o.me), own)
 		o.ring(tagAllgather, &to, o.me)
-	} else {
-		o.allgathervClients(own, to)
 	}
 	return o.done(nil)
 }

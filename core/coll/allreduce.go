@@ -29,7 +29,7 @@ func (p allreductions) allreduce(own, recv []byte) {
 	switch {
 	case p.op.Commutative() && !p.op.Whole() && p.striped(own):
 		p.allreduceStripes(own, recv)
-	case p.sites.ours && p.m.Count() == 2 && p.combines() && exact(p.op, p.k):
+	case p.combines() && (p.isHosts && !p.single() || p.sites.ours && p.m.Count() == 2 && exact(p.op, p.k)):
 		a := p.accumulate(own, recv)
 		p.reduceTree(&a, 0)
 		p.wait() // own may be recv
@@ -46,6 +46,7 @@ func (p allreductions) allreduce(own, recv []byte) {
 		p.reduce(own, result, 0)
 		p.wait()
 		p.bcasting().bcast(recv, 0)
+	case p.within != nil && p.inHosts(own, recv):
 	case p.longReduction(own):
 		p.reduceRing(own, recv)
 		b := divided(recv, p.k, p.n)
@@ -59,8 +60,33 @@ func (p allreductions) allreduce(own, recv []byte) {
 		p.wait() // own may be recv
 		p.bcasting().bcastFew(recv, 0)
 	default:
-		p.allreduceDoubling(own, recv)
+		p.agree(own, recv)
 	}
+}
+
+// agree is the operation inside one client, each combining for itself, if they are
+// sure to get the same.
+func (p allreductions) agree(own, recv []byte) {
+	if !p.scattered || exact(p.op, p.k) {
+		p.allreduceDoubling(own, recv)
+		return
+	}
+	var result []byte
+	if p.me == 0 {
+		result = recv
+	}
+	p.reduceTeam(own, result, 0)
+	p.wait() // own may be recv
+	p.bcasting().bcastTeam(recv, 0)
+}
+
+// inHosts is the operation of one client host by host, if that can be.
+func (p allreductions) inHosts(own, recv []byte) bool {
+	in, ok := p.hostsOf()
+	if ok = ok && len(own) > 0; ok {
+		allreductions{in}.allreduce(own, recv)
+	}
+	return ok
 }
 
 // allreduceDoubling exchanges values at distances 1, 2, 4, … Both of a pair

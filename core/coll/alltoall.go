@@ -33,7 +33,9 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 		o.copy(send, recv)
 	}
 	from, to := even(send, block), even(recv, block)
-	if o.single() && o.n > 2 && !o.few() && block <= o.profile.Tuning.AlltoallShort {
+	if in, ok := o.inside(); ok && o.single() && (exchanges{in}).bundled(block) {
+		o.exchangeTeam(&from, &to)
+	} else if o.single() && o.n > 2 && !o.few() && block <= o.profile.Tuning.AlltoallShort {
 		o.alltoallDoubling(&from, &to)
 	} else if o.bundled(block) {
 		o.alltoallBundled(&from, &to)

@@ -19,14 +19,22 @@ func (p *Planner) Barrier(s *Schedule) error {
 
 func (p barriers) barrier() {
 	switch {
-	case p.single():
-		p.disseminate()
-	default:
+	case !p.single():
 		p.barrierIn()
 		if p.team.me == 0 {
 			p.barrierMasters()
 		}
 		p.barrierOut()
+	case p.within != nil:
+		in, _ := p.inside()
+		l := barriers{in}
+		l.barrierIn()
+		if l.team.me == 0 {
+			barriers{l.over()}.disseminate()
+		}
+		l.barrierOut()
+	default:
+		p.disseminate()
 	}
 }
 
@@ -40,8 +48,16 @@ func (p barriers) disseminate() {
 	}
 }
 
-// barrierIn brings word to the master that the whole client is there.
+// barrierIn brings word to the master that the whole client is there. What it
+// sends may be in the round that is still open.
 func (p barriers) barrierIn() {
+	if in, ok := p.inside(); ok {
+		barriers{in}.barrierIn()
+		if in.team.me == 0 {
+			barriers{in.over()}.barrierIn()
+		}
+		return
+	}
 	v, n := p.team.me, p.team.size()
 	for mask := 1; mask < n && v&mask == 0; mask *= 2 {
 		if v+mask < n {
@@ -50,16 +66,24 @@ func (p barriers) barrierIn() {
 	}
 	p.wait()
 	if v > 0 {
-		parent := p.team.rank(v & (v - 1))
-		p.sendLocal(parent, tagBarrier, nil)
-		p.recvLocal(parent, tagBarrier, nil) // barrierOut's
-		p.wait()
+		p.sendLocal(p.team.rank(v&(v-1)), tagBarrier, nil)
 	}
 }
 
 // barrierOut releases the client, from the master on.
 func (p barriers) barrierOut() {
+	if in, ok := p.inside(); ok {
+		if in.team.me == 0 {
+			barriers{in.over()}.barrierOut()
+		}
+		barriers{in}.barrierOut()
+		return
+	}
 	v, n := p.team.me, p.team.size()
+	if v > 0 {
+		p.recvLocal(p.team.rank(v&(v-1)), tagBarrier, nil)
+		p.wait()
+	}
 	for mask := top(n); mask > 0; mask /= 2 {
 		if (v == 0 || mask < v&-v) && v+mask < n {
 			p.sendLocal(p.team.rank(v+mask), tagBarrier, nil)

@@ -72,6 +72,10 @@ func (p bcasts) down(buf []byte, rn int, stand func(number int) int) {
 // bcastTeam is the phase inside a client, from a place of the team.
 func (p bcasts) bcastTeam(buf []byte, root int) {
 	n := p.team.size()
+	if in, ok := p.inside(); ok && len(buf) > 0 {
+		bcasts{in}.bcast(buf, root)
+		return
+	}
 	switch {
 	case n == 1 || len(buf) == 0:
 	case p.few():

@@ -22,8 +22,14 @@ type job struct {
 	rng      *rand.Rand
 	sync     bool // sends complete when they are received
 	trace    []string
+	levels   [3]traffic // inside hosts, between hosts of a client, between clients
+	most     int        // bytes that a host has sent to others
+	sent     map[[2]int]int
 	left     int // of an intercommunicator: how many of the members are of the first group
 }
+
+// traffic is what was sent.
+type traffic struct{ messages, bytes int }
 
 const testContext = 40
 
@@ -128,7 +134,7 @@ func (m *message) String() string {
 // run plans with plan for every rank and executes all of it.
 func (j *job) run(plan func(rank int, p *Planner, s *Schedule) error) {
 	j.t.Helper()
-	j.trace = nil
+	j.trace, j.levels, j.most, j.sent = nil, [3]traffic{}, 0, map[[2]int]int{}
 	procs := make([]*process, len(j.planners))
 	for r, p := range j.planners {
 		procs[r] = &process{rank: r}
@@ -217,6 +223,7 @@ func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
 	}
 	if m.send {
 		j.checkTag(m)
+		j.count(m)
 		m.content = bytes.Clone(t.Src)
 		m.complete = !j.sync
 		*sends = append(*sends, m)
@@ -249,6 +256,33 @@ func (j *job) checkTag(m *message) {
 			line += " p2p"
 		}
 		j.trace = append(j.trace, line)
+	}
+}
+
+// host is where a member is: its client, and the host there.
+func (j *job) host(i int) [2]int {
+	at := [2]int{int(j.clients[i])}
+	if h := j.planners[i].profile.Hosts; h != nil {
+		at[1] = int(h.Of(comm.Proc(100 + i)))
+	}
+	return at
+}
+
+// count counts a message by the level that it passes.
+func (j *job) count(m *message) {
+	from, to := j.host(m.src), j.host(m.dst)
+	level := 0
+	switch {
+	case from[0] != to[0]:
+		level = 2
+	case from != to:
+		level = 1
+	}
+	j.levels[level].messages++
+	j.levels[level].bytes += len(m.buf)
+	if level > 0 && j.sent != nil {
+		j.sent[from] += len(m.buf)
+		j.most = max(j.most, j.sent[from])
 	}
 }
 
@@ -304,6 +338,17 @@ func layouts(n int, rng *rand.Rand) [][]wire.ClientRank {
 	return append(out, each)
 }
 
+// someHosts puts n members on up to five hosts, one after the other, dealt out or
+// anyhow.
+func someHosts(n int, rng *rand.Rand) *comm.Clients {
+	hosts := make([]wire.ClientRank, 100+n)
+	h, how := 1+rng.IntN(5), rng.IntN(3)
+	for i := range n {
+		hosts[100+i] = wire.ClientRank([]int{i * h / n, i % h, rng.IntN(h)}[how])
+	}
+	return comm.NewClients(hosts)
+}
+
 // mixedReps gives pairs of clients all representations there are.
 func mixedReps(a, b int) Peer {
 	all := []datatype.Representation{datatype.External32, datatype.NativeLE, datatype.NativeBE, datatype.Native}
@@ -322,6 +367,9 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(12) - 1, rng.IntN(200) - 1}
 				}
 				profile.Ours = rng.IntN(2) == 0
+				if i%2 == 1 || n%3 == 0 {
+					profile.Hosts = someHosts(n, rng)
+				}
 				j := newJob(t, l, profile, mixedReps, uint64(100*n+i))
 				for _, j.sync = range []bool{false, true} {
 					f(t, j)

@@ -9,10 +9,12 @@ import (
 
 // parts are places in a buffer, one for each member of a communicator or team:
 // of equal length (block), as counted (starts and counts), or the buffer divided
-// into n nearly equal ones. With ranks, part i is that of ranks[i].
+// into n nearly equal ones. With ranks, part i is that of ranks[i]; with via as well,
+// it is that of ranks[via[i]].
 type parts struct {
 	buf    []byte
 	ranks  *comm.Group
+	via    *comm.Group
 	block  int // bytes
 	starts []int
 	counts []int // elements
@@ -31,6 +33,10 @@ func divided(buf []byte, k datatype.Kind, n int) parts {
 
 // where says where part i lies.
 func (b *parts) where(i int) (start, end int) {
+	if b.via != nil {
+		place, _ := b.via.At(i)
+		i = int(place)
+	}
 	if b.ranks != nil {
 		rank, _ := b.ranks.At(i)
 		i = int(rank)
@@ -51,6 +57,16 @@ func (b *parts) where(i int) (start, end int) {
 		return start, end
 	}
 	return i * b.block, (i + 1) * b.block
+}
+
+// of is the parts of some: part i is what part some[i] was.
+func (b parts) of(some *comm.Group) parts {
+	if b.ranks == nil {
+		b.ranks = some
+	} else {
+		b.via = some
+	}
+	return b
 }
 
 // at is part i.
@@ -125,6 +141,12 @@ func (c *chosen) master() int {
 
 func (c *chosen) wants(bytes int) bool {
 	return bytes > 0 && (!c.short || c.plan.short(bytes/c.plan.k.Size()))
+}
+
+// any says that there is something in the chosen parts.
+func (c *chosen) any() bool {
+	total, _, _ := c.bytes()
+	return total > 0
 }
 
 // bytes is the length of the chosen parts; joined tells that they lie in the

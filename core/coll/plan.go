@@ -46,34 +46,34 @@ func (p plan) short(n int) bool {
 // send adds a message to rank: as it is to a process of the own client, in the
 // peer's representation to others.
 func (p plan) send(rank int, tag wire.Tag, buf []byte) {
-	if p.m.Local(p.me, rank) {
+	if p.isHosts || p.m.Local(p.me, rank) {
 		p.sendLocal(rank, tag, buf)
 		return
 	}
 	peer := &p.peers[p.m.Number(rank)]
-	p.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag, Kind: p.k,
+	p.add(Step{Action: Send, Peer: p.commRank(rank), Tag: tag, Kind: p.k,
 		Context: p.context(peer, tag), Src: p.encode(peer.Rep, buf, p.k)})
 }
 
 func (p plan) sendLocal(rank int, tag wire.Tag, buf []byte) {
-	p.add(Step{Action: Send, Peer: wire.CommRank(rank), Tag: tag + inner,
+	p.add(Step{Action: Send, Peer: p.commRank(rank), Tag: tag + inner,
 		Context: p.comm.CollectiveContext(), Src: buf})
 }
 
 // recv adds the receipt of a message that send has sent. The elements are in
 // buf after the round.
 func (p plan) recv(rank int, tag wire.Tag, buf []byte) {
-	if p.m.Local(p.me, rank) {
+	if p.isHosts || p.m.Local(p.me, rank) {
 		p.recvLocal(rank, tag, buf)
 		return
 	}
 	peer := &p.peers[p.m.Number(rank)]
-	p.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag, Kind: p.k,
+	p.add(Step{Action: Recv, Peer: p.commRank(rank), Tag: tag, Kind: p.k,
 		Context: p.context(peer, tag), Dst: p.landing(peer.Rep, buf, p.k)})
 }
 
 func (p plan) recvLocal(rank int, tag wire.Tag, buf []byte) {
-	p.add(Step{Action: Recv, Peer: wire.CommRank(rank), Tag: tag + inner,
+	p.add(Step{Action: Recv, Peer: p.commRank(rank), Tag: tag + inner,
 		Context: p.comm.CollectiveContext(), Dst: buf})
 }
 

@@ -76,11 +76,14 @@ type Profile struct {
 	// Ours says that all members run this library and plan with the same Tuning,
 	// so that they need not talk as IMPI has it.
 	Ours bool
+	// Hosts says of which host each process of this client is, host ranks taken for
+	// client ranks; nil: all are of one. All processes of the client have the same.
+	Hosts *comm.Clients
 }
 
 // Tuning are the crossovers inside a client, and between clients that are all
-// ours, in bytes of one process's buffer or block, but for Few. A negative value
-// means zero, zero the default.
+// ours or its hosts, in bytes of one process's buffer or block, but for Few. A
+// negative value means zero, zero the default.
 type Tuning struct {
 	BcastLong         int // scatter and allgather instead of a tree
 	GatherLong        int // straight to and from the root instead of a tree
@@ -91,7 +94,7 @@ type Tuning struct {
 	WideLong          int // blocks between clients one by one instead of all of a client's in one message
 	StripesLong       int // vectors between clients in parts, by several processes at once
 	AlltoallWide      int // up to this size blocks between clients go by way of the masters
-	Few               int // up to this many processes of a client do without trees
+	Few               int // up to this many processes of a client of one host, or of one of its hosts, do without trees
 	FewLong           int // AllreduceLong of few
 }
 
@@ -140,6 +143,12 @@ type Planner struct {
 	sites   sites
 	remote  *remote // of an intercommunicator
 
+	ranks     *comm.Group // this planner's ranks as the communicator's; nil if they are those
+	within    *Planner    // among the hosts of the own client, if they matter
+	across    *Planner    // of such a one: those with this process's place on their hosts, if all have it
+	isHosts   bool        // all messages are inside the client
+	scattered bool        // the team is on several hosts
+
 	neighbours atomic.Pointer[neighbours] // once they are asked for
 }
 
@@ -174,10 +183,22 @@ func NewPlanner(c *comm.Comm, p Profile) *Planner {
 		pl.peers[i] = p.peer(m.Client(i))
 	}
 	pl.sites = newSites(m, p.Ours)
+	if pl.within, pl.scattered = newHostPlanner(pl, p.Hosts); pl.scattered {
+		pl.profile.Tuning.Few = 0
+	}
 	return pl
 }
 
 func (p *Planner) single() bool { return p.m.Count() == 1 }
+
+// commRank is the communicator's rank for one of this planner's.
+func (p *Planner) commRank(rank int) wire.CommRank {
+	if p.ranks != nil {
+		r, _ := p.ranks.At(rank)
+		rank = int(r)
+	}
+	return wire.CommRank(rank)
+}
 
 // linear says that all clients talk to one instead of forming a tree.
 // IMPI ch.4, Collective crossovers: masters are counted, and the limit itself is linear.

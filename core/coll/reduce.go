@@ -113,19 +113,7 @@ func (a *accumulator) descend(n, me int, recv func(i int, into []byte)) {
 // them, and to the root in the end.
 func (p reductions) reduceInOrder(own, recv []byte, root int) {
 	a := p.accumulate(own, recv)
-	p.reduceTree(&a, 0)
-	m, holder := p.m.Count(), p.m.Number(root)
-	switch {
-	case !p.linear():
-		holder = 0 // a tree keeps the order only if its root is the first
-		if p.team.me == 0 {
-			p.climb(&a)
-		}
-	case p.team.me == 0 && p.mine == holder:
-		a.descend(m, holder, func(i int, into []byte) { p.recv(p.m.Rank(i), tagReduce, into) })
-	case p.team.me == 0:
-		p.send(p.m.Rank(holder), tagReduce, a.cur)
-	}
+	holder := p.upInOrder(&a, p.m.Number(root))
 	switch at := p.m.Rank(holder); {
 	case p.me == root && at == root:
 		p.copy(recv, a.cur)
@@ -135,6 +123,24 @@ func (p reductions) reduceInOrder(own, recv []byte, root int) {
 	case p.me == at:
 		p.send(root, tagReduce, a.cur)
 	}
+}
+
+// upInOrder combines in each client and then in order at the master of the number
+// that it returns: the one that is asked for, if the masters form no tree.
+func (p reductions) upInOrder(a *accumulator, holder int) int {
+	p.reduceTree(a, 0)
+	switch {
+	case !p.linear():
+		holder = 0 // a tree keeps the order only if its root is the first
+		if p.team.me == 0 {
+			p.climb(a)
+		}
+	case p.team.me == 0 && p.mine == holder:
+		a.descend(p.m.Count(), holder, func(i int, into []byte) { p.recv(p.m.Rank(i), tagReduce, into) })
+	case p.team.me == 0:
+		p.send(p.m.Rank(holder), tagReduce, a.cur)
+	}
+	return holder
 }
 
 // climb combines the masters' values up a tree to master 0, in order.
@@ -156,15 +162,19 @@ func (p reductions) climb(a *accumulator) {
 // reduceClients is the commutative operation between clients: each reduces to
 // its delegate, and the delegates to the root.
 func (p reductions) reduceClients(own, recv []byte, root int) {
-	from := p.delegate(p.mine, root)
 	a := p.accumulate(own, recv)
-	p.reduceTree(&a, p.m.Place(from))
-	if p.me != from {
-		return
-	}
-	p.up(&a, p.m.Number(root), func(i int) int { return p.delegate(i, root) })
+	p.upTo(&a, root)
 	if p.me == root {
 		p.copy(recv, a.cur)
+	}
+}
+
+// upTo combines in each client and then at the root.
+func (p reductions) upTo(a *accumulator, root int) {
+	from := p.delegate(p.mine, root)
+	p.reduceTree(a, p.m.Place(from))
+	if p.me == from {
+		p.up(a, p.m.Number(root), func(i int) int { return p.delegate(i, root) })
 	}
 }
 
@@ -206,6 +216,10 @@ func (p reductions) upTree(a *accumulator, rn int, stand func(number int) int) {
 
 // reduceTeam is the operation inside one client.
 func (p reductions) reduceTeam(own, recv []byte, root int) {
+	if in, ok := p.hostsOf(); ok && len(own) > 0 {
+		in.reduce(own, recv, root)
+		return
+	}
 	switch {
 	case p.longReduction(own):
 		p.reduceParts(own, recv, root)
@@ -240,6 +254,14 @@ func (p reductions) longReduction(own []byte) bool {
 func (p reductions) reduceTree(a *accumulator, root int) {
 	n := p.team.size()
 	if len(a.cur) == 0 || n == 1 {
+		return
+	}
+	if in, ok := p.hostsOf(); ok {
+		if p.op.Commutative() {
+			in.upTo(a, root)
+		} else {
+			in.upInOrder(a, 0)
+		}
 		return
 	}
 	if p.few() && len(a.cur) < p.profile.Tuning.FewLong {

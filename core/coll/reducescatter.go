@@ -63,6 +63,7 @@ func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.
 
 func (p allreductions) reduceScatter(b parts, result []byte) {
 	own := b.buf
+	in, hosts := p.hostsOf()
 	switch {
 	case p.remote != nil:
 		p.interReduceScatter(b, result)
@@ -79,11 +80,13 @@ func (p allreductions) reduceScatter(b parts, result []byte) {
 		from := b
 		from.buf = all
 		p.scatteringv().variedBlocks(result, from, b.counts, 0)
+	case hosts:
+		allreductions{in}.reduceScatterWide(b, result)
 	case p.op.Commutative() && len(own) >= p.profile.Tuning.ReduceScatterLong:
 		p.reduceScatterDirect(b, result)
 	default:
 		all := p.scratch.get(len(own))
-		p.allreduceDoubling(own, all)
+		p.agree(own, all)
 		p.wait()
 		start, end := b.where(p.me)
 		p.copy(result, all[start:end])

@@ -110,11 +110,14 @@ func (p rooted) equal(part, whole []byte, root int) error {
 //
 // The project's profile of IMPI ch.4, Gather and Scatter.
 func (p rooted) blocks(own, whole []byte, root int) {
-	all := even(whole, len(own))
+	p.blocksOf(own, even(whole, len(own)), root)
+}
+
+// blocksOf is blocks where the root has them in parts.
+func (p rooted) blocksOf(own []byte, all parts, root int) {
 	if p.m.Local(p.me, root) {
 		p.foreign(all, root)
-		all.ranks = p.team.ranks
-		p.inTeam(own, all, p.m.Place(root))
+		p.inTeam(own, all.of(p.team.ranks), p.m.Place(root))
 		return
 	}
 	if !p.short(len(own) / p.k.Size()) {
@@ -174,6 +177,11 @@ func (p rooted) bundle(c chosen) {
 // parts by place. Long blocks go straight, short ones along a tree.
 func (p rooted) inTeam(own []byte, all parts, root int) {
 	n := p.team.size()
+	if in, ok := p.inside(); ok && len(own) > 0 {
+		p.plan = in
+		p.blocksOf(own, all, root)
+		return
+	}
 	if p.team.me == root {
 		p.keep(own, all.at(root))
 	}

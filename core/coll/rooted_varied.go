@@ -52,6 +52,11 @@ func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error
 //
 // The project's profile of IMPI ch.4, Gatherv and Scatterv.
 func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
+	if in, ok := p.inside(); ok && p.single() {
+		p.plan = in
+		p.variedBlocks(own, all, counts, root)
+		return
+	}
 	if p.m.Local(p.me, root) {
 		p.variedRoot(own, all, root)
 		return
@@ -91,7 +96,7 @@ func (p rooted) variedRoot(own []byte, all parts, root int) {
 		if i == p.mine {
 			continue
 		}
-		if total, _, _ := c.bytes(); total > 0 {
+		if c.any() {
 			p.bundle(c)
 		}
 	}

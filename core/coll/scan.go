@@ -35,6 +35,14 @@ func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *data
 
 // scanTeam doubles in each round how many places before it a process has combined.
 func (p scans) scanTeam(a *accumulator) {
+	if in, ok := p.hostsOf(); ok && in.sites.ordered && len(a.cur) > 0 {
+		l := scans{in}
+		l.scanTeam(a)
+		if lower := l.lowerSites(a); lower != nil {
+			a.operand(lower)
+		}
+		return
+	}
 	me, n := p.team.me, p.team.size()
 	for d := 1; d < n && len(a.cur) > 0; d *= 2 {
 		if me+d < n {
@@ -55,6 +63,9 @@ func (p scans) scanTeam(a *accumulator) {
 // the first. The last of each client, which has its client's in a, gets it from the
 // client before, sends the next what is its, and hands it out.
 func (p scans) lowerSites(a *accumulator) (lower []byte) {
+	if p.isHosts && !p.linear() {
+		return p.lowerHosts(a)
+	}
 	last := p.team.size() - 1
 	end := func(number int) int {
 		rank, _ := p.m.Locals(number).At(p.m.Locals(number).Size() - 1)
@@ -78,6 +89,40 @@ func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	}
 	if lower != nil {
 		p.bcasting().bcastTeam(lower, last)
+	}
+	a.wait()
+	return lower
+}
+
+// lowerHosts is lowerSites of many hosts, whose first processes exchange in as many
+// rounds as a tree is deep what their last ones have told them.
+func (p scans) lowerHosts(a *accumulator) (lower []byte) {
+	last := p.team.size() - 1
+	total := a.cur
+	if p.team.me == last && last > 0 {
+		p.sendLocal(p.team.rank(0), tagScan, a.cur)
+	}
+	if p.mine > 0 {
+		lower = a.scratch.get(len(a.cur))
+	}
+	if p.team.me == 0 {
+		if last > 0 {
+			total = a.scratch.get(len(a.cur))
+			p.recvLocal(p.team.rank(last), tagScan, total)
+			a.wait()
+		}
+		over := scans{reductions{p.over(), p.op}}
+		up := over.accumulate(total, nil)
+		over.scanTeam(&up)
+		into := lower
+		if into == nil {
+			into = total // the first gets nothing
+		}
+		over.shift(&up, into)
+		a.wait()
+	}
+	if lower != nil {
+		p.bcasting().bcastTeam(lower, 0)
 	}
 	a.wait()
 	return lower

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -15,8 +16,14 @@ func planner(t testing.TB, me int, clients ...wire.ClientRank) *Planner {
 
 // TestNoAllocations plans into a schedule that was used before.
 func TestNoAllocations(t *testing.T) {
-	for _, clients := range [][]wire.ClientRank{{0, 0, 0, 0, 0}, {0, 1, 1, 0, 2}} {
+	for i, clients := range [][]wire.ClientRank{{0, 0, 0, 0, 0}, {0, 1, 1, 0, 2}, {0, 0, 0, 0, 0}, {0, 0, 0, 1, 0}} {
 		p := planner(t, 0, clients...)
+		if i > 1 {
+			hosts := comm.NewClients(append(make([]wire.ClientRank, 100), 0, 0, 1, 1, 2))
+			profile := ours
+			profile.Hosts = hosts
+			p = newJob(t, clients, profile, nil, 1).planners[0]
+		}
 		buf, all := make([]byte, 800), make([]byte, 4000)
 		counts := []int{100, 100, 100, 100, 100}
 		plans := map[string]func(s *Schedule) error{

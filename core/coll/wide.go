@@ -3,6 +3,7 @@ package coll
 import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // maxStripes is the most processes of a client that take part in moving one vector
@@ -76,10 +77,24 @@ func (p bcasts) bcastStripes(buf []byte, root int) {
 			p.wait()
 		}
 	}
-	if p.carries() {
+	switch {
+	case !p.carries():
+	case p.isHosts:
+		bcasts{p.over()}.bcastTeam(stripes.at(p.team.me), p.m.Number(root))
+	default:
 		p.down(stripes.at(p.team.me), p.m.Number(root), p.stripe)
 	}
-	p.ringBut(tagBcast, &stripes, p.team.me, full)
+	p.everywhere(tagBcast, &stripes, full)
+}
+
+// everywhere brings the stripes to all of the client, but for the one in place full.
+func (p plan) everywhere(tag wire.Tag, stripes *parts, full int) {
+	if in, ok := p.inside(); ok {
+		p.wait()
+		bcasts{in}.spreadStripes(stripes, full)
+		return
+	}
+	p.ringBut(tag, stripes, p.team.me, full)
 }
 
 // reduceStripes reduces each stripe by itself and collects them at the root.
@@ -118,12 +133,15 @@ func (p allreductions) allreduceStripes(own, recv []byte) {
 	if p.carries() {
 		p.allSites(&a, stripes.at(p.team.me), p.stripe)
 	}
-	p.ring(tagAllreduce, &stripes, p.team.me)
+	p.everywhere(tagAllreduce, &stripes, -1)
 }
 
 // reduceToStripes combines in each client each stripe at the process that carries it,
 // which finds it in the accumulator.
 func (p reductions) reduceToStripes(own, recv []byte) accumulator {
+	if in, ok := p.hostsOf(); ok {
+		return in.reduceToCarriers(own, recv, p.sites.stripes)
+	}
 	from := divided(own, p.k, p.sites.stripes)
 	var mine, into []byte
 	if p.carries() {
@@ -152,8 +170,14 @@ func (p reductions) reduceToStripes(own, recv []byte) accumulator {
 
 // allSites makes the accumulators of the ranks that stand for the clients the
 // combination of all, and leaves it in result. Two clients exchange theirs; of
-// more each sends one message up and gets one down.
+// more each sends one message up and gets one down. Hosts are nearer to each other:
+// they take less time and more messages.
 func (p allreductions) allSites(a *accumulator, result []byte, stand func(number int) int) {
+	if p.isHosts {
+		allreductions{reductions{p.over(), p.op}}.allreduce(a.cur, result)
+		p.wait()
+		return
+	}
 	if p.m.Count() == 2 && exact(a.op, a.k) {
 		x := a.buffer()
 		other := stand(1 - p.mine)

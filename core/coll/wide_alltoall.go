@@ -27,13 +27,17 @@ func (p exchanges) alltoallBundled(from, to *parts) {
 		rest = rest[from.block:]
 	})
 	in := p.scratch.get(away)
+	var outs, ins []byte // of all in the client
 	if p.team.me == 0 {
-		p.sortBundles(out, in, from.block)
-	} else {
-		p.sendLocal(p.team.rank(0), tagAlltoallv, out)
-		p.recvLocal(p.team.rank(0), tagAlltoallv, in)
+		outs, ins = p.scratch.get(p.team.size()*away), p.scratch.get(p.team.size()*away)
 	}
+	rooted{plan: p.plan, tag: tagAlltoallv}.inTeam(out, even(outs, away), 0)
+	p.wait()
+	bundles := p.swapBundles(outs, away, from.block)
 	p.exchangeTeam(from, to)
+	p.wait()
+	p.sortBundles(bundles, ins, away, from.block)
+	rooted{plan: p.plan, tag: tagAlltoallv, scatter: true}.inTeam(in, even(ins, away), 0)
 	p.wait()
 	p.eachAway(func(_, r int) {
 		p.copy(to.at(r), in[:from.block])
@@ -53,16 +57,13 @@ func (p exchanges) eachAway(f func(number, rank int)) {
 	}
 }
 
-// sortBundles is what the master does: out and in are its own.
-func (p exchanges) sortBundles(out, in []byte, block int) {
-	n := p.team.size()
-	away := len(out)
-	outs, ins := p.scratch.get(n*away), p.scratch.get(n*away)
-	p.copy(outs[:away], out)
-	for i := 1; i < n; i++ {
-		p.recvLocal(p.team.rank(i), tagAlltoallv, outs[i*away:][:away])
+// swapBundles begins the exchange between the masters: outs has what all of the client
+// have for others, away bytes each. It returns where comes what others have for it.
+func (p exchanges) swapBundles(outs []byte, away, block int) (bundles []byte) {
+	if p.team.me != 0 {
+		return nil
 	}
-	p.wait()
+	n := p.team.size()
 	bundle, bundles := p.scratch.get(n*away), p.scratch.get(n*away)
 	at, start := 0, 0 // in the bundles, and in what each has for others
 	for i := range p.m.Count() {
@@ -78,21 +79,31 @@ func (p exchanges) sortBundles(out, in []byte, block int) {
 		at += n * theirs
 		start += theirs
 	}
-	p.wait()
+	return bundles
+}
+
+// sortBundles puts what the master got from others in the order of those in its client
+// whom it is for.
+func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
+	if p.team.me != 0 {
+		return
+	}
+	n := p.team.size()
 	// From each rank elsewhere there is a block for each here.
 	for j := range away / block {
 		for q := range n {
 			p.copy(ins[q*away+j*block:][:block], bundles[(j*n+q)*block:][:block])
 		}
 	}
-	p.copy(in, ins[:away])
-	for i := 1; i < n; i++ {
-		p.sendLocal(p.team.rank(i), tagAlltoallv, ins[i*away:][:away])
-	}
 }
 
 // exchangeTeam is exchange inside the client.
 func (p exchanges) exchangeTeam(from, to *parts) {
+	if in, ok := p.inside(); ok && (exchanges{in}).bundled(from.block) {
+		f, t := from.of(p.team.ranks), to.of(p.team.ranks)
+		exchanges{in}.alltoallBundled(&f, &t)
+		return
+	}
 	p.copy(to.at(p.me), from.at(p.me))
 	n := p.team.size()
 	for i := 1; i < n; i++ {

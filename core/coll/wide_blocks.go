@@ -12,11 +12,7 @@ func (p allgathers) swapSites(tag wire.Tag, b parts) {
 	if p.team.me != 0 {
 		return
 	}
-	mine := chosen{parts: b, ranks: p.m.Locals(p.mine)}
-	out, own := p.together(&mine)
-	if !own {
-		p.pack(&mine, out)
-	}
+	out := p.picked(b, p.team.ranks)
 	for i := range p.m.Count() {
 		if i == p.mine {
 			continue
@@ -25,6 +21,16 @@ func (p allgathers) swapSites(tag wire.Tag, b parts) {
 		p.send(p.m.Rank(i), tag, out)
 	}
 	p.wait()
+}
+
+// picked is the parts of some ranks one after the other.
+func (p plan) picked(b parts, ranks *comm.Group) []byte {
+	c := chosen{parts: b, ranks: ranks}
+	whole, own := p.together(&c)
+	if !own {
+		p.pack(&c, whole)
+	}
+	return whole
 }
 
 // allgatherWide collects the blocks of each client at its master, has the masters
@@ -47,11 +53,37 @@ func (p allgathers) allgatherWide(own, recv []byte) {
 
 // gathervWide is allgatherWide's part up to the masters for blocks of any length.
 func (p allgathers) gathervWide(own []byte, to parts) {
+	p.gatherAtFirst(own, to)
+	p.wait()
+	p.swapSites(tagAllgather, to)
+}
+
+// gatherAtFirst brings the blocks of a client to its master, who has a place for
+// each: of each host in one message.
+func (p allgathers) gatherAtFirst(own []byte, to parts) {
+	if in, ok := p.inside(); ok {
+		to = to.of(p.team.ranks)
+		allgathers{in}.gatherAtFirst(own, to)
+		switch {
+		case in.team.me != 0:
+		case in.mine != 0:
+			in.wait()
+			if out := in.picked(to, in.team.ranks); len(out) > 0 {
+				in.send(0, tagGatherv, out)
+			}
+		default:
+			for i := 1; i < in.m.Count(); i++ {
+				if c := (chosen{parts: to, ranks: in.m.Locals(i)}); c.any() {
+					rooted{plan: in, tag: tagGatherv}.bundle(c)
+				}
+			}
+		}
+		return
+	}
 	if p.team.me != 0 {
 		if len(own) > 0 {
 			p.sendLocal(p.team.rank(0), tagGatherv, own)
 		}
-		p.wait()
 		return
 	}
 	p.copy(to.at(p.me), own)
@@ -61,8 +93,6 @@ func (p allgathers) gathervWide(own []byte, to parts) {
 			p.recvLocal(r, tagGatherv, part)
 		}
 	}
-	p.wait()
-	p.swapSites(tagAllgather, to)
 }
 
 // reduceScatterWide combines in each client, has each master send each other one
@@ -72,27 +102,17 @@ func (p allreductions) reduceScatterWide(b parts, result []byte) {
 	p.reduceTree(&a, 0)
 	if p.team.me != 0 {
 		p.wait() // the operand may be where the result comes
-		if len(result) > 0 {
-			p.recvLocal(p.team.rank(0), tagScatterv, result)
-		}
+		p.handOut(nil, b.counts, result)
 		return
 	}
 	b.buf = a.cur
-	pick := func(ranks *comm.Group) []byte {
-		c := chosen{parts: b, ranks: ranks}
-		whole, own := p.together(&c)
-		if !own {
-			p.pack(&c, whole)
-		}
-		return whole
-	}
-	own := pick(p.team.ranks)
+	own := p.picked(b, p.team.ranks)
 	ins := p.scratch.get(p.m.Count() * len(own))
 	in := func(i int) []byte { return ins[i*len(own):][:len(own):len(own)] }
 	for i := range p.m.Count() {
 		if i != p.mine {
 			p.recv(p.m.Rank(i), tagReduceScatter, in(i))
-			p.send(p.m.Rank(i), tagReduceScatter, pick(p.m.Locals(i)))
+			p.send(p.m.Rank(i), tagReduceScatter, p.picked(b, p.m.Locals(i)))
 		}
 	}
 	p.wait()
@@ -101,13 +121,31 @@ func (p allreductions) reduceScatterWide(b parts, result []byte) {
 	for i := p.m.Count() - 2; i >= 0; i-- {
 		p.apply(in(i), rest)
 	}
+	p.handOut(rest, b.counts, result)
+}
+
+// handOut gives each of a client its part of what the master has, which is as long as
+// the count of its rank says.
+func (p allreductions) handOut(whole []byte, counts []int, own []byte) {
+	if in, ok := p.inside(); ok {
+		counts = p.byPlace(counts)
+		all := in.following(whole, counts)
+		in.scatteringv().variedBlocks(own, all, counts, 0)
+		return
+	}
+	if p.team.me != 0 {
+		if len(own) > 0 {
+			p.recvLocal(p.team.rank(0), tagScatterv, own)
+		}
+		return
+	}
 	for i := range p.team.size() {
 		r := p.team.rank(i)
-		part := rest[:b.counts[r]*b.size]
-		rest = rest[len(part):]
+		part := whole[:counts[r]*p.k.Size()]
+		whole = whole[len(part):]
 		switch {
 		case i == 0:
-			p.copy(result, part)
+			p.copy(own, part)
 		case len(part) > 0:
 			p.sendLocal(r, tagScatterv, part)
 		}

@@ -222,8 +222,8 @@ func TestBlocksTogether(t *testing.T) {
 // random clients that are all ours.
 func TestWideModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 40 {
-		n := 2 + rng.IntN(14)
+	for range 120 {
+		n := 2 + rng.IntN(20)
 		clients := make([]wire.ClientRank, n)
 		for i := range clients {
 			clients[i] = wire.ClientRank(rng.IntN(1 + n/3))
@@ -234,6 +234,9 @@ func TestWideModel(t *testing.T) {
 		p := ours
 		p.MaxLinear = rng.IntN(5)
 		p.Tuning = Tuning{StripesLong: 1 + rng.IntN(2000), BcastLong: rng.IntN(3000), AllreduceLong: rng.IntN(3000)}
+		if rng.IntN(3) > 0 {
+			p.Hosts = someHosts(n, rng)
+		}
 		j := newJob(t, clients, p, nil, uint64(n))
 		j.sync = rng.IntN(2) == 0
 		root, count := rng.IntN(n), rng.IntN(400)

@@ -48,7 +48,7 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 		profile.XSize, profile.MaxLinear = c.CollectiveLimits()
 		describePeers(c, &profile, c.Masters(), c.Comm.Group())
 		if !closeBy(c) {
-			profile.Tuning.Few = -1
+			profile.Hosts = c.Process().Members.Hosts()
 		}
 		if !c.Inter() {
 			c.State().Colls.Planner = coll.NewPlanner(c.Comm, profile)
@@ -63,7 +63,7 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 }
 
 // closeBy tells whether the members of this proc's client, if they are few, are on
-// one machine. All of them come to the same answer.
+// one machine, of which hosts then are no level. All of them come to the same answer.
 func closeBy(c *proc.Comm) bool {
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
 	if team.Size() > coll.MaxFew {

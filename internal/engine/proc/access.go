@@ -56,6 +56,10 @@ func (q *Request) Message() *message.Request { return q.r }
 // Clients says of which site each rank is.
 func (r *MemberTable) Clients() *comm.Clients { return r.clients }
 
+// Hosts says on which host each rank is, host ranks taken for client ranks. It is nil if
+// no site of the job has several hosts.
+func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
+
 // Common is the representation that all ranks read.
 func (r *MemberTable) Common() datatype.Representation { return r.common }
 

@@ -17,6 +17,7 @@ import (
 type MemberTable struct {
 	directory *message.Directory
 	clients   *comm.Clients
+	hosts     *comm.Clients // host ranks for client ranks; nil if no client has several hosts
 	world     *comm.Group
 	masters   *comm.Masters // of world
 
@@ -34,18 +35,23 @@ func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error
 		return nil, err
 	}
 	if like != nil && like.sameProcs(procs) {
-		r.directory, r.clients, r.world, r.masters = like.directory, like.clients, like.world, like.masters
+		r.directory, r.clients, r.hosts, r.world, r.masters = like.directory, like.clients, like.hosts, like.world, like.masters
 		return r, nil
 	}
-	ids, clients := make([]wire.Proc, len(procs)), make([]wire.ClientRank, len(procs))
+	ids, clients, hosts := make([]wire.Proc, len(procs)), make([]wire.ClientRank, len(procs)), make([]wire.ClientRank, len(procs))
+	several := false
 	for i := range procs {
-		ids[i], clients[i] = procs[i].Identity(), procs[i].Client
+		ids[i], clients[i], hosts[i] = procs[i].Identity(), procs[i].Client, wire.ClientRank(procs[i].Node)
+		several = several || i > 0 && clients[i] == clients[i-1] && hosts[i] != hosts[i-1]
 	}
 	var err error
 	if r.directory, err = message.NewDirectory(ids); err != nil {
 		return nil, err
 	}
 	r.clients = comm.NewClients(clients)
+	if several {
+		r.hosts = comm.NewClients(hosts)
+	}
 	r.world = comm.NewGroup(0, len(procs))
 	r.masters = comm.NewMasters(r.world, r.clients)
 	return r, nil
@@ -110,7 +116,8 @@ func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 		return false
 	}
 	for i := range procs {
-		if r.directory.Proc(message.Peer(i)) != procs[i].Identity() || r.clients.Of(comm.Proc(i)) != procs[i].Client {
+		if r.directory.Proc(message.Peer(i)) != procs[i].Identity() || r.clients.Of(comm.Proc(i)) != procs[i].Client ||
+			r.hosts != nil && r.hosts.Of(comm.Proc(i)) != wire.ClientRank(procs[i].Node) {
 			return false
 		}
 	}
