@@ -23,7 +23,7 @@ func (o *options) size(s string) error {
 // runScale runs a large job and prints what it costs.
 func (o *options) runScale(out, report io.Writer) int {
 	begun := time.Now()
-	r, err := scale.Run(o.clients, o.procs, func(step string) {
+	r, err := scale.Run(o.clients, 1, o.procs, func(step string) {
 		fmt.Fprintf(report, "%v: %s is done\n", time.Since(begun).Round(time.Second), step)
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ type meter struct {
 
 	perSite        []int
 	packets, bytes int
+	hosts          int       // packets between hosts of one site
 	all, allBytes  int       // sent by procs
 	got            []int     // bytes, by rank
 	wall           time.Time // when the step began
@@ -60,7 +61,7 @@ func (m *meter) enter() {
 	}
 	if now := m.k.Now() / gap * gap; now != m.started {
 		m.started = now
-		m.packets, m.bytes = 0, 0
+		m.packets, m.bytes, m.hosts = 0, 0, 0
 		m.all, m.allBytes, m.wall = 0, 0, time.Now()
 		clear(m.perSite)
 		clear(m.got)
@@ -83,7 +84,7 @@ func (m *meter) leave(name string, round int) {
 		return
 	}
 	took := m.last - m.started
-	op := Operation{Name: name, Messages: m.packets, Bytes: m.bytes, FarDepth: int(took / far), Depth: int(took % far / (2 * near)),
+	op := Operation{Name: name, Messages: m.packets, Bytes: m.bytes, Hosts: m.hosts, FarDepth: int(took / far), Depth: int(took % far / (2 * near)),
 		All: m.all, AllBytes: m.allBytes, MostBytes: slices.Max(m.got), Took: time.Since(m.wall)}
 	for _, n := range m.perSite {
 		op.PerSite = max(op.PerSite, n)

@@ -30,6 +30,7 @@ type Operation struct {
 	FarDepth int    `json:"far_depth"`     // longest chain of messages between sites
 	Depth    int    `json:"near_depth"`    // longest chain of messages inside sites that led to the end
 	Bytes    int    `json:"bytes_between"` // between sites
+	Hosts    int    `json:"between_hosts"` // packets between hosts of one site, in all
 
 	All       int           `json:"messages_all"` // packets that procs sent, in all
 	AllBytes  int           `json:"bytes_all"`
@@ -120,8 +121,8 @@ func expect(what string, got, want int64) error {
 	return nil
 }
 
-// Run runs a job of that many clients and procs.
-func Run(clients, procs int, progress func(string)) (Report, error) {
+// Run runs a job of that many clients, each of as many hosts, and procs.
+func Run(clients, hosts, procs int, progress func(string)) (Report, error) {
 	began := time.Now()
 	r := Report{Clients: clients, Procs: procs}
 	k := kernel.New(1)
@@ -138,11 +139,15 @@ func Run(clients, procs int, progress func(string)) (Report, error) {
 		Quiet:    true,
 	}
 	for c := range clients {
-		n := procs / clients
-		if c < procs%clients {
-			n++
+		site := job.Site{Params: startup.DefaultParams()}
+		for h := range hosts {
+			n := procs / (clients * hosts)
+			if c*hosts+h < procs%(clients*hosts) {
+				n++
+			}
+			site.Hosts = append(site.Hosts, n)
 		}
-		cfg.Sites = append(cfg.Sites, job.Site{Hosts: []int{n}, Params: startup.DefaultParams()})
+		cfg.Sites = append(cfg.Sites, site)
 	}
 	w, err := job.New(k, cfg)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func measure(t *testing.T, clients, procs int) Report {
+func measure(t *testing.T, clients, hosts, procs int) Report {
 	t.Helper()
-	r, err := Run(clients, procs, func(string) {})
+	r, err := Run(clients, hosts, procs, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, op := range r.Operations {
-		t.Logf("%d clients, %d procs: %+v", clients, procs, op)
+		t.Logf("%d clients of %d hosts, %d procs: %+v", clients, hosts, procs, op)
 	}
 	t.Logf("%d bytes and %d of stack per proc, startup %v", r.PerProc, r.Stacks, r.Startup)
 	return r
@@ -22,7 +22,7 @@ func measure(t *testing.T, clients, procs int) Report {
 // TestGrowth: between sites nothing depends on the number of procs; inside of
 // them depth grows like a tree's.
 func TestGrowth(t *testing.T) {
-	small, large := measure(t, 32, 320), measure(t, 32, 3200)
+	small, large := measure(t, 32, 1, 320), measure(t, 32, 1, 3200)
 	for i, s := range small.Operations {
 		l := large.Operations[i]
 		same := s.Messages == l.Messages && s.PerSite == l.PerSite
@@ -44,6 +44,35 @@ func TestGrowth(t *testing.T) {
 		}
 		if l.Depth > most {
 			t.Errorf("%s: %d messages deep inside a site, more than %d", l.Name, l.Depth, most)
+		}
+	}
+}
+
+// TestHosts: between hosts of a site as little depends on the number of procs as between
+// sites.
+func TestHosts(t *testing.T) {
+	for _, c := range []struct {
+		clients, hosts int
+		operations     map[string][2]int // messages between hosts, between sites
+	}{
+		{1, 4, map[string][2]int{"barrier": {8, 0}, "bcast 8 B": {3, 0}, "allreduce 8 B": {8, 0}}},
+		{2, 3, map[string][2]int{"barrier": {8, 2}, "bcast 8 B": {4, 1}, "allreduce 8 B": {8, 2}}},
+		{3, 2, map[string][2]int{"barrier": {6, 4}, "bcast 8 B": {3, 2}, "allreduce 8 B": {6, 4}}},
+	} {
+		for _, each := range []int{3, 12} {
+			seen := 0
+			for _, op := range measure(t, c.clients, c.hosts, c.clients*c.hosts*each).Operations {
+				if want, ok := c.operations[op.Name]; ok {
+					seen++
+					if got := [2]int{op.Hosts, op.Messages}; got != want {
+						t.Errorf("%s of %d sites of %d hosts of %d procs: %v messages between hosts and sites, want %v",
+							op.Name, c.clients, c.hosts, each, got, want)
+					}
+				}
+			}
+			if seen != len(c.operations) {
+				t.Errorf("%d operations were measured, not %d", seen, len(c.operations))
+			}
 		}
 	}
 }
@@ -89,7 +118,7 @@ func fewLetters(t *testing.T, op Operation, procs int) {
 // TestWorldOf4096 is about counts; how long it takes is for the benchmark and
 // impi-sim to tell.
 func TestWorldOf4096(t *testing.T) {
-	r := measure(t, 2, 4096)
+	r := measure(t, 2, 1, 4096)
 	for _, op := range r.Operations {
 		if op.constructs() {
 			grows(t, op, r.Procs, op, r.Procs)
@@ -102,7 +131,7 @@ func TestWorldOf4096(t *testing.T) {
 
 func BenchmarkWorldOf4096(b *testing.B) {
 	for b.Loop() {
-		r, err := Run(2, 4096, func(string) {})
+		r, err := Run(2, 1, 4096, func(string) {})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -48,6 +48,10 @@ func (w *channelWatch) Sent(from *kernel.End, data []byte) {
 		d.greeted = true
 		data = data[agent.GreetingSize:]
 	}
+	if hosts := w.m.j.Hosts; hosts[w.ends[0].Number].Client == hosts[w.ends[1].Number].Client {
+		w.m.hosts += d.packets(data)
+		return
+	}
 	w.m.bytes += len(data)
 	for range d.packets(data) {
 		w.m.packets++
