@@ -98,6 +98,11 @@ func program(mode string) {
 			panic(err)
 		}
 		os.Stdout.WriteString("met\n")
+	case "collectives":
+		if err := collectives(); err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString("alike\n")
 	case "three":
 		if rank == 1 {
 			os.Exit(3)
