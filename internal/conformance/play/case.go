@@ -43,7 +43,7 @@ var Chapters = []string{
 // Cases gives all cases, by chapter and number.
 func Cases() []Case {
 	var all []Case
-	for _, c := range texts() {
+	for _, c := range texts().Cases {
 		all = append(all, Case{
 			ID: c.ID, Chapter: c.Chapter, Level: Level(c.Level), Needs: iut.Needs(c.Needs), Slow: c.Slow, Expect: c.Expect, Reference: c.Reference,
 			Run: func(t *T) { t.play(c.Steps) },

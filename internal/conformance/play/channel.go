@@ -126,9 +126,12 @@ func (ch *channel) take(p packet) error {
 		return nil
 	}
 	if q := ch.j.control.answered(&p); q != nil {
+		ch.mu.Lock()
+		defer ch.mu.Unlock()
 		if q.late {
 			ch.settled(pair{p.dest, p.src}, 1)
 		}
+		ch.changed()
 		return nil
 	}
 	if ch.j.control.take(ch, p) {
@@ -244,15 +247,20 @@ func (ch *channel) handle() {
 	ch.manual = true
 }
 
+// counts does the window's part of a packet that leaves.
+func (ch *channel) counts(p *packet) {
+	if p.typ.counted() {
+		ch.mu.Lock()
+		defer ch.mu.Unlock()
+		ch.window(p.src, p.dest).sent++
+	}
+}
+
 // write sends a packet and counts it.
 func (ch *channel) write(p *packet) error {
 	ch.wmu.Lock()
 	defer ch.wmu.Unlock()
-	if p.typ.counted() {
-		ch.mu.Lock()
-		ch.window(p.src, p.dest).sent++
-		ch.mu.Unlock()
-	}
+	ch.counts(p)
 	return ch.c.trySend(p.String(), p.bytes())
 }
 
@@ -263,26 +271,19 @@ func (ch *channel) send(p packet) {
 	}
 }
 
+// room tells whether one more packet may be sent now. The caller holds mu.
+func (ch *channel) room(from, to procID) bool {
+	w := ch.window(from, to)
+	return w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
+}
+
 // open waits until the window of a pair has room for one more packet.
-func (ch *channel) open(from, to procID) bool {
-	end := time.After(ch.t.patience)
-	for {
-		ch.mu.Lock()
-		w, change, broken := ch.window(from, to), ch.change, ch.err != nil
-		room := w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
-		ch.mu.Unlock()
-		switch {
-		case room:
-			return true
-		case broken:
-			return false
-		}
-		select {
-		case <-change:
-		case <-end:
-			return false
-		}
-	}
+func (ch *channel) open(from, to procID) (room bool) {
+	ch.watchFor(ch.t.patience, func() bool {
+		room = ch.room(from, to)
+		return room || ch.err != nil
+	})
+	return room
 }
 
 // shut ends the case: open has given up.
@@ -294,27 +295,22 @@ func (ch *channel) shut(p *packet, what string) {
 }
 
 // next gives the next packet that is the script's. what says what should come.
-func (ch *channel) next(what string) packet {
-	end := time.After(ch.t.patience)
-	for {
-		ch.mu.Lock()
-		change, err := ch.change, ch.err
-		if len(ch.queue) > 0 {
-			p := ch.queue[0]
-			ch.queue = ch.queue[1:]
-			ch.mu.Unlock()
-			return p
+func (ch *channel) next(what string) (p packet) {
+	came, err := false, error(nil)
+	ch.watchFor(ch.t.patience, func() bool {
+		if came, err = len(ch.queue) > 0, ch.err; came {
+			p, ch.queue = ch.queue[0], ch.queue[1:]
 		}
-		ch.mu.Unlock()
-		if err != nil {
-			ch.t.Fatalf("%s: %s did not come: %v", ch.c.name, what, ending(err))
-		}
-		select {
-		case <-change:
-		case <-end:
-			ch.t.Fatalf("%s: %s did not come within %v%s", ch.c.name, what, ch.t.patience, ch.j.control.because())
-		}
+		return came || err != nil
+	})
+	switch {
+	case came:
+	case err != nil:
+		ch.t.Fatalf("%s: %s did not come: %v", ch.c.name, what, ending(err))
+	default:
+		ch.t.Fatalf("%s: %s did not come within %v%s", ch.c.name, what, ch.t.patience, ch.j.control.because())
 	}
+	return p
 }
 
 func ending(err error) string {
@@ -370,20 +366,10 @@ func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 // ends waits for the end of the channel, and gives what ended it: io.EOF, or what was
 // wrong. Packets before it are dropped.
 func (ch *channel) ends(why string) error {
-	end := time.After(ch.t.patience)
-	for {
-		ch.mu.Lock()
-		change, err := ch.change, ch.err
-		ch.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		select {
-		case <-change:
-		case <-end:
-			ch.t.Fatalf("%s: it is still open after %v: %s", ch.c.name, ch.t.patience, why)
-		}
+	if !ch.watchFor(ch.t.patience, func() bool { return ch.err != nil }) {
+		ch.t.Fatalf("%s: it is still open after %v: %s", ch.c.name, ch.t.patience, why)
 	}
+	return ch.failure()
 }
 
 // hangUp closes our direction.
@@ -394,21 +380,12 @@ func (ch *channel) hangUp() {
 
 // takesFini waits for FINI.
 func (ch *channel) takesFini() {
-	end := time.After(ch.t.patience)
-	for {
-		ch.mu.Lock()
-		change, err, fini := ch.change, ch.err, ch.fini
-		ch.mu.Unlock()
-		switch {
-		case fini:
-			return
-		case err != nil:
-			ch.t.Fatalf("%s: FINI did not come: %s", ch.c.name, ending(err))
-		}
-		select {
-		case <-change:
-		case <-end:
-			ch.t.Fatalf("%s: FINI did not come within %v", ch.c.name, ch.t.patience)
-		}
+	ended := ch.watchFor(ch.t.patience, func() bool { return ch.fini || ch.err != nil })
+	switch {
+	case ch.finished():
+	case ended:
+		ch.t.Fatalf("%s: FINI did not come: %s", ch.c.name, ending(ch.failure()))
+	default:
+		ch.t.Fatalf("%s: FINI did not come within %v", ch.c.name, ch.t.patience)
 	}
 }

@@ -182,3 +182,178 @@ func (j *job) waits(begun []*call, why string) {
 		}
 	}
 }
+
+// barriers is the barrier, in which nobody may go on before it is right to, twice.
+func (g *group) barriers() {
+	if want := g.setup.iutMaxLinear; want != 0 && want != g.maxlinear {
+		g.t.Skipf("the IUT cannot be told which MAXLINEAR to submit")
+	}
+	own := g.own()
+	parent, children := barrierTree(g.self, len(g.masters), int(g.maxlinear))
+	for _, c := range children {
+		g.gives(g.masters[c], own[0], tagBarrier, nil)
+	}
+	var begun []*call
+	for _, p := range own {
+		g.still("not all procs of the client have come to the barrier")
+		g.waits(begun, "not all procs have come to the barrier")
+		begun = append(begun, g.start(p, "barrier"))
+	}
+	if parent >= 0 {
+		g.takes(own[0], g.masters[parent], tagBarrier, nil, "the barrier's message")
+		g.still("the barrier's message was not answered yet")
+		g.waits(begun, "the barrier's message was not answered yet")
+		g.gives(g.masters[parent], own[0], tagBarrier, nil)
+	}
+	for _, c := range children {
+		g.takes(own[0], g.masters[c], tagBarrier, nil, "the barrier's answer")
+	}
+	for _, c := range begun {
+		c.ok()
+	}
+	g.awaitsChildren(children, parent)
+}
+
+// awaitsChildren is a second barrier, in which the last child comes late.
+func (g *group) awaitsChildren(children []int, parent int) {
+	own := g.own()
+	begun := g.all(same("barrier"))
+	for i, c := range children {
+		if i == len(children)-1 {
+			g.still("not all masters have come to the barrier")
+			g.waits(begun, "not all masters have come to the barrier")
+		}
+		g.gives(g.masters[c], own[0], tagBarrier, nil)
+	}
+	if parent >= 0 {
+		g.takes(own[0], g.masters[parent], tagBarrier, nil, "the barrier's message")
+		g.gives(g.masters[parent], own[0], tagBarrier, nil)
+	}
+	for _, c := range children {
+		g.takes(own[0], g.masters[c], tagBarrier, nil, "the barrier's answer")
+	}
+	for _, c := range begun {
+		c.ok()
+	}
+}
+
+// bcast broadcasts n ints of a seed.
+func (g *group) bcast(root *proc, seed, n int) {
+	e := g.t.kindOf("int")
+	data := e.pattern(seed, n)
+	from := g.delegate(g.self, root)
+	parent, children := g.bcastTree(g.number(root))
+	begun := g.all(same("bcast root=%d type=int n=%d seed=%d", g.rank(root), n, seed))
+	if parent >= 0 {
+		g.still("the broadcast's message has not come yet")
+		g.gives(g.delegate(parent, root), from, tagBcast, data)
+	}
+	for _, c := range children {
+		g.takes(from, g.masters[c], tagBcast, data, "the broadcast's message")
+	}
+	for _, c := range begun {
+		c.ok().holds(e.values(seed, n))
+	}
+}
+
+// reduce sums ints of all.
+func (g *group) reduce(root *proc) {
+	sum, begun := g.reduced(root, fmt.Sprintf("reduce root=%d", g.rank(root)))
+	for i, c := range begun {
+		if g.own()[i] == root {
+			c.ok().holds(sum)
+		}
+	}
+}
+
+// reduced plays the others' part, and gives the sum that the IUT's delegate has in the
+// end. The values of the IUT's members have seeds 100, 200 ...
+func (g *group) reduced(root *proc, command string) ([]int64, []*call) {
+	const n = 5
+	e := g.t.kindOf("int")
+	sum := make([]int64, n)
+	add := func(seed int) []byte {
+		for i, v := range e.values(seed, n) {
+			sum[i] += v
+		}
+		return e.pattern(seed, n)
+	}
+	begun := g.all(func(i int) string { return fmt.Sprintf("%s op=sum type=int n=%d seed=%d", command, n, 100*(i+1)) })
+	for i := range g.own() {
+		add(100 * (i + 1))
+	}
+	own := g.delegate(g.self, root)
+	children, parent := g.reduceTree(g.number(root))
+	for i := len(children) - 1; i >= 0; i-- { // in an order that may not matter
+		g.gives(g.masters[children[i]], own, tagReduce, add(1000*(i+1)))
+	}
+	if parent >= 0 {
+		g.takes(own, g.delegate(parent, root), tagReduce, e.encode(sum), "the reduction's message")
+	}
+	return sum, begun
+}
+
+// allreduce is reduce to rank 0 and the broadcast of what that has.
+func (g *group) allreduce() {
+	e := g.t.kindOf("int")
+	root := g.members[0]
+	sum, begun := g.reduced(root, "allreduce")
+	own := g.delegate(g.self, root)
+	parent, children := g.bcastTree(g.number(root))
+	if parent >= 0 {
+		sum = e.values(77, 5)
+		g.gives(g.delegate(parent, root), own, tagBcast, e.encode(sum))
+	}
+	for _, c := range children {
+		g.takes(own, g.masters[c], tagBcast, e.encode(sum), "the result's message")
+	}
+	for _, c := range begun {
+		c.ok().holds(sum)
+	}
+}
+
+// agree plays the others' part in the agreement on a context ID for the command, which
+// the IUT's members have begun. most is what the others have in use; it gives what the
+// IUT's members have.
+func (g *group) agree(most uint64) (iut uint64) {
+	own, root := g.masters[g.self], g.members[0]
+	iut = 1 // MPI_COMM_WORLD's
+	children, parent := g.reduceTree(g.number(root))
+	for _, c := range children {
+		g.gives(g.masters[c], own, tagReduce, u64(most))
+	}
+	if parent >= 0 {
+		p := g.takesAny(own, g.masters[parent], tagReduce, "the largest ID")
+		equal(g.t, "pk_msglen of the largest ID", p.msglen, 8)
+		iut = uint8s(p.data)[0]
+		if iut < 1 || iut > most+10 {
+			g.t.Fatalf("the largest context ID of the IUT is %d; %d is the largest that was agreed on before", iut, most)
+		}
+		most = max(most, iut)
+	}
+	from, to := g.bcastTree(g.number(root))
+	if from >= 0 {
+		g.gives(g.masters[from], own, tagBcast, u64(most))
+	}
+	for _, c := range to {
+		p := g.takesAny(own, g.masters[c], tagBcast, "the agreed ID")
+		equal(g.t, "pk_msglen of the agreed ID", p.msglen, 8)
+		iut = uint8s(p.data)[0]
+		equal(g.t, "the agreed ID", iut, max(most, iut))
+	}
+	return iut
+}
+
+// exchange sends a message each way on a communicator that the interpreter calls comm.
+func (g *group) exchange(comm int, u, p *proc) {
+	k := g.pairOf(u, p)
+	k.tell("send comm=%d dst=%d tag=9 n=4 seed=%d", comm, g.rank(p), comm)
+	m := k.take(pkData, "a message on the new communicator")
+	g.isMessage(&m, 9, g.cid-1, g.rank(u), 4, "a message on the new communicator")
+	m = k.out(pkData, 9, bytesOf(comm+1, 5))
+	m.cid, m.lsrank = g.cid-1, int32(g.rank(p))
+	k.give(m)
+	a := k.tell("recv comm=%d src=%d tag=9 n=5", comm, g.rank(p))
+	a.is("source", g.rank(p))
+	a.holds(kindOf("byte").values(comm+1, 5))
+}

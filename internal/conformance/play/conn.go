@@ -16,6 +16,8 @@ type conn struct {
 	t    *T
 	name string // of the other end, and what the connection is for
 	tcp  *net.TCPConn
+
+	pieces bool // what is sent goes byte by byte
 }
 
 // newConn takes over a connection for the case.
@@ -98,6 +100,9 @@ func (c *conn) trySend(what string, b []byte) error {
 	c.t.trace.add("-> %s: %s", c.name, what)
 	if err := c.tcp.SetWriteDeadline(time.Now().Add(c.t.patience)); err != nil {
 		return err
+	}
+	if c.pieces {
+		return inPieces(c.tcp, b, 1)
 	}
 	_, err := c.tcp.Write(b)
 	return err

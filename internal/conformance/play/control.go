@@ -136,9 +136,7 @@ func (x *call) ok() answers {
 // wait waits for the reply. The error is what the IUT's MPI said, or that no reply
 // came.
 func (x *call) wait() (answers, error) {
-	select {
-	case <-x.done:
-	case <-time.After(x.j.t.patience):
+	if !closes(x.done, x.j.t.patience) {
 		x.j.t.Fatalf("the program on rank %d has not finished %q within %v", x.to.rank, x.text, x.j.t.patience)
 	}
 	if x.err != nil {
@@ -158,22 +156,7 @@ func (x *call) wait() (answers, error) {
 
 // pending tells whether the command has not ended. That it will not is for quiet and
 // the order of packets to show.
-func (x *call) pending() bool {
-	select {
-	case <-x.done:
-		return false
-	default:
-		return true
-	}
-}
-
-// over waits for the reply, but only so long.
-func (x *call) over(d time.Duration) {
-	select {
-	case <-x.done:
-	case <-time.After(d):
-	}
-}
+func (x *call) pending() bool { return !isClosed(x.done) }
 
 // is checks a value of the reply.
 func (a answers) is(name string, want any) {

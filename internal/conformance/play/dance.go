@@ -2,6 +2,7 @@ package play
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -52,11 +53,18 @@ func (j *job) makeDials() {
 	}
 }
 
-// dialHost connects host h of the tester to one of the IUT, and says which it is.
-func (j *job) dialHost(h, to *host) *channel {
-	c := j.connect(h, to)
-	c.send("host rank", u32(uint32(h.rank)))
-	return j.addChannel(c, h, to)
+// dialHost connects host h of the tester to one of the IUT, and says which it is. Packets may
+// follow in the same piece.
+func (j *job) dialHost(h, to *host, behind ...packet) {
+	c, b := j.connect(h, to), u32(uint32(h.rank))
+	for i := range behind {
+		b = append(b, behind[i].bytes()...)
+	}
+	c.send(fmt.Sprintf("host rank, and %d packets", len(behind)), b)
+	ch := j.addChannel(c, h, to)
+	for i := range behind {
+		ch.counts(&behind[i])
+	}
 }
 
 // connect connects to a host of the IUT without a word.

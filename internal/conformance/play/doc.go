@@ -8,8 +8,7 @@
 //
 // Cases are in cases/*.txt, in the form of package script. The steps between two procs are
 // in play_client.go, those of collective operations in play_group.go, of startup in
-// play_startup.go, and against a server in play_server.go. A case that is easier to say in Go
-// is a function in a file cases_<chapter>.go, which the step calls that is the whole of its
-// script. It runs in a goroutine of its own with a *T, whose Fatalf ends it. Whatever it waits
-// for has a deadline.
+// play_startup.go, of host-to-host connections in play_dance.go, and against a server in
+// play_server.go. What follows the trees of the standard is one step, of collective.go. A case runs
+// in a goroutine of its own with a *T, whose Fatalf ends it. Whatever it waits for has a deadline.
 package play

@@ -1,5 +1,10 @@
 package play
 
+import (
+	"errors"
+	"io"
+)
+
 // finish is the orderly end of a job, every step of which is checked: the programs call
 // MPI_Finalize, the barrier, FINI on every channel both ways, FINI to the server, exit
 // with status 0.
@@ -14,6 +19,11 @@ func (j *job) finishChannels() {
 	for _, ch := range j.channels {
 		ch.send(packet{typ: pkFini})
 	}
+	j.channelsEnd()
+}
+
+// channelsEnd is finish from behind our FINIs.
+func (j *job) channelsEnd() {
 	for _, ch := range j.channels {
 		ch.takesFini()
 		ch.hangUp()
@@ -97,4 +107,17 @@ func highBit(v int) int {
 		h++
 	}
 	return h
+}
+
+// deserted checks how a client ends whose proc ended without MPI_Finalize.
+func (j *job) deserted() {
+	ch := j.channels[0]
+	if err := ch.ends("a proc of it has died"); ch.finished() || !errors.Is(err, io.EOF) && !isReset(err) {
+		j.t.Fatalf("%s: %v; a FINI came: %v", ch.c.name, err, ch.finished())
+	}
+	ch.c.close()
+	if rest := j.conn.closed("a proc of the client has died"); len(rest.data) >= 4 && string(rest.data[:4]) == cmdFini.String() {
+		j.t.Fatalf("%s: FINI came", j.conn.name)
+	}
+	j.run.fails("one of its procs has died")
 }

@@ -31,6 +31,7 @@ type setup struct {
 	iutMaxLinear              int32  // what the IUT should submit; default: its own
 	versions                  [][2]uint32
 	mapped                    bool // host IDs of the tester are IPv4-mapped; default: IPv4-compatible
+	pieces                    bool // what the server says comes byte by byte
 
 	auth    iut.Auth // what the tester's server takes; default: NONE
 	iutAuth iut.Auth // what the IUT is given; default: the same
@@ -182,6 +183,14 @@ func (t *T) join(s setup) *job {
 func uint32s(b []byte) (v []uint32) {
 	for ; len(b) >= 4; b = b[4:] {
 		v = append(v, binary.BigEndian.Uint32(b))
+	}
+	return v
+}
+
+// uint8s reads values of 8 bytes.
+func uint8s(b []byte) (v []uint64) {
+	for ; len(b) >= 8; b = b[8:] {
+		v = append(v, binary.BigEndian.Uint64(b))
 	}
 	return v
 }

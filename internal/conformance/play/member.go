@@ -38,11 +38,12 @@ type member struct {
 	*conn
 	s    *served
 	rank int
+	held []byte // what it sends next, in one piece
 }
 
 // connect connects as a client; nothing is sent yet.
 func (s *served) connect(rank int) *member {
-	return &member{s.t.dial(fmt.Sprintf("server, as client %d", rank), netip.Addr{}, s.addr), s, rank}
+	return &member{conn: s.t.dial(fmt.Sprintf("server, as client %d", rank), netip.Addr{}, s.addr), s: s, rank: rank}
 }
 
 // auth sends AUTH and gives the mechanism that the server picks.
@@ -80,12 +81,6 @@ func (m *member) takesDone() { m.expect(cmdDone, 0) }
 
 // fini sends FINI.
 func (m *member) fini() { m.record(record{cmd: cmdFini}) }
-
-// members starts a server and brings all its clients as far as the answer to IMPI.
-func (t *T) members(n int) (*served, []*member) {
-	s := t.serve(n, iut.Auth{None: true})
-	return s, s.join()
-}
 
 // join brings all clients of the job as far as the answer to IMPI.
 func (s *served) join() []*member {

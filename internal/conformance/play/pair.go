@@ -15,12 +15,6 @@ type procPair struct {
 	ch *channel
 }
 
-// joinPair joins a job and picks the first proc of both sides.
-func (t *T) joinPair(s setup) *procPair {
-	j := t.join(s)
-	return j.pairOf(j.iut(0), j.peer(0))
-}
-
 // pairOf is the pair of any two procs.
 func (j *job) pairOf(u, p *proc) *procPair { return &procPair{j, u, p, j.channelOf(u, p)} }
 
@@ -33,30 +27,27 @@ func (k *procPair) out(typ pkType, tag int32, data []byte) packet {
 	return k.packet(typ, k.p, k.u, tag, data)
 }
 
-// ackTag is the tag of synchronous sends in cases about other rules. LAM/MPI sends with
-// hardly any other tag to their end, which cases about synchronous sends find.
-const ackTag = 0
-
 // answer is a packet without data to the IUT's proc.
 func (k *procPair) answer(typ pkType, srqid, drqid uint64) packet {
 	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
 }
 
-// give sends a message packet when the window lets it.
+// give sends a packet when the window lets it. PROTOACKs are those that are due, in a case that
+// handles them itself.
 func (k *procPair) give(p packet) {
-	if p.typ.counted() && !k.ch.open(p.src, p.dest) {
+	switch {
+	case p.typ == pkProtoAck:
+		k.ch.mu.Lock()
+		k.ch.window(k.p.id, k.u.id).told++
+		k.ch.mu.Unlock()
+	case p.typ.counted() && !k.ch.open(p.src, p.dest):
 		k.ch.shut(&p, "the window stays closed")
 	}
-	k.send(p)
+	k.ch.send(p)
 }
 
-// acks sends the PROTOACK that is due, in a case that handles them itself.
-func (k *procPair) acks() {
-	k.ch.mu.Lock()
-	k.ch.window(k.p.id, k.u.id).told++
-	k.ch.mu.Unlock()
-	k.send(k.answer(pkProtoAck, 0, 0))
-}
+// acks gives a PROTOACK.
+func (k *procPair) acks() { k.give(k.answer(pkProtoAck, 0, 0)) }
 
 // finish has channels acknowledge by themselves again, and ends the job.
 func (k *procPair) finish() {
@@ -207,20 +198,23 @@ func (ch *channel) watch(d time.Duration) {
 	ch.watchFor(d, func() bool { return len(ch.queue) > 0 || ch.err != nil })
 }
 
-// watchFor waits until over says so; it is called with mu held.
-func (ch *channel) watchFor(d time.Duration, over func() bool) {
-	end := time.After(d)
+// watchFor waits until over says so, which is called with mu held, but only so long.
+func (ch *channel) watchFor(d time.Duration, over func() bool) bool {
+	return ch.watchUntil(time.After(d), over)
+}
+
+func (ch *channel) watchUntil(end <-chan time.Time, over func() bool) bool {
 	for {
 		ch.mu.Lock()
 		change, stop := ch.change, over()
 		ch.mu.Unlock()
 		if stop {
-			return
+			return true
 		}
 		select {
 		case <-change:
 		case <-end:
-			return
+			return false
 		}
 	}
 }
@@ -236,11 +230,7 @@ func (ch *channel) chopped(n int, packets ...packet) {
 	for i := range packets {
 		p := &packets[i]
 		ch.t.trace.add("-> %s: in pieces: %v", ch.c.name, p)
-		if p.typ.counted() {
-			ch.mu.Lock()
-			ch.window(p.src, p.dest).sent++
-			ch.mu.Unlock()
-		}
+		ch.counts(p)
 		all = append(all, p.bytes()...)
 	}
 	if n == 0 {
@@ -333,4 +323,67 @@ func (j *job) message(from, to *proc, what string) packet {
 		j.t.Fatalf("%s: %d bytes came of %d: %v", what, len(whole.data), head.msglen, &head)
 	}
 	return whole
+}
+
+// settle gives the IUT a moment to send more than it may, which ends the channel.
+func (ch *channel) settle() {
+	ch.watchFor(glance, func() bool { return ch.err != nil })
+	ch.probe()
+	if err := ch.failure(); err != nil {
+		ch.t.Fatalf("%s: %s", ch.c.name, ending(err))
+	}
+}
+
+// refused takes CANCELNO and a PROTOACK that is due with it; nothing says which is first.
+func (k *procPair) refused(ack string) (no packet) {
+	rest := map[pkType]string{pkCancelNo: "the answer to CANCEL", pkProtoAck: ack}
+	for len(rest) > 0 {
+		p := k.ch.next(ack + ", and the answer to CANCEL")
+		if rest[p.typ] == "" || p.src != k.u.id || p.dest != k.p.id {
+			k.t.Fatalf("%s: %v came where there should be %v", k.ch.c.name, &p, rest)
+		}
+		delete(rest, p.typ)
+		if p.typ == pkCancelNo {
+			no = p
+		}
+	}
+	return no
+}
+
+// sends sends a packet that may be the last the IUT reads.
+func (k *procPair) sends(p packet) { _ = k.ch.write(&p) } // the IUT may have closed the channel
+
+// cut sends the beginning of a packet and closes the channel.
+func (ch *channel) cut(p packet, n int) {
+	_ = ch.c.trySend("the beginning of "+p.String(), p.bytes()[:n])
+	ch.c.close()
+}
+
+// cancels gives a CANCEL for a message and takes the answer.
+func (k *procPair) cancels(srqid uint64) pkType {
+	k.give(k.answer(pkCancel, srqid, 0))
+	p := k.ch.next("the answer to CANCEL")
+	if p.typ != pkCancelYes && p.typ != pkCancelNo || p.src != k.u.id || p.dest != k.p.id {
+		k.t.Fatalf("%v where the answer to CANCEL should be", &p)
+	}
+	equal(k.t, "pk_srqid of the answer to CANCEL", p.srqid, srqid)
+	k.idle("CANCEL gets one answer")
+	return p.typ
+}
+
+// asked has the program cancel a send whose first packet has come, and takes the
+// CANCEL. An IUT need not ask.
+func (k *procPair) asked(first packet, req int) {
+	k.tell("cancel req=%d", req)
+	k.tell("ping")
+	k.ch.mu.Lock()
+	none := len(k.ch.queue) == 0
+	k.ch.mu.Unlock()
+	if none {
+		k.send(k.answer(pkSyncAck, first.srqid, 1))
+		k.t.Skipf("the IUT does not ask for a send to be cancelled")
+	}
+	p := k.take(pkCancel, "CANCEL")
+	equal(k.t, "pk_srqid of CANCEL", p.srqid, first.srqid)
+	k.idle("CANCEL is sent once")
 }

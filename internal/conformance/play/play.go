@@ -1,10 +1,12 @@
 package play
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -21,14 +23,16 @@ import (
 //go:embed cases/*.txt
 var files embed.FS
 
-// texts reads the cases of all files. They are ours: one that cannot be read is a bug.
-var texts = sync.OnceValue(func() (all []script.Case) {
+// texts reads all files. They are ours: one that cannot be read is a bug.
+var texts = sync.OnceValue(func() script.Text {
+	all := script.Text{Routines: map[string]script.Routine{}}
 	names, err := fs.Glob(files, "cases/*.txt")
 	for _, name := range names {
 		text, failed := files.ReadFile(name)
-		cases, wrong := script.Parse(path.Base(name), string(text))
+		read, wrong := script.Parse(path.Base(name), string(text))
 		err = errors.Join(err, failed, wrong)
-		all = append(all, cases...)
+		all.Cases = append(all.Cases, read.Cases...)
+		maps.Copy(all.Routines, read.Routines)
 	}
 	if err != nil {
 		panic("protocol: " + err.Error())
@@ -42,15 +46,18 @@ type player struct {
 	vars script.Vars
 
 	// Against a client: the job, whom steps are about, and what has a name.
-	j     *job
-	k     *procPair
-	said  map[string]*said
-	calls map[string]*call
-	begun []*call // by flood and all
-	g     *group  // that collective operations are about
-	words int32   // that the IUT has printed before it was to end
+	j        *job
+	k        *procPair
+	said     map[string]*said
+	calls    map[string]*call
+	begun    []*call        // by all
+	held     []packet       // that go out together
+	expected []script.Words // messages that come in any order
+	acked    int            // PROTOACKs that have come among answers
+	g        *group         // that collective operations are about
+	words    int32          // that the IUT has printed before it was to end
 
-	// Against a server.
+	// Against a server; members can be connections to a host, too.
 	served  *served
 	members map[int]*member
 }
@@ -66,16 +73,19 @@ type verb func(p *player, w script.Words)
 
 func (t *T) play(steps []script.Step) {
 	p := &player{T: t, vars: script.Vars{}, said: map[string]*said{}, calls: map[string]*call{}, members: map[int]*member{}}
-	script.Run(steps, p.vars, func(s script.Step) {
-		t.at = s.At
-		p.one(s.Text)
-	})
+	script.Run(steps, p.vars, p.one)
 }
 
 // one plays a step. A word @u.p behind the verb says that it is about the IUT's proc u and
 // the tester's p; otherwise it is about the first of both, or those that "pair" has named.
-func (p *player) one(text string) {
-	w := script.Split(text)
+func (p *player) one(s script.Step) {
+	w := script.Split(s.Text)
+	if routine, is := texts().Routines[w.Verb]; is {
+		p.vars.Call(routine, w)
+		script.Run(routine.Steps, p.vars, p.one)
+		return
+	}
+	p.at = s.At
 	if at, is := strings.CutPrefix(w.Word(0), "@"); is {
 		before := p.k
 		defer func() { p.k = before }()
@@ -88,15 +98,16 @@ func (p *player) one(text string) {
 
 // verbNamed gives what plays a step.
 func verbNamed(name string) verb {
-	for _, verbs := range []map[string]verb{clientVerbs, groupVerbs, startupVerbs, serverVerbs, wholeVerbs} {
+	for _, verbs := range allVerbs() {
 		if play := verbs[name]; play != nil {
 			return play
 		}
 	}
-	if play := plays[name]; play != nil {
-		return func(p *player, _ script.Words) { play(p.T) }
-	}
 	panic("protocol: no step is called " + name)
+}
+
+func allVerbs() []map[string]verb {
+	return []map[string]verb{clientVerbs, watchVerbs, groupVerbs, startupVerbs, danceVerbs, serverVerbs}
 }
 
 // setupOf reads the job that a step wants. others=2,1/1 are two clients of the tester, of
@@ -113,7 +124,8 @@ func setupOf(w script.Words) (s setup) {
 	}
 	s.datalen, s.ackmark, s.hiwater = uint32(w.Int("datalen", 0)), uint32(w.Int("ackmark", 0)), uint32(w.Int("hiwater", 0))
 	s.tagub, s.xsize, s.maxlinear = int32(w.Int("tagub", 0)), int32(w.Int("xsize", 0)), int32(w.Int("maxlinear", 0))
-	s.iutMaxLinear, s.mapped = int32(w.Int("iutmaxlinear", 0)), w.Has("mapped")
+	s.iutMaxLinear, s.mapped, s.pieces = int32(w.Int("iutmaxlinear", 0)), w.Has("mapped"), w.Has("pieces")
+	s.iutAuth = authOf(w.Named["auth"])
 	for _, v := range strings.FieldsFunc(w.Named["versions"], func(r rune) bool { return r == '/' }) {
 		major, minor, _ := strings.Cut(v, ".")
 		s.versions = append(s.versions, [2]uint32{uint32(script.Number(major)), uint32(script.Number(minor))})
@@ -150,10 +162,13 @@ func labelNamed(name string) label {
 	return label(script.Number(name))
 }
 
-// wireValues reads values, with commas: 7 has 4 bytes, 7L 8, x1f90 is bytes, - nothing.
+// wireValues reads values, with commas: 7 has 4 bytes, 7L 8, x1f90 is bytes, - nothing, and
+// what stands before *9 comes so often.
 func wireValues(text string) (b []byte) {
 	for _, v := range strings.Split(text, ",") {
-		if digits, is := strings.CutPrefix(v, "x"); is {
+		if v, times, is := strings.Cut(v, "*"); is {
+			b = append(b, bytes.Repeat(wireValues(v), int(script.Number(times)))...)
+		} else if digits, is := strings.CutPrefix(v, "x"); is {
 			for i := 0; i+1 < len(digits); i += 2 {
 				b = append(b, byte(script.Number("0x"+digits[i:i+2])))
 			}
@@ -196,7 +211,8 @@ func typeNamed(name string) pkType {
 	return pkType(script.Number(name))
 }
 
-// keep gives a message a name, as words like "as p" want it.
+// keep gives a message a name, as words like "as p" want it. Its first
+// numbers of 8 bytes are p.v0 and p.v1 then.
 func (p *player) keep(m *said, w script.Words) {
 	i := slices.Index(w.Plain, "as")
 	if i < 0 {
@@ -206,6 +222,11 @@ func (p *player) keep(m *said, w script.Words) {
 	p.said[name] = m
 	p.vars[name+".srqid"] = strconv.FormatUint(m.srqid, 10)
 	p.vars[name+".drqid"] = strconv.FormatUint(m.drqid, 10)
+	for i, v := range uint8s(m.packet.data) {
+		if i < 2 {
+			p.vars[fmt.Sprintf("%s.v%d", name, i)] = strconv.FormatUint(v, 10)
+		}
+	}
 }
 
 // what is how a packet is called in messages.
@@ -214,58 +235,4 @@ func what(w script.Words) string {
 		return w.Quote
 	}
 	return fmt.Sprintf("the packet %q", w.Rest)
-}
-
-// plays are the cases that are easier to say in Go, by the name of the step that is all of
-// their script.
-var plays = map[string]func(*T){
-	"reduce-in-order-from": reduceInOrderFrom,
-	"dup-as-first":         dupAsFirst,
-	"non-members":          nonMembers,
-	"merges-as-leader":     mergesAsLeader,
-	"merges-as-other":      mergesAsOther,
-	"dups-inter":           dupsInter,
-	"dials-all":            dialsAll,
-	"accepts-all":          acceptsAll,
-	"between-others":       betweenOthers,
-	"listens-early":        listensEarly,
-	"own-ranks":            ownRanks,
-	"packets-at-once":      packetsAtOnce,
-	"rank-in-pieces":       rankInPieces,
-	"from-its-address":     fromItsAddress,
-	"half-intruder":        halfIntruder,
-	"silent-intruder":      silentIntruder,
-	"same-host-twice":      sameHostTwice,
-	"flow-own-control":     flowOwnControl,
-	"flow-least":           flowLeast,
-	"flow-stream":          flowStream,
-	"request-ids":          requestIDs,
-	"long-big":             longBig,
-	"cancel-answered":      cancelAnswered,
-	"cancel-youngest":      cancelYoungest,
-	"order-out":            orderOut,
-	"rubbish":              rubbish,
-	"stream-of-bytes":      streamOfBytes,
-	"zero-fields":          zeroFields,
-	"acks-after-fini":      acksAfterFini,
-	"alltoalls":            alltoalls,
-	"scans":                scans,
-	"gathers-uneven":       gathersUneven,
-	"full-server":          fullServer,
-	"pipelining":           pipelining,
-	"byte-by-byte":         byteByByte,
-	"large-values":         largeValues,
-	"barrier-first":        barrierFirst,
-	"waits-for-masters":    waitsForMasters,
-	"one-fini-each":        oneFiniEach,
-	"waits-for-finis":      waitsForFinis,
-	"early-fini":           earlyFini,
-	"late-ack":             lateAck,
-	"peer-dies":            peerDies,
-	"program-exits":        programExits,
-	"program-aborts":       programAborts,
-	"length-in-answer":     lengthInAnswer,
-	"answers-in-pieces":    answersInPieces,
-	"lock-step":            lockStep,
-	"strange-identities":   strangeIdentities,
 }

@@ -2,6 +2,7 @@ package play
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,24 +10,44 @@ import (
 )
 
 // clientVerbs are the steps between two procs: one of the IUT's, which does what it is told,
-// and one of the tester's.
-var clientVerbs map[string]verb
+// and one of the tester's. watchVerbs are about what does not come, windows, and the end of the IUT.
+var clientVerbs, watchVerbs map[string]verb
 
 func init() {
 	clientVerbs = map[string]verb{
-		// The job is joined; its program is told something, and finishes.
-		"job":     func(p *player, w script.Words) { p.joined(p.join(setupOf(w))) },
-		"pair":    func(p *player, w script.Words) { p.pair(int(script.Number(w.Word(0))), int(script.Number(w.Word(1)))) },
-		"finish":  func(p *player, _ script.Words) { p.k.finish() },
-		"tell":    (*player).tell,
-		"begin":   (*player).begin,
-		"done":    (*player).done,
-		"pending": func(p *player, w script.Words) { p.j.waits([]*call{p.calls[w.Word(0)]}, w.Quote) },
+		// The job is joined; its program is told something, and finishes. The end is there in parts, too.
+		"job":          func(p *player, w script.Words) { p.joined(p.join(setupOf(w))) },
+		"pair":         func(p *player, w script.Words) { p.pair(w.At(0), w.At(1)) },
+		"finish":       func(p *player, _ script.Words) { p.k.finish() },
+		"finalize":     func(p *player, _ script.Words) { p.j.finalize() },
+		"barrier-over": func(p *player, _ script.Words) { p.j.barrier() },
+		"end-channels": func(p *player, _ script.Words) { p.j.finishChannels() },
+		"channels-end": func(p *player, _ script.Words) { p.j.channelsEnd() },
+		"takes-fini": func(p *player, _ script.Words) {
+			for _, ch := range p.j.channels {
+				ch.takesFini()
+			}
+		},
+		"deserted": func(p *player, _ script.Words) { p.j.deserted() },
+		"tell":     (*player).tell,
+		"begin":    (*player).begin,
+		"done":     (*player).done,
+		"pending":  func(p *player, w script.Words) { p.j.waits([]*call{p.calls[w.Word(0)]}, w.Quote) },
 
 		// Packets.
-		"to":        func(p *player, w script.Words) { m := p.message(w); p.k.give(m.packet); p.keep(m, w) },
-		"raw":       func(p *player, w script.Words) { p.k.sends(p.message(w).packet) },
-		"from":      (*player).from,
+		"to":   func(p *player, w script.Words) { m := p.message(w); p.k.give(m.packet); p.keep(m, w) },
+		"raw":  func(p *player, w script.Words) { p.k.sends(p.message(w).packet) },
+		"from": (*player).from,
+		"hold": func(p *player, w script.Words) { p.held = append(p.held, p.message(w).packet) },
+		"chop": func(p *player, w script.Words) { // what was held, so many bytes at a time
+			p.k.ch.chopped(w.At(0), p.held...)
+			p.held = nil
+		},
+		"cross": func(p *player, w script.Words) { // the rest of a message of the tester, and one of the IUT
+			ours, theirs := p.said[w.Word(0)], p.said[w.Word(1)]
+			p.k.crossing(ours.packet, w.Number("drqid", 0), ours.data, func() { p.rests(theirs, w.Number("theirs", 0)) })
+		},
+		"stream":    (*player).stream,
 		"piece":     (*player).piece,
 		"syncack":   (*player).syncack,
 		"rest":      (*player).rest,
@@ -36,45 +57,75 @@ func init() {
 		"continues": (*player).continues,
 		"cancel":    (*player).cancel,
 		"asked":     func(p *player, w script.Words) { p.k.asked(p.said[w.Word(0)].packet, w.Int("req", 0)) },
+	}
+}
 
+func init() {
+	watchVerbs = map[string]verb{
 		// Nothing comes that is not expected.
-		"idle":   func(p *player, w script.Words) { p.k.idle(w.Rest) },
-		"still":  func(p *player, w script.Words) { p.k.ch.still(w.Rest) },
+		"idle":  func(p *player, w script.Words) { p.k.idle(w.Rest) },
+		"still": func(p *player, w script.Words) { p.k.ch.still(w.Rest) },
+		"stays": func(p *player, w script.Words) {
+			for _, ch := range p.j.channels {
+				ch.stays(w.Rest)
+			}
+		},
+		"intact": func(p *player, w script.Words) {
+			if err := p.k.ch.failure(); err != nil {
+				p.Fatalf("%s: %s: %s", p.k.ch.c.name, ending(err), w.Rest)
+			}
+		},
 		"settle": func(p *player, _ script.Words) { p.k.ch.settle() },
-		"told":   func(p *player, _ script.Words) { p.k.told() },
+		// told gives the program time to do all that it was told. A program whose replies wait
+		// for a window has only a moment.
+		"told": func(p *player, _ script.Words) { closes(p.k.begin("ping").done, while) },
+		"within": func(p *player, w script.Words) {
+			if v := script.Number(w.Word(1)); v < script.Number(w.Word(0)) || v > script.Number(w.Word(2)) {
+				p.Fatalf("%s is %d, not from %s to %s", w.Quote, v, w.Word(0), w.Word(2))
+			}
+		},
+		"distinct": distinct,
 
 		// Windows.
 		"manual":  func(p *player, _ script.Words) { p.k.ch.handle() },
 		"acks":    func(p *player, _ script.Words) { p.k.acks() },
 		"release": func(p *player, _ script.Words) { p.j.release() },
-		"flood":   func(p *player, w script.Words) { p.begun = p.k.flood(int(script.Number(w.Word(0)))) },
-		"takes-flood": func(p *player, w script.Words) {
-			p.k.takeFlood(int(script.Number(w.Word(0))), int(script.Number(w.Word(1))))
+		"refused": func(p *player, w script.Words) {
+			no := p.k.refused(what(w))
+			equal(p.T, "pk_srqid of the CANCELNO", no.srqid, w.Number("srqid", no.srqid))
 		},
-		"refused":    func(p *player, w script.Words) { p.k.refused(w.Rest) },
-		"flood-done": func(p *player, _ script.Words) { p.k.floodDone(p.begun) },
+		"answers": takeAnswers,
+		"acked": func(p *player, w script.Words) { // so many PROTOACKs, those among answers included
+			for ; p.acked < w.At(0); p.acked++ {
+				p.k.take(pkProtoAck, what(w))
+			}
+		},
 
 		// The IUT has to end because of what comes between these two.
 		"ready": func(p *player, _ script.Words) { p.k.tell("ping"); p.words = p.j.run.words.Load() },
 		"dies":  (*player).dies,
 		"cut": func(p *player, w script.Words) { // a packet with 50 bytes of data, and the channel, end there
-			p.k.ch.cut(p.k.out(pkData, 5, bytesOf(1, 50)), int(script.Number(w.Word(0))))
+			p.k.ch.cut(p.k.out(pkData, 5, bytesOf(1, 50)), w.At(0))
 		},
 		"close-channel": func(p *player, _ script.Words) { p.k.ch.c.close() },
 		"reset-channel": func(p *player, _ script.Words) { p.k.ch.c.reset() },
-		"too-many":      func(p *player, _ script.Words) { tooMany(p.k) },
 	}
 }
 
 // joined makes a job the one that the steps are about.
 func (p *player) joined(j *job) {
 	p.j = j
-	p.vars["datalen"], p.vars["tagub"] = fmt.Sprint(j.datalen), fmt.Sprint(j.tagub)
+	for name, v := range map[string]any{"datalen": j.datalen, "tagub": j.tagub, "ackmark": j.ackmark, "hiwater": j.hiwater, "procs": len(j.procs)} {
+		p.vars[name] = fmt.Sprint(v)
+	}
 	p.g = j.world()
 	p.pair(0, 0)
 }
 
-func (p *player) pair(iut, peer int) { p.k = p.j.pairOf(p.j.iut(iut), p.j.peer(peer)) }
+func (p *player) pair(iut, peer int) {
+	p.k = p.j.pairOf(p.j.iut(iut), p.j.peer(peer))
+	p.vars["peer"] = fmt.Sprint(p.k.p.rank)
+}
 
 // tell gives a command and checks the reply, if something stands behind an arrow.
 func (p *player) tell(w script.Words) {
@@ -136,14 +187,17 @@ var fields = map[string]func(m *packet, v uint64){
 func (p *player) message(w script.Words) *said {
 	typ, m := typeNamed(w.Word(0)), &said{}
 	m.packet = p.k.answer(typ, 0, 0)
-	if n := w.Int("n", 0); typ.hasData() || typ > pkFini {
-		m.data = p.kindOf(or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), n)
+	if typ.hasData() || typ > pkFini {
+		m.data = p.dataOf(w)
 		first := m.data
 		if typ == pkDataSync {
 			first = first[:min(len(first), w.Int("first", int(p.k.datalen)))]
 		}
 		m.packet = p.k.out(pkData, int32(w.Int("tag", 0)), first)
 		m.typ, m.msglen, m.count = typ, uint64(len(m.data)), int64(len(m.data))
+	}
+	if slices.Contains(w.Plain, "spoilt") {
+		m.packet = spoilt(m.packet)
 	}
 	for name, set := range fields {
 		if w.Has(name) {
@@ -162,19 +216,49 @@ func (p *player) message(w script.Words) *said {
 	return m
 }
 
+// spoilt fills all fields that the packet's type has no use for.
+func spoilt(p packet) packet {
+	p.len, p.msglen, p.lsrank, p.tag = 128, 128, -1, -1
+	p.cid, p.seq, p.count, p.dtype, p.reserved = 73<<56, math.MaxUint64, -1, math.MaxUint64, math.MaxUint64
+	return p
+}
+
+// dataOf is the data that a step names: values as wireValues reads them, elements, or n elements
+// of a type and a seed.
+func (p *player) dataOf(w script.Words) []byte {
+	if w.Has("data") {
+		return wireValues(w.Named["data"])
+	}
+	if all := p.elements(w); all != nil {
+		return p.t().encode(all)
+	}
+	return p.kindOf(or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), w.Int("n", 0))
+}
+
+// isFirst checks what a step says of the first packet of a message, and gives all of its data.
+// Without a word about these only their number counts.
+func (p *player) isFirst(m *packet, w script.Words, cid uint64, lsrank int) []byte {
+	data, what := p.dataOf(w), what(w)
+	n := min(len(data), int(p.j.datalen))
+	p.j.isMessage(m, int32(w.Int("tag", 0)), w.Number("cid", cid), w.Int("lsrank", lsrank), len(data), what)
+	equal(p.T, "pk_len of "+what, int(m.len), n)
+	if !w.Has("n") || w.Has("seed") {
+		p.j.hasData(m, data[:n], what)
+	}
+	return data
+}
+
 // from takes a packet, and checks what the step says of it: of the first packet of a message
-// everything.
+// everything; of a bare one, that all fields but its proc and request IDs are 0.
 func (p *player) from(w script.Words) {
 	k, what := p.k, what(w)
 	m := &said{packet: k.take(typeNamed(w.Word(0)), what)}
-	if w.Has("n") {
-		m.data = p.kindOf(or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), w.Int("n", 0))
-		n := min(len(m.data), int(k.datalen))
-		k.isMessage(&m.packet, int32(w.Int("tag", 0)), w.Number("cid", worldCID), w.Int("lsrank", k.u.rank), len(m.data), what)
-		equal(p.T, "pk_len of "+what, int(m.len), n)
-		if w.Has("seed") {
-			k.hasData(&m.packet, m.data[:n], what)
-		}
+	if w.Has("n") || w.Has("data") {
+		m.data = p.isFirst(&m.packet, w, worldCID, k.u.rank)
+	}
+	if slices.Contains(w.Plain, "bare") {
+		bare := packet{typ: m.typ, src: m.src, dest: m.dest, srqid: m.srqid, drqid: m.drqid}
+		equal(p.T, what, fmt.Sprintf("%x", m.header()), fmt.Sprintf("%x", bare.header()))
 	}
 	for name, v := range map[string]uint64{"srqid": m.srqid, "drqid": m.drqid, "reserved": m.reserved} {
 		equal(p.T, "pk_"+name+" of "+what, v, w.Number(name, v))
@@ -226,11 +310,38 @@ func (p *player) continues(w script.Words) {
 	p.k.hasData(&next, m.data[at:min(at+int(p.k.datalen), len(m.data))], "a continuation")
 }
 
-// cancel sends a CANCEL, and has the answer be of the type behind the arrow.
+// cancel sends a CANCEL, and has the answer be of the type behind the arrow; $answer is which it is.
 func (p *player) cancel(w script.Words) {
 	got := p.k.cancels(w.Number("srqid", 0))
+	p.vars["answer"] = got.String()
 	if i := slices.Index(w.Plain, "->"); i >= 0 {
 		equal(p.T, "the answer to CANCEL", got, typeNamed(w.Word(i+1)))
+	}
+}
+
+// distinct wants messages to have request IDs of their own.
+func distinct(p *player, w script.Words) {
+	ids := map[uint64]bool{}
+	for _, name := range w.Plain {
+		id := p.said[name].srqid
+		if ids[id] {
+			p.Fatalf("pk_srqid %d is that of another message that is not finished", id)
+		}
+		ids[id] = true
+	}
+}
+
+// takeAnswers takes so many SYNCACKs and CANCELNOs, and counts the PROTOACKs among them.
+func takeAnswers(p *player, w script.Words) {
+	for n := script.Number(w.Word(0)); n > 0; {
+		switch next := p.k.ch.next("SYNCACK, CANCELNO or PROTOACK"); next.typ {
+		case pkSyncAck, pkCancelNo:
+			n--
+		case pkProtoAck:
+			p.acked++
+		default:
+			p.Fatalf("%s: %v came where SYNCACKs, CANCELNOs and PROTOACKs should be", p.k.ch.c.name, &next)
+		}
 	}
 }
 

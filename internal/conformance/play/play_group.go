@@ -2,6 +2,7 @@ package play
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,17 +32,62 @@ func init() {
 			p.check(p.begun[int(script.Number(name))], want)
 		},
 		"takes": func(p *player, w script.Words) {
-			p.g.takes(p.proc(w.Word(0)), p.proc(w.Word(1)), int32(w.Int("tag", 0)), p.t().encode(p.elements(w)), what(w))
+			p.g.takes(p.proc(w.Word(0)), p.proc(w.Word(1)), int32(w.Int("tag", 0)), p.dataOf(w), what(w))
 		},
 		"gives": func(p *player, w script.Words) {
-			p.g.gives(p.proc(w.Word(0)), p.proc(w.Word(1)), int32(w.Int("tag", 0)), p.t().encode(p.elements(w)))
+			p.g.gives(p.proc(w.Word(0)), p.proc(w.Word(1)), int32(w.Int("tag", 0)), p.dataOf(w))
 		},
-		"takes-each": func(p *player, w script.Words) { p.g.takesBoth(p.proc(w.Word(0)), int32(w.Int("tag", 0)), p.t()) },
-		"agree":      func(p *player, w script.Words) { p.g.agree(script.Number(w.Word(0))) },
+		"expects": func(p *player, w script.Words) { p.expected = append(p.expected, w) },
+		"arrive":  (*player).arrive,
+		"agree": func(p *player, w script.Words) { // $agreed is the last ID that the IUT has said
+			p.vars["agreed"] = strconv.FormatUint(p.g.agree(script.Number(w.Word(0))), 10)
+		},
 		"exchange": func(p *player, w script.Words) {
-			p.g.exchange(int(script.Number(w.Word(0))), p.proc(w.Word(1)), p.proc(w.Word(2)))
+			p.g.exchange(w.At(0), p.proc(w.Word(1)), p.proc(w.Word(2)))
 		},
-		"intercomm": func(p *player, _ script.Words) { p.joined(p.interJob()) },
+
+		// Operations whose messages follow the trees of the standard.
+		"barrier": whole(func(p *player, _ script.Words) { p.g.barriers() }),
+		"bcast": whole(func(p *player, w script.Words) {
+			for _, seed := range []int{5, 6} {
+				p.g.bcast(p.rootOf(w), seed, w.Int("n", 7))
+			}
+		}),
+		"reduce":    whole(func(p *player, w script.Words) { p.g.reduce(p.rootOf(w)) }),
+		"allreduce": whole(func(p *player, _ script.Words) { p.g.allreduce() }),
+	}
+}
+
+// whole is a step that is all of a case: an operation in a job of its own.
+func whole(operation verb) verb {
+	return func(p *player, w script.Words) {
+		p.joined(p.join(setupOf(w)))
+		operation(p, w)
+		p.j.quiet("the operation is over")
+		p.j.finish()
+	}
+}
+
+// rootOf reads root=iut.1 or root=peer.0.
+func (p *player) rootOf(w script.Words) *proc {
+	side, n, _ := strings.Cut(w.Named["root"], ".")
+	return p.j.nth(int(script.Number(n)), side == "iut")
+}
+
+// arrive takes the messages that are expected, of one packet each, in whatever order they come.
+func (p *player) arrive(w script.Words) {
+	for len(p.expected) > 0 {
+		ch := p.j.channelOf(p.proc(p.expected[0].Word(0)), p.proc(p.expected[0].Word(1)))
+		next := ch.expect(pkData, what(w))
+		i := slices.IndexFunc(p.expected, func(w script.Words) bool {
+			return p.proc(w.Word(0)).id == next.src && p.proc(w.Word(1)).id == next.dest
+		})
+		if i < 0 {
+			p.Fatalf("%s: %v came, and %d other messages did not: %s", ch.c.name, &next, len(p.expected), what(w))
+		}
+		p.isFirst(&next, p.expected[i], p.g.cid, p.g.rank(p.proc(p.expected[i].Word(0))))
+		p.keep(&said{packet: next}, p.expected[i])
+		p.expected = slices.Delete(p.expected, i, i+1)
 	}
 }
 
@@ -72,16 +118,23 @@ func (p *player) own(text string, m int) string {
 }
 
 // elements are those that a step names: values=1,-2,3 as they are; or blocks=SEED:N,..., each
-// of the first N elements of a seed, or with @FIRST behind it of those from there.
+// of the first N elements of a seed, or with @FIRST behind it of those from there; with +SEED the
+// elements of that seed are added.
 func (p *player) elements(w script.Words) (all []int64) {
 	for _, n := range ints(w.Named["values"]) {
 		all = append(all, int64(n))
 	}
 	for _, block := range strings.FieldsFunc(w.Named["blocks"], func(r rune) bool { return r == ',' }) {
 		block, from, _ := strings.Cut(block, "@")
-		seed, n, _ := strings.Cut(block, ":")
+		seeds, n, _ := strings.Cut(block, ":")
 		first := int(script.Number(or(from, "0")))
-		all = append(all, p.t().values(int(script.Number(seed)), first+int(script.Number(n)))[first:]...)
+		sum := make([]int64, script.Number(n))
+		for _, seed := range strings.Split(seeds, "+") {
+			for i := range sum {
+				sum[i] += p.t().value(int(script.Number(seed)), first+i)
+			}
+		}
+		all = append(all, sum...)
 	}
 	return all
 }

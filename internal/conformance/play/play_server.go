@@ -50,6 +50,11 @@ func init() {
 			r := recordOf(w.Plain[1:])
 			_ = m.trySend(r.String(), r.bytes())
 		}),
+		"collect": forAll(func(m *member, w script.Words) { m.held = append(m.held, recordOf(w.Plain[1:]).bytes()...) }),
+		"flush": forAll(func(m *member, w script.Words) { // what was collected, in one piece
+			m.send(after(w), m.held)
+			m.held = nil
+		}),
 		"close": forAll(func(m *member, _ script.Words) { m.close() }),
 		"reset": forAll(func(m *member, _ script.Words) { m.reset() }),
 
@@ -95,7 +100,7 @@ func (p *player) chosen(word string) (all []*member) {
 
 // serves starts a server, for so many clients and with these mechanisms.
 func (p *player) serves(w script.Words) {
-	p.served = p.serve(int(script.Number(w.Word(0))), authOf(or(w.Word(1), "none")))
+	p.served = p.serve(w.At(0), authOf(or(w.Word(1), "none")))
 	p.members = map[int]*member{}
 }
 

@@ -111,23 +111,30 @@ func (p *process) kill() {
 		return
 	}
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
-	select {
-	case <-p.ended:
-	case <-time.After(2 * time.Second):
+	if !closes(p.ended, 2*time.Second) {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		select {
-		case <-p.ended:
-		case <-time.After(2 * time.Second): // a descendant that left the group holds its output
-		}
+		closes(p.ended, 2*time.Second) // a descendant that left the group may hold its output
 	}
 }
 
-func (p *process) running() bool {
+func (p *process) running() bool { return !isClosed(p.ended) }
+
+// isClosed tells whether a channel has been closed, closes whether it is within a time.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.ended:
-		return false
-	default:
+	case <-c:
 		return true
+	default:
+		return false
+	}
+}
+
+func closes(c <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(d):
+		return false
 	}
 }
 
@@ -153,9 +160,7 @@ func (p *process) line(what string) string {
 // status waits for the end and gives the exit status, 128 and more for signals and what
 // comes to the same.
 func (p *process) status() int {
-	select {
-	case <-p.ended:
-	case <-time.After(p.t.patience):
+	if !closes(p.ended, p.t.patience) {
 		p.t.Fatalf("%s still runs after %v", p.name, p.t.patience)
 	}
 	var exit *exec.ExitError
@@ -189,12 +194,7 @@ func (p *process) fails(why string) {
 // survives ends the case if the process dies of something. It may go on, or end by
 // itself: a connection that was closed is the first that is seen of either.
 func (p *process) survives(why string) {
-	select {
-	case <-p.ended:
-	case <-time.After(p.t.patience / 4):
-		return
-	}
-	if p.status() >= 128 {
+	if closes(p.ended, p.t.patience/4) && p.status() >= 128 {
 		p.t.Fatalf("%s died with status %d: %s", p.name, p.status(), why)
 	}
 }

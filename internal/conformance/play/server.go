@@ -41,6 +41,7 @@ func (s *server) connected() {
 	switch {
 	case c != nil:
 		s.conn = s.listener.take(c, what)
+		s.conn.pieces = s.setup.pieces
 	case !s.run.running():
 		s.t.Fatalf("no connection came: %s: the client has ended (%v)", what, s.run.cmd.ProcessState)
 	default:
@@ -158,16 +159,16 @@ func (s *server) refuses(why string) {
 		}
 	}
 	s.run.survives(why)
-	if h := s.visited(); h != nil {
+	if h := s.visited(glance / 10); h != nil {
 		s.t.Fatalf("the client has gone on and connected to host %d: %s", h.rank, why)
 	}
 }
 
 // visited gives a host of the tester to which somebody has connected, and was not
-// accepted yet.
-func (s *server) visited() *host {
+// accepted yet. Each is looked at so long.
+func (s *server) visited(d time.Duration) *host {
 	for _, h := range s.hosts {
-		if h.listen != nil && h.listen.tryAccept(glance/10) != nil {
+		if h.listen != nil && h.listen.tryAccept(d) != nil {
 			return h
 		}
 	}
@@ -236,15 +237,16 @@ func (s *server) identify() {
 		h.port = uint16(be.Uint32(ports[4*i:]))
 	}
 	equal(s.t, "C_NPROCS of the IUT", int(be.Uint32(s.value(cNProcs, 4, 1))), total)
-	hosts, pids := s.value(pIPv6, 16, total), s.value(pPID, 8, total)
-	for _, h := range s.self.hosts {
-		for _, p := range h.procs {
-			copy(p.id.host[:], hosts)
-			p.id.pid = int64(be.Uint64(pids))
-			hosts, pids = hosts[16:], pids[8:]
-		}
-	}
+	s.self.identify(s.value(pIPv6, 16, total), s.value(pPID, 8, total))
 	s.unique()
+}
+
+// identify gives the client's procs the identities that it submits.
+func (c *client) identify(hosts, pids []byte) {
+	for i, p := range c.procs() {
+		copy(p.id.host[:], hosts[16*i:])
+		p.id.pid = int64(binary.BigEndian.Uint64(pids[8*i:]))
+	}
 }
 
 // unique checks that no two procs are the same.
@@ -311,12 +313,6 @@ func (s *server) untilGone() {
 	}
 }
 
-// pieces sends to the IUT byte by byte.
-func (s *server) pieces(b []byte) {
-	s.t.trace.add("-> %s: %s, byte by byte", s.conn.name, shortHex(b))
-	s.t.must(inPieces(s.conn.tcp, b, 1))
-}
-
 // unanswered proves that the IUT says nothing to the server where it waits for it. No
 // more comes from there, which a client must take for the loss of its server; whatever it
 // would have said without waiting, and whatever host it would have connected to, it has
@@ -326,11 +322,8 @@ func (s *server) unanswered(why string) {
 	if b, err := s.conn.tryRead(1, while); err == nil {
 		s.conn.said(b, why)
 	}
-	select {
-	case <-s.run.ended:
-	case <-time.After(while):
-	}
-	if h := s.visited(); h != nil {
+	closes(s.run.ended, while)
+	if h := s.visited(glance / 10); h != nil {
 		s.t.Fatalf("host %d was connected to: %s", h.rank, why)
 	}
 }

@@ -22,20 +22,24 @@ func (ch *channel) probe() {
 	}
 	end := time.After(while)
 	for _, to := range ch.remote.procs {
-		if !ch.room(from.id, to.id) {
+		ch.mu.Lock()
+		room := ch.room(from.id, to.id)
+		ch.mu.Unlock()
+		if !room {
 			continue
 		}
 		id, answered := ch.j.control.ask()
 		if ch.write(&packet{typ: pkCancel, src: from.id, dest: to.id, srqid: id}) != nil {
 			return // its reader has noticed
 		}
-		if ch.until(answered, end) {
+		ch.watchUntil(end, func() bool { return isClosed(answered) || ch.err != nil })
+		if isClosed(answered) {
 			continue
 		}
+		forgotten := ch.j.control.giveUp(id)
 		ch.mu.Lock()
-		ch.deaf = true
-		ch.mu.Unlock()
-		if ch.j.control.giveUp(id) {
+		defer ch.mu.Unlock()
+		if ch.deaf = true; forgotten {
 			ch.settled(pair{from.id, to.id}, -1)
 		}
 		return
@@ -43,10 +47,8 @@ func (ch *channel) probe() {
 }
 
 // settled says whether the IUT has counted a probe: -1 for one that was written, and now
-// nobody knows; 1 for one of these that was answered after all.
+// nobody knows; 1 for one of these that was answered after all. The caller holds mu.
 func (ch *channel) settled(x pair, n int) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
 	w := ch.window(x.from, x.to)
 	w.sent, w.unsure = w.sent+n, w.unsure-n
 	ch.changed()
@@ -65,33 +67,6 @@ func (ch *channel) prober() *proc {
 		return nil
 	}
 	return ch.local.procs[len(ch.local.procs)-1]
-}
-
-// room tells whether one more packet may be sent now.
-func (ch *channel) room(from, to procID) bool {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	w := ch.window(from, to)
-	return w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
-}
-
-// until waits for the answer, unless the channel ends or it takes too long.
-func (ch *channel) until(answered <-chan struct{}, end <-chan time.Time) bool {
-	for {
-		ch.mu.Lock()
-		change, broken := ch.change, ch.err != nil
-		ch.mu.Unlock()
-		if broken {
-			return false
-		}
-		select {
-		case <-answered:
-			return true
-		case <-change:
-		case <-end:
-			return false
-		}
-	}
 }
 
 // unanswered proves the same of a server, for connections of which the first is closed

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/conformance/script"
 )
 
-// Each step of each case has somebody who plays it, and each case in Go has a step that
-// calls it.
+// Each step of each case and routine has somebody who plays it, and there is no step and no
+// routine that no case has.
 func TestEveryStepIsPlayed(t *testing.T) {
 	used := map[string]bool{}
 	var look func(steps []script.Step)
@@ -16,7 +16,8 @@ func TestEveryStepIsPlayed(t *testing.T) {
 		for _, s := range steps {
 			look(s.Body)
 			name, _, _ := strings.Cut(s.Text, " ")
-			if used[name] = true; name == "each" {
+			_, routine := texts().Routines[name]
+			if used[name] = true; routine || name == "each" || name == "when" {
 				continue
 			}
 			func() {
@@ -29,12 +30,25 @@ func TestEveryStepIsPlayed(t *testing.T) {
 			}()
 		}
 	}
-	for _, c := range texts() {
+	for _, c := range texts().Cases {
 		look(c.Steps)
 	}
-	for name := range plays {
+	for _, r := range texts().Routines {
+		look(r.Steps)
+	}
+	for name := range texts().Routines {
 		if !used[name] {
-			t.Errorf("no case has the step %s", name)
+			t.Errorf("no case has the routine %s", name)
+		}
+	}
+	for _, verbs := range allVerbs() {
+		for name := range verbs {
+			if !used[name] {
+				t.Errorf("no case has the step %s", name)
+			}
+			if _, twice := texts().Routines[name]; twice {
+				t.Errorf("%s is a step and a routine", name)
+			}
 		}
 	}
 }

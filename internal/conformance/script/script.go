@@ -17,7 +17,11 @@
 //
 // "each" repeats the lines that are indented more than it, with a variable that has one
 // value after the other; a..b stands for the numbers from a to before b, and $i is how many
-// times it went around before. $name and ${expression} are replaced before a step is played.
+// times it went around before. "when a = b" plays such lines if the two are the same.
+// $name and ${expression} are replaced before a step is played.
+//
+// "steps NAME PARAMETER..." begins a routine, the lines that a step NAME stands for. The words of
+// that step are the values of the parameters, in their order or by name=value; $rest is all of them.
 package script
 
 import (
@@ -38,7 +42,19 @@ type Case struct {
 type Step struct {
 	At   string // file and line
 	Text string
-	Body []Step // what "each" repeats
+	Body []Step // what "each" repeats, and "when" plays
+}
+
+// Routine is steps that have a name.
+type Routine struct {
+	Parameters []string
+	Steps      []Step
+}
+
+// Text is what a file has: cases in their order, and routines by their names.
+type Text struct {
+	Cases    []Case
+	Routines map[string]Routine
 }
 
 // ErrForm is wrapped by errors about a text that has not the form of cases.
@@ -51,9 +67,10 @@ type reader struct {
 	at    int // the line that is next
 }
 
-// Parse reads the cases of a file.
-func Parse(file, text string) (cases []Case, err error) {
+// Parse reads a file.
+func Parse(file, text string) (t Text, err error) {
 	r := &reader{file: file, lines: strings.Split(strings.TrimRight(text, "\n"), "\n")}
+	t.Routines = map[string]Routine{}
 	chapter := ""
 	for r.skip(); r.at < len(r.lines); r.skip() {
 		line := r.lines[r.at]
@@ -62,14 +79,20 @@ func Parse(file, text string) (cases []Case, err error) {
 			r.at++
 			continue
 		}
+		if head, is := strings.CutPrefix(line, "steps "); is {
+			words := strings.Fields(head)
+			r.at++
+			t.Routines[words[0]] = Routine{words[1:], r.steps(0)}
+			continue
+		}
 		c, err := r.one()
 		if err != nil {
-			return nil, err
+			return t, err
 		}
 		c.Chapter = chapter
-		cases = append(cases, c)
+		t.Cases = append(t.Cases, c)
 	}
-	return cases, nil
+	return t, nil
 }
 
 // skip passes by empty lines and remarks.
@@ -107,12 +130,12 @@ func (r *reader) one() (c Case, err error) {
 
 func (r *reader) place() string { return fmt.Sprintf("%s:%d", r.file, r.at+1) }
 
-// steps reads the lines that are indented by depth tabs, up to the next case or chapter.
+// steps reads the lines that are indented by depth tabs, up to the next case, chapter or routine.
 func (r *reader) steps(depth int) (all []Step) {
 	for r.skip(); r.at < len(r.lines); r.skip() {
 		line := r.lines[r.at]
 		switch d := len(line) - len(strings.TrimLeft(line, "\t")); {
-		case d < depth, strings.HasPrefix(line, "IMPI-"), strings.HasPrefix(line, "chapter "):
+		case d < depth, strings.HasPrefix(line, "IMPI-"), strings.HasPrefix(line, "chapter "), strings.HasPrefix(line, "steps "):
 			return all
 		case d > depth && len(all) > 0:
 			last := &all[len(all)-1]

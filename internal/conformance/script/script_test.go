@@ -17,7 +17,13 @@ each n = 2 0x10
 	first $n $i
 	each a,b = x,1 y,${n*2}
 		second $a ${b+1+n}
+	when $n = 2
+		third
 last "of all" k=v k2=-1
+
+steps both one two
+say $two $one
+say $rest
 
 chapter two
 IMPI-9-B-01 SHOULD client
@@ -27,18 +33,22 @@ only ${p.id+1}
 `
 
 func TestPlayed(t *testing.T) {
-	cases, err := Parse("x.txt", text)
-	if err != nil || len(cases) != 2 {
-		t.Fatalf("%v, %v", cases, err)
+	parsed, err := Parse("x.txt", text)
+	if err != nil || len(parsed.Cases) != 2 {
+		t.Fatalf("%v, %v", parsed, err)
 	}
-	a, b := cases[0], cases[1]
+	a, b := parsed.Cases[0], parsed.Cases[1]
 	if a.Chapter != "one" || !a.Slow || a.Level != "MUST" || a.Needs != "program" || a.Expect != "What is expected." || b.Reference != "ch. 9; ch. 10" || b.Slow || b.Chapter != "two" {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	var got []string
 	Run(a.Steps, Vars{}, func(s Step) { got = append(got, s.Text) })
 	Run(b.Steps, Vars{"p.id": "41"}, func(s Step) { got = append(got, s.At+" "+s.Text) })
-	want := `begin|first 2 0|second x 4|second y 7|first 0x10 1|second x 18|second y 49|last "of all" k=v k2=-1|x.txt:17 only 42`
+	v := Vars{}
+	both := parsed.Routines["both"]
+	v.Call(both, Split("both left two=right"))
+	Run(both.Steps, v, func(s Step) { got = append(got, s.Text) })
+	want := `begin|first 2 0|second x 4|second y 7|third|first 0x10 1|second x 18|second y 49|last "of all" k=v k2=-1|x.txt:23 only 42|say right left|say left two=right`
 	if s := strings.Join(got, "|"); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}

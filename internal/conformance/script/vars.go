@@ -84,6 +84,12 @@ func Number(text string) uint64 {
 // Run plays steps in their order: do gets each with all its variables replaced.
 func Run(steps []Step, v Vars, do func(s Step)) {
 	for _, s := range steps {
+		if condition, is := strings.CutPrefix(s.Text, "when "); is {
+			if a, b, _ := strings.Cut(v.Expand(condition), " = "); a == b {
+				Run(s.Body, v, do)
+			}
+			continue
+		}
 		over, repeats := strings.CutPrefix(s.Text, "each ")
 		if !repeats {
 			s.Text = v.Expand(s.Text)
@@ -100,6 +106,17 @@ func Run(steps []Step, v Vars, do func(s Step)) {
 			Run(s.Body, v, do)
 		}
 	}
+}
+
+// Call gives a routine's parameters the values that the step has which stands for it.
+func (v Vars) Call(r Routine, w Words) {
+	for i, name := range r.Parameters {
+		v[name] = w.Word(i)
+	}
+	for name, value := range w.Named {
+		v[name] = value
+	}
+	v["rest"] = w.Rest
 }
 
 // list gives the values that "each" has.

@@ -38,6 +38,9 @@ func (w Words) Word(n int) string {
 	return ""
 }
 
+// At is that word as a number.
+func (w Words) At(n int) int { return int(Number(w.Word(n))) }
+
 // Has tells whether there is such a name.
 func (w Words) Has(name string) bool { _, has := w.Named[name]; return has }
 
