@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"text/template"
 	"time"
+
+	"github.com/openimpi/impi/internal/peers"
 )
 
 // sites are the sites of every job.
@@ -101,7 +103,7 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	cmd := exec.CommandContext(ctx, filepath.Join(r.Bin, "impi-node"), "-log-level", "debug", "-config", file)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	out := &output{}
+	out := &peers.Output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		return err
@@ -113,18 +115,18 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	fault := <-struck
 	switch {
 	case c.final() != "":
-		if err = c.ended(out.all(), fault, err); err != nil {
-			return fmt.Errorf("%w\n%s", err, out.tail())
+		if err = c.ended(out.String(), fault, err); err != nil {
+			return fmt.Errorf("%w\n%s", err, out.Tail())
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w\n%s", err, out.tail())
+		return fmt.Errorf("%w\n%s", err, out.Tail())
 	case errors.Is(fault.err, errNothing):
 		return fmt.Errorf("%w: %w", errTooShort, fault.err)
 	case fault.err != nil:
-		return fmt.Errorf("the fault could not be brought about: %w\n%s", fault.err, out.tail())
+		return fmt.Errorf("the fault could not be brought about: %w\n%s", fault.err, out.Tail())
 	}
-	return firstError(c.prove(out.all(), t), c.outlasted(out.all(), fault))
+	return firstError(c.prove(out.String(), t), c.outlasted(out.String(), fault))
 }
 
 // write makes the job file.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/openimpi/impi/internal/peers"
 )
 
 // progress is what a program prints while it is at work.
@@ -106,27 +108,27 @@ func (c Cell) outlasted(log string, b blow) error {
 
 // strike causes the cell's fault once the program is at work, and tells a program that
 // waits for it to stop once all is repaired.
-func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *output, dir string) (b blow) {
+func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *peers.Output, dir string) (b blow) {
 	if c.Fault == NoFault {
 		return b
 	}
-	if !out.await(ctx, progress[c.Program].MatchString) {
+	if !out.Until(ctx, progress[c.Program].MatchString) {
 		return blow{err: errors.New("the program was never at work")}
 	}
-	b.at = len(out.all())
+	b.at = len(out.String())
 	if c.Fault == PluginKilled {
 		b.hits, b.err = killPlugins(pid)
 	} else {
 		var mend func()
 		if b.hits, mend, b.err = cut(pid, c, t); b.err == nil {
 			if t.Datagrams { // lost datagrams are noticed only after a while
-				out.await(ctx, func(s string) bool { return lostLink.MatchString(s[b.at:]) })
+				out.Until(ctx, func(s string) bool { return lostLink.MatchString(s[b.at:]) })
 			}
 			mend()
 		}
 	}
 	if b.err == nil && c.waits() {
-		out.await(ctx, func(s string) bool { return c.mended(s[b.at:], b.hits) >= 0 })
+		out.Until(ctx, func(s string) bool { return c.mended(s[b.at:], b.hits) >= 0 })
 	}
 	return blow{b.at, b.hits, firstError(b.err, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))}
 }

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -75,24 +74,6 @@ func TestProgramsTellOfProgress(t *testing.T) {
 	}
 	if progress["ring"].MatchString("[0] ring: 4 ranks, 2000 rounds: 8000 hops") {
 		t.Error("the end of ring is taken for progress")
-	}
-}
-
-// Who waits for output wakes when it is there, and also if there will be no more.
-func TestAwait(t *testing.T) {
-	o := &output{}
-	got := make(chan bool)
-	has := func(s string) bool { return strings.Contains(s, "b") }
-	go func() { got <- o.await(t.Context(), has) }()
-	_, _ = o.Write([]byte("a"))
-	_, _ = o.Write([]byte("b"))
-	if !<-got {
-		t.Error("it is there")
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if !o.await(ended, has) || o.await(ended, func(string) bool { return false }) {
-		t.Error("what is there does not go by itself")
 	}
 }
 

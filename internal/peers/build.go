@@ -65,36 +65,48 @@ type builder struct {
 func Build(ctx context.Context, out io.Writer) (*Install, error) { return lam.make(ctx, out) }
 
 // make is Build for any product.
-func (p product) make(ctx context.Context, out io.Writer) (*Install, error) {
+func (p product) make(ctx context.Context, out io.Writer) (in *Install, err error) {
+	return in, obtain(ctx, out, p.String(), func() (where string, err error) {
+		if in, err = p.find(); err == nil {
+			where = in.Prefix
+		}
+		return where, err
+	}, func(b *builder) error { return b.build(ctx, p) })
+}
+
+// obtain has work get something into the folder of the peers, unless find finds it there.
+func obtain(ctx context.Context, out io.Writer, what string, find func() (where string, err error), work func(*builder) error) error {
 	dir, err := Dir()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &builder{dir: dir, out: out, began: time.Now()}
-	if in, err := p.find(dir); err == nil {
-		b.say("%v is in %s", p, in.Prefix)
-		return in, nil
+	b := &builder{dir: dir, out: out, log: io.Discard, began: time.Now()}
+	if where, err := find(); err == nil {
+		b.say("%s is in %s", what, where)
+		return nil
 	}
 	if err := b.tools(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("peers: %w; set %s to another folder", err, DirVariable)
+		return fmt.Errorf("peers: %w; set %s to another folder", err, DirVariable)
 	}
 	unlock, err := lock(ctx, dir, func() { b.say("waiting for another one that is building in %s", dir) })
 	if err != nil {
-		return nil, fmt.Errorf("peers: %w", err)
+		return fmt.Errorf("peers: %w", err)
 	}
 	defer unlock()
-	if in, err := p.find(dir); err == nil {
-		return in, nil // another process has built it meanwhile
+	if _, err := find(); err == nil {
+		return nil // another process has got it meanwhile
 	}
-	in, err := b.build(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("peers: %v: %w", p, err)
+	if err := work(b); err != nil {
+		return fmt.Errorf("peers: %s: %w", what, err)
 	}
-	b.say("%v is in %s", p, in.Prefix)
-	return in, nil
+	where, err := find()
+	if err == nil {
+		b.say("%s is in %s", what, where)
+	}
+	return err
 }
 
 // tools reports what the machine lacks.
@@ -110,36 +122,33 @@ func (b *builder) tools() error {
 	return nil
 }
 
-func (b *builder) build(ctx context.Context, p product) (*Install, error) {
+func (b *builder) build(ctx context.Context, p product) error {
 	log, err := os.OpenFile(filepath.Join(b.dir, "build.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
 	b.log, b.lastLog = log, log.Name()
 	if err := b.fetch(ctx, p.origin); err != nil {
-		return nil, err
+		return err
 	}
 	src := filepath.Join(b.dir, p.source+"-src-"+p.recipe())
 	if err := b.configure(ctx, p, src); err != nil {
-		return nil, err
+		return err
 	}
 	b.say("compiling, which takes some minutes (%s)", b.lastLog)
 	if err := b.run(ctx, src, nil, "make", "-s", fmt.Sprintf("-j%d", runtime.NumCPU())); err != nil {
-		return nil, err
+		return err
 	}
 	b.say("installing")
 	if err := os.RemoveAll(p.prefix(b.dir)); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.run(ctx, src, nil, "make", "-s", "install"); err != nil {
-		return nil, err
+		return err
 	}
 	in := &Install{Prefix: p.prefix(b.dir), Recipe: p.recipe()}
-	if err := in.write(); err != nil {
-		return nil, err
-	}
-	return in, os.RemoveAll(src)
+	return errors.Join(in.write(), os.RemoveAll(src))
 }
 
 // configure unpacks the source and configures it, unless that has been done.

@@ -44,15 +44,13 @@ func (in *Install) Bin(name string) string { return filepath.Join(in.Prefix, "bi
 
 // Find returns the LAM/MPI that Build has built. The error wraps ErrMissing if there
 // is none, or one that was built in another way.
-func Find() (*Install, error) {
+func Find() (*Install, error) { return lam.find() }
+
+func (p product) find() (*Install, error) {
 	dir, err := Dir()
 	if err != nil {
 		return nil, err
 	}
-	return lam.find(dir)
-}
-
-func (p product) find(dir string) (*Install, error) {
 	in := &Install{}
 	b, err := os.ReadFile(filepath.Join(p.prefix(dir), stamp))
 	if err == nil {

@@ -29,10 +29,4 @@ func BuildMPICH(ctx context.Context, out io.Writer) (*Install, error) { return m
 
 // FindMPICH returns the MPICH that BuildMPICH has built. The error wraps ErrMissing if
 // there is none, or one that was built in another way.
-func FindMPICH() (*Install, error) {
-	dir, err := Dir()
-	if err != nil {
-		return nil, err
-	}
-	return mpich.find(dir)
-}
+func FindMPICH() (*Install, error) { return mpich.find() }

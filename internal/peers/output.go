@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 )
 
-// Output collects what a party prints.
+// most bounds what is kept of an output, in bytes.
+const most = 16 << 20
+
+// Output collects what a party or a job prints.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -22,6 +26,9 @@ func (o *Output) Write(p []byte) (int, error) {
 		close(o.more)
 		o.more = nil
 	}
+	if o.text.Len() > most {
+		return len(p), nil
+	}
 	return o.text.Write(p)
 }
 
@@ -32,23 +39,36 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
+// Tail returns the last lines of the output.
+func (o *Output) Tail() string {
+	lines := strings.Split(strings.TrimSpace(o.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-12):], "\n")
+}
+
 // Await waits until the output contains a text.
 func (o *Output) Await(ctx context.Context, text string) error {
+	if !o.Until(ctx, func(printed string) bool { return strings.Contains(printed, text) }) {
+		return fmt.Errorf("%q was not said: %w\n%s", text, context.Cause(ctx), o)
+	}
+	return nil
+}
+
+// Until waits until the output is enough, and reports whether it is: ctx may end first.
+func (o *Output) Until(ctx context.Context, enough func(printed string) bool) bool {
 	for {
 		o.mu.Lock()
-		if bytes.Contains(o.text.Bytes(), []byte(text)) {
-			o.mu.Unlock()
-			return nil
-		}
 		if o.more == nil {
 			o.more = make(chan struct{})
 		}
-		more := o.more
+		printed, more := o.text.String(), o.more
 		o.mu.Unlock()
+		if enough(printed) {
+			return true
+		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			return fmt.Errorf("%q was not said: %w\n%s", text, context.Cause(ctx), o)
+			return enough(o.String())
 		}
 	}
 }

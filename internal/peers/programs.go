@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"time"
 )
 
 // Program is the source of C programs that nobody here wrote. The tests compile them with
@@ -50,30 +48,7 @@ func FetchPrograms(ctx context.Context, out io.Writer) error {
 }
 
 func (p Program) fetch(ctx context.Context, out io.Writer) error {
-	dir, err := Dir()
-	if err != nil {
-		return err
-	}
-	b := &builder{dir: dir, out: out, log: io.Discard, began: time.Now()}
-	if _, err := p.Find(); err == nil {
-		b.say("the source of %s is in %s", p.name, filepath.Join(dir, p.archive))
-		return nil
-	}
-	if err := b.tools(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("peers: %w; set %s to another folder", err, DirVariable)
-	}
-	unlock, err := lock(ctx, dir, func() { b.say("waiting for another one that is building in %s", dir) })
-	if err != nil {
-		return fmt.Errorf("peers: %w", err)
-	}
-	defer unlock()
-	if err := b.fetch(ctx, p.origin); err != nil {
-		return fmt.Errorf("peers: %s: %w", p.name, err)
-	}
-	return nil
+	return obtain(ctx, out, "the source of "+p.name, p.Find, func(b *builder) error { return b.fetch(ctx, p.origin) })
 }
 
 // Find returns the archive that FetchPrograms has fetched. The error wraps ErrMissing if

@@ -56,21 +56,22 @@ func TestCodename(t *testing.T) {
 // TestFind: an install counts only if it was built as it would be now, where it is.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := lam.find(dir); !errors.Is(err, ErrMissing) {
+	t.Setenv(DirVariable, dir)
+	if _, err := lam.find(); !errors.Is(err, ErrMissing) {
 		t.Errorf("nothing there: %v", err)
 	}
 	in := &Install{Prefix: lam.prefix(dir), Recipe: lam.recipe()}
 	if err := errors.Join(os.MkdirAll(filepath.Join(in.Prefix, "bin"), 0o755), os.WriteFile(in.Bin("mpirun"), nil, 0o755), in.write()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := lam.find(dir); err != nil || *got != *in {
+	if got, err := lam.find(); err != nil || *got != *in {
 		t.Errorf("%+v, %v", got, err)
 	}
 	in.Recipe = "another"
 	if err := in.write(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lam.find(dir); !errors.Is(err, ErrMissing) {
+	if _, err := lam.find(); !errors.Is(err, ErrMissing) {
 		t.Errorf("built in another way: %v", err)
 	}
 }
