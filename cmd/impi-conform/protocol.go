@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -30,11 +29,9 @@ type trial struct {
 	options  protocol.Options
 	list     bool
 	strict   bool
-	asJSON   bool
-	quiet    bool
-	junit    string
 	markdown string
 	args     []string // for the page
+	shown
 }
 
 func parseTrial(args []string) (*trial, error) {
@@ -55,9 +52,7 @@ func parseTrial(args []string) (*trial, error) {
 	f.BoolVar(&r.options.Trace, "trace", false, "")
 	f.BoolVar(&r.list, "list", false, "")
 	f.BoolVar(&r.strict, "strict", false, "")
-	f.BoolVar(&r.asJSON, "json", false, "")
-	f.BoolVar(&r.quiet, "q", false, "")
-	f.StringVar(&r.junit, "junit", "", "")
+	r.flags(f)
 	f.StringVar(&r.markdown, "markdown", "", "")
 	f.Func("level", "", func(s string) error {
 		if r.options.Level = play.Level(s); r.options.Level != play.Must && r.options.Level != play.Should {
@@ -71,20 +66,17 @@ func parseTrial(args []string) (*trial, error) {
 		}
 		return nil
 	})
-	pattern := f.String("run", "", "")
 	rest, err := parseMixed(f, args)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(rest) > 1 || len(rest) == 1 && *pattern != "":
+	case len(rest) > 1 || len(rest) == 1 && r.pattern != "":
 		return nil, fmt.Errorf("give one pattern, not %q", rest)
 	case len(rest) == 1:
-		*pattern = rest[0]
+		r.pattern = rest[0]
 	}
-	if *pattern != "" {
-		if r.options.Run, err = regexp.Compile(*pattern); err != nil {
-			return nil, fmt.Errorf("-run: %w", err)
-		}
+	if r.options.Run, err = r.cases(); err != nil {
+		return nil, err
 	}
 	return r, r.complete()
 }
@@ -132,12 +124,7 @@ func (r *trial) subject(dir string) (iut.Subject, error) {
 func tryProtocol(args []string, out, errOut io.Writer) int {
 	r, err := parseTrial(args)
 	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, helpProtocol)
-			return statusPass
-		}
-		fmt.Fprintf(errOut, "impi-conform protocol: %v\nTry: impi-conform help protocol\n", err)
-		return statusUsage
+		return misused(err, "protocol", "help protocol", helpProtocol, out, errOut)
 	}
 	if r.list {
 		return listProtocol(r.options, out)
@@ -178,46 +165,24 @@ func (r *trial) run(ctx context.Context, out, errOut io.Writer) (*protocol.Repor
 	if err != nil {
 		return nil, err
 	}
-	table := out
-	if r.asJSON {
-		table = errOut
-	}
+	table := r.table(out, errOut)
 	if !r.quiet {
-		r.options.Progress = protocolProgress(table)
+		r.options.Progress = progress(table, protocol.Line, func(r protocol.Result) (string, bool) { return r.ID, r.Verdict == "" })
 	}
 	found, err := protocol.Run(ctx, subject, r.options)
 	if err != nil {
 		return nil, err
 	}
 	page := func(w io.Writer) error {
-		found.WriteMarkdown(w, "impi-conform protocol "+strings.Join(r.shown(), " "))
+		found.WriteMarkdown(w, "impi-conform protocol "+strings.Join(r.published(), " "))
 		return nil
 	}
-	if err := errors.Join(toFile(r.junit, found.WriteJUnit), toFile(r.markdown, page)); err != nil {
-		return nil, err
-	}
-	if r.asJSON {
-		return found, found.WriteJSON(out)
-	}
-	found.WriteSummary(table)
-	return found, nil
+	return found, errors.Join(toFile(r.markdown, page), r.write(found, out, table))
 }
 
-// toFile has a file written, if it has a name.
-func toFile(name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
-}
-
-// shown are the arguments as the page tells them: without where its author keeps
+// published are the arguments as the page tells them: without where its author keeps
 // things.
-func (r *trial) shown() (words []string) {
+func (r *trial) published() (words []string) {
 	for i := 0; i < len(r.args); i++ {
 		switch name := strings.TrimLeft(r.args[i], "-"); name {
 		case "markdown", "junit":
@@ -231,21 +196,6 @@ func (r *trial) shown() (words []string) {
 		}
 	}
 	return words
-}
-
-// protocolProgress prints a line for each case that has ended and, on a terminal, one
-// for the case that runs.
-func protocolProgress(w io.Writer) func(protocol.Result, int, int) {
-	f, isFile := w.(*os.File)
-	terminal := isFile && isTerminal(f)
-	return func(r protocol.Result, done, all int) {
-		switch {
-		case r.Verdict != "":
-			fmt.Fprintln(w, protocol.Line(r))
-		case terminal:
-			fmt.Fprintf(w, "%d/%d  %s\r", done+1, all, r.ID)
-		}
-	}
 }
 
 // listProtocol lists the cases that are chosen.

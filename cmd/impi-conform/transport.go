@@ -8,12 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/transports"
@@ -24,9 +21,7 @@ import (
 type request struct {
 	subject conformance.Subject
 	options conformance.Options
-	asJSON  bool
-	quiet   bool
-	junit   string
+	shown
 }
 
 // builtin before the name of a transport stands for one that is built in here.
@@ -36,11 +31,8 @@ func parse(args []string) (*request, error) {
 	r := &request{}
 	f := flag.NewFlagSet("transport", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	pattern := f.String("run", "", "")
 	f.BoolVar(&r.options.Quick, "quick", false, "")
-	f.BoolVar(&r.asJSON, "json", false, "")
-	f.BoolVar(&r.quiet, "q", false, "")
-	f.StringVar(&r.junit, "junit", "", "")
+	r.flags(f)
 	f.BoolVar(&r.subject.NoMTLS, "no-mtls", false, "")
 	f.StringVar(&r.subject.Host, "host", "", "")
 	f.Func("env", "", func(s string) error {
@@ -64,26 +56,8 @@ func parse(args []string) (*request, error) {
 	} else {
 		r.subject.Path = paths[0]
 	}
-	if *pattern != "" {
-		if r.options.Run, err = regexp.Compile(*pattern); err != nil {
-			return nil, fmt.Errorf("-run: %w", err)
-		}
-	}
-	return r, nil
-}
-
-// parseMixed reads flags before and behind other arguments.
-func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
-	for {
-		if err := f.Parse(args); err != nil {
-			return nil, err
-		}
-		if f.NArg() == 0 {
-			return rest, nil
-		}
-		rest = append(rest, f.Arg(0))
-		args = f.Args()[1:]
-	}
+	r.options.Run, err = r.cases()
+	return r, err
 }
 
 // set reads a setting. What looks like a number or a truth value is one; commas make
@@ -117,28 +91,20 @@ func valueOf(s string) any {
 func transport(args []string, out, errOut io.Writer) int {
 	r, err := parse(args)
 	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, help)
-			return statusPass
-		}
-		fmt.Fprintf(errOut, "impi-conform transport: %v\nTry: impi-conform help\n", err)
-		return statusUsage
+		return misused(err, "transport", "help", help, out, errOut)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	table := out
-	if r.asJSON {
-		table = errOut
-	}
+	table := r.table(out, errOut)
 	if !r.quiet {
-		r.options.Progress = progress(table)
+		r.options.Progress = progress(table, conformance.Line, func(r conformance.Result) (string, bool) { return r.ID + " " + r.Name, r.Verdict == "" })
 	}
 	report, err := conformance.Run(ctx, r.subject, r.options)
 	if err != nil {
 		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
 		return statusNone
 	}
-	if err := r.write(report, table, out); err != nil {
+	if err := r.write(report, out, table); err != nil {
 		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
 		return statusUsage
 	}
@@ -146,43 +112,6 @@ func transport(args []string, out, errOut io.Writer) int {
 		return statusFail
 	}
 	return statusPass
-}
-
-func (r *request) write(report *conformance.Report, table, out io.Writer) error {
-	if r.junit != "" {
-		f, err := os.Create(r.junit)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(report.WriteJUnit(f), f.Close()); err != nil {
-			return err
-		}
-	}
-	if r.asJSON {
-		return report.WriteJSON(out)
-	}
-	report.WriteSummary(table)
-	return nil
-}
-
-// progress prints a line for each case that has ended and, on a terminal, one for
-// the case that runs.
-func progress(w io.Writer) func(conformance.Result, int, int) {
-	f, isFile := w.(*os.File)
-	terminal := isFile && isTerminal(f)
-	return func(r conformance.Result, done, all int) {
-		switch {
-		case r.Verdict != "":
-			fmt.Fprintf(w, "%s\n", conformance.Line(r))
-		case terminal:
-			fmt.Fprintf(w, "%d/%d  %s %s\r", done+1, all, r.ID, r.Name)
-		}
-	}
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // rules lists all cases.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"golang.org/x/sys/unix"
+)
+
+// shown is what both testers are told of the cases to try, and of how to show what came of them.
+type shown struct {
+	pattern string
+	asJSON  bool
+	quiet   bool
+	junit   string
+}
+
+func (s *shown) flags(f *flag.FlagSet) {
+	f.StringVar(&s.pattern, "run", "", "")
+	f.BoolVar(&s.asJSON, "json", false, "")
+	f.BoolVar(&s.quiet, "q", false, "")
+	f.StringVar(&s.junit, "junit", "", "")
+}
+
+// parseMixed reads flags before and behind other arguments.
+func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		if f.NArg() == 0 {
+			return rest, nil
+		}
+		rest = append(rest, f.Arg(0))
+		args = f.Args()[1:]
+	}
+}
+
+// misused says what is wrong with a command line, or the help that it asks for, and gives the exit
+// status.
+func misused(err error, name, try, help string, out, errOut io.Writer) int {
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, help)
+		return statusPass
+	}
+	fmt.Fprintf(errOut, "impi-conform %s: %v\nTry: impi-conform %s\n", name, err, try)
+	return statusUsage
+}
+
+// cases is the pattern, nil if there is none.
+func (s *shown) cases() (*regexp.Regexp, error) {
+	if s.pattern == "" {
+		return nil, nil
+	}
+	r, err := regexp.Compile(s.pattern)
+	if err != nil {
+		return nil, fmt.Errorf("-run: %w", err)
+	}
+	return r, nil
+}
+
+// table is where lines for people go.
+func (s *shown) table(out, errOut io.Writer) io.Writer {
+	if s.asJSON {
+		return errOut
+	}
+	return out
+}
+
+// progress prints a line for each case that has ended and, on a terminal, the name of the case
+// that runs.
+func progress[R any](w io.Writer, line func(R) string, running func(R) (string, bool)) func(R, int, int) {
+	f, isFile := w.(*os.File)
+	terminal := isFile && isTerminal(f)
+	return func(r R, done, all int) {
+		switch name, runs := running(r); {
+		case !runs:
+			fmt.Fprintln(w, line(r))
+		case terminal:
+			fmt.Fprintf(w, "%d/%d  %s\r", done+1, all, name)
+		}
+	}
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// write writes a report: for CI into a file, as JSON to out, or for people to table.
+func (s *shown) write(report interface {
+	WriteJUnit(w io.Writer) error
+	WriteJSON(w io.Writer) error
+	WriteSummary(w io.Writer)
+}, out, table io.Writer) error {
+	if err := toFile(s.junit, report.WriteJUnit); err != nil {
+		return err
+	}
+	if s.asJSON {
+		return report.WriteJSON(out)
+	}
+	report.WriteSummary(table)
+	return nil
+}
+
+// toFile has a file written, if it has a name.
+func toFile(name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
