@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -12,9 +13,8 @@ import (
 
 // pipes are the links of an instance whose data plane is "grpc".
 type pipes struct {
+	conn.Pumps
 	warn sync.Once
-	mu   sync.Mutex
-	open map[*conn.Pump]chan struct{} // closed when it has ended
 }
 
 // pipe makes a link whose bytes pass through the control connection: a socket pair, and a
@@ -35,8 +35,7 @@ func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
 	}
 	p := conn.NewPump(near, far)
 	started := i.spawn(func() {
-		defer i.pipes.enter(p)()
-		if err := p.Run(); err != nil {
+		if err := i.pipes.Run(p); err != nil {
 			i.log.Debug("link has broken", "link", id, "error", err)
 		}
 		far.Finish()
@@ -52,40 +51,10 @@ func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
 	return relayedLink{l, made{from}}, nil
 }
 
-// enter registers a pump that runs until leave is called.
-func (p *pipes) enter(pump *conn.Pump) (leave func()) {
-	ended := make(chan struct{})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open == nil {
-		p.open = make(map[*conn.Pump]chan struct{})
-	}
-	p.open[pump] = ended
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.open, pump)
-		close(ended)
-	}
-}
-
 // flush waits until the bytes of links that procs have closed are in the plugin, but no
 // longer than atMost.
 func (p *pipes) flush(atMost time.Duration) {
-	p.mu.Lock()
-	var leaving []chan struct{}
-	for pump, ended := range p.open {
-		if pump.Left() {
-			leaving = append(leaving, ended)
-		}
-	}
-	p.mu.Unlock()
-	timeout := time.After(atMost)
-	for _, ended := range leaving {
-		select {
-		case <-ended:
-		case <-timeout:
-			return
-		}
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), atMost)
+	defer cancel()
+	p.Flush(ctx)
 }

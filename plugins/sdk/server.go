@@ -134,7 +134,7 @@ func (s *server) Drain(ctx context.Context, _ *proto.DrainRequest) (*proto.Drain
 	s.stopListeners()
 	select {
 	case <-s.quiet:
-		s.pumps.flush(ctx)
+		s.pumps.Flush(ctx)
 		s.drainTransport(ctx)
 		return &proto.DrainResponse{}, nil
 	case <-ctx.Done():
@@ -161,7 +161,7 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out.Listeners, out.Waiting, out.Pumped = uint32(len(s.listeners)), s.links.count(), s.pumps.count()
+	out.Listeners, out.Waiting, out.Pumped = uint32(len(s.listeners)), s.links.count(), uint32(s.pumps.Len())
 	return out, nil
 }
 
@@ -169,7 +169,7 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 func (s *server) close() {
 	s.end()
 	s.stopListeners()
-	s.pumps.close()
+	s.pumps.Close()
 	s.links.closeAll()
 	s.closeTransport()
 }
