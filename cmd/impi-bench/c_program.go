@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 )
 
 // cName is the peer that is impi's own C library: the peers' C loops, compiled with impicc
@@ -31,15 +30,12 @@ func (w *own) newCProgram(ctx context.Context) (*cProgram, error) {
 
 func (p *cProgram) run(ctx context.Context, bench string, sizes []int) ([]figure, error) {
 	procs := p.w.o.procsOf(bench, sizes)
-	command := []string{p.program, bench, fmt.Sprint(p.w.o.seconds)}
-	for _, s := range sizes {
-		command = append(command, strconv.Itoa(s))
-	}
+	command := loopsOf(bench, p.w.o.seconds, sizes, p.program)
 	file := filepath.Join(p.w.dir, "c.hcl")
 	if err := os.WriteFile(file, []byte(p.w.jobOf(command, bench, procs)), 0o600); err != nil {
 		return nil, err
 	}
-	return timed(bench, exec.CommandContext(ctx, p.w.node, "-config", file))
+	return timedRun(bench, exec.CommandContext(ctx, p.w.node, "-config", file))
 }
 
 // compileLoops compiles the loops of the peers. It returns the program.

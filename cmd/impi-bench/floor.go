@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,10 +27,7 @@ func (o *options) runFloor(ctx context.Context, bench string, sizes []int) ([]fi
 	}
 	var args [2][]string
 	for i := range args {
-		args[i] = []string{floorWord, strconv.Itoa(i), bench, fmt.Sprint(o.seconds)}
-		for _, s := range sizes {
-			args[i] = append(args[i], strconv.Itoa(s))
-		}
+		args[i] = loopsOf(bench, o.seconds, sizes, floorWord, strconv.Itoa(i))
 	}
 	return runPair(ctx, args, ends, floorAddress+"="+address)
 }
@@ -120,17 +115,13 @@ func runFloorChild(args []string) error {
 	if e.conn, e.link, err = floorLink(e.first); err != nil {
 		return err
 	}
-	target, err := strconv.ParseFloat(args[2], 64)
+	bench, target, sizes, err := parseLoops(args[1:])
 	if err != nil {
 		return err
 	}
-	for _, arg := range args[3:] {
-		size, err := strconv.Atoi(arg)
-		if err != nil {
-			return err
-		}
+	for _, size := range sizes {
 		e.buf = make([]byte, size)
-		if err := e.measure(args[1], target); err != nil {
+		if err := e.measure(bench, target); err != nil {
 			return err
 		}
 	}
@@ -140,29 +131,12 @@ func runFloorChild(args []string) error {
 	return e.link.Close()
 }
 
-// measure calibrates as the worker does.
+// measure is what the worker does.
 func (e *floorEnd) measure(bench string, target float64) (err error) {
-	for n, final := int64(8), false; ; {
-		if n, err = e.agree(n); err != nil || n == 0 {
-			return err
-		}
-		start := time.Now()
-		if err := e.iterate(bench, n); err != nil {
-			return err
-		}
-		t := time.Since(start).Seconds()
-		if !e.first {
-			continue
-		}
-		if final {
-			if err := json.NewEncoder(os.Stdout).Encode(figure{Size: len(e.buf), Iterations: n, Seconds: t}); err != nil {
-				return err
-			}
-			_, err := e.agree(0)
-			return err
-		}
-		n, final = next(n, t, target)
+	if e.first {
+		return report(e, bench, len(e.buf), target)
 	}
+	return follow(e, bench)
 }
 
 func (e *floorEnd) agree(n int64) (int64, error) {

@@ -57,10 +57,7 @@ func (w *own) runInside(ctx context.Context, bench string, sizes []int) ([]figur
 	}
 	var args [2][]string
 	for i := range args {
-		args[i] = []string{insideWord, strconv.Itoa(i), w.o.transport, w.dir, bench, fmt.Sprint(w.o.seconds)}
-		for _, s := range sizes {
-			args[i] = append(args[i], strconv.Itoa(s))
-		}
+		args[i] = loopsOf(bench, w.o.seconds, sizes, insideWord, strconv.Itoa(i), w.o.transport, w.dir)
 	}
 	return runPair(ctx, args, [2]*os.File{in, out})
 }

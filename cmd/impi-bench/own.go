@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,12 +47,12 @@ func (w *own) run(ctx context.Context, bench string, sizes []int) ([]figure, err
 	if err := os.WriteFile(file, []byte(w.job(bench, procs, sizes)), 0o600); err != nil {
 		return nil, err
 	}
-	return timed(bench, exec.CommandContext(ctx, w.node, "-config", file))
+	return timedRun(bench, exec.CommandContext(ctx, w.node, "-config", file))
 }
 
-// timed runs a command and returns its figures. For `start` the figure is the time of the
+// timedRun runs a command and returns its figures. For `start` the figure is the time of the
 // command itself.
-func timed(bench string, cmd *exec.Cmd) ([]figure, error) {
+func timedRun(bench string, cmd *exec.Cmd) ([]figure, error) {
 	start := time.Now()
 	list, err := figures(cmd)
 	if err == nil && bench == "start" {
@@ -62,16 +64,26 @@ func timed(bench string, cmd *exec.Cmd) ([]figure, error) {
 // job is the job file of one run: one site with direct links, or two sites,
 // whose procs talk through their agents if the path is "channel".
 func (w *own) job(bench string, procs int, sizes []int) string {
-	return w.jobOf(w.command([]string{workerWord, bench, fmt.Sprint(w.o.seconds)}, sizes), bench, procs)
+	return w.jobOf(loopsOf(bench, w.o.seconds, sizes, w.self, workerWord), bench, procs)
 }
 
-// command is that of a program of ours, with the sizes behind its words.
-func (w *own) command(words []string, sizes []int) []string {
-	command := append([]string{w.self}, words...)
+// loopsOf is the command line of a program of the loops: what starts it, BENCHMARK SECONDS SIZE...
+func loopsOf(bench string, seconds float64, sizes []int, start ...string) []string {
+	command := append(slices.Clone(start), bench, fmt.Sprint(seconds))
 	for _, s := range sizes {
 		command = append(command, strconv.Itoa(s))
 	}
 	return command
+}
+
+// parseLoops reads BENCHMARK SECONDS SIZE...
+func parseLoops(args []string) (bench string, seconds float64, sizes []int, err error) {
+	seconds, err = strconv.ParseFloat(args[1], 64)
+	for _, arg := range args[2:] {
+		size, wrong := strconv.Atoi(arg)
+		sizes, err = append(sizes, size), errors.Join(err, wrong)
+	}
+	return args[0], seconds, sizes, err
 }
 
 func (w *own) jobOf(command []string, bench string, procs int) string {

@@ -86,13 +86,10 @@ func (p *peer) run(ctx context.Context, bench string, sizes []int) ([]figure, er
 		in = p.dynamic
 	}
 	procs := p.o.procsOf(bench, sizes)
-	args := append(p.medium(), "-n", strconv.Itoa(procs), in.program, bench, fmt.Sprint(p.o.seconds))
-	for _, s := range sizes {
-		args = append(args, strconv.Itoa(s))
-	}
+	args := loopsOf(bench, p.o.seconds, sizes, append(p.medium(), "-n", strconv.Itoa(procs), in.program)...)
 	cmd := exec.CommandContext(ctx, in.launcher, args...)
 	cmd.Env = append(os.Environ(), p.environment()...)
-	return timed(bench, cmd)
+	return timedRun(bench, cmd)
 }
 
 // medium returns the launcher's flags that select the medium that impi uses. The peers have

@@ -48,7 +48,7 @@ func (w *own) begin(ctx context.Context, name, bench string, sizes []int) (*sess
 	}
 	defer func() { _ = ln.Close() }()
 	file := filepath.Join(dir, "job.hcl")
-	text := v.jobOf(v.command([]string{turnsWord, at, bench, fmt.Sprint(v.o.seconds / float64(v.o.rounds))}, sizes), bench, v.o.procsOf(bench, sizes))
+	text := v.jobOf(loopsOf(bench, v.o.seconds/float64(v.o.rounds), sizes, v.self, turnsWord, at), bench, v.o.procsOf(bench, sizes))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -161,29 +161,26 @@ func runTurns(args []string) error {
 	if err := w.settle(); err != nil {
 		return err
 	}
-	for _, word := range args[3:] {
-		size, err := strconv.Atoi(word)
-		if err != nil {
-			return err
-		}
+	bench, target, sizes, err := parseLoops(args[1:])
+	if err != nil {
+		return err
+	}
+	for _, size := range sizes {
 		w.prepare(size)
 	}
-	turns := w.takeOrders
 	if w.rank == 0 {
-		turns = func(bench string) error { return w.giveOrders(bench, args[0], args[2]) }
+		err = w.giveOrders(bench, args[0], target)
+	} else {
+		err = w.takeOrders(bench)
 	}
-	if err := turns(args[1]); err != nil {
+	if err != nil {
 		return err
 	}
 	return mpi.Finalize()
 }
 
 // giveOrders is rank 0's part: a line with a size comes, a figure goes back.
-func (w *worker) giveOrders(bench, socket, seconds string) error {
-	target, err := strconv.ParseFloat(seconds, 64)
-	if err != nil {
-		return err
-	}
+func (w *worker) giveOrders(bench, socket string, target float64) error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return err
@@ -216,17 +213,17 @@ func (w *worker) turn(bench string, size int, target float64, iterations map[int
 	w.prepare(size)
 	n := iterations[size]
 	if n == 0 {
-		if n, err = w.calibrate(bench, target); err != nil {
+		if n, err = calibrate(w, bench, target); err != nil {
 			return f, err
 		}
 	}
-	t, err := w.timed(bench, n) // of which the beginning is slow: others had the cores
+	t, err := timed(w, bench, n) // of which the beginning is slow: others had the cores
 	if err != nil {
 		return f, err
 	}
 	n = fill(n, t, target)
 	f = figure{Size: size, Iterations: n}
-	if f.Seconds, err = w.timed(bench, n); err != nil {
+	if f.Seconds, err = timed(w, bench, n); err != nil {
 		return f, err
 	}
 	iterations[size] = fill(n, f.Seconds, target*warming)
@@ -246,7 +243,7 @@ func (w *worker) takeOrders(bench string) error {
 			return err
 		}
 		w.prepare(int(size))
-		if err := w.follow(bench); err != nil {
+		if err := follow(w, bench); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -58,25 +57,21 @@ func runWorker(args []string) (err error) {
 
 // runLoops is a rank's part: BENCHMARK SECONDS SIZE...
 func runLoops(world *mpi.Comm, args []string) error {
-	target, err := strconv.ParseFloat(args[1], 64)
+	bench, target, sizes, err := parseLoops(args)
 	if err != nil {
 		return err
 	}
 	w := newWorker(world)
-	if !benchmarks[args[0]].ranks {
-		return w.exist(args[0])
+	if !benchmarks[bench].ranks {
+		return w.exist(bench)
 	}
 	if w.world.Size() < 2 {
-		return fmt.Errorf("%s needs at least 2 ranks", args[0])
+		return fmt.Errorf("%s needs at least 2 ranks", bench)
 	}
-	for _, arg := range args[2:] {
-		size, err := strconv.Atoi(arg)
-		if err != nil {
-			return err
-		}
+	for _, size := range sizes {
 		w.buffers = nil // those of other sizes are not needed any more
 		w.prepare(size)
-		if err := w.measure(args[0], size, target); err != nil {
+		if err := w.measure(bench, size, target); err != nil {
 			return err
 		}
 	}
@@ -157,7 +152,7 @@ func residentBytes(statm string) (int64, error) {
 // measure writes a figure for the size, of as many iterations as fill the target.
 func (w *worker) measure(bench string, size int, target float64) (err error) {
 	if w.rank != 0 {
-		return w.follow(bench)
+		return follow(w, bench)
 	}
 	if bench == "connect" {
 		if w.partner, err = takePartner(); err != nil {
@@ -165,26 +160,38 @@ func (w *worker) measure(bench string, size int, target float64) (err error) {
 		}
 		defer func() { err = errors.Join(err, w.partner.leave()) }()
 	}
-	n, err := w.calibrate(bench, target)
+	return report(w, bench, size, target)
+}
+
+// loop is what is measured: an end of the floor, or a rank.
+type loop interface {
+	// agree tells the others how many iterations come next, which the first end decides; 0: no more.
+	agree(n int64) (int64, error)
+	iterate(bench string, n int64) error
+}
+
+// report prints the figure of a size, of as many iterations as fill the target, in seconds.
+func report(l loop, bench string, size int, target float64) error {
+	n, err := calibrate(l, bench, target)
 	if err != nil {
 		return err
 	}
-	t, err := w.timed(bench, n)
+	t, err := timed(l, bench, n)
 	if err != nil {
 		return err
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(figure{Size: size, Iterations: n, Seconds: t}); err != nil {
 		return err
 	}
-	_, err = w.agree(0)
+	_, err = l.agree(0)
 	return err
 }
 
 // calibrate doubles the iterations until they take a tenth of the target, in
 // seconds, and returns how many fill it. It is for rank 0, like timed.
-func (w *worker) calibrate(bench string, target float64) (int64, error) {
+func calibrate(l loop, bench string, target float64) (int64, error) {
 	for n := int64(8); ; {
-		t, err := w.timed(bench, n)
+		t, err := timed(l, bench, n)
 		if err != nil {
 			return 0, err
 		}
@@ -196,23 +203,23 @@ func (w *worker) calibrate(bench string, target float64) (int64, error) {
 }
 
 // timed is how many seconds n iterations take.
-func (w *worker) timed(bench string, n int64) (float64, error) {
-	if _, err := w.agree(n); err != nil {
+func timed(l loop, bench string, n int64) (float64, error) {
+	if _, err := l.agree(n); err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	err := w.iterate(bench, n)
+	err := l.iterate(bench, n)
 	return time.Since(start).Seconds(), err
 }
 
 // follow is what the other ranks do, until rank 0 agrees on no iterations.
-func (w *worker) follow(bench string) error {
+func follow(l loop, bench string) error {
 	for {
-		n, err := w.agree(0)
+		n, err := l.agree(0)
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := w.iterate(bench, n); err != nil {
+		if err := l.iterate(bench, n); err != nil {
 			return err
 		}
 	}
