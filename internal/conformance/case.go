@@ -104,12 +104,9 @@ func (e *env) configured(o nodeOptions) *node {
 	return n
 }
 
-// host starts the plugin under the node's own client.
-func (e *env) host(o hostOptions) *host.Plugin {
-	if o.plane == "" {
-		o.plane = e.plane
-	}
-	p, err := host.Start(e.context(), e.s.config(o))
+// host starts the plugin under the node's own client, with the case's data plane.
+func (e *env) host() *host.Plugin {
+	p, err := host.Start(e.context(), e.s.config(e.plane))
 	e.must(err)
 	e.Cleanup(func() { _ = p.Close() })
 	return p

@@ -48,7 +48,7 @@ func grown(before, after [2]host.Usage) bool {
 }
 
 func processHoldsNothing(e *env) {
-	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	near, far := e.host(), e.host()
 	ln, err := near.Transport().Listen(e.context(), e.at())
 	e.must(err)
 	e.Cleanup(func() { ln.Close() })
@@ -86,7 +86,7 @@ func (e *env) churn(from *host.Plugin, ln transports.Listener, links int) {
 }
 
 func processStaysSmall(e *env) {
-	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	near, far := e.host(), e.host()
 	ctx := e.context()
 	ln, err := near.Transport().Listen(ctx, e.at())
 	e.must(err)

@@ -102,7 +102,7 @@ func survives(p transports.DataPlane) bool {
 }
 
 func killed(e *env) {
-	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	near, far := e.host(), e.host()
 	ctx := e.context()
 	ln, err := near.Transport().Listen(ctx, e.at())
 	e.must(err)
@@ -187,7 +187,7 @@ func failure(ctx context.Context, l link.Link) error {
 }
 
 func killedMeanwhile(e *env) {
-	near, far := e.host(hostOptions{}), e.host(hostOptions{})
+	near, far := e.host(), e.host()
 	ctx := e.context()
 	ln, err := near.Transport().Listen(ctx, e.at())
 	e.must(err)

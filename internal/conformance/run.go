@@ -63,7 +63,7 @@ func Run(ctx context.Context, s Subject, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	s, _, err = s.settled(ctx)
+	s, err = s.settled(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotAPlugin, err)
 	}
@@ -102,10 +102,10 @@ func (r *runner) look() error {
 	ctx, cancel := context.WithTimeout(r.ctx, 2*startLimit)
 	defer cancel()
 	begin := time.Now()
-	p, err := host.Start(ctx, r.s.config(hostOptions{}))
+	p, err := host.Start(ctx, r.s.config(""))
 	if errors.Is(err, host.ErrMTLS) { // a case of its own; the others want to be tried
 		r.mtls, r.s.NoMTLS = err, true
-		p, err = host.Start(ctx, r.s.config(hostOptions{}))
+		p, err = host.Start(ctx, r.s.config(""))
 	}
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (r *runner) choosePlanes() {
 		}
 		out := transporttest.Record(func(t transporttest.T) {
 			e := &env{T: t, s: r.s, plane: p, workDir: r.dir}
-			e.host(hostOptions{})
+			e.host()
 		}, patience)
 		if out.Verdict == transporttest.Pass {
 			r.planes = append(r.planes, p)
@@ -206,7 +206,7 @@ func KindOf(id string) Kind {
 func (r *runner) linkCase(c transporttest.Case) Case {
 	return Case{ID: c.ID, Name: c.Name, Rule: c.Rule, Kind: KindOf(c.ID), run: func(e *env) {
 		h := transporttest.Harness{
-			Transport: e.host(hostOptions{}).Transport(), Dialler: e.host(hostOptions{}).Transport(),
+			Transport: e.host().Transport(), Dialler: e.host().Transport(),
 			Listen: e.at(), Large: 64 << 20, Links: 10000, Patience: patience,
 		}
 		if e.quick {

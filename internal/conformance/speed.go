@@ -41,7 +41,7 @@ type measurement struct {
 func (e *env) measure(m measurement) Speed {
 	ours := tcp.New()
 	e.must(ours.Configure(transports.Defaults(ours.Schema())))
-	subjects := []transports.Transport{e.host(hostOptions{}).Transport(), ours}
+	subjects := []transports.Transport{e.host().Transport(), ours}
 	var half, stream [2][]float64
 	var ends [2][2]link.Link
 	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)

@@ -140,13 +140,13 @@ func mtls(e *env) {
 	case e.s.NoMTLS:
 		e.Skipf("it comes without AutoMTLS; the operator must write auto_mtls = false")
 	}
-	e.must(e.host(hostOptions{}).Close())
+	e.must(e.host().Close())
 }
 
 func startGivenUp(e *env) {
 	for _, after := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), after)
-		p, err := host.Start(ctx, e.s.config(hostOptions{}))
+		p, err := host.Start(ctx, e.s.config(""))
 		cancel()
 		if err == nil {
 			e.must(p.Close())

@@ -34,31 +34,30 @@ type Subject struct {
 	Host string
 }
 
-// settled is the subject with everything filled in, and what the plugin says of
-// itself.
-func (s Subject) settled(ctx context.Context) (Subject, *proto.InfoResponse, error) {
+// settled is the subject with everything filled in.
+func (s Subject) settled(ctx context.Context) (Subject, error) {
 	if s.Host == "" {
 		s.Host = "127.0.0.1"
 	}
 	if s.Path != "" {
 		path, err := filepath.Abs(s.Path)
 		if err != nil {
-			return s, nil, err
+			return s, err
 		}
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
-			return s, nil, fmt.Errorf("%s is no program: give the path of a plugin's binary", s.Path)
+			return s, fmt.Errorf("%s is no program: give the path of a plugin's binary", s.Path)
 		}
 		s.Path = path
 	}
 	info, err := s.introduce(ctx)
 	if err != nil {
-		return s, nil, err
+		return s, err
 	}
 	if s.Name != "" && s.Name != info.GetName() {
-		return s, info, fmt.Errorf("it calls its transport %q, not %q", info.GetName(), s.Name)
+		return s, fmt.Errorf("it calls its transport %q, not %q", info.GetName(), s.Name)
 	}
 	s.Name = info.GetName()
-	return s, info, nil
+	return s, nil
 }
 
 // introduce asks the plugin who it is, in a process of its own. One that does not
@@ -76,7 +75,7 @@ func (s Subject) introduce(ctx context.Context) (*proto.InfoResponse, error) {
 		defer n.end()
 		return n.rpc.Info(ctx, &proto.InfoRequest{Call: n.call(ctx)})
 	}
-	p, better := host.Start(ctx, s.config(hostOptions{}))
+	p, better := host.Start(ctx, s.config(""))
 	if better == nil {
 		_ = p.Close()
 		return nil, err
@@ -87,14 +86,8 @@ func (s Subject) introduce(ctx context.Context) (*proto.InfoResponse, error) {
 // fileName is the name that the plugin's file should have.
 func (s Subject) fileName() string { return host.Prefix + s.Name }
 
-// hostOptions is what a case wants of the node's client.
-type hostOptions struct {
-	plane  transports.DataPlane // pinned; empty: any
-	status func(host.Status)
-}
-
-// config is how a node would start the plugin.
-func (s Subject) config(o hostOptions) host.Config {
+// config is how a node would start the plugin. The data plane is pinned; empty: any.
+func (s Subject) config(plane transports.DataPlane) host.Config {
 	name := s.Name
 	if name == "" { // not known yet, and of no interest
 		name = strings.TrimPrefix(filepath.Base(s.Path), host.Prefix)
@@ -103,11 +96,10 @@ func (s Subject) config(o hostOptions) host.Config {
 		Name: name, Path: s.Path, Builtin: s.Path == "", Settings: s.Settings, Env: s.Env, NoMTLS: s.NoMTLS,
 		StartTimeout: startLimit,
 
-		Restart:  host.Restart{Delay: time.Millisecond, MaxDelay: 50 * time.Millisecond, Attempts: 1000},
-		OnStatus: o.status,
+		Restart: host.Restart{Delay: time.Millisecond, MaxDelay: 50 * time.Millisecond, Attempts: 1000},
 	}
-	if o.plane != "" {
-		c.DataPlanes = []transports.DataPlane{o.plane}
+	if plane != "" {
+		c.DataPlanes = []transports.DataPlane{plane}
 	}
 	return c
 }
