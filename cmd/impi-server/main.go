@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -50,7 +51,7 @@ func run(args []string, env environment, stdout, stderr io.Writer) int {
 	}
 	o, err := parse(args, env)
 	switch {
-	case errors.Is(err, errHelp):
+	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, help)
 		return exitOK
 	case err != nil:

@@ -21,9 +21,6 @@ const (
 	envKey  = "IMPI_AUTH_KEY"  // the key, decimal
 )
 
-// errHelp asks for the help text.
-var errHelp = errors.New("help")
-
 // environment is os.LookupEnv, or a test's.
 type environment func(name string) (value string, set bool)
 
@@ -73,8 +70,6 @@ func parse(args []string, env environment) (*options, error) {
 	fs.BoolVar(&o.version, "version", false, "")
 	err := fs.Parse(args)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return nil, errHelp
 	case err != nil:
 		return nil, err
 	case fs.NArg() > 0:

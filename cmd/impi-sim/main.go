@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, out, report io.Writer) int {
 		return exitOK
 	}
 	o, err := parse(args)
-	if asked.Help(args) || errors.Is(err, errHelp) {
+	if asked.Help(args) || errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, help)
 		return exitOK
 	}

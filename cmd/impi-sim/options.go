@@ -39,16 +39,11 @@ type options struct {
 	json         bool
 }
 
-// errHelp asks for the help text.
-var errHelp = errors.New("help")
-
 func parse(args []string) (*options, error) {
 	o := &options{}
 	fs := newFlags(o)
 	err := fs.Parse(args)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return nil, errHelp
 	case err != nil:
 		return nil, err
 	case fs.NArg() > 0:
