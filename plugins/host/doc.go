@@ -6,5 +6,4 @@
 // plugin dies; if the plugin passes its bytes on ("ring", "stream", "grpc") it breaks. A
 // dead plugin is started again at the next Dial or Listen, or at once if it had listeners,
 // which are opened again at their addresses.
-// had listeners, which are opened again where they were.
 package host

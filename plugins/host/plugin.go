@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -84,20 +83,40 @@ func (p *Plugin) makeRunDir() (err error) {
 	return err
 }
 
-// launch starts an instance and configures it like its predecessor.
+// launch starts an instance that does what its predecessor did.
 func (p *Plugin) launch(ctx context.Context) (*instance, error) {
+	return p.start(ctx, func(ctx context.Context, inst *instance) error {
+		p.mu.Lock()
+		p.last = inst
+		p.info, p.schema = inst.info, inst.schema
+		p.mu.Unlock()
+		if err := p.configure(ctx, inst); err != nil {
+			return err
+		}
+		caps, err := p.ready(ctx, inst)
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.caps = caps
+		p.mu.Unlock()
+		p.reopen(ctx, inst, p.open())
+		if inst.useless() {
+			return inst.err
+		}
+		return nil
+	})
+}
+
+// start starts an instance and prepares it.
+func (p *Plugin) start(ctx context.Context, prepare func(context.Context, *instance) error) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
 	defer cancel()
 	inst, err := launch(ctx, &p.cfg, p.runDir)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	p.last = inst
-	p.info, p.schema = inst.info, inst.schema
-	settings, apply := p.settings, p.applied
-	p.mu.Unlock()
-	if err := p.prepare(ctx, inst, settings, apply); err != nil {
+	if err := prepare(ctx, inst); err != nil {
 		inst.stop(err, settle)
 		<-inst.gone
 		return nil, err
@@ -105,37 +124,32 @@ func (p *Plugin) launch(ctx context.Context) (*instance, error) {
 	return inst, nil
 }
 
-func (p *Plugin) prepare(ctx context.Context, inst *instance, settings map[string]any, apply bool) error {
-	if apply {
-		if err := inst.configure(ctx, settings); err != nil {
-			return err
-		}
+// configure configures a new instance like its predecessor.
+func (p *Plugin) configure(ctx context.Context, inst *instance) error {
+	p.mu.Lock()
+	settings, apply := p.settings, p.applied
+	p.mu.Unlock()
+	if !apply {
+		return nil
 	}
-	caps, err := inst.rpc.Capabilities(ctx, &proto.CapabilitiesRequest{Call: inst.call(ctx)})
-	if err != nil {
-		return inst.broken(ctx, "Capabilities", err)
+	return inst.configure(ctx, settings)
+}
+
+// ready learns what a configured instance can do and how well it is, and follows it from now on.
+func (p *Plugin) ready(ctx context.Context, inst *instance) (caps transports.Capabilities, err error) {
+	if caps, err = inst.capabilities(ctx); err != nil {
+		return caps, err
 	}
 	if inst.problem, err = inst.health(ctx); err != nil {
-		return err
+		return caps, err
 	}
-	p.mu.Lock()
-	p.caps = proto.ToCapabilities(caps)
-	p.mu.Unlock()
 	inst.run(func(problem string) { p.felt(inst, problem) })
-	p.reopen(ctx, inst)
-	if inst.useless() {
-		return inst.err
-	}
-	return nil
+	return caps, nil
 }
 
-// reopen opens the listeners in a new instance at their addresses. A listener for which
-// that is impossible fails.
-func (p *Plugin) reopen(ctx context.Context, inst *instance) {
-	p.reopenThose(ctx, inst, p.open())
-}
-
-func (p *Plugin) reopenThose(ctx context.Context, inst *instance, listeners []*listener) {
+// reopen opens listeners in a new instance at their addresses. A listener for which that is
+// impossible fails.
+func (p *Plugin) reopen(ctx context.Context, inst *instance, listeners []*listener) {
 	for _, l := range listeners {
 		err := inst.listen(ctx, l, l.address)
 		switch {

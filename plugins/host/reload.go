@@ -1,10 +1,6 @@
 package host
 
-import (
-	"context"
-
-	"github.com/openimpi/impi/plugins/proto"
-)
+import "context"
 
 // Reload replaces the plugin's process by a new one, started from the file that its path
 // names now; a pinned checksum applies to that file too. Dials use the new process as soon
@@ -21,7 +17,7 @@ func (p *Plugin) Reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := p.successor(ctx)
+	next, err := p.start(ctx, p.configure)
 	if err != nil {
 		return err
 	}
@@ -37,48 +33,22 @@ func (p *Plugin) Reload(ctx context.Context) error {
 	}
 	old.stop(&Error{Plugin: p.cfg.Name, Path: old.path, Kind: ErrClosed, Problem: "was replaced by its node", Remedy: "dial again"}, patience)
 	<-old.gone
-	p.reopenThose(ctx, next, late)
+	p.reopen(ctx, next, late)
 	return nil
-}
-
-// successor starts a process and prepares it until it can dial.
-func (p *Plugin) successor(ctx context.Context) (*instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
-	defer cancel()
-	inst, err := launch(ctx, &p.cfg, p.runDir)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	settings, apply := p.settings, p.applied
-	p.mu.Unlock()
-	if apply {
-		err = inst.configure(ctx, settings)
-	}
-	if err != nil {
-		inst.stop(err, settle)
-		<-inst.gone
-		return nil, err
-	}
-	return inst, nil
 }
 
 // replace makes next the current instance. Errors of the old one are ignored from here on.
 func (p *Plugin) replace(old, next *instance) error {
-	caps, err := next.rpc.Capabilities(next.ctx, &proto.CapabilitiesRequest{Call: next.call(next.ctx)})
+	caps, err := p.ready(next.ctx, next)
 	if err != nil {
-		return next.broken(next.ctx, "Capabilities", err)
-	}
-	if next.problem, err = next.health(next.ctx); err != nil {
 		return err
 	}
-	next.run(func(problem string) { p.felt(next, problem) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isClosed() {
 		return p.errClosed()
 	}
-	p.info, p.schema, p.caps = next.info, next.schema, proto.ToCapabilities(caps)
+	p.info, p.schema, p.caps = next.info, next.schema, caps
 	p.leaving, p.last = old, next
 	p.status.Failures = 0
 	p.settled(next)

@@ -61,14 +61,23 @@ func (t remote) Configure(settings map[string]any) error {
 	if err := inst.configure(ctx, settings); err != nil {
 		return err
 	}
-	caps, err := inst.rpc.Capabilities(ctx, &proto.CapabilitiesRequest{Call: inst.call(ctx)})
+	caps, err := inst.capabilities(ctx)
 	if err != nil {
-		return inst.broken(ctx, "Capabilities", err)
+		return err
 	}
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()
-	t.p.settings, t.p.applied, t.p.caps = settings, true, proto.ToCapabilities(caps)
+	t.p.settings, t.p.applied, t.p.caps = settings, true, caps
 	return nil
+}
+
+// capabilities asks what the plugin's links can do.
+func (i *instance) capabilities(ctx context.Context) (c transports.Capabilities, err error) {
+	answer, err := i.rpc.Capabilities(ctx, &proto.CapabilitiesRequest{Call: i.call(ctx)})
+	if err != nil {
+		return c, i.broken(ctx, "Capabilities", err)
+	}
+	return proto.ToCapabilities(answer), nil
 }
 
 // Dial has the plugin dial. If the plugin dies during that, the next process dials once
