@@ -342,3 +342,27 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 		t.Errorf("status %d", s[0])
 	}
 }
+
+// TestMachinesWithAFirewallBetween: a host of a site that cannot connect to another one names both
+// and says what to do, long before the limit of the start.
+func TestMachinesWithAFirewallBetween(t *testing.T) {
+	file, machines := machineJob(t, "limits { start = \"5m\" }\n")
+	out, err := machines[5].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.4", "ipproto", "tcp", "dport", "8000-65534", "prohibit").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	nodes := startOn(t, file, "meet", machines)
+	for i, s := range ends(nodes) {
+		if s == 0 {
+			t.Errorf("machine %d: status 0", i)
+		}
+	}
+	for _, head := range []int{0, 3} {
+		log := nodes[head].err.String()
+		for _, want := range []string{"host 3 at 10.77.0.4:", " was not reached: from 10.77.0.6: ", "write port = N in their host blocks"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("the head on machine %d does not say %q", head, want)
+			}
+		}
+	}
+}

@@ -24,6 +24,10 @@ type DanceHost struct {
 	// used only after both ends have proven that they have the secret.
 	Proves bool
 	From   []netip.Prefix // addresses besides Address from which it may connect
+
+	// By is for a host that listens already, as those of our own site do: if nothing of it has
+	// answered until then, the dance ends. Zero: it may come until the dance's deadline.
+	By time.Time
 }
 
 // String gives address:port.
@@ -56,6 +60,7 @@ type Dance struct {
 	c       DanceConfig
 	joined  []bool
 	failed  []error // last failure to connect
+	silent  []bool  // which was that nothing answered
 	missing int
 	over    bool
 	conns   []*greeting // accepted, not greeted or not proven yet, oldest first
@@ -67,7 +72,7 @@ func NewDance(c DanceConfig) (*Dance, error) {
 	if c.Self < 0 || int(c.Self) >= len(c.Hosts) {
 		return nil, fmt.Errorf("%w: own host rank %d of %d hosts", ErrConfig, c.Self, len(c.Hosts))
 	}
-	d := &Dance{c: c, joined: make([]bool, len(c.Hosts)), failed: make([]error, len(c.Hosts))}
+	d := &Dance{c: c, joined: make([]bool, len(c.Hosts)), failed: make([]error, len(c.Hosts)), silent: make([]bool, len(c.Hosts))}
 	for h, host := range c.Hosts {
 		d.joined[h] = host.Skip || wire.HostRank(h) == c.Self
 		if !d.joined[h] {
@@ -106,7 +111,16 @@ func (d *Dance) Dialed(conn int, h wire.HostRank) {
 // deadline. The driver may dial again.
 func (d *Dance) DialFailed(h wire.HostRank, err error) {
 	if h >= 0 && int(h) < len(d.failed) {
-		d.failed[h] = err
+		d.failed[h], d.silent[h] = err, false
+	}
+}
+
+// NoAnswer is DialFailed for a connection that was not made at all: there is no way to the host, a
+// firewall is between, or nobody listens.
+func (d *Dance) NoAnswer(h wire.HostRank, err error) {
+	d.DialFailed(h, err)
+	if h >= 0 && int(h) < len(d.silent) {
+		d.silent[h] = true
 	}
 }
 
@@ -147,9 +161,18 @@ func (d *Dance) dismiss(why string) {
 }
 
 // Tick tells the time. A dance that is not complete at its deadline ends with the step
-// TimedOut.
+// TimedOut, and one that has to reach a host By a time, and cannot, with Unreachable.
 func (d *Dance) Tick(now time.Time) {
-	if d.over || d.c.Deadline.IsZero() || now.Before(d.c.Deadline) {
+	if d.over {
+		return
+	}
+	for h, host := range d.c.Hosts[:d.c.Self] {
+		if !d.joined[h] && d.silent[h] && !host.By.IsZero() && !now.Before(host.By) {
+			d.Unreachable(wire.HostRank(h), fmt.Errorf("host %d at %v was not reached: %w", h, host, d.failed[h]))
+			return
+		}
+	}
+	if d.c.Deadline.IsZero() || now.Before(d.c.Deadline) {
 		return
 	}
 	d.over = true

@@ -19,9 +19,9 @@ import (
 // TestDanceScripts plays the dialogues of testdata/dance. The hosts have the
 // addresses 10.0.0.<rank>:5000.
 //
-//	hosts self=1 n=3 [skip=(0,2)] [proves=(0,2)] [deadline=seconds] [also=host rank:prefix]
+//	hosts self=1 n=3 [skip=(0,2)] [proves=(0,2)] [deadline=seconds] [by=seconds, of all hosts] [also=host rank:prefix]
 //	dials
-//	dialed conn=7 host=0 | failed host=0
+//	dialed conn=7 host=0 | failed host=0 | silent host=0
 //	accepted conn=7 [from=host rank] [mapped]
 //	input conn=7 00 00 00 02 ...
 //	admits conn=7 host=2 | proven conn=7 host=2 | brought conn=7 host=2
@@ -62,7 +62,7 @@ func (s *danceScript) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&out, "prove: conn %d\n", x.Conn)
 		case Complete:
 			fmt.Fprintln(&out, x.Kind)
-		case TimedOut:
+		case TimedOut, Unreachable:
 			fmt.Fprintf(&out, "%v: %v\n", x.Kind, x.Err)
 		}
 	}
@@ -85,6 +85,8 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 		s.Dialed(arg("conn"), wire.HostRank(arg("host")))
 	case "failed":
 		s.DialFailed(wire.HostRank(arg("host")), errors.New("connection refused"))
+	case "silent":
+		s.NoAnswer(wire.HostRank(arg("host")), errors.New("no route to host"))
 	case "accepted":
 		var from wire.HostID
 		if h := ints(d, "from"); len(h) > 0 {
@@ -135,6 +137,11 @@ func (s *danceScript) hosts(d *datadriven.TestData) (err error) {
 	}
 	for _, h := range ints(d, "skip") {
 		c.Hosts[h].Skip = true
+	}
+	if at := ints(d, "by"); len(at) > 0 {
+		for h := range c.Hosts {
+			c.Hosts[h].By = instant(at[0])
+		}
 	}
 	if at := ints(d, "deadline"); len(at) > 0 {
 		c.Deadline = instant(at[0])

@@ -75,9 +75,13 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 // danceHosts describes the hosts of the job to a dance.
 func (c *Channels) danceHosts() []agent.DanceHost {
 	hosts := make([]agent.DanceHost, len(c.Routes.World.Hosts))
+	reach := time.Now().Add(reachLimit)
 	for i, x := range c.Routes.World.Hosts {
 		_, proves := c.secretWith(x.Client)
 		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
+		if x.Client == c.Routes.World.Self { // all of them listened before any was told of the job
+			hosts[i].By = reach
+		}
 		if site, foreign := c.Routes.ForeignSite(x.Client); foreign && !proves {
 			hosts[i].From = site.ChannelsFrom
 		}
@@ -92,6 +96,8 @@ func (d *dancer) run() error {
 	}
 	timer := time.NewTimer(time.Until(d.c.Deadline))
 	defer timer.Stop()
+	reach := time.NewTicker(reachLimit / 5)
+	defer reach.Stop()
 	for {
 		if over, err := d.steps(); over {
 			return err
@@ -100,6 +106,8 @@ func (d *dancer) run() error {
 		case f := <-d.happens:
 			f()
 		case now := <-timer.C:
+			d.dance.Tick(now)
+		case now := <-reach.C:
 			d.dance.Tick(now)
 		case <-d.ctx.Done():
 			return context.Cause(d.ctx)
@@ -157,8 +165,13 @@ func (d *dancer) dial(x agent.Dial) {
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
+			if to == d.c.Routes.World.Self {
+				limited, cancel := context.WithTimeout(ctx, reachDial)
+				defer cancel()
+				ctx = limited
+			}
 			if w.Plain && !x.Address.Proves {
-				return d.try(transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
+				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
 			}
 			return d.c.dialHost(ctx, d.h.Host, x.Host, w)
 		},
@@ -175,6 +188,11 @@ func (d *dancer) dial(x agent.Dial) {
 	s.Rests = func() {
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
+		var failed *transports.Error
+		if errors.As(err, &failed) && failed.Op == "dial" {
+			d.noAnswer(x.Host, err)
+			return
+		}
 		d.tell(func() { d.dance.DialFailed(x.Host, err) })
 	}
 	l, w, last := s.Run(d.ctx)
@@ -192,8 +210,26 @@ func (d *dancer) dial(x agent.Dial) {
 	}
 }
 
-func (d *dancer) try(to transports.DialSpec, greeting []byte) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, dial.Limit)
+// How long hosts of the own site may be out of reach, and an attempt to connect to them takes.
+const (
+	reachLimit = 5 * time.Second
+	reachDial  = 4 * time.Second
+)
+
+// noAnswer tells the dance that nothing of a host answers, as err says of a connection that was
+// not made, and what to do about it.
+func (d *dancer) noAnswer(h wire.HostRank, err error) {
+	w := d.c.Routes.World
+	if w.Hosts[h].Client == w.Self {
+		err = fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports: have no firewall between them, or write port = N in their host blocks and open that; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err)
+	}
+	d.tell(func() {
+		d.dance.NoAnswer(h, fmt.Errorf("from %v: %w", d.h.Config.Address, err))
+	})
+}
+
+func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, dial.Limit)
 	defer cancel()
 	l, err := d.c.Routes.Channels.Dial(ctx, to)
 	if err != nil {
