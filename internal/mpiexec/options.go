@@ -29,30 +29,12 @@ var common = []option{
 		p.now.Procs, err = number(v[0])
 		return err
 	}},
-	{[]string{"-wdir", "-wd", "-cwd"}, []string{"DIR"}, "run the program in this folder", func(p *parser, v []string) error {
-		p.now.Dir = v[0]
-		return nil
-	}},
-	{[]string{"-gwdir"}, []string{"DIR"}, "the same for all programs", func(p *parser, v []string) error {
-		p.dir = v[0]
-		return nil
-	}},
-	{[]string{"-h", "-help"}, nil, "print this", func(p *parser, _ []string) error {
-		p.run.Help = true
-		return nil
-	}},
-	{[]string{"-V", "-version"}, nil, "print the version", func(p *parser, _ []string) error {
-		p.run.Version = true
-		return nil
-	}},
-	{[]string{"-v", "-verbose"}, nil, "print the command of impi-node that is run", func(p *parser, _ []string) error {
-		p.run.Verbose = true
-		return nil
-	}},
-	{[]string{"-log-level"}, []string{"LEVEL"}, "log of impi-node: trace, debug, info, warn or error", func(p *parser, v []string) error {
-		p.run.LogLevel = v[0]
-		return nil
-	}},
+	{[]string{"-wdir", "-wd", "-cwd"}, []string{"DIR"}, "run the program in this folder", take(func(p *parser) *string { return &p.now.Dir })},
+	{[]string{"-gwdir"}, []string{"DIR"}, "the same for all programs", take(func(p *parser) *string { return &p.dir })},
+	{[]string{"-h", "-help"}, nil, "print this", put(func(p *parser) *bool { return &p.run.Help }, true)},
+	{[]string{"-V", "-version"}, nil, "print the version", put(func(p *parser) *bool { return &p.run.Version }, true)},
+	{[]string{"-v", "-verbose"}, nil, "print the command of impi-node that is run", put(func(p *parser) *bool { return &p.run.Verbose }, true)},
+	{[]string{"-log-level"}, []string{"LEVEL"}, "log of impi-node: trace, debug, info, warn or error", take(func(p *parser) *string { return &p.run.LogLevel })},
 }
 
 var environment = []option{
@@ -99,10 +81,7 @@ var places = []option{
 }
 
 var output = []option{
-	{[]string{"-l", "-prepend-rank", "-tag-output"}, nil, "lines of output begin with [rank]", func(p *parser, _ []string) error {
-		p.run.Prefix = true
-		return nil
-	}},
+	{[]string{"-l", "-prepend-rank", "-tag-output"}, nil, "lines of output begin with [rank]", put(func(p *parser) *bool { return &p.run.Prefix }, true)},
 	{[]string{"-outfile-pattern", "-outfile"}, []string{"FILE"}, "standard output goes to files; %r is the rank", func(p *parser, v []string) (err error) {
 		p.now.Out, err = pattern(v[0])
 		return err
@@ -121,17 +100,20 @@ var binding = []option{
 		p.run.Bind = v[0]
 		return nil
 	}},
-	{[]string{"-bind-to-core"}, nil, "", func(p *parser, _ []string) error {
-		p.run.Bind = "core"
-		return nil
-	}},
-	{[]string{"-bind-to-none"}, nil, "", func(p *parser, _ []string) error {
-		p.run.Bind = "none"
-		return nil
-	}},
+	{[]string{"-bind-to-core"}, nil, "", put(func(p *parser) *string { return &p.run.Bind }, "core")},
+	{[]string{"-bind-to-none"}, nil, "", put(func(p *parser) *string { return &p.run.Bind }, "none")},
 }
 
 func nothing(*parser, []string) error { return nil }
+
+// take keeps what follows an option, put a value that the option stands for.
+func take(to func(*parser) *string) func(*parser, []string) error {
+	return func(p *parser, v []string) error { *to(p) = v[0]; return nil }
+}
+
+func put[T any](to func(*parser) *T, value T) func(*parser, []string) error {
+	return func(p *parser, _ []string) error { *to(p) = value; return nil }
+}
 
 // ignored are options that ask for what is done anyway.
 var ignored = []option{
