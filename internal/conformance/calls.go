@@ -45,9 +45,7 @@ var callCases = []Case{
 
 func introduction(e *env) {
 	n := e.node(nodeOptions{})
-	ctx := e.context()
-	info, err := n.rpc.Info(ctx, &proto.InfoRequest{Call: n.call(ctx)})
-	e.must(err)
+	info := ask(e, n.rpc.Info, &proto.InfoRequest{Call: n.request()})
 	switch {
 	case info.GetName() == "" || info.GetVersion() == "":
 		e.Fatalf("it is called %q, version %q", info.GetName(), info.GetVersion())
@@ -72,9 +70,7 @@ func transportsHealth(e *env) {
 	if n.shake.version == "1" {
 		e.Skipf("it speaks version 1 of the protocol, which has no Health")
 	}
-	ctx := e.context()
-	answer, err := n.rpc.Health(ctx, &proto.HealthRequest{Call: n.call(ctx)})
-	e.must(err)
+	answer := ask(e, n.rpc.Health, &proto.HealthRequest{Call: n.request()})
 	if answer.GetProblem() != "" {
 		e.Logf("it says that it is degraded: %s", answer.GetProblem())
 	}
@@ -85,21 +81,16 @@ func transportsHealth(e *env) {
 
 func sameKey(e *env) {
 	n := e.configured(nodeOptions{})
-	ctx := e.context()
-	req := e.listenRequest(n.call(ctx))
-	first, err := n.rpc.Listen(ctx, req)
-	e.must(err)
-	again, err := n.rpc.Listen(ctx, req)
-	e.must(err)
+	req := e.listenRequest(n.request())
+	first := ask(e, n.rpc.Listen, req)
+	again := ask(e, n.rpc.Listen, req)
 	if first.GetListenerId() != again.GetListenerId() || first.GetAddress() != again.GetAddress() {
 		e.Fatalf("Listen gives listener %d at %s, and %d at %s when the same request comes again",
 			first.GetListenerId(), first.GetAddress(), again.GetListenerId(), again.GetAddress())
 	}
-	dial := &proto.DialRequest{Call: n.call(ctx), Address: first.GetAddress()}
-	one, err := n.rpc.Dial(ctx, dial)
-	e.must(err)
-	two, err := n.rpc.Dial(ctx, dial)
-	e.must(err)
+	dial := &proto.DialRequest{Call: n.request(), Address: first.GetAddress()}
+	one := ask(e, n.rpc.Dial, dial)
+	two := ask(e, n.rpc.Dial, dial)
 	if one.GetLinkId() == 0 || one.GetLinkId() != two.GetLinkId() {
 		e.Fatalf("Dial gives link %d, and %d when the same request comes again", one.GetLinkId(), two.GetLinkId())
 	}
@@ -119,9 +110,8 @@ func badKey(e *env) {
 	want("no key", err)
 	_, err = n.rpc.Dial(ctx, &proto.DialRequest{Call: &proto.Call{Key: "k"}, Address: "x"})
 	want("no time", err)
-	call := n.call(ctx)
-	_, err = n.rpc.Info(ctx, &proto.InfoRequest{Call: call})
-	e.must(err)
+	call := n.request()
+	ask(e, n.rpc.Info, &proto.InfoRequest{Call: call})
 	_, err = n.rpc.Dial(ctx, &proto.DialRequest{Call: call, Address: "x"})
 	want("the key of an Info, for a Dial", err)
 }
@@ -129,17 +119,14 @@ func badKey(e *env) {
 func abandon(e *env) {
 	n := e.configured(nodeOptions{})
 	ctx := e.context()
-	late := n.call(ctx)
-	_, err := n.rpc.Abandon(ctx, &proto.AbandonRequest{Call: n.call(ctx), Key: late.GetKey()})
-	e.must(err)
+	late := n.request()
+	ask(e, n.rpc.Abandon, &proto.AbandonRequest{Call: n.request(), Key: late.GetKey()})
 	if answer, err := n.rpc.Listen(ctx, e.listenRequest(late)); err == nil && answer.GetError() == nil {
 		e.Fatalf("a Listen that was abandoned before it came is carried out")
 	}
-	req := e.listenRequest(n.call(ctx))
-	made, err := n.rpc.Listen(ctx, req)
-	e.must(err)
-	_, err = n.rpc.Abandon(ctx, &proto.AbandonRequest{Call: n.call(ctx), Key: req.GetCall().GetKey()})
-	e.must(err)
+	req := e.listenRequest(n.request())
+	made := ask(e, n.rpc.Listen, req)
+	ask(e, n.rpc.Abandon, &proto.AbandonRequest{Call: n.request(), Key: req.GetCall().GetKey()})
 	if answer := e.dial(n, made.GetAddress()); answer.GetError() == nil {
 		e.Fatalf("the listener %s was abandoned and can be dialled", made.GetAddress())
 	}
@@ -147,13 +134,9 @@ func abandon(e *env) {
 
 func unknownNumbers(e *env) {
 	n := e.configured(nodeOptions{})
-	ctx := e.context()
-	_, err := n.rpc.StopListen(ctx, &proto.StopListenRequest{Call: n.call(ctx), ListenerId: 4711})
-	e.must(err)
-	_, err = n.rpc.CloseLink(ctx, &proto.CloseLinkRequest{Call: n.call(ctx), LinkId: 4711})
-	e.must(err)
-	answer, err := n.rpc.OpenDataPlane(ctx, &proto.OpenDataPlaneRequest{Call: n.call(ctx), LinkId: 4711, Modes: []string{"fd"}})
-	e.must(err)
+	ask(e, n.rpc.StopListen, &proto.StopListenRequest{Call: n.request(), ListenerId: 4711})
+	ask(e, n.rpc.CloseLink, &proto.CloseLinkRequest{Call: n.request(), LinkId: 4711})
+	answer := ask(e, n.rpc.OpenDataPlane, &proto.OpenDataPlaneRequest{Call: n.request(), LinkId: 4711, Modes: []string{"fd"}})
 	if answer.GetError() == nil {
 		e.Fatalf("link 4711, which there is not, is opened")
 	}
@@ -185,8 +168,7 @@ func events(e *env) {
 		e.Fatalf("link %d is event %d, and event %d when it is announced again", first.GetAccepted().GetLinkId(), first.GetSequence(), again.GetSequence())
 	}
 	ctx := e.context()
-	_, err = n.rpc.CloseLink(ctx, &proto.CloseLinkRequest{Call: n.call(ctx), LinkId: first.GetAccepted().GetLinkId()})
-	e.must(err)
+	ask(e, n.rpc.CloseLink, &proto.CloseLinkRequest{Call: n.request(), LinkId: first.GetAccepted().GetLinkId()})
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	if event, err := e.announced(short, n, 0); err == nil {
@@ -204,7 +186,7 @@ func noPlane(e *env) {
 	ctx := e.context()
 	open := func() *proto.Error {
 		answer, err := n.rpc.OpenDataPlane(ctx, &proto.OpenDataPlaneRequest{
-			Call: n.call(ctx), LinkId: made.GetLinkId(), Modes: []string{"carrier-pigeon"}, Pinned: true})
+			Call: n.request(), LinkId: made.GetLinkId(), Modes: []string{"carrier-pigeon"}, Pinned: true})
 		e.must(err)
 		return answer.GetError()
 	}
@@ -220,9 +202,7 @@ var planes = []string{"fd", "peer-shm", "ring", "stream", "grpc"}
 
 func capabilities(e *env) {
 	n := e.configured(nodeOptions{})
-	ctx := e.context()
-	c, err := n.rpc.Capabilities(ctx, &proto.CapabilitiesRequest{Call: n.call(ctx)})
-	e.must(err)
+	c := ask(e, n.rpc.Capabilities, &proto.CapabilitiesRequest{Call: n.request()})
 	known := 0
 	for _, p := range c.GetDataPlanes() {
 		if slices.Contains(planes, p) {
@@ -249,9 +229,7 @@ func waitingLinks(e *env) {
 	if over := e.dial(near, address); over.GetError().GetCode() != string(transports.CodeResource) {
 		e.Fatalf("%d links wait, and one dial more is answered with %q", proto.MaxWaiting, over.GetError().GetCode())
 	}
-	ctx := e.context()
-	_, err := near.rpc.CloseLink(ctx, &proto.CloseLinkRequest{Call: near.call(ctx), LinkId: last.GetLinkId()})
-	e.must(err)
+	ask(e, near.rpc.CloseLink, &proto.CloseLinkRequest{Call: near.request(), LinkId: last.GetLinkId()})
 	if again := e.dial(near, address); again.GetError() != nil && again.GetError().GetCode() != string(transports.CodeTimeout) {
 		e.Fatalf("there is room for a link again, and a dial is answered with %s (%s)", again.GetError().GetReason(), again.GetError().GetCode())
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports"
@@ -86,18 +88,24 @@ func (e *env) node(o nodeOptions) *node {
 	return n
 }
 
+// ask makes a request that has to be answered.
+func ask[Q, A any](e *env, method func(context.Context, *Q, ...grpc.CallOption) (*A, error), q *Q) *A {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := method(ctx, q)
+	e.must(err)
+	return answer
+}
+
 // configured is node, with the plugin's settings applied.
 func (e *env) configured(o nodeOptions) *node {
 	n := e.node(o)
-	ctx := e.context()
-	answer, err := n.rpc.Schema(ctx, &proto.SchemaRequest{Call: n.call(ctx)})
-	e.must(err)
+	answer := ask(e, n.rpc.Schema, &proto.SchemaRequest{Call: n.request()})
 	full, err := host.Complete(proto.ToSchema(answer.GetSettings()), e.s.Settings)
 	e.must(err)
 	values, err := proto.FromSettings(full)
 	e.must(err)
-	done, err := n.rpc.Configure(ctx, &proto.ConfigureRequest{Call: n.call(ctx), Settings: values})
-	e.must(err)
+	done := ask(e, n.rpc.Configure, &proto.ConfigureRequest{Call: n.request(), Settings: values})
 	if done.GetError() != nil {
 		e.Fatalf("Configure with its defaults: %s", done.GetError().GetReason())
 	}
@@ -125,9 +133,7 @@ func (e *env) listenRequest(call *proto.Call) *proto.ListenRequest {
 
 // listen opens a listener in a bare plugin.
 func (e *env) listen(n *node) (id uint64, address string) {
-	ctx := e.context()
-	answer, err := n.rpc.Listen(ctx, e.listenRequest(n.call(ctx)))
-	e.must(err)
+	answer := ask(e, n.rpc.Listen, e.listenRequest(n.request()))
 	if answer.GetError() != nil {
 		e.Fatalf("Listen: %s (%s)", answer.GetError().GetReason(), answer.GetError().GetCode())
 	}
@@ -136,10 +142,7 @@ func (e *env) listen(n *node) (id uint64, address string) {
 
 // dial has a bare plugin dial.
 func (e *env) dial(n *node, address string) *proto.DialResponse {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	answer, err := n.rpc.Dial(ctx, &proto.DialRequest{Call: n.call(ctx), Address: address})
-	e.must(err)
+	answer := ask(e, n.rpc.Dial, &proto.DialRequest{Call: n.request(), Address: address})
 	return answer
 }
 

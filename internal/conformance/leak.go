@@ -48,10 +48,7 @@ func grown(before, after [2]host.Usage) bool {
 }
 
 func processHoldsNothing(e *env) {
-	near, far := e.host(), e.host()
-	ln, err := near.Transport().Listen(e.context(), e.at())
-	e.must(err)
-	e.Cleanup(func() { ln.Close() })
+	near, far, ln := e.listening()
 	links := 1000
 	if e.quick {
 		links = 150
@@ -86,14 +83,9 @@ func (e *env) churn(from *host.Plugin, ln transports.Listener, links int) {
 }
 
 func processStaysSmall(e *env) {
-	near, far := e.host(), e.host()
+	near, far, ln := e.listening()
 	ctx := e.context()
-	ln, err := near.Transport().Listen(ctx, e.at())
-	e.must(err)
-	e.Cleanup(func() { ln.Close() })
-	a, b, err := e.connect(ctx, far, ln)
-	e.must(err)
-	e.must(exchange(ctx, a, b))
+	a, _ := e.connect(ctx, far, ln)
 	before := e.both(near, far)
 	piece := make([]byte, 1<<20)
 	taken, idle := 0, 0

@@ -38,9 +38,7 @@ const exitTime = 5 * time.Second
 func nodeDies(e *env) {
 	dir, listenDir := e.dir(), e.dir()
 	n := e.configured(nodeOptions{dir: dir})
-	ctx := e.context()
-	made, err := n.rpc.Listen(ctx, &proto.ListenRequest{Call: n.call(ctx), Host: e.s.Host, Dir: listenDir, Name: "conform"})
-	e.must(err)
+	made := ask(e, n.rpc.Listen, &proto.ListenRequest{Call: n.request(), Host: e.s.Host, Dir: listenDir, Name: "conform"})
 	e.dial(n, made.GetAddress()) // a link waits, and its peer
 	n.fds.Close()
 	if !n.gone(exitTime) {
@@ -63,17 +61,14 @@ func shutdown(e *env) {
 func drain(e *env) {
 	n := e.configured(nodeOptions{})
 	_, address := e.listen(n)
-	ctx := e.context()
-	call := n.call(ctx)
+	call := n.request()
 	call.TimeoutMs = 2000
-	_, err := n.rpc.Drain(ctx, &proto.DrainRequest{Call: call})
-	e.must(err)
+	ask(e, n.rpc.Drain, &proto.DrainRequest{Call: call})
 	resource := string(transports.CodeResource)
 	if answer := e.dial(n, address); answer.GetError().GetCode() != resource {
 		e.Fatalf("a Dial after Drain is answered with code %q", answer.GetError().GetCode())
 	}
-	listened, err := n.rpc.Listen(ctx, e.listenRequest(n.call(ctx)))
-	e.must(err)
+	listened := ask(e, n.rpc.Listen, e.listenRequest(n.request()))
 	if listened.GetError().GetCode() != resource {
 		e.Fatalf("a Listen after Drain is answered with code %q", listened.GetError().GetCode())
 	}
@@ -82,18 +77,25 @@ func drain(e *env) {
 	}
 }
 
-// connect makes a link between two plugins.
-func (e *env) connect(ctx context.Context, from *host.Plugin, ln transports.Listener) (dialled, accepted link.Link, err error) {
-	dialled, err = from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
-	if err != nil {
-		return nil, nil, err
-	}
+// listening is two plugins, and where the first one listens.
+func (e *env) listening() (near, far *host.Plugin, ln transports.Listener) {
+	near, far = e.host(), e.host()
+	ln, err := near.Transport().Listen(e.context(), e.at())
+	e.must(err)
+	e.Cleanup(func() { ln.Close() })
+	return near, far, ln
+}
+
+// connect makes a link between two plugins, which works both ways.
+func (e *env) connect(ctx context.Context, from *host.Plugin, ln transports.Listener) (dialled, accepted link.Link) {
+	dialled, err := from.Transport().Dial(ctx, transports.DialSpec{Address: ln.Address()})
+	e.must(err)
 	e.Cleanup(func() { dialled.Close() })
-	if accepted, err = ln.Accept(ctx); err != nil {
-		return nil, nil, err
-	}
+	accepted, err = ln.Accept(ctx)
+	e.must(err)
 	e.Cleanup(func() { accepted.Close() })
-	return dialled, accepted, nil
+	e.must(exchange(ctx, dialled, accepted))
+	return dialled, accepted
 }
 
 // survives tells whether links of a data plane live without the plugin.
@@ -102,14 +104,9 @@ func survives(p transports.DataPlane) bool {
 }
 
 func killed(e *env) {
-	near, far := e.host(), e.host()
+	near, far, ln := e.listening()
 	ctx := e.context()
-	ln, err := near.Transport().Listen(ctx, e.at())
-	e.must(err)
-	e.Cleanup(func() { ln.Close() })
-	a, b, err := e.connect(ctx, far, ln)
-	e.must(err)
-	e.must(exchange(ctx, a, b))
+	a, b := e.connect(ctx, far, ln)
 	e.must(syscall.Kill(near.Status().PID, syscall.SIGKILL))
 	if survives(e.plane) {
 		e.must(exchange(ctx, a, b))
@@ -187,11 +184,8 @@ func failure(ctx context.Context, l link.Link) error {
 }
 
 func killedMeanwhile(e *env) {
-	near, far := e.host(), e.host()
+	near, far, ln := e.listening()
 	ctx := e.context()
-	ln, err := near.Transport().Listen(ctx, e.at())
-	e.must(err)
-	e.Cleanup(func() { ln.Close() })
 	for i := range 20 {
 		done := make(chan error, 1)
 		go func() {
@@ -211,6 +205,7 @@ func killedMeanwhile(e *env) {
 		if pid := victim.Status().PID; pid > 0 {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone already
 		}
+		var err error
 		select {
 		case err = <-done:
 		case <-ctx.Done():

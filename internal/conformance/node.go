@@ -238,6 +238,11 @@ func (n *node) call(ctx context.Context) *proto.Call {
 	return &proto.Call{Key: fmt.Sprint(n.keys.Add(1)), TimeoutMs: uint32(left.Milliseconds() + 1)}
 }
 
+// request is a call with as much time as cases have for anything.
+func (n *node) request() *proto.Call {
+	return &proto.Call{Key: fmt.Sprint(n.keys.Add(1)), TimeoutMs: uint32(patience.Milliseconds())}
+}
+
 // end kills the process, if it still runs, and waits for it.
 func (n *node) end() {
 	if n.conn != nil {
