@@ -267,7 +267,7 @@ func TestProgramThatNeverCallsInit(t *testing.T) {
 	job := testJob("idle", 2)
 	job.Limits.Start = time.Second
 	f := end(start(t, job))
-	want := "site alpha: 1s passed while waiting for MPI Init of proc 0 of site alpha and 1 others"
+	want := "site alpha: 1s passed while waiting for MPI Init of proc 0 of site alpha and another one"
 	if f[0] == nil || f[0].Status != ending.StatusTimeout || !strings.HasPrefix(f[0].Text, want) {
 		t.Errorf("%v", f[0])
 	}

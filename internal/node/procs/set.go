@@ -231,7 +231,14 @@ func (s *Set) Missing() (who string, first int) {
 	if first < 0 {
 		return "", first
 	}
-	return fmt.Sprintf("MPI Init of %v and %d others", s.all[first].Who(), others), first
+	who = fmt.Sprintf("MPI Init of %v", s.all[first].Who())
+	switch others {
+	case 0:
+		return who, first
+	case 1:
+		return who + " and another one", first
+	}
+	return fmt.Sprintf("%s and %d others", who, others), first
 }
 
 // Finishing tells whether some proc has passed Finalize.
