@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// suiteLarge and suiteLinks are how much the suite moves and how many links it makes one
-// after another, through plugins: some times what their rings and sockets hold. The
+// suiteLarge and suiteLinks are how many bytes the suite moves and how many links it makes
+// one after another, through plugins: several times what their rings and sockets hold. The
 // suite's own figures are for the transports without plugins, and for make soak.
 func suiteLarge() int64 { return int64(soak.Times(8<<20, 64<<20)) }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// FuzzOutput lets a plugin print anything in any pieces: JSON log lines, panics,
-// noise without an end. Nothing is lost but line ends, and no more than a line
-// is kept.
+// FuzzOutput lets a plugin print anything in any pieces: JSON log lines, panics, lines
+// without an end. Nothing is lost except line ends, and no more than one line is kept in
+// memory.
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte(`{"@level":"info","@message":"hello","@timestamp":"x","port":5000}`+"\n"), uint16(7))
 	f.Add([]byte(`{"level":"warn","msg":{"a":[1]},"x":null,"@module":"m"}`+"\n{\n"), uint16(100))

@@ -227,11 +227,11 @@ func exchange(t testing.TB, a, b link.Link) {
 	}
 }
 
-// strike sends a signal to the plugin's process, and gives its number.
+// strike sends a signal to the plugin's process, and returns its PID.
 func strike(t testing.TB, p *Plugin, sig syscall.Signal) int {
 	t.Helper()
 	pid := p.Status().PID
-	if pid <= 0 { // would mean ourselves, and more
+	if pid <= 0 { // would signal our own process group, or all processes
 		t.Fatalf("no process: %+v", p.Status())
 	}
 	if err := syscall.Kill(pid, sig); err != nil {

@@ -68,7 +68,7 @@ func servePlugin(mode string) {
 	case "otherversion":
 		serveOther(99, proto.CookieValue)
 		return
-	case "newerversion": // it cannot do with an older node
+	case "newerversion": // it cannot work with an older node
 		serveOther(proto.Version+1, proto.CookieValue)
 		return
 	case "othercookie":
@@ -106,7 +106,7 @@ func protocolsOf(mode string) (list []int) {
 	return list
 }
 
-// serveOther is a plugin that is not made with our sdk.
+// serveOther is a plugin that is not built with our SDK.
 func serveOther(version int, cookie string) {
 	os.Stdout = os.NewFile(uintptr(realStdout()), "stdout")
 	plugin.Serve(&plugin.ServeConfig{
@@ -127,8 +127,7 @@ func realStdout() int {
 	return 1
 }
 
-// otherPlugin is a plugin of which not much more is known than the version that it
-// speaks.
+// otherPlugin is a plugin that states a protocol version and implements little else.
 type otherPlugin struct {
 	plugin.NetRPCUnsupportedPlugin
 	proto.UnimplementedTransportServer
@@ -207,8 +206,8 @@ func (o *oddity) Configure(settings map[string]any) error {
 	return o.Transport.Configure(settings)
 }
 
-// sayAtAllLevels writes a line of each level in each form that a node understands,
-// whatever the node wants to see but for the first form.
+// sayAtAllLevels writes a line at each level in each form that a node understands; only in
+// the first form does the plugin itself leave out what the node does not want.
 func sayAtAllLevels() {
 	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
 		name, upper := level.String(), strings.ToUpper(level.String())

@@ -6,8 +6,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// A line of a plugin is a line of the node's log, under the plugin's name, at the level
-// that the plugin gave it in any of the forms, and there if the node's level wants it.
+// A line that a plugin prints becomes a line of the node's log, under the plugin's name and
+// at the level that the plugin gave it in any of the forms; the node leaves it out if its
+// own level is higher.
 func TestLogLevels(t *testing.T) {
 	levels := []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error}
 	for _, wanted := range levels {
@@ -36,8 +37,8 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
-// Of a plugin that panics every line is an error, also where the node shows no more
-// than errors.
+// Every line of a panic is an error, so that it appears also where the node logs only
+// errors.
 func TestLogOfPanic(t *testing.T) {
 	w := builtin("tcp", "")
 	w.Logger = hclog.New(&hclog.LoggerOptions{Name: "node", Level: hclog.Error, Output: w.log, JSONFormat: true})

@@ -198,8 +198,8 @@ func TestTailIsShort(t *testing.T) {
 	}
 }
 
-// Two answers to one question and answers to none are closed.
-func TestDeskServesOnce(t *testing.T) {
+// A second answer to a request, and an answer to none, are refused.
+func TestHandoversServeOnce(t *testing.T) {
 	var d handovers
 	c, err := d.expect(1)
 	if err != nil {

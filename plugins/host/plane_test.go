@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// through makes a link between two plugins, each side by a data plane.
+// through makes a link between two plugins, with the data plane pinned on each side.
 func through(t *testing.T, plane transports.DataPlane, near, far *Plugin) (a, b link.Link) {
 	t.Helper()
 	planes := []transports.DataPlane{plane}
@@ -96,8 +96,8 @@ func TestPinnedImpossible(t *testing.T) {
 	}
 }
 
-// kill -9 of a plugin ends the links whose bytes it passes on, at once and with its
-// name; those that it has handed over live on.
+// A plugin that is killed ends the links whose bytes it passes on, at once and with its
+// name in the error; those that it has handed over live on.
 func TestKillByPlane(t *testing.T) {
 	for _, plane := range []transports.DataPlane{transports.PlaneFD, transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC} {
 		t.Run(string(plane), func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestKillOfFarPlugin(t *testing.T) {
 	}
 }
 
-// A proc that has its connection itself does not take the death of the peer's plugin
-// for an end that the peer meant either; after such an end it does no harm.
+// A proc that has the connection itself does not take the death of the peer's plugin for an
+// end that the peer meant; after a meant end, that death does no harm.
 func TestKillOfFarPluginBesideASocket(t *testing.T) {
 	for _, plane := range []transports.DataPlane{transports.PlaneRing, transports.PlaneStream} {
 		for _, meant := range []bool{false, true} {
@@ -187,7 +187,7 @@ func TestKillOfFarPluginBesideASocket(t *testing.T) {
 	}
 }
 
-// A plugin that is closed in order passes on what procs have left behind.
+// A plugin that is closed in order still sends what procs have written.
 func TestCloseFlushesWhatProcsLeft(t *testing.T) {
 	for _, plane := range []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC} {
 		t.Run(string(plane), func(t *testing.T) {
@@ -257,7 +257,7 @@ func quietFDs(t *testing.T, p *Plugin) int {
 	return len(list)
 }
 
-// The control connection as a data plane is worth a warning, one.
+// The control connection as a data plane is warned about, once.
 func TestGRPCWarnsOnce(t *testing.T) {
 	w := builtin("tcp", "")
 	p := w.start(t)
@@ -271,7 +271,7 @@ func TestGRPCWarnsOnce(t *testing.T) {
 	}
 }
 
-// A region is memory of the size that was asked for, and there.
+// A region must be memory of the size that was asked for.
 func TestRegionIsChecked(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T) int{
 		"too large": func(t *testing.T) int {

@@ -53,8 +53,8 @@ func TestLinkCanBeDetached(t *testing.T) {
 	}
 }
 
-// kill -9 of the plugin: the transfer goes on, byte for byte, and the next dial
-// and accept work, at the same address.
+// A plugin that is killed disturbs no transfer, and the next dial and accept work, at the
+// same address.
 func TestKillDisturbsNoTransfer(t *testing.T) {
 	for _, name := range []string{"tcp", "unix"} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestRestartIsLazy(t *testing.T) {
 	}
 }
 
-// A dial that kills the plugin is tried once more, not for ever, and says what
+// A dial that kills the plugin is tried once more, not for ever, and its error says what
 // happened.
 func TestCrashingDial(t *testing.T) {
 	w := builtin("tcp", "")
@@ -206,8 +206,8 @@ func TestHungPluginIsReplaced(t *testing.T) {
 	exchange(t, c, d)
 }
 
-// Close of a plugin that hangs waits neither for ever nor for go-plugin's two
-// seconds more.
+// Close of a plugin that hangs waits neither for ever nor for the two additional seconds of
+// go-plugin.
 func TestCloseOfHungPlugin(t *testing.T) {
 	w := builtin("tcp", "")
 	w.Heartbeat = -1

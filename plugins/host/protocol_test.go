@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// A plugin one version older or newer makes links like any other, and what it lacks is
-// said: in the log, in its status and to operators.
+// A plugin one version older or newer makes links like any other; the log, its status and
+// the output for operators say what it lacks.
 func TestProtocolVersions(t *testing.T) {
 	for _, c := range []struct {
 		mode          string
@@ -21,8 +21,9 @@ func TestProtocolVersions(t *testing.T) {
 		{"", 2, 2, nil, nil},
 		{"protocols 1", 1, 1, []string{"health", "protocols"}, []string{"older version", `"node":2`, `"plugin":1`, "health: the transport cannot say"}},
 		{"protocols 1 2", 2, 2, nil, nil},
-		// The next release, which still speaks ours: the versions of its handshake meet,
-		// or it states its newest one to everybody, and says the rest by Info.
+		// The next release, which still speaks our version: either the version ranges of
+		// both meet, or the plugin states its newest version to everybody and the rest in
+		// Info.
 		{"protocols 2 3", 2, 3, nil, []string{"newer version", `"node":2`, `"plugin":3`, `"spoken":2`, "update impi-node"}},
 		{"protocols 3", 2, 3, nil, []string{"newer version", `"node":2`, `"plugin":3`, `"spoken":2`}},
 	} {
@@ -42,7 +43,7 @@ func TestProtocolVersions(t *testing.T) {
 			} else if w.log.has(`"@level":"warn"`) {
 				t.Errorf("a warning without a reason:\n%s", w.log.text.String())
 			}
-			// What comes after a restart is of the same age.
+			// The process after a reload speaks the same version.
 			if err := p.Reload(soon(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,7 @@ func TestProtocolVersions(t *testing.T) {
 	}
 }
 
-// The plugin is told what this node speaks, and not what it would put up with.
+// The plugin is told which versions this node speaks, not the oldest that it would accept.
 func TestOffering(t *testing.T) {
 	got := offering([]string{"A=1", offer + "=3,1,2", "B=2"})
 	if want := []string{"A=1", "B=2", offer + "=1,2"}; !slices.Equal(got, want) {
@@ -61,7 +62,7 @@ func TestOffering(t *testing.T) {
 	}
 }
 
-// Health is asked for again and again, and its changes are states.
+// Health is asked for regularly, and its changes become states.
 func TestHealth(t *testing.T) {
 	w := builtin("tcp", "")
 	w.Heartbeat = -1 // we do it
@@ -92,7 +93,7 @@ func TestHealth(t *testing.T) {
 	w.log.wait(t, `"@level":"info"`, "well again")
 }
 
-// A plugin of version 1 is not asked for what it has not.
+// A plugin of version 1 is not asked for its health, which that version does not have.
 func TestHealthOfOldPlugin(t *testing.T) {
 	p := builtin("tcp", "protocols 1").start(t)
 	if problem, err := p.cur.health(soon(t)); problem != "" || err != nil {

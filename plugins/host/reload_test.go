@@ -40,8 +40,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// What was not there when the plugin started is what runs after a reload; what is
-// not trusted is not started, and the old process goes on.
+// A reload starts the file that is there now, not the one of the plugin's start. A file
+// that is not trusted is not started, and the old process goes on.
 func TestReloadTakesTheNewFile(t *testing.T) {
 	dir := t.TempDir()
 	w := builtin("tcp", "")
@@ -84,7 +84,7 @@ func TestReloadTakesTheNewFile(t *testing.T) {
 	exchange(t, c, d)
 }
 
-// A new process that is killed at once is one more death: it is started again, with
+// A new process that is killed at once counts as one more death: it is started again, with
 // its listeners.
 func TestKillAfterReload(t *testing.T) {
 	w := builtin("tcp", "")

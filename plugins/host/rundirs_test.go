@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRunDirsListsTheLiving: what a killed process has left is swept away, unless
-// somebody else sweeps or makes directories just then: nobody is waited for.
+// TestRunDirsListsTheLiving: what a killed process has left is removed, unless another
+// process is doing that or making directories just then; RunDirs does not wait for it.
 func TestRunDirsListsTheLiving(t *testing.T) {
 	base, uid := t.TempDir(), os.Geteuid()
 	if dirs := RunDirs(base, uid); dirs != nil {

@@ -13,8 +13,8 @@ import (
 // The contract for transports whose links live in their plugins' processes.
 func TestConformanceSecure(t *testing.T) {
 	ca := pkitest.Authority(t)
-	// What the suite waits for at most is its own patience: a peer that a busy machine does not
-	// run for that long is not lost.
+	// As long as the suite waits itself: a peer that a busy machine does not run for a
+	// while is not lost.
 	patient := map[string]any{"silence": 60.0, "handshake_timeout": 60.0}
 	for _, c := range []struct {
 		name  string
@@ -50,7 +50,7 @@ type configured struct{ transports.Transport }
 
 func (configured) Configure(map[string]any) error { return nil }
 
-// Who was turned away is told why by both plugins.
+// Both plugins say why a site was refused.
 func TestPluginsExplainStrangers(t *testing.T) {
 	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
 	for name, more := range map[string]map[string]any{"quic": nil, "tcp": {"tls": true}} {

@@ -143,7 +143,7 @@ func TestStartIsGivenUp(t *testing.T) {
 func TestSettingsReachThePlugin(t *testing.T) {
 	w := builtin("tcp", "settings")
 	w.Settings = map[string]any{"path": "x"}
-	w.start(t) // the plugin compares
+	w.start(t) // the plugin checks it
 }
 
 func TestSettingsOfPluginAreRefused(t *testing.T) {

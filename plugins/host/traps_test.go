@@ -201,8 +201,8 @@ func TestTrapSocketFilesAndLongTMPDIR(t *testing.T) {
 	}
 }
 
-// No cleaner of temporary files can cut off a plugin that runs for weeks: there
-// is no file.
+// A cleaner of temporary files cannot cut off a plugin that runs for weeks, as there is no
+// socket file.
 func TestTrapSocketFileCleaned(t *testing.T) {
 	w := builtin("tcp", "")
 	w.RunDir = privateDir(t)
@@ -300,9 +300,9 @@ func TestTrapCloseOnExec(t *testing.T) {
 	}
 }
 
-// A child of the plugin does not inherit the descriptor channel, so the node sees
-// the plugin's death though the child lives; nor does the child's hold on the
-// log keep anybody.
+// A child of the plugin does not inherit the descriptor channel, so the node notices the
+// plugin's death although the child lives; nor does anything wait because the child still
+// has the log open.
 func TestTrapChildOfPlugin(t *testing.T) {
 	w := builtin("tcp", "")
 	p := w.start(t)
@@ -379,7 +379,7 @@ func TestTrapTruncatedAncillaryData(t *testing.T) {
 	}
 }
 
-// What the plugin had read already comes first.
+// Bytes that the plugin has read already come first.
 func TestTrapForgottenPreread(t *testing.T) {
 	p := builtin("tcp", "preread").start(t)
 	a, b := pair(t, p, listen(t, p))
@@ -392,7 +392,7 @@ func TestTrapForgottenPreread(t *testing.T) {
 	}
 }
 
-// Descriptors for links that nobody opens are closed and mistaken for nothing.
+// Descriptors for links that nobody opens are closed, and are given to no other link.
 func TestTrapConfusedDelivery(t *testing.T) {
 	w := builtin("tcp", "rogue")
 	p := w.start(t)
@@ -451,7 +451,7 @@ func TestTrapSecureConfigPathSwap(t *testing.T) {
 	}
 }
 
-// One client, one start: each life has its own, and nothing of the old ones
+// A go-plugin client starts once: each process has its own, and nothing of the old ones
 // stays.
 func TestTrapClientStartsOnce(t *testing.T) {
 	w := builtin("tcp", "")
@@ -485,7 +485,7 @@ func TestTrapConfigurationTooLarge(t *testing.T) {
 	}
 }
 
-// Nothing of all this makes a plugin of processes that are none.
+// IsPlugin reports false for processes that are not plugins.
 func TestIsNoPlugin(t *testing.T) {
 	if sdk.IsPlugin() {
 		t.Error("the test believes that it is a plugin")

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A child moves descriptors that it inherits to numbers above the highest of
-// them. The one by which it executes its program may have just that number.
+// A child moves descriptors that it inherits to numbers above the highest of them. The
+// descriptor by which it executes its program may have just that number.
 func TestExecutableIsNotOverwrittenInTheChild(t *testing.T) {
 	exe, err := verify(&Config{Name: "tcp", Builtin: true})
 	if err != nil {

@@ -42,7 +42,7 @@ func TestErrorTravels(t *testing.T) {
 	}
 }
 
-// Every code of the contract is one of the protocol; what is not is internal.
+// Every code of the contract is one of the protocol; any other becomes internal.
 func TestCodes(t *testing.T) {
 	for _, c := range []transports.Code{
 		transports.CodeRefused, transports.CodeUnreachable, transports.CodeTimeout, transports.CodeAuth, transports.CodeProtocol,

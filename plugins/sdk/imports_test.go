@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// A vendor's plugin carries the contract, the generated protocol and the ways in
-// which links are passed on, and nothing else of ours: directly or behind others.
+// A vendor's plugin imports only the contract, the generated protocol and the packages that
+// pass links on, directly or indirectly, and nothing else of ours.
 func TestImportsReachTheContractOnly(t *testing.T) {
 	tool := skips.Program(t, "go")
 	out, err := exec.Command(tool, "list", "-deps", ".").Output()

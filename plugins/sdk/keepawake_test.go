@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// traffic is a process whose threads fall asleep so often between two looks.
+// traffic is a process whose threads fall asleep that often between two looks.
 type traffic struct {
 	keepAwake
 	each  atomic.Int64
@@ -16,7 +16,7 @@ type traffic struct {
 	naps  atomic.Int64
 }
 
-// pass lets the bubble's clock, which costs no time, go on by d.
+// pass advances the bubble's clock by d.
 func pass(d time.Duration) { <-time.After(d) }
 
 func newTraffic(each int64) *traffic {
@@ -59,7 +59,8 @@ func TestKeepAwakeIsForTraffic(t *testing.T) {
 	})
 }
 
-// The last link ends it, not the first that goes; the next one begins another.
+// keepAwake ends with the last link, not with the first that goes; the next link begins
+// another.
 func TestKeepAwakeEndsWithTheLastLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := runtime.GOMAXPROCS(0)
@@ -82,7 +83,7 @@ func TestKeepAwakeEndsWithTheLastLink(t *testing.T) {
 	})
 }
 
-// The collector stops the world, whoever naps.
+// The garbage collector can stop the world while somebody naps.
 func TestNapsYieldToTheCollector(t *testing.T) {
 	v := newKeepAwake()
 	v.tick = time.Hour // it does not end by itself

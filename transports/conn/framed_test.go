@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/transports/conn"
 )
 
-// script is a connection that says what it was told.
+// script is a connection whose Read returns what the script has next.
 type script struct {
 	net.Conn
 	in  io.Reader
@@ -64,8 +64,8 @@ func TestFramedWrites(t *testing.T) {
 	}
 }
 
-// FuzzFramed reads anything: what it gives is less than what there was, and only an
-// end mark is an end.
+// FuzzFramed reads anything: the payload is no longer than the input, and only an end mark
+// is reported as the end.
 func FuzzFramed(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x02ab\x00\x00\x00\x01c\x00\x00\x00\x00"))
 	f.Add([]byte("\x00\x01\x00\x01a"))

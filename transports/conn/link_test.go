@@ -77,7 +77,7 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// A link that is handed on has not touched its connection.
+// A link whose connection is detached before the first use has not touched it.
 func TestDetach(t *testing.T) {
 	w, far := watch(t)
 	l := conn.New(w)
@@ -104,7 +104,7 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// Once bytes may be under way it is too late.
+// Detach fails once the link was used, as bytes may be under way.
 func TestDetachAfterUse(t *testing.T) {
 	w, far := watch(t)
 	go func() { _, _ = io.Copy(io.Discard, far) }()

@@ -47,7 +47,7 @@ func pumpRing(t *testing.T) *pumped {
 	return p
 }
 
-// What the user writes into the ring's control block ends the link, and the
+// Invalid numbers that the user writes into the ring's control block end the link, and the
 // connection with it.
 func TestHostileUser(t *testing.T) {
 	for name, c := range map[string]struct{ word, bell int64 }{
@@ -58,8 +58,8 @@ func TestHostileUser(t *testing.T) {
 			if _, err := unix.Pwrite(p.region, []byte{0, 0, 0, 0, 0, 0, 0, 0x77}, c.word); err != nil {
 				t.Fatal(err)
 			}
-			go func() { _, _ = p.peer.Write(append([]byte{0, 0, 0x20, 0}, make([]byte, 8192)...)) }() // it looks for room
-			_, _ = unix.Write(p.Handle(), []byte{0})                                                  // it looks for bytes
+			go func() { _, _ = p.peer.Write(append([]byte{0, 0, 0x20, 0}, make([]byte, 8192)...)) }() // makes the pump look for room
+			_, _ = unix.Write(p.Handle(), []byte{0})                                                  // makes the pump look for bytes
 			if err := <-p.ended; !errors.Is(err, ring.ErrRegion) {
 				t.Errorf("%v", err)
 			}
@@ -70,7 +70,8 @@ func TestHostileUser(t *testing.T) {
 	}
 }
 
-// The user's death without an end breaks the connection, after his last bytes.
+// A user that dies without having ended the stream breaks the connection, after its last
+// bytes.
 func TestUserDies(t *testing.T) {
 	p := pumpRing(t)
 	if _, err := p.Send([][]byte{[]byte("last words")}); err != nil {
@@ -86,7 +87,7 @@ func TestUserDies(t *testing.T) {
 	}
 }
 
-// The user's death shows when he has left his ring full, too.
+// A user's death is noticed also if its ring is full.
 func TestUserDiesWithFullRing(t *testing.T) {
 	p := pumpRing(t)
 	frame := append([]byte{0, 0, 0x20, 0}, make([]byte, 8192)...) // twice the ring
@@ -105,7 +106,7 @@ func TestUserDiesWithFullRing(t *testing.T) {
 	<-wrote
 }
 
-// A pump that is told to end breaks both ends.
+// Close breaks both ends of a pump.
 func TestPumpCloses(t *testing.T) {
 	p := pumpRing(t)
 	p.pump.Close()
@@ -117,7 +118,7 @@ func TestPumpCloses(t *testing.T) {
 	}
 }
 
-// Left tells of users who have closed their link while bytes are under way.
+// Left reports whether the user has closed the link, also while bytes are under way.
 func TestLeft(t *testing.T) {
 	p := pumpRing(t)
 	if p.pump.Left() {
@@ -138,7 +139,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// The byte in the tail comes before the end of the socket, and only if it is meant.
+// The byte in the tail comes before the end of the socket, and only if CloseWrite has ended
+// the stream.
 func TestSocketSide(t *testing.T) {
 	for name, meant := range map[string]bool{"meant": true, "broken": false} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func load(t *testing.T, given map[string]any) *Identity {
 	return id
 }
 
-// meet makes a handshake and gives what each side says of it.
+// meet makes a handshake and returns each side's error.
 func meet(t *testing.T, client, server *tls.Config) (dialler, listener error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +118,8 @@ func TestExplainIsSilentOnOtherFailures(t *testing.T) {
 	}
 }
 
-// Who was refused because it has expired meanwhile knows that by itself.
+// A site whose certificate was refused because it has expired meanwhile finds that out
+// itself.
 func TestRefusedAndExpired(t *testing.T) {
 	ca := pkitest.Authority(t)
 	id := load(t, pkitest.Site(t, "alpha", ca, ca, nil)).At(func() time.Time { return time.Now().Add(2 * time.Hour) })

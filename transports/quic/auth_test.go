@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/transports/quic"
 )
 
-// turnedAway expects that a dial fails on both sides for who they are: near is in
-// what the dialler is told, far in what the acceptor is told.
+// turnedAway expects that authentication fails on both sides: the dialler's error has the
+// text near, the acceptor's the text far.
 func turnedAway(t *testing.T, alpha, beta *quic.Transport, near, far string) {
 	t.Helper()
 	ln := listen(t, alpha, "127.0.0.1")
@@ -97,7 +97,7 @@ func TestExpiredLater(t *testing.T) {
 	}
 }
 
-// stranger is a TLS configuration of somebody who is no transport of ours.
+// stranger is a TLS configuration of a program that is none of our transports.
 func stranger(t *testing.T, ca *pki.Authority, protocol string, withCert bool) *tls.Config {
 	t.Helper()
 	c := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}

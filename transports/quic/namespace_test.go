@@ -18,8 +18,8 @@ import (
 
 const inNamespace = "IMPI_TEST_NAMESPACE"
 
-// The address that a connection was dialled from goes in the middle of a transfer,
-// in a network of the test's own. Nothing is lost.
+// The local address of a connection disappears in the middle of a transfer, in a network
+// namespace of the test's own. Nothing is lost.
 func TestOwnAddressGoes(t *testing.T) {
 	if os.Getenv(inNamespace) == "" {
 		again(t)
@@ -46,7 +46,7 @@ func TestOwnAddressGoes(t *testing.T) {
 	}
 }
 
-// again runs the test that calls it in a network namespace of its own.
+// again runs the test that calls it once more, in a network namespace of its own.
 func again(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()

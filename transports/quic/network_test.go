@@ -20,9 +20,9 @@ import (
 	"github.com/openimpi/impi/transports/quic"
 )
 
-// network is a UDP relay in front of a listener: the network between two sites,
-// with its vices. It knows each client by its address, as a device that translates
-// addresses does.
+// network is a UDP relay in front of a listener that behaves like the network between two
+// sites: it loses and reorders packets. It knows each client by its address, as a device
+// that translates addresses (NAT) does.
 type network struct {
 	t    *testing.T
 	near *net.UDPConn // diallers send here
@@ -67,7 +67,7 @@ func newNetwork(t *testing.T, to string) *network {
 
 func (n *network) address() string { return n.near.LocalAddr().String() }
 
-// worsen makes it lose and swap so much of what it gets from now on.
+// worsen sets the shares of packets that are lost and reordered from now on.
 func (n *network) worsen(loss, swap float64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,7 +126,7 @@ func (n *network) flow(client string) *net.UDPConn {
 	return out
 }
 
-// fate reports whether a packet arrives.
+// fate draws whether a packet arrives.
 func (n *network) fate() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -154,8 +154,8 @@ func (n *network) pass(of *net.UDPConn, b []byte, send func([]byte)) {
 	}
 }
 
-// forget makes all clients come from other ports from now on, as after a device
-// that translates addresses was started anew.
+// forget makes all clients come from other ports from now on, as after the restart of a NAT
+// device.
 func (n *network) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,8 +165,8 @@ func (n *network) forget() {
 	clear(n.flows)
 }
 
-// block lets nothing through of the clients that are known now: their addresses
-// are no more.
+// block drops all packets of the clients that are known now, as if their addresses no
+// longer existed.
 func (n *network) block() {
 	n.mu.Lock()
 	for client := range n.flows {
@@ -271,7 +271,7 @@ func TestLossAndDisorder(t *testing.T) {
 	}
 }
 
-// A handshake comes through a network that loses much.
+// A handshake succeeds over a network that loses many packets.
 func TestHandshakeWithLoss(t *testing.T) {
 	alpha, beta := two(t, map[string]any{"handshake_timeout": 30.0})
 	ln := listen(t, alpha, "127.0.0.1")
@@ -290,7 +290,7 @@ func TestAddressChangesOnTheWay(t *testing.T) {
 	transfer(t, b, a, 8<<20, 4, func(int) { n.forget(); _ = sendAll(a, nil) })
 }
 
-// A path that is dead is left: another socket is tried, and the transfer goes on.
+// A transfer leaves a dead path and goes on over another socket.
 func TestPathDies(t *testing.T) {
 	quick := map[string]any{"keepalive": 1.0, "lanes": 1.0}
 	alpha, beta := two(t, quick)
@@ -306,7 +306,7 @@ func TestPathDies(t *testing.T) {
 	}
 }
 
-// A peer that has vanished is given up.
+// A peer that has vanished is given up after a while.
 func TestPeerVanishes(t *testing.T) {
 	alpha, beta := two(t, map[string]any{"keepalive": 0.1, "idle_timeout": 0.5})
 	ln := listen(t, alpha, "127.0.0.1")
@@ -374,7 +374,7 @@ func TestCloseTellsThePeers(t *testing.T) {
 	}
 }
 
-// Bytes that were sent before Close arrive, however late they are read.
+// Bytes that were sent before Close arrive, however late the peer reads them.
 func TestLastBytesOfALinkArriveLate(t *testing.T) {
 	alpha, beta := two(t, nil)
 	ln := listen(t, alpha, "127.0.0.1")
@@ -406,7 +406,8 @@ func TestDialNobody(t *testing.T) {
 	}
 }
 
-// Where nothing answers it is said so, whether the handshake's time is over first or the caller's.
+// A dial that nobody answers says so, whether the handshake's time is over first or the
+// caller's.
 func TestDialSilence(t *testing.T) {
 	for name, c := range map[string]struct {
 		handshake float64

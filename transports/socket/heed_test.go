@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// What is asked how long it was silent is the connection below TLS.
+// Explain asks the connection below TLS how long it was silent.
 func TestExplainLooksBelowTLS(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

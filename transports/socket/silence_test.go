@@ -21,7 +21,7 @@ func TestQuestionsAddUpToTheSilence(t *testing.T) {
 	}
 }
 
-// tcpPair is two links over a TCP connection, whose kernels ask each other.
+// tcpPair is two links over a TCP connection with keepalive.
 func tcpPair(t *testing.T, silence time.Duration) (a, b *Link) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,12 +71,12 @@ func TestLinksKnowTheirSilence(t *testing.T) {
 	}
 }
 
-// A peer that does not read, as its process computes or is stopped, is not lost, however
-// long that lasts: its kernel says that it has no room.
+// A peer that does not read, because its process computes or is stopped, is not given up,
+// however long that lasts: its kernel says that it has no room.
 func TestPeerWithoutRoomIsNotSilent(t *testing.T) {
 	a, b := tcpPair(t, 2*time.Second)
 	buf := make([]byte, 1<<20)
-	for full := 0; full < 3; { // its buffer and ours
+	for full := 0; full < 3; { // until its buffer and ours are full
 		n, err := a.Send([][]byte{buf})
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestSilenceIsToldAsSuch(t *testing.T) {
 	}
 }
 
-// Whoever reads while a link is given up is told why, and does not find an end of stream.
+// A reader whose link is given up meanwhile gets the reason, not an end of stream.
 func TestReaderOfALinkThatIsGivenUp(t *testing.T) {
 	for range 300 {
 		a, _ := tcpPair(t, 7*time.Second)

@@ -182,7 +182,8 @@ func TestNoSIGPIPE(t *testing.T) {
 			t.Errorf("Send to nobody reports %v", err)
 		}
 	}
-	// A signal of our own with a higher number comes behind what the calls caused.
+	// Signals are delivered in the order of their numbers: a SIGPIPE that the calls caused
+	// would come before this one.
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,8 @@ func resetBy(t *testing.T) (near *socket.Link, far string) {
 	return near, far
 }
 
-// The kernel tells a reset once, then pretends that the stream ended in order.
+// The kernel reports a reset once, and an end of stream from then on. The link keeps
+// reporting the reset.
 func TestResetIsNoEndOfStream(t *testing.T) {
 	send := func(l *socket.Link) error { _, err := l.Send([][]byte{{1}}); return err }
 	recv := func(l *socket.Link) error { _, err := l.Recv([][]byte{{1}}); return err }
@@ -229,7 +231,7 @@ func TestResetIsNoEndOfStream(t *testing.T) {
 	}
 }
 
-// A peer that said all that it had to say and left does not spoil its words.
+// What a peer sent before it closed can be read, although sending to it fails.
 func TestLastWordsBeforeClose(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -257,7 +259,7 @@ func TestCloseTouchesItsDescriptorOnce(t *testing.T) {
 	a, b := pairFDs(t)
 	l := adopt(t, a, "")
 	l.Close()
-	// The lowest free number is given out again.
+	// The kernel gives the lowest free number: that of a.
 	again, err := unix.Dup(b)
 	if err != nil {
 		t.Fatal(err)

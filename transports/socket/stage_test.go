@@ -54,8 +54,8 @@ func needStage(t *testing.T, l *Link) {
 	}
 }
 
-// A stream takes the stage, in slots that are written many times, and arrives as
-// it was, however sends and receives cut it.
+// A stream goes through the stage, whose slots are written many times, and arrives
+// unchanged, however sends and receives cut it.
 func TestStreamByReference(t *testing.T) {
 	near, far := streaming(t)
 	want := pattern(1, 16<<20)
@@ -84,8 +84,8 @@ func TestStreamByReference(t *testing.T) {
 	}
 }
 
-// What the peer has not read is not written over, though the caller writes its own
-// memory over at once and the socket has room for more than the stage.
+// Slots that the peer has not read are not written over, although the caller writes over
+// its own memory at once and the socket has room for more than the stage.
 func TestUnreadSlotsStay(t *testing.T) {
 	for _, buffer := range []int{0, slotSize, 16 * slotSize} {
 		near, far := streaming(t)
@@ -127,8 +127,7 @@ type reader struct{ l *Link }
 
 func (r reader) Read(b []byte) (int, error) { return r.l.Recv([][]byte{b}) }
 
-// A link that is full is not one that poll(2) calls writable, or its owner would
-// not sleep.
+// poll(2) does not call a link writable that is full, or its owner would not sleep.
 func TestFullIsNotWritable(t *testing.T) {
 	for _, buffer := range []int{0, slotSize, 2 * slotSize, 16 * slotSize} {
 		near, far := streaming(t)
@@ -168,8 +167,8 @@ func writable(t *testing.T, l *Link) bool {
 	}
 }
 
-// Only a stream gets a stage: not a few large messages, not many small ones, not
-// as much traffic back as forth.
+// Only a stream gets a stage: neither a few large messages, nor many small ones, nor as
+// much traffic back as forth.
 func TestWhatIsAStream(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -201,7 +200,7 @@ func TestWhatIsAStream(t *testing.T) {
 	}
 }
 
-// A stream that turns into a dialogue is none after a few messages.
+// A stream that turns into a dialogue no longer counts as one after a few messages.
 func TestStreamEnds(t *testing.T) {
 	l, _ := newLink(t)
 	l.stage.ahead = 2 * oneWay
@@ -284,7 +283,7 @@ func TestStageWithoutSIGPIPE(t *testing.T) {
 	}
 }
 
-// The memory goes with the link; what is under way does not.
+// Close and Detach free the stage; what is under way still arrives.
 func TestStageReleased(t *testing.T) {
 	for name, end := range map[string]func(*Link){
 		"close":  func(l *Link) { l.Close() },

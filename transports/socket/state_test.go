@@ -65,7 +65,7 @@ func TestDetachDuringCall(t *testing.T) {
 	unix.Close(fd)
 }
 
-// What the kernel was shown of the caller's memory is not kept.
+// The link keeps no reference to the caller's memory after a call.
 func TestBatchIsNotKept(t *testing.T) {
 	l, _ := newLink(t)
 	batch := [][]byte{make([]byte, 10), make([]byte, 10), make([]byte, 10)}

@@ -21,19 +21,19 @@ func TestWaiting(t *testing.T) {
 	for i := 1; i < waitingThere; i++ {
 		enter(i, crowd)
 	}
-	// Who leaves makes room.
+	// One that leaves makes room.
 	leave()
 	leave()
 	enter(1000, crowd)
 	if len(evicted) != 0 {
 		t.Errorf("%d went although there was room", evicted)
 	}
-	// Then the oldest goes.
+	// Without room, the oldest of the address is evicted.
 	enter(1001, crowd)
 	if len(evicted) != 1 || evicted[0] != 1 {
 		t.Errorf("%d went, want 1", evicted)
 	}
-	// Another address is not concerned, nor are links without one.
+	// Other addresses, and links without one, evict nobody.
 	enter(1002, unproved.From(netip.MustParseAddr("192.0.2.2")))
 	enter(1003, unproved.Source{})
 	if len(evicted) != 1 {
@@ -41,7 +41,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestWaitingWithFewFiles: where a process may have few files they are not all taken.
+// TestWaitingWithFewFiles: a process that may open few files leaves only a share of them to
+// connections that wait.
 func TestWaitingWithFewFiles(t *testing.T) {
 	var had unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &had); err != nil {

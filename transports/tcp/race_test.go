@@ -39,8 +39,8 @@ var (
 	errBad  = errors.New("bad")
 )
 
-// The next address is tried after the head start of one that is silent, at once
-// after one that fails, and not at all after one that answers.
+// The next address is tried after the head start of one that is silent, at once after one
+// that fails, and never after one that answers.
 func TestRace(t *testing.T) {
 	silent := func(ctx context.Context) (*net.TCPConn, error) {
 		<-ctx.Done()

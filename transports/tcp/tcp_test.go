@@ -91,7 +91,7 @@ func TestOptions(t *testing.T) {
 			if c.seconds > 0 && idle+every*count != c.seconds {
 				t.Errorf("%v, %s: the peer is asked after %d s, and %d times every %d s", c.settings, side, idle, count, every)
 			}
-			// It would end links to procs that compute.
+			// The timeout would end links to procs that compute.
 			if v := option(t, l, unix.SOL_TCP, unix.TCP_USER_TIMEOUT); v != 0 {
 				t.Errorf("%v, %s: TCP_USER_TIMEOUT is %d", c.settings, side, v)
 			}
@@ -115,7 +115,7 @@ func TestBuffers(t *testing.T) {
 func TestBacklogIsWhatTheSystemAllows(t *testing.T) {
 	tr := tcp.New()
 	ln := listen(t, tr, transports.ListenSpec{Host: "127.0.0.1"})
-	// More connections than historic limits hold, and nobody accepts.
+	// More connections than the historic limits of backlogs allow, none of them accepted.
 	for i := range 200 {
 		l, err := tr.Dial(t.Context(), transports.DialSpec{Address: ln.Address()})
 		if err != nil {

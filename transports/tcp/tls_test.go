@@ -95,7 +95,7 @@ func wantAuth(t *testing.T, err error, text string) {
 	}
 }
 
-// Who has TLS and who has not find out.
+// If only one side has TLS, that side fails with an error that says so.
 func TestTLSOnOneSideOnly(t *testing.T) {
 	ca := pkitest.Authority(t)
 	secure, plain := configured(t, pkitest.Site(t, "alpha", ca, ca, withTLS)), tcp.New()
@@ -133,7 +133,7 @@ func TestTLSOnOneSideOnly(t *testing.T) {
 	})
 }
 
-// A peer that says nothing holds no other up.
+// A silent peer does not hold up others.
 func TestSilentPeerHoldsNobodyUp(t *testing.T) {
 	ca := pkitest.Authority(t)
 	secure := configured(t, pkitest.Site(t, "alpha", ca, ca, withTLS))
@@ -154,7 +154,7 @@ func TestSilentPeerHoldsNobodyUp(t *testing.T) {
 		a, err := ln.Accept(t.Context())
 		var te *transports.Error
 		if errors.As(err, &te) && te.Retryable {
-			continue // one of those had to go
+			continue // a silent one was evicted
 		}
 		if err != nil {
 			t.Fatal(err)

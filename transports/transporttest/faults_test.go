@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// outcome runs one case and says why it failed, if it did.
+// outcome runs one case and returns why it failed, "" if it passed.
 func outcome(t *testing.T, name string, h transporttest.Harness) string {
 	t.Helper()
 	for _, c := range transporttest.Cases() {
@@ -511,7 +511,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Numbers are those of the rules for ever: no two cases share one.
+// A case has the number of its rule, which never changes; no two cases share one.
 func TestNumbersAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range transporttest.Cases() {

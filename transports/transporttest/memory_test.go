@@ -105,7 +105,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// A link that moves few bytes at a time, or none, keeps the contract too.
+// A link that moves few bytes at a time, or none, fulfils the contract too.
 func TestChoppedMemory(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Harness {
 		sizes := []int{1, 0, 977, 100, 0, 0, 60000}

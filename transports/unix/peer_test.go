@@ -24,7 +24,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// What String writes, parsePlace reads, and it is fit for a config file.
+// parsePlace reads what String writes, and a config file can hold it.
 func TestPlaceRoundTrip(t *testing.T) {
 	for _, p := range []place{
 		{path: "/run/impi/a.sock"}, {path: "/a b/%41/ü\n\x7f"}, {abstract: "impi-x"}, {abstract: "a b@/%"},

@@ -204,8 +204,8 @@ func TestConfigureRefuses(t *testing.T) {
 	}
 }
 
-// A process of another user is turned away by both sides' checks: here it dials,
-// and in the abstract space no folder keeps it out.
+// Both sides' checks refuse a process of another user: here it dials, and in the abstract
+// namespace no directory keeps it out.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	if os.Geteuid() != 0 {
 		skips.NotRun(t, "only root can run a process as another user", "be root")
@@ -227,7 +227,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	if !errors.As(err, &e) || e.Code != transports.CodeAuth || !e.Retryable || !strings.Contains(e.Reason, "65534") {
 		t.Errorf("Accept of a stranger: %v", err)
 	}
-	// Friends are welcome as before.
+	// Our own user can still connect.
 	l, err := u.Dial(t.Context(), transports.DialSpec{Address: ln.Address()})
 	if err != nil {
 		t.Fatal(err)
@@ -239,8 +239,8 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	l.Close()
 }
 
-// strangerCommand is this program, dialling as user nobody, from where nobody
-// may read it.
+// strangerCommand is this program, dialling as user nobody. It is run through a descriptor,
+// as nobody may not be allowed to read its path.
 func strangerCommand(t *testing.T, address string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Open("/proc/self/exe")

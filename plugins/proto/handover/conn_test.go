@@ -65,7 +65,7 @@ func TestDescriptorTravels(t *testing.T) {
 	if flags, _ := unix.FcntlInt(uintptr(r.FDs[0]), unix.F_GETFD, 0); flags&unix.FD_CLOEXEC == 0 {
 		t.Error("it is not close-on-exec")
 	}
-	// The sender has no copy: the far end sees the end when the receiver closes.
+	// The sender keeps no copy: the far end sees the end when the receiver closes.
 	r.Close()
 	if n, err := unix.Read(far, make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("after Close the far end reads %d, %v", n, err)
@@ -133,7 +133,7 @@ func TestTruncatedAncillaryData(t *testing.T) {
 	}
 }
 
-// A record that lies about its descriptors brings none.
+// Descriptors that a record does not announce correctly are not accepted.
 func TestDescriptorsAreCounted(t *testing.T) {
 	a, _, raw := channel(t)
 	for announced, sent := range map[int]int{1: 0, 0: 1, 2: 1, 8: 9} {
@@ -172,7 +172,7 @@ func TestRecordTooLong(t *testing.T) {
 	}
 }
 
-// The end of the channel is the death of the other side.
+// The end of the channel means that the other side has died.
 func TestEndOfChannel(t *testing.T) {
 	a, b, raw := channel(t)
 	b.Send(&Record{Kind: KindLink, Link: 1}, farOff())

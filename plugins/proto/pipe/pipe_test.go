@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/plugins/proto"
 )
 
-// tape plays frames and records what is sent.
+// tape returns given frames and records what is sent.
 type tape struct {
 	in  []*proto.Frame
 	end error

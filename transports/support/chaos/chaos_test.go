@@ -83,8 +83,8 @@ func TestEachStartWarns(t *testing.T) {
 	}
 }
 
-// It can do what is inside, but for the descriptor, since bytes must come past, and
-// channels.
+// A chaos transport has the capabilities of the one inside, except for descriptors and
+// channels, as all bytes must pass it.
 func TestCapabilitiesAreThoseInside(t *testing.T) {
 	tr := configured(t, map[string]any{"around": "unix"})
 	c := tr.Capabilities()
@@ -199,8 +199,7 @@ func TestErrorsNameBoth(t *testing.T) {
 	}
 }
 
-// What was sent before Close leaves, though it takes its time; a plugin waits for
-// that.
+// What was sent before Close still goes out, with its delays; a plugin waits for that.
 func TestDrainWaitsForClosedLinks(t *testing.T) {
 	tr := chaos.New(chaos.Options{Around: []transports.Transport{tcp.New()}})
 	all := transports.Defaults(tr.Schema())

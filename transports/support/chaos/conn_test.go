@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// recorder is a connection that notes what is written to it, and when.
+// recorder is a connection that records what is written to it, and when.
 type recorder struct {
 	begun time.Time
 	stop  chan struct{} // closed when the connection is
@@ -66,8 +66,8 @@ func whole(f Faults) Faults {
 	return f
 }
 
-// expect runs f on a disturbed connection, waits an hour of a clock that does not
-// take that long, closes the connection, and compares what has arrived and when.
+// expect runs use on a connection disturbed by f, waits an hour (of a clock in a synctest
+// bubble), closes the connection, and compares what has arrived and when.
 func expect(t *testing.T, f Faults, use func(t *testing.T, d *disturbed), want ...string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestStallHoldsWhatFollows(t *testing.T) {
 		"0s "+text[:at], fmt.Sprintf("%v %s", stall, text[at:at+1]), "1h0m0s close")
 }
 
-// Pieces with a smaller jitter wait for those before them.
+// A piece with less jitter waits for those before it.
 func TestJitterDoesNotReorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()
@@ -230,7 +230,7 @@ func TestBufferMakesWritersWait(t *testing.T) {
 	})
 }
 
-// What Write has taken leaves, though the connection is closed at once.
+// What Write has taken still goes out if the connection is closed at once.
 func TestCloseLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()

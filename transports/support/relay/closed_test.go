@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// A call that was on its way when another goroutine closed the link tells of the close, and
-// not of what that looked like from below.
+// A call during which another goroutine closes the link reports the close, not the error
+// that the close causes below.
 func TestBrokenByItsOwnClose(t *testing.T) {
 	var l Link
 	e := end(ringEnd{})

@@ -135,7 +135,7 @@ func readable(l link.Link) bool {
 	return n > 0
 }
 
-// kill -9 leaves nothing in the ring that tells of it, and who only sends must learn
+// A plugin that was killed leaves no trace in the ring; a proc that only sends must notice
 // it all the same.
 func TestSilentDeathBreaksSends(t *testing.T) {
 	region, err := ring.Create(4096)
@@ -151,7 +151,7 @@ func TestSilentDeathBreaksSends(t *testing.T) {
 	broken(t, l, l.Send, "has died or has lost the connection")
 }
 
-// An end that the peer meant is one, although the plugin closes everything then.
+// After an end that the peer meant, the plugin closing everything is no failure.
 func TestMeantEnd(t *testing.T) {
 	l, plugin, _ := ringLink(t)
 	if err := plugin.CloseSend(); err != nil {
@@ -173,8 +173,8 @@ func TestMeantEnd(t *testing.T) {
 	}
 }
 
-// What a plugin writes into the ring's control block cannot do more than end the
-// link.
+// Invalid numbers that a plugin writes into the ring's control block end the link, and do
+// no more.
 func TestHostilePlugin(t *testing.T) {
 	for name, c := range map[string]struct {
 		offset int

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// compiled is the other side in C.
+// compiled builds the other side, which is in C, and returns its path.
 func compiled(t *testing.T) string {
 	t.Helper()
 	cc := skips.Program(t, "gcc")

@@ -17,15 +17,15 @@ import (
 
 var _ link.FastBoxLink = (*Link)(nil)
 
-// noters is a pair of which both sides take fast-box messages.
-func noters(t testing.TB, size int) (a, b *Link) {
+// boxPair is a pair of which both sides take fast-box messages.
+func boxPair(t testing.TB, size int) (a, b *Link) {
 	t.Helper()
 	a, b = pair(t, size)
-	takeNotes(t, a, b)
+	takeFastBoxes(t, a, b)
 	return a, b
 }
 
-func takeNotes(t testing.TB, links ...*Link) {
+func takeFastBoxes(t testing.TB, links ...*Link) {
 	t.Helper()
 	for _, l := range links {
 		if !l.TakeFastBoxes() {
@@ -56,39 +56,41 @@ func take(l *Link) (text string, ok bool) {
 	return text, true
 }
 
-// story is what one direction of a link carries: bytes, copied, in place and lent, and fast-box messages
-// between them. Byte number i is told by i; each fast-box message says how many bytes and fast-box messages came before it.
-type story struct {
+// mixed is what one direction of a link carries, as its sender or its receiver counts it:
+// bytes (copied, in place and lent) with fast-box messages between them. A byte's value
+// follows from its place; each fast-box message says how many bytes and how many fast-box
+// messages came before it.
+type mixed struct {
 	random       *rand.Rand
-	bytes, notes uint64
-	pieces       [][]byte // that were offered and are not the writer's again
+	bytes, boxes uint64
+	pieces       [][]byte // offered, and not yet the writer's again
 }
 
-func storyByte(i uint64) byte { return byte(i*7 ^ i>>8*31 ^ i>>16) }
+func mixedByte(i uint64) byte { return byte(i*7 ^ i>>8*31 ^ i>>16) }
 
-func (s *story) piece(n int) []byte {
+func (s *mixed) piece(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = storyByte(s.bytes + uint64(i))
+		b[i] = mixedByte(s.bytes + uint64(i))
 	}
 	s.bytes += uint64(n)
 	return b
 }
 
-// tell sends some more, and reports whether the link took anything.
-func (s *story) tell(l *Link, lend bool) (progress bool, err error) {
+// send sends some more, and reports whether the link took anything.
+func (s *mixed) send(l *Link, lend bool) (progress bool, err error) {
 	if len(s.pieces) > 0 {
 		return s.offer(l, lend)
 	}
 	kind := s.random.IntN(10)
 	switch n := l.FastBoxRoom(); {
 	case kind < 5 && n != nil:
-		n.Context, n.Tag, n.Len = s.bytes, int32(s.notes), uint32(s.notes%link.MaxFastBox)
+		n.Context, n.Tag, n.Len = s.bytes, int32(s.boxes), uint32(s.boxes%link.MaxFastBox)
 		for i := range n.Data {
-			n.Data[i] = byte(s.notes)
+			n.Data[i] = byte(s.boxes)
 		}
 		l.PostFastBox()
-		s.notes++
+		s.boxes++
 		return true, nil
 	case kind < 8:
 		n := 1 + s.random.IntN(300)
@@ -111,8 +113,8 @@ func (s *story) tell(l *Link, lend bool) (progress bool, err error) {
 	return s.offer(l, lend)
 }
 
-// offer has the link take what it was not able to before.
-func (s *story) offer(l *Link, lend bool) (bool, error) {
+// offer offers the link what it did not take before.
+func (s *mixed) offer(l *Link, lend bool) (bool, error) {
 	send := l.Send
 	if lend {
 		send = l.Lend
@@ -122,17 +124,17 @@ func (s *story) offer(l *Link, lend bool) (bool, error) {
 	return n > 0, err
 }
 
-// hear takes what comes next, in one of the ways that there are.
-func (s *story) hear(l *Link) (progress bool, err error) {
+// receive takes what comes next, in one of the ways that there are.
+func (s *mixed) receive(l *Link) (progress bool, err error) {
 	if n := l.NextFastBox(); n != nil {
-		if n.Context != s.bytes || n.Tag != int32(s.notes) || n.Len != uint32(s.notes%link.MaxFastBox) || n.Data[0] != byte(s.notes) || n.Data[link.MaxFastBox-1] != byte(s.notes) {
-			return false, fmt.Errorf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, s.notes, s.bytes)
+		if n.Context != s.bytes || n.Tag != int32(s.boxes) || n.Len != uint32(s.boxes%link.MaxFastBox) || n.Data[0] != byte(s.boxes) || n.Data[link.MaxFastBox-1] != byte(s.boxes) {
+			return false, fmt.Errorf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, s.boxes, s.bytes)
 		}
 		if len(l.Peek()) > 0 {
 			return false, errors.New("bytes and a fast-box message come next")
 		}
 		l.FastBoxTaken()
-		s.notes++
+		s.boxes++
 		return true, nil
 	}
 	if in := l.Peek(); len(in) > 0 && s.random.IntN(2) == 0 {
@@ -150,9 +152,9 @@ func (s *story) hear(l *Link) (progress bool, err error) {
 	return n > 0, s.check(buf[:n])
 }
 
-func (s *story) check(b []byte) error {
+func (s *mixed) check(b []byte) error {
 	for i, c := range b {
-		if c != storyByte(s.bytes+uint64(i)) {
+		if c != mixedByte(s.bytes+uint64(i)) {
 			return fmt.Errorf("byte %d is another", s.bytes+uint64(i))
 		}
 	}
@@ -160,11 +162,11 @@ func (s *story) check(b []byte) error {
 	return nil
 }
 
-func newStory(seed uint64) *story { return &story{random: rand.New(rand.NewPCG(seed, 7))} }
+func newMixed(seed uint64) *mixed { return &mixed{random: rand.New(rand.NewPCG(seed, 7))} }
 
-// noteLinks is a pair for stories: the counters of the rings are about to wrap where marks
-// have their end.
-func noteLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
+// mixedLinks is a pair for such streams. The counters of the rings are about to pass 2^32,
+// where the positions in the marks of fast-box messages wrap.
+func mixedLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
 	t.Helper()
 	size := minSize << (seed % 3)
 	if lend {
@@ -172,7 +174,7 @@ func noteLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
 	} else {
 		a, b = pair(t, size)
 	}
-	takeNotes(t, a, b)
+	takeFastBoxes(t, a, b)
 	for _, l := range []*Link{a, b} {
 		const from = 1<<32 - 3*minSize
 		l.out.head, l.out.tail, l.in.tail, l.in.stored, l.in.head = from, from, from, from, from
@@ -186,9 +188,9 @@ func noteLinks(t *testing.T, seed uint64, lend bool) (a, b *Link) {
 func TestFastBoxesBytesAndLoansKeepTheirOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		lend := seed%2 == 0
-		a, b := noteLinks(t, seed, lend)
-		there, back := newStory(seed), newStory(seed+100)
-		atB, atA := newStory(seed+200), newStory(seed+300)
+		a, b := mixedLinks(t, seed, lend)
+		there, back := newMixed(seed), newMixed(seed+100)
+		atB, atA := newMixed(seed+200), newMixed(seed+300)
 		turns := rand.New(rand.NewPCG(seed, 8))
 		progress := false
 		act := func(some bool, err error) {
@@ -201,32 +203,32 @@ func TestFastBoxesBytesAndLoansKeepTheirOrder(t *testing.T) {
 		for range 4000 {
 			switch turns.IntN(4) {
 			case 0:
-				act(there.tell(a, lend))
+				act(there.send(a, lend))
 			case 1:
-				act(back.tell(b, lend))
+				act(back.send(b, lend))
 			case 2:
-				act(atB.hear(b))
+				act(atB.receive(b))
 			default:
-				act(atA.hear(a))
+				act(atA.receive(a))
 			}
 		}
 		for progress = true; progress; { // what is left
 			progress = false
 			act(there.offer(a, lend))
 			act(back.offer(b, lend))
-			act(atB.hear(b))
-			act(atA.hear(a))
+			act(atB.receive(b))
+			act(atA.receive(a))
 		}
-		for _, x := range [][2]*story{{there, atB}, {back, atA}} {
-			if x[0].bytes != x[1].bytes || x[0].notes != x[1].notes || x[0].notes < 200 {
-				t.Errorf("seed %d: %d bytes and %d fast-box messages of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
+		for _, x := range [][2]*mixed{{there, atB}, {back, atA}} {
+			if x[0].bytes != x[1].bytes || x[0].boxes != x[1].boxes || x[0].boxes < 200 {
+				t.Errorf("seed %d: %d bytes and %d fast-box messages of %d and %d", seed, x[1].bytes, x[1].boxes, x[0].bytes, x[0].boxes)
 			}
 		}
 	}
 }
 
-// nap waits until a link may be of use, for minutes at most.
-func nap(l *Link, want link.Interest, events int16) error {
+// await sleeps until a link may be of use, for two minutes at most.
+func await(l *Link, want link.Interest, events int16) error {
 	if l.Arm(want) {
 		return nil
 	}
@@ -241,19 +243,19 @@ func nap(l *Link, want link.Interest, events int16) error {
 	}
 }
 
-// tellAll sends much, sleeps where the link is full, and ends.
-func (s *story) tellAll(l *Link, lend bool) error {
+// sendAll sends much, sleeps where the link is full, and ends.
+func (s *mixed) sendAll(l *Link, lend bool) error {
 	for i := 0; i < 6000 || len(s.pieces) > 0; i++ {
 		ask := s.offer
 		if i < 6000 {
-			ask = s.tell
+			ask = s.send
 		}
 		switch progress, err := ask(l, lend); {
 		case err != nil:
 			return err
 		case progress:
 		case len(s.pieces) > 0:
-			if err := nap(l, link.Writable, unix.POLLOUT); err != nil {
+			if err := await(l, link.Writable, unix.POLLOUT); err != nil {
 				return err
 			}
 		}
@@ -261,57 +263,57 @@ func (s *story) tellAll(l *Link, lend bool) error {
 	return l.CloseSend()
 }
 
-// hearAll receives everything, and sleeps where nothing is there.
-func (s *story) hearAll(l *Link) error {
+// receiveAll receives everything, and sleeps where nothing is there.
+func (s *mixed) receiveAll(l *Link) error {
 	for {
-		switch progress, err := s.hear(l); {
+		switch progress, err := s.receive(l); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		case !progress:
-			if err := nap(l, link.Readable, unix.POLLIN); err != nil {
+			if err := await(l, link.Readable, unix.POLLIN); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// The same with all at work at the same time, and asleep where there is nothing to do.
+// The same with all four at work at the same time, asleep where there is nothing to do.
 func TestFastBoxesBytesAndLoansAtTheSameTime(t *testing.T) {
 	for seed := range uint64(6) {
 		lend := seed%2 == 0
-		a, b := noteLinks(t, seed, lend)
+		a, b := mixedLinks(t, seed, lend)
 		var all sync.WaitGroup
 		errs := [4]error{}
-		there, back, atB, atA := newStory(seed), newStory(seed+100), newStory(seed+200), newStory(seed+300)
-		all.Go(func() { errs[0] = there.tellAll(a, lend) })
-		all.Go(func() { errs[1] = back.tellAll(b, lend) })
-		all.Go(func() { errs[2] = atB.hearAll(b) })
-		all.Go(func() { errs[3] = atA.hearAll(a) })
+		there, back, atB, atA := newMixed(seed), newMixed(seed+100), newMixed(seed+200), newMixed(seed+300)
+		all.Go(func() { errs[0] = there.sendAll(a, lend) })
+		all.Go(func() { errs[1] = back.sendAll(b, lend) })
+		all.Go(func() { errs[2] = atB.receiveAll(b) })
+		all.Go(func() { errs[3] = atA.receiveAll(a) })
 		all.Wait()
 		if err := errors.Join(errs[:]...); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		for _, x := range [][2]*story{{there, atB}, {back, atA}} {
-			if x[0].bytes != x[1].bytes || x[0].notes != x[1].notes || x[0].notes < 200 {
-				t.Errorf("seed %d: %d bytes and %d fast-box messages of %d and %d", seed, x[1].bytes, x[1].notes, x[0].bytes, x[0].notes)
+		for _, x := range [][2]*mixed{{there, atB}, {back, atA}} {
+			if x[0].bytes != x[1].bytes || x[0].boxes != x[1].boxes || x[0].boxes < 200 {
+				t.Errorf("seed %d: %d bytes and %d fast-box messages of %d and %d", seed, x[1].bytes, x[1].boxes, x[0].bytes, x[0].boxes)
 			}
 		}
 	}
 }
 
-// Who does not say that he takes fast-box messages gets none.
+// A side that has not called TakeFastBoxes gets none.
 func TestFastBoxesAreForWhoTakesThem(t *testing.T) {
 	a, b := pair(t, minSize)
 	if post(a, "x") || post(b, "x") {
 		t.Fatal("nobody takes fast-box messages")
 	}
-	takeNotes(t, a)
+	takeFastBoxes(t, a)
 	if post(a, "x") || post(b, "x") {
 		t.Error("one side alone")
 	}
-	takeNotes(t, b)
+	takeFastBoxes(t, b)
 	if !post(a, "to b") || !post(b, "to a") {
 		t.Error("both take fast-box messages, and nobody writes any")
 	}
@@ -323,7 +325,8 @@ func TestFastBoxesAreForWhoTakesThem(t *testing.T) {
 	}
 }
 
-// regionOf makes a file of a region with that header, and so many bytes behind the rings.
+// regionOf makes a file of a region with the header h, and that many bytes behind the
+// rings.
 func regionOf(t *testing.T, h []byte, behind int) (file, other int) {
 	t.Helper()
 	file, err := unix.MemfdCreate("x", unix.MFD_ALLOW_SEALING)
@@ -409,7 +412,7 @@ func TestFastBoxesThatAreNowhere(t *testing.T) {
 }
 
 func TestFastBoxWakesTheReader(t *testing.T) {
-	a, b := noters(t, minSize)
+	a, b := boxPair(t, minSize)
 	if b.Arm(link.Readable) {
 		t.Fatal("there is something to read")
 	}
@@ -434,7 +437,8 @@ func TestFastBoxWakesTheReader(t *testing.T) {
 	}
 }
 
-// A place that cannot be ends the link: nothing would ever come otherwise.
+// A fast-box message with an invalid place in the stream ends the link, which would
+// otherwise wait for ever.
 func TestHostileFastBoxes(t *testing.T) {
 	for name, place := range map[string]func(l *Link) uint64{
 		"far ahead":             func(l *Link) uint64 { return l.in.tail + minSize + 1 },
@@ -444,7 +448,7 @@ func TestHostileFastBoxes(t *testing.T) {
 	} {
 		for _, some := range []int{0, 10} {
 			t.Run(fmt.Sprintf("%s, %d bytes", name, some), func(t *testing.T) {
-				a, b := noters(t, minSize)
+				a, b := boxPair(t, minSize)
 				a.Send([][]byte{pattern(20)})
 				drain(t, b)
 				a.Send([][]byte{pattern(some)})
@@ -461,7 +465,7 @@ func TestHostileFastBoxes(t *testing.T) {
 						t.Errorf("%d bytes, %v", n, err)
 					}
 				}
-				a.boxes.fastBoxes.Sent = 0 // better now, and too late
+				a.boxes.fastBoxes.Sent = 0 // a valid one now, but too late
 				a.boxes.fastBoxes.Post(b.in.tail)
 				if b.NextFastBox() != nil {
 					t.Error("a fast-box message of a link that is broken")
@@ -471,9 +475,10 @@ func TestHostileFastBoxes(t *testing.T) {
 	}
 }
 
-// A fast-box message further on than bytes have come is to come once they have.
+// A fast-box message whose place is further on than the bytes that have come is delivered
+// once they have.
 func TestFastBoxAheadOfTheBytes(t *testing.T) {
-	a, b := noters(t, minSize)
+	a, b := boxPair(t, minSize)
 	n := a.FastBoxRoom()
 	n.Len = uint32(copy(n.Data[:], "note"))
 	a.boxes.fastBoxes.Post(3)
@@ -503,7 +508,7 @@ func TestEndComesAfterTheFastBoxes(t *testing.T) {
 		"death": {func(a *Link) { unix.Shutdown(a.sock, unix.SHUT_RDWR) }, link.ErrBroken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := noters(t, minSize)
+			a, b := boxPair(t, minSize)
 			for range 3 {
 				post(a, "x")
 			}
@@ -535,9 +540,10 @@ func TestEndComesAfterTheFastBoxes(t *testing.T) {
 	}
 }
 
-// When there is no room for fast-box messages, bytes go on, and what was a fast-box message before comes before them.
+// Without room for fast-box messages, bytes go on, and fast-box messages that were sent
+// before come before them.
 func TestFullOfFastBoxes(t *testing.T) {
-	a, b := noters(t, minSize)
+	a, b := boxPair(t, minSize)
 	sent := 0
 	for ; post(a, fmt.Sprint(sent)); sent++ {
 	}
@@ -566,10 +572,10 @@ func TestFullOfFastBoxes(t *testing.T) {
 	}
 }
 
-// A loan at the same place as a fast-box message comes behind it.
+// A loan at the same place in the stream as a fast-box message comes after it.
 func TestLoanBehindAFastBox(t *testing.T) {
 	a, b := lenders(t, minSize)
-	takeNotes(t, a, b)
+	takeFastBoxes(t, a, b)
 	post(a, "note")
 	a.Lend([][]byte{pattern(minLoan)})
 	buf := make([]byte, minLoan)
@@ -586,7 +592,7 @@ func TestLoanBehindAFastBox(t *testing.T) {
 
 func TestNoRoomForFastBoxes(t *testing.T) {
 	a, b := lenders(t, minSize)
-	takeNotes(t, a, b)
+	takeFastBoxes(t, a, b)
 	a.Reserve(3)
 	if a.FastBoxRoom() != nil {
 		t.Error("before what is reserved")
@@ -639,7 +645,7 @@ func TestLinkWithFastBoxesIsNotHandedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	takeNotes(t, l)
+	takeFastBoxes(t, l)
 	if _, _, _, err := l.Detach(); !errors.Is(err, ErrRegion) {
 		t.Errorf("%v", err)
 	}
@@ -649,7 +655,7 @@ func TestLinkWithFastBoxesIsNotHandedOn(t *testing.T) {
 }
 
 func TestFastBoxesInTheRegion(t *testing.T) {
-	a, b := noters(t, minSize)
+	a, b := boxPair(t, minSize)
 	a.Send([][]byte{[]byte("abc")})
 	n := a.FastBoxRoom()
 	n.Context, n.Rank, n.Tag, n.Kind = 1<<40+1, 2, 3, 4
@@ -682,7 +688,7 @@ func TestFastBoxesInTheRegion(t *testing.T) {
 }
 
 func TestFastBoxesOfTheRingAllocateNothing(t *testing.T) {
-	a, b := noters(t, minSize)
+	a, b := boxPair(t, minSize)
 	if n := testing.AllocsPerRun(1000, func() {
 		n := a.FastBoxRoom()
 		n.Len = 8

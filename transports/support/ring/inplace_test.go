@@ -11,8 +11,8 @@ import (
 
 var _ link.Memory = (*Link)(nil)
 
-// Bytes that are written and read in place and bytes that are copied are one
-// stream, whoever takes turns.
+// Bytes that are written and read in place and bytes that are copied are one stream, in
+// whatever order the two take turns.
 func TestInPlaceAndCopiedKeepTheirOrder(t *testing.T) {
 	a, b := pair(t, minSize)
 	data := pattern(40 * minSize)
@@ -97,7 +97,7 @@ func TestReserveRefuses(t *testing.T) {
 	}
 }
 
-// A head that cannot be is no reason to read anything; Recv says what is wrong.
+// An invalid head makes Peek return nothing; Recv reports what is wrong.
 func TestPeekOfHostileNumbers(t *testing.T) {
 	_, b := pair(t, minSize)
 	b.in.b.head.Store(minSize + 1)

@@ -14,7 +14,7 @@ import (
 
 var _ link.Lender = (*Link)(nil)
 
-// lenders is a pair that has found out that it can lend.
+// lenders is a pair whose sides have found out that they can lend.
 func lenders(t testing.TB, size int) (a, b *Link) {
 	t.Helper()
 	a, b = pair(t, size)
@@ -114,7 +114,8 @@ func TestLentMemoryIsBackOnceItIsTaken(t *testing.T) {
 	}
 }
 
-// A writer whose memory is lent sleeps until it is taken, however much room there is.
+// A writer whose memory is lent sleeps until the reader has taken it, however much room
+// there is.
 func TestTakingWakesTheWriter(t *testing.T) {
 	a, b := lenders(t, minSize)
 	if b.Arm(link.Readable) {
@@ -139,7 +140,7 @@ func TestTakingWakesTheWriter(t *testing.T) {
 	}
 }
 
-// Without a promise, or without a key that proves it, bytes are copied.
+// Without the peer's promise, or without the key that proves it, bytes are copied.
 func TestNothingIsLentOnTrust(t *testing.T) {
 	for name, set := range map[string]func(a, b *Link){
 		"nobody has allowed it":  func(a, b *Link) {},

@@ -194,7 +194,7 @@ func TestDeadPeer(t *testing.T) {
 	}
 	unix.Shutdown(a.sock, unix.SHUT_RDWR)
 	got, err := drain(t, b)
-	for i := 0; err == nil && i < 2*lookEvery; i++ { // it looks now and then
+	for i := 0; err == nil && i < 2*lookEvery; i++ { // it looks at the socket every lookEvery calls
 		_, err = drain(t, b)
 	}
 	if len(got) != 100 || !errors.Is(err, link.ErrBroken) {
@@ -332,7 +332,7 @@ func BenchmarkRing(b *testing.B) {
 	}
 }
 
-// TestEndRightBehindTheBell: both are seen in one look at the socket.
+// TestEndRightBehindTheBell: one look at the socket finds both the wake-up and the end.
 func TestEndRightBehindTheBell(t *testing.T) {
 	a, b := pair(t, minSize)
 	if b.Arm(link.Readable) {

@@ -66,7 +66,7 @@ func u32(v ...uint32) (b []byte) {
 	return b
 }
 
-// startup is one client's talk with its server.
+// startup is the exchange of one client with its server.
 func startup(w *wiretap) {
 	ask := func(b []byte) { w.send(client, server, b) }
 	tell := func(b []byte) { w.send(server, client, b) }
@@ -115,7 +115,7 @@ func TestDissectorFindsStartup(t *testing.T) {
 	})
 }
 
-// pids of the draft have half the size.
+// The draft's pids have half the size.
 func TestDissectorHasADialect(t *testing.T) {
 	w := newWiretap()
 	w.send(client, server, wire.AppendAuth(nil, 1))
@@ -148,7 +148,7 @@ func TestDissectorFindsChannels(t *testing.T) {
 		}
 		w.send(host0, host1, stream[:133])
 		var infos []string
-		// Wireshark looks at packets again and in any order, which -2 does too.
+		// Wireshark dissects packets repeatedly and in any order; so does -2.
 		for _, l := range list(t, w.file.Bytes(), "-2", "-Y", "impi && tcp.port == 7801") {
 			_, info, _ := strings.Cut(l, " IMPI ")
 			infos = append(infos, strings.Split(info, "; ")...)

@@ -30,7 +30,7 @@ func tshark(t *testing.T, file []byte, args ...string) []string {
 	}
 	var stdout, stderr bytes.Buffer
 	c := exec.Command(program, append([]string{"-n", "-X", "lua_script:wireshark/impi.lua", "-r", name}, args...)...)
-	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "LC_ALL=C.UTF-8") // nobody's own settings
+	c.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "LC_ALL=C.UTF-8") // no settings of a user
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); err != nil || strings.Contains(stderr.String(), ".lua") || strings.Contains(stdout.String(), "Lua Error") {
 		t.Fatalf("tshark: %v\n%s%s", err, &stderr, &stdout)
@@ -82,7 +82,8 @@ func TestDissectorShowsConversation(t *testing.T) {
 		[]string{"192.0.2.1/11 → 192.0.2.2/22 IMPI DATA 192.0.2.1/11 -> 192.0.2.2/22 tag 42 cid 9 len 5/5"})
 }
 
-// oddities are what an expert would point at.
+// TestDissectorPointsAtOddities: the dissector marks what Wireshark calls expert
+// information.
 func TestDissectorPointsAtOddities(t *testing.T) {
 	draft := func(p wire.Packet, upper byte) []byte {
 		b := make([]byte, wire.HeaderSize)
