@@ -7,8 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// Whatever the file says, loading it ends with a job or with faults that have
-// a place in it.
+// FuzzLoad: loading any file ends with a job, or with faults that have a place in it.
 func FuzzLoad(f *testing.F) {
 	f.Add(`site "a" { client = 0  embedded_server {}  host { address = "127.0.0.1"  procs = 1 }  program { command = ["./bin/prog"] } }`)
 	f.Add(`job { server = "[::1]:80" }` + "\n" + `site "" {}` + "\n" + `transport "tcp" { config { a = [] } }`)

@@ -67,7 +67,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestManyFaultsAndLongLines: what nobody would read is not printed.
+// TestManyFaultsAndLongLines: the output has no more faults, and no longer lines, than somebody
+// would read.
 func TestManyFaultsAndLongLines(t *testing.T) {
 	var ds Diagnostics
 	for i := range 3000 {
@@ -114,7 +115,7 @@ func TestErr(t *testing.T) {
 	}
 }
 
-// A transport's own schema finds the fault; it looks like all others.
+// A fault that a transport's own schema finds looks like all others.
 func TestTransportFault(t *testing.T) {
 	j := mustLoad(t, "testdata/one-site.hcl")
 	quic, _ := j.Sites[0].Transport("quic")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDialects: what a job of old peers can say, and what follows from it.
+// TestDialects: what the file of a job with old peers can say, and what follows from it.
 func TestDialects(t *testing.T) {
 	j, diags := loadText(t, `job { embedded_server {} }
 program { command = ["bin/prog"] }
@@ -35,8 +35,8 @@ site "b" {
 	}
 }
 
-// TestVersionsOfOurs: a site that says nothing shows that it is ours, one whose
-// list lacks our version does not.
+// TestVersionsOfOurs: a site without a list of versions announces impi's own, one whose list
+// lacks that does not.
 func TestVersionsOfOurs(t *testing.T) {
 	for text, own := range map[string]bool{
 		"":                                     true,

@@ -29,7 +29,7 @@ func testOptions() Options {
 	}
 }
 
-// golden compares what with the file at path, or writes it.
+// golden compares what with the file at path, or writes that file.
 func golden(t *testing.T, path, what string) {
 	t.Helper()
 	if *update {
@@ -47,8 +47,8 @@ func golden(t *testing.T, path, what string) {
 	}
 }
 
-// Each file in testdata/faults has one sort of fault and a golden text that
-// shows it. The text has all faults, in file order.
+// Each file in testdata/faults has one sort of fault. The text file beside it has the expected
+// output: all faults, in the order of the file.
 func TestFaults(t *testing.T) {
 	privateKeys(t)
 	files, err := filepath.Glob("testdata/faults/*.hcl")
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// privateKeys gives the key files the modes that version control does not keep.
+// privateKeys sets the modes of key files, which version control does not keep.
 func privateKeys(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"job", "malformed", "long", "empty"} {

@@ -2,7 +2,7 @@ package config
 
 import "testing"
 
-// TestDataTo checks whose word counts for the form of user data.
+// TestDataTo checks which setting decides the representation of user data.
 func TestDataTo(t *testing.T) {
 	for _, c := range []struct {
 		name, site, routes string
@@ -35,7 +35,7 @@ site "lam" { client = 1  foreign = true ` + c.site + ` }
 	}
 }
 
-// TestHabits checks whose Reduce is where.
+// TestHabits checks in which context each implementation's Reduce communicates.
 func TestHabits(t *testing.T) {
 	if Standard.ReduceOnPointToPoint() || !LAM71.ReduceOnPointToPoint() {
 		t.Error("Reduce of LAM is in the point-to-point context, and of nobody else")

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/hostlist"
 )
 
-// sharedHosts reports hosts at the top of a file with several sites: those are meant for
-// the only one.
+// sharedHosts reports hosts at the top of a file with several sites: only a file with one site
+// may have them there.
 func (b *builder) sharedHosts() {
 	if len(b.ours()) < 2 {
 		return
@@ -23,8 +23,8 @@ func (b *builder) sharedHosts() {
 	}
 }
 
-// hostLayers are the blocks that may say which hosts s has, the stronger one first: s's own,
-// and the file in a file of one site.
+// hostLayers returns the blocks that may name the hosts of s, the stronger one first: its own,
+// and in a file with one site the file's.
 func (s *siteDraft) hostLayers() []*block {
 	if len(s.ours()) == 1 {
 		return []*block{s.block, s.root}
@@ -48,7 +48,7 @@ func (s *siteDraft) hosts() {
 		same := func(x Host) bool {
 			return x.Address == host.Address && x.Address.IsValid() || x.Name == host.Name && x.Name != ""
 		}
-		if slices.ContainsFunc(s.Hosts[:list], same) { // one host or two is not to be guessed
+		if slices.ContainsFunc(s.Hosts[:list], same) { // whether that means one host or two would be a guess
 			s.fault(h.at("address"), "hosts in line "+itoa(listPos.Line)+" has "+host.String()+", too",
 				"take it out of hosts: the block says more of it")
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What a list says is what as many blocks would say, in a site and at the top of a file of
-// one; written blocks come behind it.
+// A list means the same as one block for each of its hosts, in a site and at the top of a file
+// with one; host blocks come after it.
 func TestHostList(t *testing.T) {
 	const list, block = "hosts = \"127.0.0.[2-4]\"\nprocs = 2\n", "host {\n address = \"127.0.0.9\"\n procs = 5\n}\n"
 	for name, c := range map[string]struct{ site, top, want string }{
@@ -40,7 +40,7 @@ func TestHostList(t *testing.T) {
 	}
 }
 
-// Of a list with addresses of other machines one fault has all of them.
+// All addresses of other machines in a list are one fault.
 func TestHostListElsewhere(t *testing.T) {
 	opt := testOptions()
 	opt.Local = netip.Addr.IsLoopback
@@ -51,7 +51,8 @@ func TestHostListElsewhere(t *testing.T) {
 	}
 }
 
-// A name that is nearly that of a block and of an attribute is taken for what it was written as.
+// A name that is close both to a block's and to an attribute's is taken for the one whose syntax
+// it has.
 func TestHostOrHosts(t *testing.T) {
 	for text, want := range map[string]string{
 		"hosts { address = \"127.0.0.1\" }": `did you mean "host"?`,
@@ -64,7 +65,8 @@ func TestHostOrHosts(t *testing.T) {
 	}
 }
 
-// Environment variables give labels, numbers and truth values, which in HCL they are not.
+// Environment variables can give labels, numbers and truth values, although HCL takes them as
+// text.
 func TestEnvironmentIsTyped(t *testing.T) {
 	opt := testOptions()
 	opt.Environ = []string{"SITE=1", "NAME=gpu", "PROCS= 010 ", "BOARD=false"}
@@ -96,8 +98,8 @@ func TestSiteNamesOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestHostsOfAScheduler: a site that has a scheduler and no hosts has those that it gives, and none
-// where it gives none; its key can be drawn, as its head tells the others.
+// TestHostsOfAScheduler: a site with a scheduler and without hosts takes the scheduler's, and has
+// none if the scheduler gives none; its key can be drawn, as its head sends it to the others.
 func TestHostsOfAScheduler(t *testing.T) {
 	opt := testOptions()
 	text := []byte(`job { embedded_server {} }

@@ -19,18 +19,18 @@ var launchEngines = []string{LaunchSSH, LaunchSlurm, LaunchPBS, LaunchExec}
 type Launch struct {
 	Engine  string   // LaunchSSH, ...
 	Program string   `hcl:"program"` // impi-node there; empty: the path that it has here
-	Options []string `hcl:"options"` // for the command line of ssh or srun
+	Options []string `hcl:"options"` // added to the command line of ssh or srun
 	MPI     string   `hcl:"mpi"`     // srun's --mpi; empty: none
-	Command []string `hcl:"command"` // of LaunchExec: runs what is added to it on {host}
+	Command []string `hcl:"command"` // of LaunchExec: runs the words that are added to it, on {host}
 	Pos     Pos
 }
 
-// knowsHosts tells whether the hosts of a site may be those that a scheduler has given.
+// knowsHosts reports whether the site may take its hosts from a scheduler.
 func (l *Launch) knowsHosts() bool {
 	return l != nil && (l.Engine == LaunchSlurm || l.Engine == LaunchPBS)
 }
 
-// launchAttributes are those that only some engines have.
+// launchAttributes are the attributes that only some engines have.
 var launchAttributes = map[string][]string{
 	"options": {LaunchSSH, LaunchSlurm, LaunchPBS},
 	"mpi":     {LaunchSlurm},

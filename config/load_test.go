@@ -151,14 +151,13 @@ func TestFullFile(t *testing.T) {
 	})
 }
 
-// The alternatives in full.hcl are read too, and all of it together has every
-// block and every attribute.
+// full.hcl, with the alternatives in its comments, has every block and every attribute.
 func TestFullFileDocumentsEverything(t *testing.T) {
 	text, err := os.ReadFile("testdata/full.hcl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What may stand in several places is explained in one of them.
+	// A block that may stand in several places is explained in one of them.
 	blockAt := func(path, name string) string {
 		if path == "site." || path == "job." {
 			path = ""
@@ -255,7 +254,7 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// The checks of this machine are for the sites that run on it.
+// Only sites that run on this machine are checked against it.
 func TestOtherMachinesAreNotChecked(t *testing.T) {
 	opt := testOptions()
 	opt.Local = func(a netip.Addr) bool { return a.IsLoopback() }
@@ -293,8 +292,8 @@ site "near" {
 	}
 }
 
-// A transport that has settings without a default is there with its block only,
-// behind those that every job has.
+// A transport that has settings without a default is there only with its block, after those that
+// every job has.
 func TestOptionalBuiltins(t *testing.T) {
 	const file = oneProgram + `site "a" { client = 0  embedded_server {}  auth "none" {}` + hostA + `}`
 	for text, want := range map[string][]string{
@@ -357,7 +356,8 @@ func TestCertificatesCloseRoutes(t *testing.T) {
 	}
 }
 
-// TestTooManySites are told at once: what else is wrong with them would take long to say.
+// TestTooManySites: too many sites are reported at once, without further checks, which would take
+// long.
 func TestTooManySites(t *testing.T) {
 	text := "program { command = [\"/bin/true\"] }\n"
 	for i := range MaxSites + 1 {

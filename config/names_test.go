@@ -11,7 +11,7 @@ func TestNamesBlock(t *testing.T) {
 	at := netip.MustParseAddrPort("192.0.2.9:7900")
 	for _, tt := range []struct {
 		text string
-		want Names // but for Pos
+		want Names // except Pos
 	}{
 		{"", Names{}},
 		{`names { server = "192.0.2.9:7900"  auth "none" {} }`, Names{Server: at, Auth: Auth{None: true}}},

@@ -51,8 +51,8 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// What the HCL parser takes as it is, it takes with the line breaks too, and
-// the places stay in the file.
+// What the HCL parser accepts as it is, it accepts with the added line breaks too, and positions
+// still are those in the file.
 func FuzzOneLine(f *testing.F) {
 	f.Add("a { x = 1 }")
 	f.Add("a { x = 1  y = 2 }\n")

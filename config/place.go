@@ -15,15 +15,15 @@ type place struct {
 	listener bool // it has a port
 }
 
-// at gives the address, with the port of a listener, as a netip.Addr or a netip.AddrPort. The
-// address of a name that nobody has looked up is the zero one.
+// at returns the address as a netip.Addr or, with a listener's port, a netip.AddrPort. A name
+// that nobody has looked up has the zero address.
 func (p place) at(addresses map[string]netip.Addr) any {
 	addr := p.addr
 	if p.name != "" {
 		addr = addresses[p.name].Unmap()
 	}
 	if p.name == "localhost" && !addr.IsValid() {
-		addr = loopbackAny.Addr() // RFC 6761: a look-up has nothing to add
+		addr = loopbackAny.Addr() // no look-up is needed (RFC 6761)
 	}
 	if p.listener {
 		return netip.AddrPortFrom(addr, p.port)
@@ -31,8 +31,8 @@ func (p place) at(addresses map[string]netip.Addr) any {
 	return addr
 }
 
-// isHostName tells names from faulty addresses: the last part of a name is no number (RFC 1123,
-// 2.1). Underscores are allowed, which hosts of containers have.
+// isHostName tells names from faulty addresses: the last part of a name is not a number (RFC
+// 1123, 2.1). Underscores are allowed, as names of containers have them.
 func isHostName(s string) bool {
 	s = strings.TrimSuffix(s, ".")
 	parts := strings.Split(s, ".")
@@ -51,11 +51,12 @@ func outsideName(r rune) bool {
 // HostName is a host name in a job file.
 type HostName struct {
 	Name string
-	Pos  Pos // of what it is the place of
+	Pos  Pos // of the block or attribute that has the name
 }
 
-// Unknown gives the names whose addresses a node of the site must know and Options.Addresses
-// has not: those of its hosts and its head, of the job's server, and of that of names.
+// Unknown returns the names whose addresses a node of the site must know and that
+// Options.Addresses lacks: those of its hosts and its head, of the job's server, and of the name
+// server.
 func (s *Site) Unknown() (names []HostName) {
 	add := func(name string, addr netip.Addr, pos Pos) {
 		if name != "" && !addr.IsValid() {
@@ -79,9 +80,9 @@ func (s *Site) hostsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsValid() })
 }
 
-// Network says which of its addresses a machine uses for the links of its procs, where the
-// address by which it is known is for something else: that of a name in the DNS, of the
-// scheduler, or of a slower network. The zero Network says nothing.
+// Network chooses the address that a machine uses for the links of its procs, where the address
+// by which the file knows the machine serves something else: the scheduler, the DNS, or a slower
+// network. The zero Network chooses that address.
 type Network struct {
 	Prefix    netip.Prefix // the addresses in it
 	Interface string       // or those of the network interface with this name
@@ -89,11 +90,11 @@ type Network struct {
 
 // Interface is an address that a machine has.
 type Interface struct {
-	Name    string // as "eth0"
+	Name    string // such as "eth0"
 	Address netip.Addr
 }
 
-// String writes the network as the file does.
+// String returns the network as a file has it.
 func (n Network) String() string {
 	if n.Interface != "" {
 		return n.Interface
@@ -101,9 +102,9 @@ func (n Network) String() string {
 	return n.Prefix.String()
 }
 
-// Choose returns the address that a host of the network uses, of those that its machine has. known
-// is the address by which the file knows the host: it is taken where it is in the network, and
-// else there must be one alone. An interface's IPv4 address goes before its IPv6 address.
+// Choose returns the address that a host uses, of those that its machine has. known is the
+// address by which the file knows the host, and is taken if it is in the network. Otherwise the
+// machine must have exactly one address there, or exactly one IPv4 address beside IPv6 ones.
 func (n Network) Choose(known netip.Addr, all []Interface) (netip.Addr, error) {
 	if n == (Network{}) || n.Prefix.IsValid() && n.Prefix.Contains(known) {
 		return known, nil

@@ -36,8 +36,8 @@ site "beta" {
 }
 `
 
-// Names stand where addresses do: without their addresses the job is complete but for them, and
-// tells what each site must know; with them nothing is left to know.
+// Names may stand instead of addresses. Without their addresses the job is complete except for
+// these, and Unknown returns what each site must look up; with them Unknown returns nothing.
 func TestHostNames(t *testing.T) {
 	opt := testOptions()
 	opt.Local = func(a netip.Addr) bool { return a.IsLoopback() }
@@ -107,8 +107,8 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// What the file says of one server by a name and by a number is not a contradiction as long as
-// nobody knows the name's address.
+// A name and a number for the same server are no contradiction as long as nobody knows the name's
+// address.
 func TestServerByNameAndNumber(t *testing.T) {
 	text := strings.Replace(namedJob, "client = 1", "client = 1\n  server = \"10.0.0.8:7800\"", 1)
 	for address, fault := range map[string]bool{"": false, "10.0.0.8": false, "10.0.0.7": true} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A file that is something else is refused at once, however long it is, and not parsed.
+// A file that is no job file is refused at once, however long it is, and not parsed.
 func TestFilesThatAreNoJobs(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a program":      {"\x7fELF\x02\x00\x00" + strings.Repeat("a{\x90", 1<<20), "that is no job file: it is no text"},

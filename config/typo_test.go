@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// typos are words that somebody writes who means name.
+// typos returns misspellings of name.
 func typos(name string) []string {
 	if len(name) < 4 {
 		return []string{name + "x", strings.ToUpper(name[:1]) + name[1:]}
@@ -17,8 +17,8 @@ func typos(name string) []string {
 	return []string{name + "x", name[:1] + name[2:]} // boardx, bard
 }
 
-// A misspelt name of an attribute or a block is one fault, which says what was meant,
-// whatever else needs what has that name.
+// A misspelt name of an attribute or a block is one fault, which says what was meant, even if
+// other parts of the file need what has that name.
 func TestOneTypoIsOneFault(t *testing.T) {
 	privateKeys(t)
 	opt := testOptions()
@@ -51,7 +51,7 @@ func TestOneTypoIsOneFault(t *testing.T) {
 	}
 }
 
-// So is a misspelt label that means one of some words.
+// A misspelt label that must be one of a few words is one fault too.
 func TestOneTypoInALabelIsOneFault(t *testing.T) {
 	privateKeys(t)
 	opt := testOptions()
@@ -80,8 +80,8 @@ func TestOneTypoInALabelIsOneFault(t *testing.T) {
 	}
 }
 
-// eachName calls f for each name of an attribute or a block in a file, with the block
-// that it is in. The inside of open blocks is others' business.
+// eachName calls f for each name of an attribute or a block in a file, with the block that it is
+// in, except inside blocks whose content config does not know.
 func eachName(body *hclsyntax.Body, spec *blockSpec, f func(hcl.Range, *blockSpec)) {
 	if spec.open {
 		return
