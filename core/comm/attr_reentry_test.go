@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// reentrant gives o a key whose Deleter does f before it lets go.
+// reentrant gives o a key whose Deleter calls f before it returns.
 func reentrant(o *cached, f func(n Keyval, value any)) Keyval {
 	o.t.Helper()
 	n, err := o.keys.Create(CommFamily, nil, func(_ any, n Keyval, value, _ any) error {
@@ -20,7 +20,7 @@ func reentrant(o *cached, f func(n Keyval, value any)) Keyval {
 	return n
 }
 
-// While its Deleter runs a value is still there, and deleting it is done.
+// While a value's Deleter runs, the value is still there, and deleting it does nothing.
 func TestDeleterDeletesItself(t *testing.T) {
 	o := newCached(t)
 	n := reentrant(o, func(n Keyval, value any) {
@@ -57,7 +57,7 @@ func TestDeleterFreesItsKey(t *testing.T) {
 	}
 }
 
-// What a Deleter deletes is not deleted once more.
+// What a Deleter deletes itself is not deleted a second time.
 func TestDeleterDeletesAnother(t *testing.T) {
 	o := newCached(t)
 	a := o.key()
@@ -139,7 +139,7 @@ func TestSetByItsOwnDeleter(t *testing.T) {
 	o.alive(0)
 }
 
-// Goroutines that use one object at the same time harm nothing: run with -race.
+// Goroutines may use one object at the same time (run with -race).
 func TestManyGoroutines(t *testing.T) {
 	o := newCached(t)
 	o.keys.Guard = new(sync.Mutex)

@@ -10,7 +10,7 @@ import (
 
 var errCallback = errors.New("the callback says no")
 
-// cached is an object with attributes, and what their callbacks were told.
+// cached is an object with attributes, and the log of their callbacks.
 type cached struct {
 	t     *testing.T
 	keys  *Keys
@@ -60,7 +60,7 @@ func (o *cached) has(n Keyval, want any) {
 	}
 }
 
-// said checks the log, and empties it.
+// said compares the log with want, and empties it.
 func (o *cached) said(want ...string) {
 	o.t.Helper()
 	if !slices.Equal(o.log, want) {
@@ -173,7 +173,7 @@ func TestFreedKeyLivesWithItsAttributes(t *testing.T) {
 	o := newCached(t)
 	n := o.key()
 	o.set(n, "a")
-	for range 2 { // the second says nothing, and does nothing
+	for range 2 { // the second call has no effect
 		if err := o.keys.Free(CommFamily, n); err != nil {
 			t.Error(err)
 		}
@@ -188,7 +188,7 @@ func TestFreedKeyLivesWithItsAttributes(t *testing.T) {
 	if err := o.keys.Delete(CommFamily, &o.attrs, o, n); err != nil {
 		t.Error(err)
 	}
-	o.has(n, nil) // the copy holds it
+	o.has(n, nil) // the copy keeps the key alive
 	o.alive(1)
 	if err := o.keys.Clear(&copies, o); err != nil {
 		t.Error(err)
@@ -206,7 +206,7 @@ func TestCopyInOrderOfAttachment(t *testing.T) {
 	o.set(b, "b")
 	o.set(c, "c")
 	o.set(a, "a")
-	o.set(b, "B") // attached anew
+	o.set(b, "B") // attached again
 	o.said("delete b")
 	copies, err := o.keys.Copy(&o.attrs, o)
 	if err != nil {
@@ -281,7 +281,7 @@ func TestClearLastInFirstOut(t *testing.T) {
 	o.has(a, "a")
 	o.has(b, "b")
 	o.has(c, nil)
-	o.keys.Drop(&o.attrs, o) // whatever they say
+	o.keys.Drop(&o.attrs, o) // whatever the callbacks return
 	o.said("delete b", "delete a")
 	o.has(b, nil)
 }

@@ -172,8 +172,8 @@ func TestDimsCreate(t *testing.T) {
 	}
 }
 
-// TestDimsCreateMany compares with trying everything, and ends in time for a
-// number with very many divisors.
+// TestDimsCreateMany compares with trying all possibilities, and checks that a number with
+// very many divisors takes no long time.
 func TestDimsCreateMany(t *testing.T) {
 	for n := 1; n <= 400; n++ {
 		got := []int{0, 0, 0}

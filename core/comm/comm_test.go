@@ -61,7 +61,7 @@ func TestCommCompare(t *testing.T) {
 	}
 }
 
-// mastersOf are the masters of a communicator whose ranks are of the clients.
+// mastersOf returns the masters of a communicator whose ranks are procs of these clients.
 func mastersOf(clients []wire.ClientRank) *Masters {
 	return NewMasters(NewGroup(0, len(clients)), NewClients(clients))
 }

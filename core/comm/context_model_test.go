@@ -10,15 +10,15 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// The model of context IDs: a few processes of three worlds take part in a few
-// agreements, all of which may go on at a time, and every order of what they do is
-// tried. A member begins an agreement when it likes, and goes on as soon as all members
-// have said what there was to be said before. That is all that the messages of
-// constructors, and of Accept and Connect, bring about: how they travel does not matter.
+// The model of context IDs: a few processes of three worlds take part in a few agreements,
+// all of which may go on at the same time, and every order of their steps is tried. A
+// member begins an agreement at any time, and takes its next step once all members have
+// contributed to the round before. The messages of constructors, and of Accept and Connect,
+// do no more than that; how they travel makes no difference.
 
 const (
 	modelProcs = 6 // two of each world
-	maxClash   = 3 // draws in vain of one confirmation; whoever decides on the order can go on for ever
+	maxClash   = 3 // draws of one confirmation that clash; with the worst order they would clash for ever
 )
 
 // deal is an agreement in the model.
@@ -32,12 +32,12 @@ func (d *deal) wide() bool {
 	return slices.ContainsFunc(d.members, func(p int) bool { return p/2 != d.members[0]/2 })
 }
 
-// meetingOf is a deal of two sides, of which the first members lead.
+// meetingOf is an agreement of two sides, each led by its first member.
 func meetingOf(a, b []int) deal {
 	return deal{slices.Concat(a, b), []int{a[0], b[0]}, InterContexts}
 }
 
-// flaw is what is wrong with an implementation, to see that the model would find it.
+// flaw is a fault of an implementation. The model must find each.
 type flaw int
 
 const (
@@ -50,7 +50,7 @@ const (
 
 // modelPart is one member's part in a deal.
 type modelPart struct {
-	said    int // in how many rounds
+	said    int // rounds that it has contributed to
 	mine    Offer
 	agreed  Offer // of the first round
 	confirm Confirmation
@@ -58,10 +58,10 @@ type modelPart struct {
 	id      wire.ContextID
 }
 
-// modelState is everything at a moment.
+// modelState is the state of all processes and agreements.
 type modelState struct {
 	procs [modelProcs]Contexts
-	had   [modelProcs][]wire.ContextID // what its communicators have had, with their lengths
+	had   [modelProcs][]wire.ContextID // all IDs that its communicators got
 	deals []modelDeal
 }
 
@@ -85,7 +85,7 @@ func (s *modelState) clone() *modelState {
 	return t
 }
 
-// key is the same for states that go on alike.
+// key is equal for states that have the same future.
 func (s *modelState) key() string {
 	b := make([]byte, 0, 512)
 	number := func(all ...wire.ContextID) {
@@ -126,14 +126,14 @@ func (s *modelState) key() string {
 	return string(b)
 }
 
-// model tries everything.
+// model tries all orders of steps.
 type model struct {
 	deals  []deal
 	flaw   flaw
 	seen   map[string]bool
 	ends   int
-	clash  int // most draws that were in vain in a confirmation
-	cut    int // states that were left out, as so many were
+	clash  int // the most draws of a confirmation that clashed
+	cut    int // states left out because of maxClash
 	broken string
 }
 
@@ -142,7 +142,7 @@ func newModelState(deals []deal, bits uint) *modelState {
 	for i := range s.procs {
 		s.procs[i] = NewContexts(Proc(i % 2))
 		s.procs[i].Qualify([16]byte{byte(1 + i/2)}, bits)
-		s.procs[i].max += wire.ContextID(3 * (i / 2)) // worlds have made different numbers of communicators
+		s.procs[i].max += wire.ContextID(3 * (i / 2)) // so that the worlds' maxima differ
 	}
 	for _, d := range deals {
 		s.deals = append(s.deals, modelDeal{parts: make([]modelPart, len(d.members)), sides: make([]Proposal, len(d.leads))})
@@ -175,10 +175,10 @@ func (m *model) run(s *modelState) {
 // move is a step of a member of a deal.
 type move struct{ deal, member int }
 
-// moves are the steps of which one is next. What processes do changes nothing for each
-// other but what they can do, and more of that as time goes on. So where a process can
-// go on with all that it takes part in, its steps are as well taken at once: those of
-// others may as well come later.
+// moves returns the steps of which one is taken next. A step of one process changes for the
+// others only which steps they can take, and these become more with time. So if a process
+// can take a step in each agreement that it takes part in, it is enough to try those steps
+// first: the steps of others remain possible.
 func (m *model) moves(s *modelState) (all []move) {
 	for proc := range modelProcs {
 		var own []move
@@ -202,7 +202,7 @@ func (m *model) moves(s *modelState) (all []move) {
 	return all
 }
 
-// able reports whether a member can go on.
+// able reports whether a member can take a step.
 func (m *model) able(s *modelState, d, i int) bool {
 	parts := s.deals[d].parts
 	return !parts[i].over && !slices.ContainsFunc(parts, func(p modelPart) bool { return p.said < parts[i].said })
@@ -216,7 +216,8 @@ func (d *deal) side(i int) int {
 	return 0
 }
 
-// step is what a member does: it begins, or hears what all have said and goes on.
+// step is a member's next step: it contributes to the first round, or receives the sum of a
+// round and contributes to the next.
 func (m *model) step(s *modelState, d, i int) {
 	x, deal := &s.deals[d], &m.deals[d]
 	p, me := &x.parts[i], deal.members[i]
@@ -245,7 +246,7 @@ func (m *model) step(s *modelState, d, i int) {
 	} else {
 		p.confirm.a = c
 		id, over, err := p.confirm.Hear(sum)
-		m.clash = max(m.clash, p.confirm.draws-1) // the first round is about none
+		m.clash = max(m.clash, p.confirm.draws-1) // the first round confirms no ID
 		if !over {
 			x.say(p, p.speak(c))
 			return
@@ -264,7 +265,7 @@ func (p *modelPart) speak(c *Contexts) Proposal {
 	return p.confirm.Say()
 }
 
-// say adds to the sum of the round that a member is in.
+// say adds what a member contributes to the sum of its round.
 func (x *modelDeal) say(p *modelPart, what Proposal) {
 	if !slices.ContainsFunc(x.parts, func(q modelPart) bool { return q.said > p.said }) {
 		x.sums[p.said%2] = Proposal{} // it is the first of the round
@@ -273,7 +274,7 @@ func (x *modelDeal) say(p *modelPart, what Proposal) {
 	p.said++
 }
 
-// settle ends a member's part, who has a communicator then.
+// settle ends a member's part; it has a communicator then.
 func (m *model) settle(s *modelState, d, i int) {
 	deal, p := &m.deals[d], &s.deals[d].parts[i]
 	me := deal.members[i]
@@ -297,7 +298,7 @@ func (m *model) settle(s *modelState, d, i int) {
 	slices.Sort(s.had[me])
 }
 
-// end looks at a state after which nothing happens.
+// end checks a state in which no step is left.
 func (m *model) end(s *modelState) {
 	m.ends++
 	for d := range s.deals {
@@ -323,8 +324,8 @@ func (m *model) end(s *modelState) {
 	}
 }
 
-// modelCases are worlds A (0, 1), B (2, 3) and C (4, 5) that meet, and what else they
-// do at the same time.
+// modelCases are agreements of the worlds A (0, 1), B (2, 3) and C (4, 5), with others at
+// the same time.
 var modelCases = map[string][]deal{
 	"pairwise": {meetingOf([]int{0, 1}, []int{2}), meetingOf([]int{2, 3}, []int{4}), meetingOf([]int{4, 5}, []int{0})},
 	"other procs of them": {
@@ -344,7 +345,7 @@ func TestContextModel(t *testing.T) {
 	for name, deals := range modelCases {
 		for _, bits := range []uint{2, PrivateBits} {
 			if bits == PrivateBits && name != "pairwise" {
-				continue // it makes no difference but in time
+				continue // takes longer, and shows nothing else
 			}
 			m := &model{deals: deals, seen: map[string]bool{}}
 			m.run(newModelState(deals, bits))
@@ -360,7 +361,7 @@ func TestContextModel(t *testing.T) {
 	}
 }
 
-// TestContextModelSees wants it to find what is wrong.
+// TestContextModelSees: the model finds each flaw.
 func TestContextModelSees(t *testing.T) {
 	for name, f := range map[string]flaw{
 		"private IDs without confirmation": unconfirmedIDs, "the maximum of one's own side": ownMaximum,

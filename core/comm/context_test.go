@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// agreeOn has all of them agree, none of them in another agreement.
+// agreeOn has all of them agree, none of them in another agreement at the same time.
 func agreeOn(t *testing.T, n int, all ...*Contexts) (id wire.ContextID, err error) {
 	t.Helper()
 	offers, agreed := make([]Offer, len(all)), Offer{}
@@ -47,7 +47,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// Out of context IDs is an error of all members, and IDs do not begin again.
+// Running out of context IDs is an error at all members, and no ID is used again.
 func TestContextsRunOut(t *testing.T) {
 	a := NewContexts(0)
 	if id, err := a.Settle(a.Offer(true), Offer{Max: ContextLimit - InterContexts - 1}, InterContexts); err != nil || id != ContextLimit-InterContexts {

@@ -61,7 +61,7 @@ func TestGraphFaults(t *testing.T) {
 	}
 }
 
-// All ranks find out that a graph has more edges there than back.
+// All ranks find out that a graph is not symmetric.
 func TestGraphLopsided(t *testing.T) {
 	for name, c := range map[string]struct {
 		index, edges []int

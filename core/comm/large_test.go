@@ -9,8 +9,8 @@ import (
 
 const million = 1_000_000
 
-// millions are groups of a million processes, more or less, and of how many runs
-// they may be.
+// millions are groups of about a million processes, and the number of runs that each may
+// have.
 func millions(t testing.TB) map[string]struct {
 	g    *Group
 	runs int
@@ -93,8 +93,8 @@ func TestAlgebraOfMillions(t *testing.T) {
 	}
 }
 
-// Irregular groups take a bounded amount for each member, and finding one of
-// them does not walk through all.
+// Irregular groups take a bounded number of bytes for each member, and looking one up does
+// not visit them all.
 func TestIrregularGroupsTakeWordsPerMember(t *testing.T) {
 	const n = 100_000
 	list := make([]Proc, n)

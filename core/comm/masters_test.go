@@ -17,7 +17,7 @@ func blocks(each int) *Clients {
 	return NewClients(clients)
 }
 
-// regular are groups of a world like those that programs make of it.
+// regular returns groups of a world as programs commonly make them.
 func regular(t testing.TB, each int) map[string]*Group {
 	t.Helper()
 	n := wire.MaxClients * each
@@ -38,8 +38,8 @@ func regular(t testing.TB, each int) map[string]*Group {
 	}
 }
 
-// Of regular groups the masters take a few words for each client, however many
-// procs the clients have, and so does a communicator.
+// The masters of a regular group, and its communicator, take a few words for each client,
+// however many procs the clients have.
 func TestMastersMemoryDoesNotGrowWithTheGroup(t *testing.T) {
 	cost := func(each int) map[string]int {
 		table, bytes := blocks(each), make(map[string]int)
@@ -65,7 +65,7 @@ func TestMastersMemoryDoesNotGrowWithTheGroup(t *testing.T) {
 	}
 }
 
-// Large groups are numbered as small ones are.
+// The masters of large groups are numbered like those of small ones.
 func TestMastersOfLargeGroups(t *testing.T) {
 	const each = 3125
 	table := blocks(each)
@@ -90,7 +90,7 @@ func TestMastersOfLargeGroups(t *testing.T) {
 	}
 }
 
-// Masters that somebody has worked out are used.
+// Masters that the caller has computed are used.
 func TestGivenMasters(t *testing.T) {
 	table, g := blocks(3), NewGroup(0, 96)
 	m := NewMasters(g, table)

@@ -53,7 +53,7 @@ func TestDivideAgainstLists(t *testing.T) {
 	})
 }
 
-// A colour that only one side has joins nobody.
+// A colour that only one side has makes no communicator.
 func TestJoinSides(t *testing.T) {
 	left := Divide([]Choice{{7, 0}, {2, 0}, {7, -1}, {-1, 0}, {9, 0}})
 	right := Divide([]Choice{{2, 5}, {7, 0}, {8, 0}, {2, 3}})

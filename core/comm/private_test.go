@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// round has the members of a confirmation say something and hear the sum.
+// round has each member of a confirmation contribute and receive the sum.
 func round(members []*Confirmation) (ids []wire.ContextID, over bool, err error) {
 	var all Proposal
 	for _, c := range members {
@@ -73,7 +73,7 @@ func TestConfirmationsThatComeToNothing(t *testing.T) {
 	a.Qualify(world('a'), 1)
 	var err error
 	var over bool
-	for range 10 { // two IDs are all there are
+	for range 10 { // there are only two IDs
 		members := []*Confirmation{a.Confirm(true)}
 		for over = false; !over; {
 			_, over, err = round(members)
@@ -98,7 +98,7 @@ func TestConfirmationsThatComeToNothing(t *testing.T) {
 }
 
 // No process ever uses an ID for two communicators, in whatever order the members of
-// agreements speak and hear, in a space so small that IDs clash.
+// agreements take their steps, in a space so small that IDs clash.
 func TestConfirmationsClash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := make([]Contexts, 6)
@@ -129,8 +129,7 @@ func TestConfirmationsClash(t *testing.T) {
 	})
 }
 
-// agreement is a confirmation of several members, each of which speaks and hears when
-// its turn comes.
+// agreement is a confirmation of several members that take their steps in any order.
 type agreement struct {
 	members     []int
 	parts       []*Confirmation
@@ -147,7 +146,8 @@ func newAgreement(all []Contexts, members []int) *agreement {
 	return x
 }
 
-// step is one of member i's, if it has one to take. It reports whether the agreement is over.
+// step takes member i's next step, if it can take one, and reports whether the agreement is
+// over.
 func (x *agreement) step(t *rapid.T, i int, used []map[wire.ContextID]bool) (over bool) {
 	switch n := len(x.members); {
 	case !x.said[i]:

@@ -31,7 +31,7 @@ func drawList(t *rapid.T, name string) []int32 {
 	return list
 }
 
-// drawRanks draws ranks for a group of n, which may be wrong.
+// drawRanks draws ranks for a group of n, some of which may be invalid.
 func drawRanks(t *rapid.T, n int) []int {
 	how := rapid.IntRange(0, 3).Draw(t, "how")
 	switch {
@@ -43,7 +43,7 @@ func drawRanks(t *rapid.T, n int) []int {
 	return rapid.SliceOfN(rapid.IntRange(-2, n+1), 0, 6).Draw(t, "any ranks")
 }
 
-// included is Incl and Excl of plain lists; bad ranks make it false.
+// included does what Incl and Excl do on plain lists; ok is false for invalid ranks.
 func included(list []int32, ranks []int) (in, out []int32, ok bool) {
 	for i, r := range ranks {
 		if r < 0 || r >= len(list) || slices.Contains(ranks[:i], r) {
@@ -59,8 +59,8 @@ func included(list []int32, ranks []int) (in, out []int32, ok bool) {
 	return in, out, true
 }
 
-// TestSubsetsAgainstLists: Incl and Excl take what a list would, and refuse what
-// is no rank or one twice.
+// TestSubsetsAgainstLists: Incl and Excl take the same members as from a list, and refuse
+// invalid ranks and ranks that come twice.
 func TestSubsetsAgainstLists(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawList(t, "group")
@@ -69,11 +69,11 @@ func TestSubsetsAgainstLists(t *testing.T) {
 		in, out, ok := included(list, ranks)
 		same(t, g.Incl, ranks, in, ok, ErrRank)
 		same(t, g.Excl, ranks, out, ok, ErrRank)
-		compare(t, g, list) // it is still what it was
+		compare(t, g, list) // it is unchanged
 	})
 }
 
-// same holds what f makes of arg to a list.
+// same compares what f makes of arg with a list.
 func same[A any](t *rapid.T, f func(A) (*Group, error), arg A, want []int32, ok bool, fault error) {
 	g, err := f(arg)
 	switch {
@@ -196,7 +196,7 @@ func drawClients(t *rapid.T) []wire.ClientRank {
 	return table
 }
 
-// TestClientsAgainstAList: ranges of procs stand for all of them.
+// TestClientsAgainstAList compares ranges of procs with a list of all of them.
 func TestClientsAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawClients(t)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A client that declines says its rank and why, and nothing else; the job fails, and all
-// others hear the reason.
+// A client that declines sends its rank and the reason, and nothing else; the job fails,
+// and all other clients receive the reason.
 func TestClientThatDeclinesEndsTheJob(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s, err := NewServer(ServerConfig{Clients: 2, Auth: Auth{HasKey: true, Key: 7}}, now)

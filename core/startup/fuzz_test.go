@@ -26,7 +26,7 @@ func (p *program) byte() byte {
 	return b
 }
 
-// bytes gives as many as the next byte says.
+// bytes returns as many bytes as the next one says.
 func (p *program) bytes() []byte {
 	n := min(int(p.byte()), len(*p))
 	b := (*p)[:n]
@@ -58,7 +58,7 @@ func say(p []byte, conn int, b []byte, n int) []byte {
 	return p
 }
 
-// crowd is a server and what its owner knows of the connections.
+// crowd is a server, and what its owner knows of the connections.
 type crowd struct {
 	*Server
 	t      *testing.T
@@ -160,7 +160,7 @@ func (c *crowd) act() {
 	}
 }
 
-// bounded holds the server's own books to limits.go.
+// bounded compares the server's own counts with limits.go.
 func (c *crowd) bounded() {
 	waiting := 0
 	for _, o := range c.conns {
@@ -192,7 +192,7 @@ func (c *crowd) bounded() {
 	}
 }
 
-// finish lets time pass and everybody go.
+// finish lets time pass and closes all connections.
 func (c *crowd) finish() {
 	for range 2 {
 		c.now = c.now.Add(time.Hour)

@@ -23,7 +23,7 @@ func optional() (list []wire.Label) {
 	return list
 }
 
-// answered gives label and mask of each answer that a client got.
+// answered returns label and mask of each answer that a client got.
 func answered(t testing.TB, down []byte) map[wire.Label]wire.ClientMask {
 	t.Helper()
 	masks := make(map[wire.Label]wire.ClientMask)
@@ -98,7 +98,7 @@ func TestEachLabelOmitted(t *testing.T) {
 	}
 }
 
-// TestNobodySays: what holds when no client sends any optional label.
+// TestNobodySays: the defaults that apply when no client sends any optional label.
 func TestNobodySays(t *testing.T) {
 	a, b := testClient(0, 1), testClient(1, 1)
 	a.Omit, b.Omit = optional(), optional()
@@ -116,8 +116,8 @@ func TestNobodySays(t *testing.T) {
 	}
 }
 
-// TestHalfAWindow: only ackmarks, or only hiwaters, are said. The other default
-// gives way where they do not fit.
+// TestHalfAWindow: only ackmarks, or only hiwaters, are sent. The default of the other one
+// is adjusted where the two do not fit.
 func TestHalfAWindow(t *testing.T) {
 	for _, c := range []struct {
 		omit             wire.Label

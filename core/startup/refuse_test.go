@@ -28,8 +28,8 @@ func kinds(s *Server) (sends, closes, refused int, failed error) {
 	}
 }
 
-// TestOwnerRefuses: what the owner finds wrong with a connection ends it, told and noted; a
-// client's stays as it is, and one that is forgotten leaves no trace.
+// TestOwnerRefuses: a connection that the owner refuses ends, with the reason sent and
+// logged; a client's connection stays, and a connection that is forgotten leaves no trace.
 func TestOwnerRefuses(t *testing.T) {
 	now := time.Unix(0, 0)
 	s, err := NewServer(ServerConfig{Clients: 2, Auth: Auth{None: true, HasKey: true, Key: 7}}, now)

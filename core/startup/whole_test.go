@@ -118,7 +118,7 @@ func (w *whole) collect() {
 			w.sentDn[a.Conn] = append(w.sentDn[a.Conn], a.Bytes...)
 		case ActClose:
 			w.closed[a.Conn] = true
-		case ActEvent: // for people
+		case ActEvent: // for the log
 		}
 	}
 }

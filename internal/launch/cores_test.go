@@ -64,7 +64,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A process has its CPUs when it begins, and the next one those of its starter again.
+// A process is bound to its CPUs from its start, and the next one has those of its starter
+// again.
 func TestBoundFromTheStart(t *testing.T) {
 	cores, err := Cores()
 	if err != nil || len(cores) == 0 {

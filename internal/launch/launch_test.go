@@ -106,7 +106,7 @@ func spec(role string, out io.Writer) Spec {
 	return Spec{Path: self, Args: []string{role}, Env: []string{"IMPI_TEST_ROLE=" + role}, Stdout: out}
 }
 
-// screen is a writer whose lines can be waited for.
+// screen is a writer that a test can wait at for a text.
 type screen struct {
 	mu   sync.Mutex
 	cond *sync.Cond

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// disk is a writer that has room for so many bytes.
+// disk is a writer that has room for a limited number of bytes.
 type disk struct {
 	strings.Builder
 	room int
@@ -35,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	d.room = 5 // for a part of what is said about it
+	d.room = 5 // for a part of the message about it
 	o.Write([]byte("five\n"))
 	d.room = 1000
 	s.Write([]byte("six\n"))
@@ -49,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDevFull is the same with the kernel's own full disk.
+// TestDevFull does the same with /dev/full, the kernel's full disk.
 func TestDevFull(t *testing.T) {
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

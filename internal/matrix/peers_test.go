@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEveryPeerCellRunsOrSaysWhyNot: without LAM only its cells are missing, and
-// say so.
+// TestEveryPeerCellRunsOrSaysWhyNot: without LAM only LAM's cells are missing, and they say
+// so.
 func TestEveryPeerCellRunsOrSaysWhyNot(t *testing.T) {
 	missing := errors.New("not built")
 	run, without := 0, 0

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A fault counts if it was felt and mended while the program ran: what was printed
-// before it, or after the program's last words, is no evidence.
+// A fault counts if it was noticed and mended while the program ran: output before the
+// fault, or after the program's last line, proves nothing.
 func TestOutlasted(t *testing.T) {
 	const (
 		lost  = "a direct link is lost and dialled again: from=0 to=2\n"
@@ -52,7 +52,8 @@ func TestOutlasted(t *testing.T) {
 	}
 }
 
-// Each program with a fault has work in its middle of which it tells.
+// Each program that a fault is tried on works for a while in its middle, and prints its
+// progress there.
 func TestProgramsTellOfProgress(t *testing.T) {
 	r := &Runner{}
 	for _, p := range Programs {

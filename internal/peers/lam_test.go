@@ -16,8 +16,8 @@ import (
 // TestLAMLosesAcknowledgements.
 const ackTag = 0x01000001
 
-// all are the tests that LAM passes in a shape, with so many messages in a flood.
-// What LAM is not asked, docs/peers.md says, with the reason.
+// all returns the tests that LAM passes in a shape, with so many messages in a flood.
+// docs/peers.md lists the tests that LAM is not given, with the reasons.
 func (s shape) all(messages int) []string {
 	ours, lams := s.ranks(false), s.ranks(true)
 	o, l, two := ours[0], lams[len(lams)-1], len(s.sites) == 2
@@ -35,7 +35,7 @@ func (s shape) all(messages int) []string {
 		numbers("reduce", append([]int{len(roots)}, roots...)...),
 		numbers("types", o, l), numbers("types", l, o), numbers("derived", o, l, datalen), numbers("derived", l, o, datalen),
 	}
-	if two { // longer than a packet, but not to LAM
+	if two { // long ones only from LAM: see docs/peers.md
 		tests = append(tests, numbers("bcast", append([]int{datalen, datalen, len(lams)}, lams...)...))
 	}
 	if two || roots[0] == 0 {
@@ -76,8 +76,8 @@ func TestLAM(t *testing.T) {
 	}
 }
 
-// keyed gives a key to a job in which sites of ours have channels with each other, who
-// prove it beside LAM. Without one they warn.
+// keyed gives a key to a job in which sites of ours have channels with each other, so that
+// these prove their identity although LAM takes part. Without a key they warn.
 func (s shape) keyed(j *Job) {
 	ours := 0
 	for _, x := range s.sites {
@@ -90,8 +90,8 @@ func (s shape) keyed(j *Job) {
 	}
 }
 
-// TestUnexpectedBesideLAM: what a site of ours keeps of messages of another one that nobody
-// has asked for is bounded, though there are no business cards.
+// TestUnexpectedBesideLAM: a site of ours bounds the unexpected messages that it keeps from
+// another one, although a job with LAM has no business cards.
 func TestUnexpectedBesideLAM(t *testing.T) {
 	k := needLAM(t)
 	s := shape{"ours as clients 0 and 2", []Site{{Procs: 1}, {LAM: true, Procs: 1}, {Procs: 1}}}
@@ -128,9 +128,9 @@ func TestLAMLong(t *testing.T) {
 	}
 }
 
-// TestLAMLosesAcknowledgements: a synchronous send of LAM is complete if its tag
-// reads the same from both ends, and never else, though our SYNCACK is the same and
-// LAM has read what came behind it.
+// TestLAMLosesAcknowledgements: a synchronous send of LAM completes only if the four bytes
+// of its tag read the same from both ends, although our SYNCACK does not differ otherwise
+// and LAM has read the packets after it.
 func TestLAMLosesAcknowledgements(t *testing.T) {
 	k := needLAM(t)
 	for _, c := range []struct{ tag, want string }{{"0", "complete"}, {"16777217", "complete"}, {"5", "never acknowledged"}, {"16777216", "never acknowledged"}} {
@@ -167,7 +167,7 @@ func TestLAMLosesAcknowledgements(t *testing.T) {
 	}
 }
 
-// wantLost checks that our side failed, and says because of whom.
+// wantLost checks that our side failed, and that its error names the site that was lost.
 func wantLost(t *testing.T, ended map[string]Ended) {
 	t.Helper()
 	if e := ended[Node]; e.Err == nil || !strings.Contains(e.Text, "impi-node: site lam1 (client 1)") {
@@ -194,7 +194,7 @@ func pumping(t *testing.T, k *kit, sites []Site, tests string) (context.Context,
 	return ctx, r
 }
 
-// TestLAMKilled: all of LAM dies in the middle. Our side ends, and says who left.
+// TestLAMKilled: all of LAM is killed in the middle. Our side ends, and says who left.
 func TestLAMKilled(t *testing.T) {
 	k := needLAM(t)
 	ctx, r := pumping(t, k, []Site{{Procs: 2}, {LAM: true, Procs: 2}}, "pump 0 3")
@@ -208,7 +208,7 @@ func TestLAMKilled(t *testing.T) {
 	wantLost(t, ended)
 }
 
-// TestKilledBesideLAM: all of ours dies in the middle. The server says so; LAM says
+// TestKilledBesideLAM: all of ours is killed in the middle. The server says so; LAM says
 // so, and goes on waiting for what cannot come.
 func TestKilledBesideLAM(t *testing.T) {
 	k := needLAM(t)

@@ -45,7 +45,7 @@ func buildNetPIPE(t *testing.T, k *ctest.Kit) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It hands over NULL as an info object, which none has to be.
+	// It passes NULL as an info object, which no MPI needs to accept.
 	mended := bytes.Replace(text, []byte("1, NULL, MPI_COMM_WORLD"), []byte("1, MPI_INFO_NULL, MPI_COMM_WORLD"), 1)
 	if bytes.Equal(text, mended) {
 		t.Fatal("mpi2.c: no NULL as an info object")

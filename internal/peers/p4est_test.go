@@ -18,7 +18,7 @@ import (
 // wholeSuite is set. Each checks its results and aborts if they are wrong.
 var quickP4est = []string{"test_balance2", "test_comm", "test_ghost2", "test_load2", "test_loadsave2", "test_partition3", "test_subcomm2", "test_wrap2"}
 
-// notP4est are no MPI programs, or want a library that is not there.
+// notP4est are no MPI programs, or need a library that is not there.
 var notP4est = []string{"test_edge_face_corners3", "test_face_transform3", "test_hash", "test_periodic3", "test_reorder2", "test_reorder3"}
 
 // p4est is its source unpacked, and its library.
@@ -80,7 +80,8 @@ func unpackP4est(t *testing.T) *p4est {
 	return p
 }
 
-// sources are those of the library, without what other libraries give or nobody has.
+// sources returns the library's own source files, without those that other libraries
+// replace or that need what nobody has.
 func (p *p4est) sources(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"src/*.c", "sc/src/*.c", "sc/iniparser/*.c", "sc/libb64/*.c"} {

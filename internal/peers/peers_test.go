@@ -20,8 +20,8 @@ import (
 // test from hanging on a busy machine.
 const limit = 10 * time.Minute
 
-// datalen is what the packets of a job with LAM hold: LAM's own figure, as the
-// smallest counts.
+// datalen is the most data in a packet of a job with LAM: LAM's own figure, as the smallest
+// one counts.
 const datalen = 65536
 
 // lamWarnsOfNone is what LAM says whenever a server chooses NONE.
@@ -43,7 +43,7 @@ var programs = sync.OnceValues(func() (*kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(bin, 0o755); err != nil { // for whom LAM runs as
+	if err := os.Chmod(bin, 0o755); err != nil { // for the user whom LAM runs as
 		return nil, err
 	}
 	build := exec.Command("go", "build", "-o", bin+"/", "../../cmd/impi-node", "../../cmd/impi-server", "./exchange")
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// notThere ends a test for which there is no peer, or no program of others.
+// notThere skips a test for which a peer, or a program of others, is missing.
 func notThere(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, ErrMissing) {
@@ -125,7 +125,7 @@ func start(t *testing.T, j *Job) (context.Context, *Running) {
 	return ctx, r
 }
 
-// succeed runs a job to its end, which must be a good one for everybody.
+// succeed runs a job to its end, with which all sites must be content.
 func succeed(t *testing.T, j *Job, tests ...string) {
 	t.Helper()
 	ctx, r := start(t, j)
@@ -170,7 +170,7 @@ func succeed(t *testing.T, j *Job, tests ...string) {
 	}
 }
 
-// tell logs what everybody said.
+// tell logs the output of all sites.
 func tell(t *testing.T, ended map[string]Ended) {
 	t.Helper()
 	for party, e := range ended {
@@ -211,7 +211,7 @@ func (s shape) ranks(lam bool) (ranks []int) {
 	return ranks
 }
 
-// numbers puts numbers behind the name of a test.
+// numbers appends numbers to the name of a test.
 func numbers(test string, n ...int) string {
 	for _, x := range n {
 		test += " " + strconv.Itoa(x)

@@ -53,7 +53,8 @@ func TestCodename(t *testing.T) {
 	}
 }
 
-// TestFind: an install counts only if it was built as it would be now, where it is.
+// TestFind: an installation counts only if it was built with the recipe of today, in its
+// place of today.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(DirVariable, dir)
@@ -76,8 +77,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLock: the second builder is told that it waits, and has its turn after the
-// first.
+// TestLock: the second builder is told that it waits, and goes on after the first.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	unlock, err := lock(t.Context(), dir, func() { t.Error("the first waits") })

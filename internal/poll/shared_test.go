@@ -109,8 +109,8 @@ func TestSharedWithTwoAtADescriptor(t *testing.T) {
 	}
 }
 
-// TestSharedAfterAClose: who waited for a descriptor that was closed takes nothing from who
-// waits for the next one of its number.
+// TestSharedAfterAClose: a wait for a descriptor that was closed takes no event from a wait
+// for the next descriptor with its number.
 func TestSharedAfterAClose(t *testing.T) {
 	var s Shared
 	first, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -46,8 +46,8 @@ func serving(t *testing.T, l Limits) (connect func() net.Conn, stop func()) {
 
 var wide = Limits{Request: 1 << 10, Greet: 7 * time.Second, Silence: time.Minute, Idle: 20 * time.Second}
 
-// TestOneConnection: a client knows who it is to the server, hears of the end, and never
-// makes another connection.
+// TestOneConnection: a client knows its address as the server sees it, notices the end, and
+// never makes another connection.
 func TestOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect, stop := serving(t, wide)
@@ -71,7 +71,7 @@ func TestOneConnection(t *testing.T) {
 	})
 }
 
-// TestLimits: who says nothing, asks nothing or asks too much.
+// TestLimits: clients that say nothing, ask nothing or ask too much.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect, stop := serving(t, wide)
@@ -98,7 +98,8 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestDeadPeers: a server that answers no pings is lost, whatever TCP thinks of it.
+// TestDeadPeers: a server that answers no pings is lost, even if TCP considers the
+// connection alive.
 func TestDeadPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect, stop := serving(t, Limits{Request: 1 << 10, Greet: time.Minute, Silence: time.Hour})
@@ -122,7 +123,7 @@ func TestDeadPeers(t *testing.T) {
 	})
 }
 
-// dropping is a connection whose bytes go nowhere from some time on.
+// dropping is a connection that drops all bytes from some time on.
 type dropping struct {
 	net.Conn
 	from chan struct{}

@@ -47,7 +47,7 @@ func TestBoardIsShared(t *testing.T) {
 	}
 }
 
-// Memory that its other holders could take away is refused, and what is no board.
+// Memory that its other holders could shrink is refused, and so is what is no board.
 func TestBoardIsChecked(t *testing.T) {
 	made, err := NewBoard(2)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// FuzzRecv sends any record over a real control socket: a message comes out, or
-// an error, and what comes out is taken again.
+// FuzzRecv sends any record over a real control socket: the result is a message or an
+// error, and a message survives being sent again.
 func FuzzRecv(f *testing.F) {
 	for _, m := range []Message{
 		{Kind: KindHello, Version: Version, Library: "impi 1.0"},
@@ -47,7 +47,7 @@ func FuzzRecv(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
 		if len(b) == 0 || len(b) > maxMessage {
-			return // the first says that the peer is gone, the second does not fit
+			return // an empty record means that the peer is gone, and this one does not fit
 		}
 		if _, err := ends[0].conn.Write(b); err != nil {
 			t.Fatal(err)
@@ -74,8 +74,8 @@ func FuzzRecv(f *testing.F) {
 	})
 }
 
-// FuzzOpenJob reads any file as a job: what is accepted can be used, and the
-// memory is that of the file, some times over.
+// FuzzOpenJob reads any file as a job: what is accepted can be used, and takes no more than
+// a few times the file's size in memory.
 func FuzzOpenJob(f *testing.F) {
 	good, err := json.Marshal(job())
 	if err != nil {
@@ -135,7 +135,7 @@ func FuzzDescriptors(f *testing.F) {
 	})
 }
 
-// TestSparseJob: a file that is only long is refused before it is read.
+// TestSparseJob: a sparse file that is too long is refused before it is read.
 func TestSparseJob(t *testing.T) {
 	fd, err := unix.MemfdCreate("sparse", unix.MFD_CLOEXEC)
 	if err != nil {

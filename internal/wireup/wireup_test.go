@@ -94,8 +94,9 @@ func TestPeerGone(t *testing.T) {
 	}
 }
 
-// TestLastWordsOfOneThatDidNotListen: what a proc said before it ended is heard though
-// something was on its way to it, of which the kernel makes a broken connection.
+// TestLastWordsOfOneThatDidNotListen: what a proc said before it ended is received,
+// although the kernel reports a broken connection, as a message to the proc was still on
+// its way.
 func TestLastWordsOfOneThatDidNotListen(t *testing.T) {
 	node, proc := pair(t)
 	for _, k := range []Kind{KindHello, KindFini} {

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/matrix"
 )
 
-// A cell that runs again has its new verdict and its old place.
+// A cell that runs again gets a new verdict and keeps its place.
 func TestKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "matrix.json")
 	result := func(program string, v matrix.Verdict) matrix.Result {

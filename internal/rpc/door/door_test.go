@@ -35,7 +35,7 @@ func doorOf(t *testing.T, cfg Config) *Door {
 	return d
 }
 
-// meets has a client come to a door.
+// meets has a client connect to a door, and returns what each side finds.
 func meets(t *testing.T, d *Door, client Keys) (ofClient, ofServer error) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -59,7 +59,7 @@ func meets(t *testing.T, d *Door, client Keys) (ofClient, ofServer error) {
 	return err, <-served
 }
 
-// TestKeys goes through the pairs of what two sides have.
+// TestKeys tries all pairs of what the two sides have.
 func TestKeys(t *testing.T) {
 	open, wrong, both := Keys{Open: true}, Keys{Key: []byte("kez")}, Keys{Open: true, Key: []byte("key")}
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestNobodyInBetween has somebody without the key pass on what two sides who have it
-// say, by two safe connections of its own.
+// TestNobodyInBetween has somebody without the key relay what two sides with the key say,
+// over two TLS connections of its own.
 func TestNobodyInBetween(t *testing.T) {
 	client, thiefNear := net.Pipe()
 	thiefFar, server := net.Pipe()
@@ -115,7 +115,8 @@ func TestNobodyInBetween(t *testing.T) {
 	}
 }
 
-// TestServerThatHasNotTheKey: one that lets everybody in learns nothing.
+// TestServerThatHasNotTheKey: a client with a key believes no server that lets it in
+// without a proof that it has the key too.
 func TestServerThatHasNotTheKey(t *testing.T) {
 	secret := []byte("secret")
 	for name, answer := range map[string]verdict{
@@ -139,7 +140,7 @@ func TestServerThatHasNotTheKey(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionIsRefused: what a client hears of a server that speaks another version.
+// TestAnotherVersionIsRefused: the error of a client whose server speaks another version.
 func TestAnotherVersionIsRefused(t *testing.T) {
 	next := kind
 	next.Protocol = "test/2"
@@ -149,7 +150,8 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 	}
 }
 
-// TestSilence: who says nothing goes in time, and too many of them make room for others.
+// TestSilence: clients that say nothing are dropped in time, and too many of them make room
+// for others.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := doorOf(t, Config{Keys: theKey, Greet: 7 * time.Second})
@@ -178,7 +180,8 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestEnterEndsWithItsContext: a server that says nothing holds up nobody for longer.
+// TestEnterEndsWithItsContext: a server that says nothing holds up a client no longer than
+// its context.
 func TestEnterEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -195,7 +198,7 @@ func TestEnterEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestClosedDoor lets nobody in, and nobody wait.
+// TestClosedDoor: a closed door lets nobody in, and lets nobody wait.
 func TestClosedDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := doorOf(t, Config{Keys: theKey})
