@@ -69,10 +69,11 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	p.others.Ends = ends
 	words := make([]lastWords, len(p.site.Hosts)-1)
 	command.Output = func(machine int) (stdout, stderr io.Writer) { return nil, &words[machine] }
+	with, others := p.site.Launch, p.site.Hosts[1:]
 	go func() {
 		defer close(l.over)
 		defer close(ends)
-		e, machines, err := engineOf(ctx, p.site.Launch, p.site.Hosts[1:])
+		e, machines, err := engineOf(ctx, with, others)
 		var started *engine.Started
 		if err == nil {
 			started, err = e.Start(ctx, machines, command)

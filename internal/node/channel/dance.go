@@ -165,7 +165,7 @@ func (d *dancer) dial(x agent.Dial) {
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			if to == d.c.Routes.World.Self {
+			if w.Plain && to == d.c.Routes.World.Self {
 				limited, cancel := context.WithTimeout(ctx, reachDial)
 				defer cancel()
 				ctx = limited
@@ -189,7 +189,7 @@ func (d *dancer) dial(x agent.Dial) {
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
 		var failed *transports.Error
-		if errors.As(err, &failed) && failed.Op == "dial" {
+		if !must && errors.As(err, &failed) && failed.Op == "dial" { // of TCP; others may have to shake hands
 			d.noAnswer(x.Host, err)
 			return
 		}
