@@ -266,6 +266,50 @@ func TestLongBetweenHosts(t *testing.T) {
 	}
 }
 
+// TestRootOnlySends: nothing is received into the root's buffer, which other threads of
+// its program may read meanwhile, though it may be an agent of stripes that others carry.
+func TestRootOnlySends(t *testing.T) {
+	for _, shape := range []shape{{1, 3, 4}, {2, 3, 4}, {3, 2, 2}} {
+		for placement, how := range placements {
+			j := shape.job(t, placement, ours)
+			for root, p := range j.planners {
+				var s Schedule
+				buf := make([]byte, 1<<17)
+				if err := p.Bcast(&s, buf, datatype.Int32, root); err != nil {
+					t.Fatal(err)
+				}
+				for steps, err := s.Next(); len(steps) > 0; steps, err = s.Next() {
+					for _, step := range steps {
+						if err != nil || Overlap(step.Dst, buf) {
+							t.Fatalf("%v, ranks %s: root %d has a %v into its buffer (%v)", shape, how, root, step.Action, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAgents: the processes of each host share the stripes.
+func TestAgents(t *testing.T) {
+	for placement, how := range placements {
+		p := (shape{2, 3, 4}).job(t, placement, ours).planners[0]
+		in, ok := p.begin(new(Schedule), datatype.Byte).inside()
+		if !ok || p.sites.stripes != maxStripes {
+			t.Fatalf("ranks %s: %d stripes", how, p.sites.stripes)
+		}
+		for host := range 3 {
+			stripes := map[int]int{}
+			for j := range maxStripes {
+				agent := in.agent(host, j)
+				if stripes[agent]++; stripes[agent] > 3 || in.m.Number(agent) != host {
+					t.Errorf("ranks %s: place %d deals with %d stripes of host %d", how, agent, stripes[agent], host)
+				}
+			}
+		}
+	}
+}
+
 // TestHostsSameBits sums and multiplies what depends on the order, and where machines
 // may differ each element is computed by one process.
 func TestHostsSameBits(t *testing.T) {
