@@ -21,8 +21,8 @@ What to run:
   -steps S          programs of about S steps at most     (default 120; with -worlds 16 things
                     that are begun)
   -no-faults        the same jobs and programs, but nothing goes wrong
-  -worlds           seeds are of several jobs that meet: ports, connecting, disconnecting, and
-                    roots that die meanwhile
+  -worlds           seeds are of several jobs that meet: ports, connecting, spawning,
+                    disconnecting, and roots that die meanwhile
 
 How:
   -j N              so many worlds at a time              (default: one per core)

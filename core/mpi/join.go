@@ -83,5 +83,9 @@ func (x *Proc) ClosePort(name string) error { return meet.ClosePortOf(x.p, name)
 // Parent is the function Parent for this rank.
 func (x *Proc) Parent() *Comm { return (*Comm)(meet.Parents(x.p)) }
 
+// FindParents connects a spawned world with the one that has spawned it, as Init does. All its
+// ranks call it.
+func (x *Proc) FindParents() error { return x.p.Failed("Init", meet.FindParents(x.p)) }
+
 // Remains tells what is left of this rank's dealings with other worlds.
 func (x *Proc) Remains() Remains { return Remains(meet.RemainsOf(x.p)) }

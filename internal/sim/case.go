@@ -32,9 +32,21 @@ type Case struct {
 	Faults   []job.Fault     `line:"-"`
 }
 
-// Procs counts the procs of all sites.
+// Procs counts the procs of all sites, and those that are spawned.
 func (c *Case) Procs() int {
-	cfg := job.Config{Sites: c.Sites}
+	n := procsAt(c.Sites)
+	if c.Program != nil {
+		for w, procs := range c.Program.Worlds {
+			if _, spawned := c.Program.Spawned(w); spawned {
+				n += procs
+			}
+		}
+	}
+	return n
+}
+
+func procsAt(sites []job.Site) int {
+	cfg := job.Config{Sites: sites}
 	return cfg.Procs()
 }
 
@@ -74,7 +86,10 @@ func (c *Case) Check() error {
 	if err := c.checkWorlds(); err != nil {
 		return err
 	}
-	return script.Check(c.Program)
+	if err := script.Check(c.Program); err != nil {
+		return err
+	}
+	return c.checkSpawns()
 }
 
 // checkWorlds wants the sites to be of one world each, and nothing that jobs that meet cannot have.
@@ -82,8 +97,14 @@ func (c *Case) checkWorlds() error {
 	if len(c.Program.Worlds) == 0 {
 		return nil
 	}
+	last := false
 	for w, procs := range c.Program.Worlds {
-		if procs < 1 || (&Case{Sites: c.sitesOf(w)}).Procs() != procs {
+		_, spawned := c.Program.Spawned(w)
+		switch last = last || spawned; {
+		case procs >= 1 && spawned:
+		case procs < 1 || last:
+			return fmt.Errorf("%w: world %d has no procs, or comes after one that is spawned", ErrCase, w)
+		case procsAt(c.sitesOf(w)) != procs:
 			return fmt.Errorf("%w: no sites have just the %d procs of world %d", ErrCase, procs, w)
 		}
 	}
@@ -93,7 +114,7 @@ func (c *Case) checkWorlds() error {
 	return nil
 }
 
-// sitesOf gives the sites of a world.
+// sitesOf gives the sites of a world that is there from the start.
 func (c *Case) sitesOf(world int) []job.Site {
 	if len(c.Program.Worlds) == 0 {
 		return c.Sites
@@ -107,7 +128,7 @@ func (c *Case) sitesOf(world int) []job.Site {
 		if at >= first && at < first+c.Program.Worlds[world] {
 			all = append(all, s)
 		}
-		at += (&Case{Sites: []job.Site{s}}).Procs()
+		at += procsAt([]job.Site{s})
 	}
 	return all
 }
@@ -116,6 +137,9 @@ func (c *Case) sitesOf(world int) []job.Site {
 func (c *Case) job(world int) *Case {
 	one := *c
 	one.Sites = c.sitesOf(world)
+	if len(c.Program.Worlds) > 0 {
+		one.Sites, _, _ = c.at(world) // checked
+	}
 	return &one
 }
 

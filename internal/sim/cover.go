@@ -22,7 +22,7 @@ var Counters, WorldsCounters = counters(), worldsCounters()
 func worldsCounters() []string {
 	names := []string{
 		"meetings calls", "meetings calls that waited", "meetings links", "meetings ties", "meetings contexts agreed",
-		"meetings contexts private", "meetings messages", "steps openport", "steps closeport", "steps meet", "steps idup", "steps finish",
+		"meetings contexts private", "meetings spawned", "meetings not spawned", "meetings messages", "steps openport", "steps closeport", "steps meet", "steps spawn", "steps idup", "steps finish",
 		"steps merge", "steps intercomm", "steps disconnect", "steps death", "deaths class " + mpierr.Port.String(), "deaths class " + mpierr.ProcAborted.String(),
 	}
 	for _, side := range []string{"accept", "connect"} {
@@ -137,7 +137,11 @@ func (c Coverage) link(ends [2]job.Endpoint) {
 // run counts what a run had. Steps count where every rank came to its end.
 func (c Coverage) run(x *execution, all []job.Result) {
 	inOrder := true
-	for w, r := range all {
+	for _, r := range all {
+		w := x.number(r)
+		if w < 0 {
+			continue
+		}
 		c["jobs"]++
 		for name, n := range x.watches[w].checker.Counts() {
 			c["packets "+name] += n
@@ -165,6 +169,8 @@ func (c Coverage) run(x *execution, all []job.Result) {
 		c["meetings calls that waited"] += int64(n.Waited)
 		c["meetings links"] += int64(n.Links)
 		c["meetings ties"] += int64(n.Ties)
+		c["meetings spawned"] += int64(n.Spawned)
+		c["meetings not spawned"] += int64(n.Unspawned)
 	}
 }
 

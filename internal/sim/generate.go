@@ -96,14 +96,20 @@ func (g *generator) worlds(c *Case) {
 		c.Program = script.GenerateDeath(g.T)
 	} else {
 		o := script.Options{DataLen: 1 << (4 + g.IntN(8)), Steps: 4 + g.IntN(max(1, g.limits.Steps-3))}
-		for left := g.Between(2, max(2, min(4, g.limits.Procs))); left > 0; left-- {
-			n := g.Between(1, max(1, min(3, g.limits.Procs-o.Procs-left+1)))
+		spawns := g.One(2) && !g.limits.deaths && g.limits.Procs > 3
+		for left := g.Between(2-b2i(spawns), max(2, min(4, g.limits.Procs))-b2i(spawns)); left > 0; left-- {
+			n := g.Between(1, max(1, min(3, g.limits.Procs-o.Procs-left+1-b2i(spawns))))
 			o.Worlds, o.Procs = append(o.Worlds, n), o.Procs+n
 		}
+		c.Sites = g.homes(o.Worlds)
+		if spawns {
+			g.spawns(c, &o)
+		}
 		c.Program = script.Generate(g.T, o)
+		c.makeRoom()
 	}
-	for _, n := range c.Program.Worlds {
-		c.Sites = append(c.Sites, g.place(n, g.Between(1, 2), func(*job.Site) {})...)
+	if death {
+		c.Sites = g.homes(c.Program.Worlds)
 	}
 	for i := range c.Sites {
 		p := &c.Sites[i].Params
@@ -116,6 +122,52 @@ func (g *generator) worlds(c *Case) {
 	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
 		c.Links.Abroad.Lend = 0
 	}
+}
+
+// homes are the sites of worlds.
+func (g *generator) homes(worlds []int) (all []job.Site) {
+	for _, n := range worlds {
+		all = append(all, g.place(n, g.Between(1, 2), func(*job.Site) {})...)
+	}
+	return all
+}
+
+// spawns are of one to three worlds, and of some that cannot be.
+func (g *generator) spawns(c *Case, o *script.Options) {
+	c.Program = &script.Program{Worlds: slices.Clone(o.Worlds)} // for sitesOf
+	names := make([][]string, len(o.Worlds))
+	for w := range names {
+		names[w] = hosts(c.sitesOf(w))
+	}
+	o.Hosts = func(world int) []string {
+		if world < len(names) {
+			return names[world]
+		}
+		return nil
+	}
+	for left := g.Between(1, 3); left > 0 && o.Procs < g.limits.Procs; left-- {
+		s, total := script.Spawn{World: string(rune('a' + len(o.Worlds)))}, 0
+		for range g.Between(1, 2) {
+			if n := g.Between(1, 2); o.Procs+total+n <= g.limits.Procs {
+				s.Procs, total = append(s.Procs, n), total+n
+			}
+		}
+		if total == 0 {
+			continue
+		}
+		o.Spawns, o.Worlds, o.Procs = append(o.Spawns, s), append(o.Worlds, total), o.Procs+total
+	}
+	for range g.IntN(3) {
+		fails := script.Pick(g.Draws, script.Room, script.Place, script.Life)
+		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), script.Spawn{Fails: fails, Procs: []int{g.Between(1, 3)}})
+	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // generator takes decisions.

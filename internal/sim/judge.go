@@ -47,9 +47,14 @@ func (x *execution) judge(all []job.Result) *Failure {
 	if f := x.wrong(all); f != nil {
 		return f
 	}
-	for w, r := range all {
-		if f := x.ended(w, r); f != nil {
+	for _, r := range all {
+		if f := x.ended(x.number(r), r); f != nil {
 			return f
+		}
+	}
+	for w, world := range x.worlds {
+		if world == nil {
+			return failure("result", fmt.Errorf("world %c has not been spawned", 'a'+w))
 		}
 	}
 	if err := script.Verify(x.c.Program, x.records); err != nil {
@@ -77,7 +82,8 @@ func oracle(err error) string {
 // wrong is what ranks have found that nothing excuses.
 func (x *execution) wrong(all []job.Result) *Failure {
 	victim, death := x.victim()
-	for w, r := range all {
+	for _, r := range all {
+		w := x.number(r)
 		if death && w == victim && r.Struck {
 			continue
 		}
@@ -90,6 +96,9 @@ func (x *execution) wrong(all []job.Result) *Failure {
 	return nil
 }
 
+// number is that of a world; -1: of one that does not live long enough to have one.
+func (x *execution) number(r job.Result) int { return slices.Index(x.worlds, r.World) }
+
 // victim is the world that ends with a root, if one does.
 func (x *execution) victim() (world int, death bool) {
 	d, death := x.c.Program.Death()
@@ -101,7 +110,10 @@ func (x *execution) victim() (world int, death bool) {
 
 // inWorld names a world, if there are several.
 func (x *execution) inWorld(w int) string {
-	if len(x.worlds) == 1 {
+	switch {
+	case w < 0:
+		return "a world that was to fail: "
+	case len(x.worlds) == 1:
 		return ""
 	}
 	return fmt.Sprintf("world %c: ", 'a'+w)
@@ -115,6 +127,10 @@ func (x *execution) ended(w int, r job.Result) *Failure {
 		failed = fmt.Errorf("%s%w", x.inWorld(w), failed)
 	}
 	switch {
+	case w < 0 && r.Err == nil && failed == nil:
+		return failure("survivors", errors.New("a world that was to fail has not"))
+	case w < 0 && r.Err == nil:
+		return nil
 	case death && !x.shared.Doomed && failed == nil:
 		return failure("case", errors.New("nobody died"))
 	case death && w == victim && r.Struck:
@@ -136,8 +152,8 @@ func (x *execution) left(all []job.Result) *Failure {
 	if x.abroad == nil {
 		return nil
 	}
-	if ports, pairs, links := x.abroad.Left(); ports+links > 0 || pairs > 0 {
-		return failure("leak", fmt.Errorf("%w: the nodes have %d ports, %d pairs and %d links", script.ErrLeak, ports, pairs, links))
+	if ports, pairs, links, slots := x.abroad.Left(); ports+links+pairs+slots > 0 {
+		return failure("leak", fmt.Errorf("%w: the nodes have %d ports, %d pairs, %d links and %d slots that are taken", script.ErrLeak, ports, pairs, links, slots))
 	}
 	return nil
 }
@@ -184,8 +200,10 @@ func (x *execution) survived(r job.Result) *Failure {
 // missing gives a rank of a world that did not come to the end of its program, or -1.
 func (x *execution) missing(w int) int {
 	first := 0
-	for _, o := range x.watches[:w] {
-		first += len(o.want.Procs)
+	if w > 0 {
+		for _, n := range x.c.Program.Worlds[:w] {
+			first += n
+		}
 	}
 	return slices.IndexFunc(x.records[first:first+len(x.watches[w].want.Procs)], func(rec *script.Record) bool { return !rec.Ended })
 }

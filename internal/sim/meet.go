@@ -14,7 +14,7 @@ import (
 func (x *execution) meet() {
 	s := &steps{x: x, at: map[int]int{}, players: map[int]player{}}
 	x.steps = s
-	x.abroad = job.NewAbroad(x.k, job.AbroadConfig{Link: x.c.Links.Abroad, Backlog: x.c.Backlog, Calls: s})
+	x.abroad = job.NewAbroad(x.k, job.AbroadConfig{Link: x.c.Links.Abroad, Backlog: x.c.Backlog, Calls: s, Spawn: x.spawned})
 	d, death := x.c.Program.Death()
 	if !death {
 		return
@@ -67,6 +67,9 @@ type steps struct {
 func (s *steps) Step(who dynamic.Member, step int) { s.reach(s.procOf(who), step) }
 
 func (s *steps) reach(proc, step int) {
+	if proc < 0 {
+		return
+	}
 	s.at[proc] = step
 	if s.reached != nil {
 		s.reached(proc, step)
@@ -78,16 +81,16 @@ func (s *steps) Link(caller, opener dynamic.Member) kernel.Watcher {
 	return &callWatch{s: s, procs: [2]int{s.procOf(caller), s.procOf(opener)}}
 }
 
-// procOf gives a proc's number in the program.
+// procOf gives a proc's number in the program; -1: it has none, as its world was to fail.
 func (s *steps) procOf(m dynamic.Member) int {
 	first := 0
 	for w, world := range s.x.worlds {
-		if world.Name() == m.World {
+		if world != nil && world.Name() == m.World {
 			return first + int(m.Rank)
 		}
 		first += s.x.c.Program.Worlds[w]
 	}
-	panic(fmt.Sprintf("sim: nobody is %v", m))
+	return -1
 }
 
 // callWatch sees what two roots say to each other.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/mpi"
@@ -51,12 +52,16 @@ func Run(c *Case, o Options) *Verdict {
 func run(c *Case, trace int) *Verdict { return runTwisted(c, trace, func(*execution) {}) }
 
 // runTwisted lets a test change what is about to be run.
-func runTwisted(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
-	v = &Verdict{Coverage: make(Coverage)}
+func runTwisted(c *Case, trace int, twist func(x *execution)) *Verdict {
 	if err := c.Check(); err != nil {
-		v.Failure = failure("case", err)
-		return v
+		return &Verdict{Failure: failure("case", err), Coverage: make(Coverage)}
 	}
+	return play(c, trace, twist)
+}
+
+// play is runTwisted for a case that has been checked.
+func play(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
+	v = &Verdict{Coverage: make(Coverage)}
 	k := kernel.New(c.Seed)
 	k.Keep(trace)
 	defer func() {
@@ -86,6 +91,7 @@ type execution struct {
 	records []*script.Record
 	cover   Coverage
 	shared  script.Shared
+	trace   bool
 	program func(e script.Env) error // of each proc
 }
 
@@ -110,7 +116,7 @@ func (p player) Now() time.Duration                         { return p.x.k.Now()
 func (p player) Shared() *script.Shared                     { return &p.x.shared }
 
 func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execution, error) {
-	x := &execution{c: c, k: k, cover: cover}
+	x := &execution{c: c, k: k, cover: cover, trace: trace}
 	x.program = func(e script.Env) error { return script.Run(c.Program, e, x.records[e.(player).number]) }
 	x.shared = script.Shared{
 		Ports: map[string]string{}, Gone: map[int]bool{}, Said: map[string]string{},
@@ -123,8 +129,12 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 	if worlds > 1 {
 		x.meet()
 	}
+	x.worlds, x.watches = make([]*job.World, worlds), make([]*watch, worlds)
 	first := 0
 	for w := range worlds {
+		if _, spawned := c.Program.Spawned(w); spawned {
+			continue
+		}
 		one := c.job(w)
 		watch, err := newWatch(k, one, cover, trace)
 		if err != nil {
@@ -134,8 +144,8 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 		if err != nil {
 			return nil, err
 		}
-		x.worlds, x.watches = append(x.worlds, world), append(x.watches, watch)
-		first += one.Procs()
+		x.worlds[w], x.watches[w] = world, watch
+		first += procsAt(one.Sites)
 	}
 	for _, f := range c.Faults {
 		x.worlds[0].Plan(f)
@@ -162,7 +172,8 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 }
 
 func (x *execution) run() *Failure {
-	all := job.RunAll(x.k, job.Bounds{Events: maxEvents, Time: maxTime}, x.worlds...)
+	first := slices.DeleteFunc(slices.Clone(x.worlds), func(w *job.World) bool { return w == nil })
+	all := job.RunAll(x.k, job.Bounds{Events: maxEvents, Time: maxTime}, first...)
 	x.cover.run(x, all)
 	return x.judge(all)
 }

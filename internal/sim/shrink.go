@@ -126,11 +126,23 @@ func reduced(c *Case, words bool) *rapid.Generator[*Case] {
 			return nil
 		}
 		c.Program.Prune()
+		c.forget()
 		if c.Check() != nil {
 			return nil
 		}
 		return c
 	})
+}
+
+// forget leaves out the last worlds if nobody spawns them any more.
+func (c *Case) forget() {
+	p := c.Program
+	for w := len(p.Worlds) - 1; w > 1; w-- {
+		if _, spawned := p.Spawned(w); spawned || len(c.sitesOf(w)) > 0 {
+			return
+		}
+		p.Procs, p.Worlds = p.Procs-p.Worlds[w], p.Worlds[:w]
+	}
 }
 
 // quiet is a test of which nobody reads what it prints.

@@ -18,12 +18,13 @@ type siteLine struct {
 	Hosts []int
 	startup.Params
 	NoDirect  bool
+	Slots     int
 	IsForeign bool `line:"foreign"`
 	job.Foreign
 }
 
 func (l *siteLine) site() job.Site {
-	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect}
+	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, Slots: l.Slots}
 	if l.IsForeign {
 		s.Foreign = &l.Foreign
 	}
@@ -31,7 +32,7 @@ func (l *siteLine) site() job.Site {
 }
 
 func lineOfSite(s *job.Site) string {
-	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, IsForeign: s.Foreign != nil}
+	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, Slots: s.Slots, IsForeign: s.Foreign != nil}
 	if s.Params == (startup.Params{}) {
 		l.Params = startup.DefaultParams()
 	}
@@ -165,9 +166,12 @@ func (c *Case) checkNumbers() error {
 			return fmt.Errorf("%w: %v is no chance, which is from 0 to 1", ErrCase, p)
 		}
 	}
+	for _, s := range c.Sites {
+		least = append(least, s.Slots)
+	}
 	for _, n := range least {
 		if n < 0 || n > 1<<30 {
-			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog or a capacity is too small or too large"))
+			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog, slots or a capacity is too small or too large"))
 		}
 	}
 	return nil

@@ -21,6 +21,8 @@ type Abroad struct {
 	ports  dynamic.Ports[*proc, *kernel.End]             // of all nodes
 	meets  dynamic.WorldLinks[*wireup.Meeting, struct{}] // of all nodes
 	links  []*kernel.Link                                // that were made and may be in use
+	spawns int                                           // so far
+	busy   int                                           // that are under way
 	Counts Counts
 }
 
@@ -31,6 +33,10 @@ type AbroadConfig struct {
 	DialFail float64         // how likely no link can be made, though both are there
 
 	Calls CallObserver // if it is not nil
+
+	// Spawn is the job of procs that are spawned at these sites, by the name of the program of the
+	// first command. nil: there is none.
+	Spawn func(program string, sites []Site) (*Config, error)
 }
 
 // CallObserver sees how calls of ports proceed.
@@ -47,6 +53,7 @@ type CallObserver interface {
 type Counts struct {
 	Calls, Refused, Waited   int // calls of ports; those that found none, or it full; those that waited there
 	Links, Ties, Failed, Cut int // between worlds: made, lost ties, not made by chance
+	Spawned, Unspawned       int // worlds; those that could not be
 }
 
 // NewAbroad makes a place for jobs to meet.
@@ -143,7 +150,7 @@ func (a *Abroad) heard(p *proc, m *wireup.Message) bool {
 			Meeting: &wireup.Meeting{Request: x.Request, Class: int(mpierr.Other)},
 		}, nil)
 	default:
-		return false
+		return a.spawnHeard(p, m)
 	}
 	return true
 }
@@ -155,6 +162,7 @@ func (a *Abroad) gone(p *proc) {
 	}
 	a.ports.Leave(p)
 	a.portSteps()
+	p.s.parents.worlds.Gone(p)
 	a.meets.Leave(p.member())
 }
 
@@ -180,14 +188,19 @@ func (a *Abroad) tell(p *proc, m wireup.Message, e *kernel.End) {
 }
 
 // Left tells what the nodes still have when all procs have left: ports, pairs that
-// have a link, and links that are not closed.
-func (a *Abroad) Left() (ports, pairs, links int) {
+// have a link, links that are not closed, and slots of spawned procs.
+func (a *Abroad) Left() (ports, pairs, links, slots int) {
+	for _, w := range a.worlds {
+		for _, s := range w.sites {
+			slots += s.spawner.slots.Taken()
+		}
+	}
 	for _, l := range a.links {
 		if !l.Over() {
 			links++
 		}
 	}
-	return a.ports.Len(), a.meets.Ties.Len(), links
+	return a.ports.Len(), a.meets.Ties.Len(), links, slots
 }
 
 // link makes a link between worlds.

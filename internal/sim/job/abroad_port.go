@@ -42,7 +42,11 @@ func (a *Abroad) portSteps() {
 		case s.Drop:
 			_ = s.Caller.Close()
 		case s.Err != nil:
-			a.refuse(s.Owner, wireup.KindCaller, s.Request, s.Err.Error())
+			class := mpierr.Port
+			if s.Broken {
+				class = mpierr.Spawn
+			}
+			a.tell(s.Owner, wireup.Message{Kind: wireup.KindCaller, Reason: s.Err.Error(), Meeting: &wireup.Meeting{Request: s.Request, Class: int(class)}}, nil)
 		default:
 			a.step(s.Owner, 4)
 			a.tell(s.Owner, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: s.Request}}, s.Caller)
@@ -55,8 +59,12 @@ func (a *Abroad) refuse(p *proc, kind wireup.Kind, request uint64, reason string
 }
 
 func (a *Abroad) closePort(p *proc, x *wireup.Meeting) {
-	a.ports.Close(p, keyOf(x))
+	key := keyOf(x)
+	closed := a.ports.Close(p, key)
 	a.portSteps()
+	if closed {
+		p.s.parents.worlds.PortClosed(key.World())
+	}
 }
 
 // take answers with the next caller of a port, now or later.

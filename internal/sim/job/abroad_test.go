@@ -108,7 +108,7 @@ func TestAbroadRefuses(t *testing.T) {
 		if want := 2 - backlog; abroad.Counts.Refused != want {
 			t.Errorf("%s: %d are refused, want %d", name, abroad.Counts.Refused, want)
 		}
-		if ports, _, links := abroad.Left(); ports+links > 0 {
+		if ports, _, links, _ := abroad.Left(); ports+links > 0 {
 			t.Errorf("%s: %d ports and %d links are left", name, ports, links)
 		}
 	}

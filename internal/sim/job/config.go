@@ -28,6 +28,12 @@ type Config struct {
 	// Program is what each proc does between Init and Finalize.
 	Program func(env Env) error
 
+	// Start is what each proc does before Init; nil: nothing.
+	Start func(rank int) error
+
+	// Started is told the job if it is spawned.
+	Started func(*World)
+
 	// Observer, if any, sees all links.
 	Observer Observer
 
@@ -46,6 +52,7 @@ type Site struct {
 	Hosts   []int          // procs of each host
 	Params  startup.Params // the zero value is the defaults
 	Foreign *Foreign       // not ours; nil: ours
+	Slots   int            // of spawned procs
 
 	// NoDirect: its procs neither open direct links nor take any.
 	NoDirect bool

@@ -54,6 +54,11 @@ func (p *proc) main(*kernel.Task) {
 }
 
 func (p *proc) run() (err error) {
+	if start := p.s.w.cfg.Start; start != nil {
+		if err := start(int(p.rank)); err != nil {
+			return err
+		}
+	}
 	roster, err := p.s.shared()
 	if err != nil {
 		return err
@@ -65,6 +70,12 @@ func (p *proc) run() (err error) {
 		p.take(d)
 	}
 	p.early = nil
+	if p.s.part != nil {
+		p.s.part.inMPI()
+		if err := p.mpi.FindParents(); err != nil {
+			return err
+		}
+	}
 	if err := p.s.w.cfg.Program(p); err != nil {
 		return err
 	}

@@ -92,6 +92,7 @@ func (s *server) act() {
 		for _, id := range s.w.sorted(s.conns) {
 			s.conns[id].finish()
 		}
+		s.gone()
 		return
 	}
 	if at, ok := s.m.Deadline(); ok && !s.ended {
@@ -111,6 +112,14 @@ func (s *server) crash() {
 		s.conns[id].close()
 	}
 	s.w.crashed(Endpoint{AtServer, 0})
+	s.gone()
+}
+
+// gone has who spawned the world look whether it is over.
+func (s *server) gone() {
+	if w := s.w.spawned; w != nil {
+		w.a.after(200*time.Microsecond, w.check)
+	}
 }
 
 // epoch is when virtual time begins.

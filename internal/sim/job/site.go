@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
@@ -35,10 +36,15 @@ type site struct {
 	table  []wireup.Proc // of the job, as its procs see it
 	roster *mpi.Roster   // of the table
 	blames blame.Decision[error]
-	left   bool // has told the server that it has finished, or has failed
-	done   bool // nothing of it is left
-	dead   bool // its node has crashed
-	err    error
+
+	spawner *spawner
+	parents parents
+	part    *part // of a spawned world; nil: nobody has spawned the site's job
+
+	left bool // has told the server that it has finished, or has failed
+	done bool // nothing of it is left
+	dead bool // its node has crashed
+	err  error
 
 	finished bool // in order
 	heard    bool // something from the server
@@ -84,7 +90,7 @@ type client interface {
 }
 
 func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
-	s := &site{w: w, rank: rank, cfg: cfg}
+	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots)}
 	pid := int64(100)
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
@@ -261,6 +267,9 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	if s.w.cfg.Abroad != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe()
 	}
+	if s.part != nil {
+		x.Parent, x.AppNum = s.part.of.port, s.part.command(int(r-j.Clients[s.rank].FirstProc))
+	}
 	return x
 }
 
@@ -306,6 +315,14 @@ func (s *site) finish() {
 	s.left, s.done, s.finished, s.err = true, true, err == nil, err
 	s.conn.finish()
 	s.timer.Stop()
+	s.gone()
+}
+
+// gone is called once nothing of the site is left.
+func (s *site) gone() {
+	if s.part != nil {
+		s.part.gone()
+	}
 }
 
 // fail reports what leaves nothing to find out.
@@ -372,6 +389,8 @@ func (s *site) shutDown() {
 	for _, h := range s.hosts {
 		h.close()
 	}
+	s.parentsFailed()
+	s.gone()
 }
 
 func (h *host) close() {
@@ -409,4 +428,11 @@ func (s *site) crash() {
 		s.w.k.After(s.w.k.Between(0, 100*time.Microsecond), p.down)
 		s.w.cfg.Abroad.gone(p)
 	}
+	if s.part == nil {
+		for _, p := range slices.Clone(s.spawner.running) { // they are in the same process
+			p.site.crash()
+		}
+	}
+	s.parentsFailed()
+	s.gone()
 }

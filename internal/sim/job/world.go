@@ -44,6 +44,7 @@ type World struct {
 	met         map[FaultKind]int // how many faults
 	resumed     int               // how often a link was dialled again
 	number      int               // of the world, among those of cfg.Abroad
+	spawned     *spawned          // as which it was started; nil: nobody has spawned it
 	ended       *moment           // when it was over
 	stalls      time.Duration     // how long links were held up, all together
 }
@@ -88,10 +89,16 @@ func (w *World) Run(b Bounds) Result {
 }
 
 // RunAll lets several jobs that are on one kernel run to their ends, or until one of
-// them does what must not be.
+// them does what must not be. The results of those that they have spawned come last.
 func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
 	defer k.Close()
-	err := k.Run(b.Events, b.Time, func() bool { return over(worlds) })
+	a := worlds[0].cfg.Abroad
+	err := k.Run(b.Events, b.Time, func() bool {
+		if a != nil {
+			worlds = a.worlds
+		}
+		return over(worlds) && (a == nil || a.busy == 0)
+	})
 	all := make([]Result, len(worlds))
 	for i, w := range worlds {
 		all[i] = w.result(err)

@@ -16,7 +16,7 @@ type checker struct {
 }
 
 func (a *lives) checkSteps() error {
-	c := &checker{ports: map[int]int{}, a: a, comms: newComms(a.p.worlds()...), attached: make([]int, a.p.Procs), buffered: make([][]*life, a.p.Procs)}
+	c := &checker{ports: map[int]int{}, a: a, comms: a.p.comms(), attached: make([]int, a.p.Procs), buffered: make([][]*life, a.p.Procs)}
 	for r := range c.attached {
 		c.attached[r] = never
 	}
@@ -121,6 +121,8 @@ func (c *checker) step(i int, s Step) error {
 		return c.quiet(i, s.Peer)
 	case OpenPort, ClosePort, Meet:
 		return c.port(s)
+	case Spawn:
+		return s.check(c.comms)
 	case Death:
 		return s.check(c.a.p)
 	}
@@ -130,6 +132,9 @@ func (c *checker) step(i int, s Step) error {
 func (c *checker) rank(r int) error {
 	if r < 0 || r >= c.a.p.Procs {
 		return fmt.Errorf("rank %d, the ranks are 0 to %d", r, c.a.p.Procs-1)
+	}
+	if !c.comms.there(r) {
+		return fmt.Errorf("rank %d has not been spawned yet", r)
 	}
 	return nil
 }

@@ -128,6 +128,65 @@ func newComms(worlds ...int) *comms {
 	return c
 }
 
+// comms is the model before the first step: worlds that are spawned are not there yet.
+func (p *Program) comms() *comms {
+	c := newComms(p.worlds()...)
+	for _, s := range p.Steps {
+		if s, ok := s.(Spawn); ok {
+			for _, g := range c.of(s.World) {
+				g.live = false
+			}
+		}
+	}
+	return c
+}
+
+// of gives MPI_COMM_WORLD and the MPI_COMM_SELFs of a world by its letter.
+func (c *comms) of(world string) []*group {
+	g := c.byName[world]
+	if g == nil || !g.fixed || c.self(g) || !c.several() {
+		return nil
+	}
+	list := []*group{g}
+	for _, proc := range g.members {
+		list = append(list, c.byName[c.title(proc)])
+	}
+	return list
+}
+
+// there tells whether a proc has been started.
+func (c *comms) there(proc int) bool {
+	world, _ := c.worldOf(proc)
+	return c.all[world].live
+}
+
+// started gives a proc, or if that has not been started the last one before it that has.
+func (c *comms) started(proc int) int {
+	for !c.there(proc) {
+		proc--
+	}
+	return proc
+}
+
+// spawn starts a world, which has a communicator with its parents then.
+func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
+	g, err := c.intra(s.Comm)
+	if err == nil && !g.has(s.Root) {
+		err = fmt.Errorf("proc %d is not in %s", s.Root, s.Comm)
+	}
+	if err != nil || s.Fails != Nothing {
+		return nil, nil, errors.Join(err, c.wants("a spawn"))
+	}
+	all := c.of(s.World)
+	if all == nil || all[0].live {
+		return nil, nil, fmt.Errorf("there is no world %s that is to be spawned", s.World)
+	}
+	for _, g := range all {
+		g.live = true
+	}
+	return c.couple(s.Comm, s.World, s.Root, all[0].members[0], s.New)
+}
+
 // several tells whether worlds meet. Then the model does not know context IDs.
 func (c *comms) several() bool { return len(c.worlds) > 1 }
 
@@ -183,6 +242,8 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 		return nil, nil, c.end(s.Comm, false)
 	case Disconnect:
 		return nil, nil, c.end(s.Comm, true)
+	case Spawn:
+		return c.spawn(s)
 	case Meet:
 		return c.couple(s.Comm, s.With, s.Root, s.WithRoot, s.New)
 	case Intercomm:

@@ -38,7 +38,7 @@ type execRank struct {
 
 func newExec(t *testing.T, p *Program, seed uint64) *exec {
 	x := &exec{
-		t: t, p: p, rng: rand.New(rand.NewPCG(seed, 2)), msgs: p.index(), comms: newComms(p.worlds()...), network: map[[3]any][]int{},
+		t: t, p: p, rng: rand.New(rand.NewPCG(seed, 2)), msgs: p.index(), comms: p.comms(), network: map[[3]any][]int{},
 		got: map[int]int{}, taken: map[int]bool{}, told: map[int]string{}, meeting: map[int]int{}, strict: seed%2 == 0,
 	}
 	for range p.Procs {
@@ -294,7 +294,7 @@ func (x *exec) records() []*Record {
 			Msg: m.ID, Source: x.comms.byName[m.Comm].rank(s.From), Tag: s.Tag, Count: n, Truncated: s.Len > m.Cap, Sum: s.content(n).sum(n),
 		})
 	}
-	model := newComms(x.p.worlds()...)
+	model := x.p.comms()
 	for i, s := range x.p.Steps {
 		_, made, _ := model.apply(s)
 		for _, g := range made {

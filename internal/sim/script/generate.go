@@ -10,11 +10,13 @@ import (
 // Options say what Generate makes.
 type Options struct {
 	Procs    int
-	Worlds   []int   // procs of each, if there are several, which come together and part
-	DataLen  int     // the job's C_DATALEN, around which lengths matter; 0: 1024
-	Steps    int     // about how many steps, or of several worlds how many things are begun; 0: 100
-	MaxBytes int     // of a message or a buffer; 0: what goes with DataLen
-	Weights  Weights // zero: DefaultWeights or WorldsWeights
+	Worlds   []int                    // procs of each, if there are several, which come together and part
+	Spawns   []Spawn                  // to be put in: which world, or why none, and how many procs
+	Hosts    func(world int) []string // that a spawn by a proc of a world may name, beside none
+	DataLen  int                      // the job's C_DATALEN, around which lengths matter; 0: 1024
+	Steps    int                      // about how many steps, or of several worlds how many things are begun; 0: 100
+	MaxBytes int                      // of a message or a buffer; 0: what goes with DataLen
+	Weights  Weights                  // zero: DefaultWeights or WorldsWeights
 }
 
 // Weights say how often things are begun, against each other.
@@ -33,6 +35,7 @@ type Weights struct {
 
 	// Of several worlds only.
 	Meets       int // at a port
+	Spawns      int // those of Options
 	Idups       int // begun or ended
 	Merges      int
 	Intercomms  int
@@ -50,7 +53,7 @@ var DefaultWeights = Weights{
 var WorldsWeights = Weights{
 	Messages: 8, Exchanges: 2, Wildcards: 4, Floods: 1, Ready: 2, Cancels: 3, Buffers: 1,
 	Collectives: 8, Communicators: 20, Nulls: 1, Pauses: 4,
-	Meets: 30, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, Talks: 18,
+	Meets: 30, Spawns: 20, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, Talks: 18,
 }
 
 // Generate draws a legal program. The same options and draws give the same program.
@@ -62,6 +65,11 @@ func Generate(t *rapid.T, o Options) *Program {
 	}
 	for r := range g.memory {
 		g.memory[r] = never
+	}
+	for _, s := range o.Spawns {
+		for _, c := range g.comms.of(s.World) {
+			c.live = false
+		}
 	}
 	g.run()
 	p := &Program{Procs: o.Procs, Steps: g.steps}
@@ -141,7 +149,7 @@ func (g *generator) run() {
 		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Ready, g.ready},
 		{w.Cancels, g.cancel}, {w.Buffers, g.buffer}, {w.Collectives, g.collective}, {w.Communicators, g.communicator},
 		{w.Nulls, g.null}, {w.Pauses, g.pause},
-		{w.Meets, m.meet}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.Talks, m.talk},
+		{w.Meets, m.meet}, {w.Spawns, m.spawn}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.Talks, m.talk},
 	}
 	total := 0
 	for _, b := range begin {
@@ -165,6 +173,9 @@ func (g *generator) run() {
 			g.advance(g.IntN(len(g.open) + 1))
 		}
 	})
+	for range g.o.Spawns {
+		m.spawn()
+	}
 	g.drain()
 	if g.comms.several() {
 		m.part()
@@ -217,7 +228,7 @@ func (g *generator) name() string {
 
 func (g *generator) pause() {
 	d := time.Duration(1+g.IntN(1000)) * [...]time.Duration{time.Nanosecond, time.Microsecond, 20 * time.Microsecond}[g.IntN(3)]
-	g.emit(Pause{g.IntN(g.procs), d})
+	g.emit(Pause{g.comms.started(g.IntN(g.procs)), d})
 }
 
 func (g *generator) null() {
@@ -227,7 +238,7 @@ func (g *generator) null() {
 
 // buffer attaches memory to a rank that has none, or takes it back when it can.
 func (g *generator) buffer() {
-	r := g.IntN(g.procs)
+	r := g.comms.started(g.IntN(g.procs))
 	if g.memory[r] != never {
 		g.detach(r)
 		return

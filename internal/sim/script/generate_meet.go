@@ -55,6 +55,32 @@ func (g *meeting) meet() {
 	}
 }
 
+// spawn puts in the next one of those that are to be.
+func (g *meeting) spawn() {
+	if len(g.o.Spawns) == 0 {
+		return
+	}
+	s := g.o.Spawns[0]
+	g.o.Spawns = g.o.Spawns[1:]
+	c := g.pick(intra)
+	s.Comm, s.Root = c.name, Pick(g.Draws, c.members...)
+	world, _ := g.comms.worldOf(s.Root)
+	hosts := g.o.Hosts(world)
+	if len(hosts) > 0 && s.Fails != Life && g.One(2) {
+		for range s.Procs {
+			s.Hosts = append(s.Hosts, Pick(g.Draws, hosts...))
+		}
+	}
+	switch s.Fails {
+	case Nothing:
+		s.New = g.name()
+	case Place:
+		s.Hosts = []string{"nowhere"}
+	default: // as it is
+	}
+	g.construct(s, false)
+}
+
 func (g *meeting) close(port int) {
 	if owner := g.ports[port-1]; owner != never {
 		g.emit(ClosePort{owner, port})

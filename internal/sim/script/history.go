@@ -13,7 +13,7 @@ type history struct {
 }
 
 func newHistory(a *lives) *history {
-	h := &history{a: a, comms: newComms(a.p.worlds()...), at: make([][]*life, len(a.p.Steps)), sent: map[*life][]int{}}
+	h := &history{a: a, comms: a.p.comms(), at: make([][]*life, len(a.p.Steps)), sent: map[*life][]int{}}
 	for range a.p.Procs {
 		h.clocks = append(h.clocks, slices.Repeat([]int{never}, a.p.Procs))
 	}

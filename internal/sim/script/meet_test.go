@@ -11,7 +11,10 @@ import (
 func TestGeneratedWorldsAreLegal(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(300) {
-		p := example(seed, Options{Procs: 7, Worlds: []int{3, 1, 3}, DataLen: 64, Steps: 16})
+		p := example(seed, Options{
+			Procs: 10, Worlds: []int{3, 1, 3, 3}, DataLen: 64, Steps: 16, Hosts: func(int) []string { return []string{"s0"} },
+			Spawns: []Spawn{{World: "d", Procs: []int{2, 1}}, {Fails: Room, Procs: []int{9}}, {Fails: Life, Procs: []int{1}}},
+		})
 		if err := Check(p); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, p)
 		}
@@ -28,7 +31,7 @@ func TestGeneratedWorldsAreLegal(t *testing.T) {
 		}
 	}
 	for _, verb := range []string{
-		"openport", "closeport", "meet", "idup", "finish", "merge", "intercomm", "disconnect", "free", "dup", "split", "cart", "allreduce", "barrier", "cancel",
+		"openport", "closeport", "meet", "spawn", "idup", "finish", "merge", "intercomm", "disconnect", "free", "dup", "split", "cart", "allreduce", "barrier", "cancel",
 		"messages between worlds, mode standard", "messages between worlds, mode synchronous", "messages between worlds, mode buffered", "messages between worlds, mode ready",
 	} {
 		if seen[verb] == 0 {
@@ -63,6 +66,17 @@ func TestMeetingsRefused(t *testing.T) {
 		"leaders apart":             {"intercomm a0 with=b peer=a new=x withlead=2\ndisconnect x\n", "cannot talk to each other"},
 		"on one's own side":         {open + meet + "message 1 from=0 to=1 comm=x tag=1 type=int8 len=1\nisend 1\nrecv 1\nwait 0 s1\n" + part, "cannot send to proc 1 on x"},
 		"a collective for one side": {open + meet + "bcast x id=1 type=int8 counts=1\n" + part, "Barrier, and Allreduce"},
+		"spawned":                   {"spawn a world=b new=x root=0 procs=1\ndisconnect x\n", "<nil>"},
+		"spawned twice":             {"spawn a world=b new=x root=0 procs=1\nspawn a world=b new=y root=0 procs=1\ndisconnect x\n", "no world b that is to be spawned"},
+		"more procs than it has":    {"spawn a world=b new=x root=0 procs=1,1\ndisconnect x\n", "2 procs, and world b has 1"},
+		"spawned by itself":         {"spawn b world=b new=x root=2 procs=1\ndisconnect x\n", "has been freed"},
+		"spawned by a stranger":     {"spawn a world=b new=x root=2 procs=1\ndisconnect x\n", "proc 2 is not in a"},
+		"hosts of some commands":    {"spawn a world=b new=x root=0 procs=1 hosts=s0,s0\ndisconnect x\n", "not as many hosts"},
+		"it stays connected":        {"spawn a world=b new=x root=0 procs=1\n", "x is left"},
+		"before it is there":        {"barrier b\nspawn a world=b new=x root=0 procs=1\ndisconnect x\n", "has been freed"},
+		"a proc that is not there":  {"pause 2 1ms\nspawn a world=b new=x root=0 procs=1\ndisconnect x\n", "has not been spawned yet"},
+		"a spawn without a world":   {"spawn a new=x root=0 procs=1\n", "spawns a world, or fails"},
+		"it fails with a world":     {"spawn a world=b root=0 procs=1 fails=room\n", "spawns a world, or fails"},
 		"a death beside":            {open + meet + part + "death at=3\n", "it is the only step"},
 	} {
 		p, err := Parse("procs 2 1\n" + c.text)

@@ -118,6 +118,7 @@ var (
 	modeNames = []string{"standard", "synchronous", "buffered", "ready"}
 	byNames   = []string{"recv", "probe", "iprobe", "mprobe", "improbe"}
 	howNames  = []string{"wait", "waitall", "waitany", "waitsome", "test", "testall", "testany", "testsome", "getstatus"}
+	lackNames = []string{"nothing", "room", "place", "life"}
 	nullNames = []string{"send", "recv", "isend", "irecv", "sendrecv", "probe", "mprobe"}
 	callNames = []string{
 		"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
@@ -137,6 +138,9 @@ func (b By) String() string { return byNames[b] }
 
 // String is the name in a program.
 func (h How) String() string { return howNames[h] }
+
+// String is the name in a program.
+func (l Lack) String() string { return lackNames[l] }
 
 // String is the name in a program.
 func (n NullCall) String() string { return nullNames[n] }

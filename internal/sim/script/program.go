@@ -233,6 +233,29 @@ type Meet struct {
 	Late           time.Duration // for which Root computes before it accepts
 }
 
+// Spawn has the members of Comm spawn procs, which are a world of the program that is not there
+// before. In its procs New is the communicator with their parents.
+type Spawn struct {
+	Comm  string `line:"@"`
+	World string // a letter; empty: none, as it fails
+	New   string
+	Root  int      // proc
+	Procs []int    // of each command
+	Hosts []string // the info key host of each command; empty: none has it
+	Fails Lack
+}
+
+// Lack is why a spawn cannot be.
+type Lack uint8
+
+// What may be lacking.
+const (
+	Nothing Lack = iota
+	Room         // the site has fewer slots than procs are wanted
+	Place        // there is no such host
+	Life         // a proc ends before it is in MPI
+)
+
 // Idup begins to duplicate a communicator, and Finish waits for it.
 type Idup struct {
 	Comm string `line:"@"`
@@ -288,6 +311,7 @@ func (Free) messages() []int       { return nil }
 func (OpenPort) messages() []int   { return nil }
 func (ClosePort) messages() []int  { return nil }
 func (Meet) messages() []int       { return nil }
+func (Spawn) messages() []int      { return nil }
 func (Idup) messages() []int       { return nil }
 func (Finish) messages() []int     { return nil }
 func (Merge) messages() []int      { return nil }
@@ -332,7 +356,7 @@ func (p *Program) index() map[int]*Message {
 // Prune leaves out steps and messages that refer to what is not there: messages, communicators
 // and ports, and those that nobody uses. What is left need not be legal.
 func (p *Program) Prune() {
-	c, ports := newComms(p.worlds()...), map[int]int{}
+	c, ports := p.comms(), map[int]int{}
 	for _, s := range p.Steps {
 		_, _, _ = c.apply(s)
 		switch s := s.(type) {
@@ -347,7 +371,7 @@ func (p *Program) Prune() {
 	p.Messages = slices.DeleteFunc(p.Messages, func(m Message) bool { return c.byName[m.Comm] == nil })
 	byID, used := p.index(), map[int]bool{}
 	gone := func(id int) bool { return byID[id] == nil }
-	c = newComms(p.worlds()...)
+	c = p.comms()
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		if _, _, err := c.apply(s); err != nil {
 			return true

@@ -44,7 +44,7 @@ func Run(p *Program, env Env, rec *Record) error {
 	}
 	world := env.World()
 	r := &runner{
-		a: a, env: env, rec: rec, me: world.Rank(), step: -1, comms: newComms(p.worlds()...),
+		a: a, env: env, rec: rec, me: world.Rank(), step: -1, comms: p.comms(),
 		open: map[string]*mpi.Comm{}, reqs: map[Req]*pending{}, slots: [2]map[int]*pending{{}, {}}, idups: map[string]idup{},
 	}
 	if r.comms.several() {
@@ -109,7 +109,7 @@ func (r *runner) do(s Step) error {
 		return r.cancel(s)
 	case Collective:
 		return r.collective(s)
-	case Dup, Split, Cart, CartSub, Free, Meet, Idup, Finish, Merge, Intercomm, Disconnect:
+	case Dup, Split, Cart, CartSub, Free, Meet, Spawn, Idup, Finish, Merge, Intercomm, Disconnect:
 		return r.construct(s)
 	case Death:
 		return (&mourner{meeter: meeter{r}, d: s}).live()

@@ -14,6 +14,10 @@ func (r *runner) construct(s Step) error {
 		return err // checked before
 	}
 	switch s := s.(type) {
+	case Spawn:
+		if s.Fails != Nothing {
+			return (&meeter{r}).refused(s)
+		}
 	case Free:
 		return (&meeter{r}).leave(s, s.Comm, (*mpi.Comm).Free)
 	case Disconnect:

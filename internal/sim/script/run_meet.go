@@ -71,6 +71,11 @@ func (m *meeter) derive(s Step, parent *group, c *mpi.Comm) (*mpi.Comm, error) {
 		return m.open[own].IntercommCreate(g.rank(leader), m.open[s.Peer], m.comms.byName[s.Peer].rank(with), tag)
 	case Meet:
 		return m.meet(s)
+	case Spawn:
+		if m.comms.byName[s.Comm].has(m.me) {
+			return m.spawn(s)
+		}
+		return m.among.MPI().Parent(), m.number(s)
 	}
 	return nil, fmt.Errorf("%w: %s makes no communicator", ErrIllegal, Verb(s))
 }
@@ -117,11 +122,17 @@ func (m *meeter) idle(before int) {
 // settling is how long it may take until nothing is left of those who were left.
 const settling = 30 * time.Second
 
-// settle waits until nothing is left of other worlds.
+// settle waits until nothing is left of other worlds. A spawned proc does not wait for long where the
+// one that has spawned it may be spawning others, who wait for its slot: meanwhile that gives up no
+// links.
 func (m *meeter) settle() error {
 	x, begun := m.among.MPI(), m.among.Now()
+	again := m.a.p.spawnsAgain(m.me)
 	for n := 0; x.Remains() != (mpi.Remains{}); n++ {
-		if m.among.Now()-begun > settling {
+		switch waited := m.among.Now() - begun; {
+		case again && waited > settling/100:
+			return nil
+		case waited > settling:
 			var b strings.Builder
 			x.Dump(&b)
 			return fmt.Errorf("%w: %v\n%s", ErrLeak, x.Remains(), b.String())

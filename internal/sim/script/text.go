@@ -28,7 +28,7 @@ func init() {
 		verbs[callNames[c]] = Collective{Call: Call(c)}
 	}
 	for _, s := range []Step{Exchange{}, Cancel{}, Lone{}, Null{}, Pause{}, Attach{}, Detach{}, Dup{}, Split{}, Cart{}, CartSub{}, Window{}, Free{},
-		OpenPort{}, ClosePort{}, Meet{}, Idup{}, Finish{}, Merge{}, Intercomm{}, Disconnect{}, Death{}} {
+		OpenPort{}, ClosePort{}, Meet{}, Spawn{}, Idup{}, Finish{}, Merge{}, Intercomm{}, Disconnect{}, Death{}} {
 		verbs[Verb(s)] = s
 	}
 }
@@ -186,6 +186,9 @@ func (n *NullCall) UnmarshalText(name []byte) error { return set(n, nullNames, n
 
 // UnmarshalText sets the operation of a name.
 func (o *Op) UnmarshalText(name []byte) error { return set(o, opNames, name) }
+
+// UnmarshalText sets what is lacking by its name.
+func (l *Lack) UnmarshalText(name []byte) error { return set(l, lackNames, name) }
 
 // UnmarshalText sets the kind of a name.
 func (k *Kind) UnmarshalText(name []byte) error {

@@ -17,7 +17,7 @@ func Verify(p *Program, records []*Record) error {
 		return fmt.Errorf("%w: %w", ErrIllegal, err)
 	}
 	v := &verifier{
-		a: a, comms: newComms(p.worlds()...), byRank: make([]*Record, p.Procs),
+		a: a, comms: p.comms(), byRank: make([]*Record, p.Procs),
 		got: map[int]*Delivery{}, cancelled: map[Req]bool{}, decided: map[Req]bool{},
 	}
 	for _, f := range []func() error{

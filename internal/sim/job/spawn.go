@@ -1,0 +1,440 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// spawner is what the node of a site and the nodes of spawned worlds there share.
+type spawner struct {
+	k       *kernel.Kernel
+	slots   spawn.Slots[*part]
+	asked   map[*part]func(spawn.SlotAnswer[*part])
+	running []*part
+}
+
+// parents are the procs of a node as those who spawn.
+type parents struct {
+	worlds spawn.Worlds[*proc]
+	of     []*spawned // that are being started, or have not ended
+}
+
+// spawned is a world that a proc has spawned.
+type spawned struct {
+	spawn.World[*proc]
+	a        *Abroad
+	parents  *site
+	port     string
+	name     string
+	commands []spawn.Command
+	granted  []int
+	parts    []*part
+	world    *World         // nil: it is not started
+	settled  bool           // it was started, or refused
+	refused  *spawn.Refusal // why it is not
+	answered bool
+	over     bool // nothing is left of it
+}
+
+// part is what one site starts of a spawned world.
+type part struct {
+	*spawn.Placed
+	of      *spawned
+	at      *site // of the parents' job
+	granted []int
+	site    *site // of the spawned world; nil: it is not started
+	procs   int   // in MPI
+	ready   bool  // all are, as the parents' node knows
+	ended   bool
+}
+
+func newSpawner(w *World, rank int, slots int) *spawner {
+	d := &spawner{k: w.k, asked: make(map[*part]func(spawn.SlotAnswer[*part]))}
+	d.slots = spawn.Slots[*part]{Site: siteName(rank), Total: slots, Leaving: (*part).leaving}
+	return d
+}
+
+func siteName(rank int) string { return fmt.Sprintf("s%d", rank) }
+
+// withSlots has f tell the slots something, and passes their answers on.
+func (d *spawner) withSlots(f func(now time.Time)) {
+	now := epoch.Add(d.k.Now())
+	f(now)
+	for a, ok := d.slots.Next(); ok; a, ok = d.slots.Next() {
+		answer := d.asked[a.Part]
+		delete(d.asked, a.Part)
+		answer(a)
+	}
+	if at, ok := d.slots.Deadline(); ok {
+		d.k.After(at.Sub(now), func() { d.withSlots(d.slots.Tick) })
+	}
+}
+
+// local tells whether the part is one of the site that spawns.
+func (p *part) local() bool { return p.at == p.of.parents }
+
+func (p *part) leaving() bool {
+	if p.local() && p.of.State() == spawn.Disconnected {
+		return true
+	}
+	return p.site != nil && slices.ContainsFunc(p.site.procs, func(x *proc) bool { return x.fini })
+}
+
+// tell lets f happen at the node that spawns, or at another one that has a part of the world.
+func (p *part) tell(f func()) {
+	if p.local() {
+		f()
+		return
+	}
+	p.of.a.after(2*time.Millisecond, f)
+}
+
+// after lets f happen some time later, before which the simulation does not end.
+func (a *Abroad) after(most time.Duration, f func()) {
+	a.busy++
+	a.k.After(a.k.Between(0, most), func() {
+		a.busy--
+		f()
+	})
+}
+
+// spawn starts procs for one, or says why not.
+func (a *Abroad) spawn(p *proc, x *wireup.Meeting) {
+	s := p.s
+	w := &spawned{a: a, parents: s, port: x.Port}
+	w.By, w.Request = p, x.Request
+	for i, c := range x.Spawn.Commands {
+		w.commands = append(w.commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
+	}
+	w.granted = make([]int, len(w.commands))
+	s.parents.of = append(s.parents.of, w)
+	a.busy++
+	var plan []*spawn.Placed
+	r := spawn.Check(s.job.AllOwn, w.commands)
+	if r == nil {
+		plan, r = w.plan()
+	}
+	if r != nil {
+		w.refuse(r)
+		return
+	}
+	w.reserve(plan)
+}
+
+// plan decides which site starts what.
+func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
+	port, err := dynamic.ParsePort(w.port)
+	if err != nil {
+		return nil, spawn.Refuse(-1, "there is no port that the procs could call: %v", err)
+	}
+	w.a.spawns++
+	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
+	j := spawn.Job{Self: w.parents.rank, Names: []string{"here"}}
+	for _, s := range w.parents.w.sites {
+		x := spawn.Site{Name: siteName(int(s.rank))}
+		for i := range s.hosts {
+			x.Hosts = append(x.Hosts, address(s.rank, i).Addr())
+		}
+		j.Sites = append(j.Sites, x)
+	}
+	return j.Plan(w.name, address(w.parents.rank, w.By.h.number).Addr().String(), w.commands)
+}
+
+// reserve gets slots for the parts of a plan, one after the other, and then has all begin.
+func (w *spawned) reserve(plan []*spawn.Placed) {
+	if len(plan) == 0 {
+		w.begin()
+		return
+	}
+	p := &part{Placed: plan[0], of: w, at: w.parents.w.sites[plan[0].Client]}
+	p.tell(func() {
+		p.reserve(func(r *spawn.Refusal) {
+			p.tell(func() {
+				switch any := slices.ContainsFunc(p.granted, func(n int) bool { return n > 0 }); {
+				case w.settled || r == nil && !any:
+					p.end("nobody needs it")
+				case r != nil:
+					w.refuse(r)
+				default:
+					w.parts = append(w.parts, p)
+					for i, n := range p.granted {
+						w.granted[p.Commands[i].Number] += n
+					}
+				}
+				if !w.settled {
+					w.reserve(plan[1:])
+				}
+			})
+		})
+	})
+}
+
+// reserve is the part's site's: it takes slots, or says why it does not.
+func (p *part) reserve(answer func(*spawn.Refusal)) {
+	r := p.Part.Check()
+	if r == nil && p.at.left {
+		r = spawn.Refuse(-1, "site %d is ending", p.at.rank)
+	}
+	var sets []spawn.Soft
+	for _, c := range p.Commands {
+		soft, problem := spawn.ReadSoft(c.Info["soft"], c.Procs)
+		if problem != "" && r == nil {
+			r = c.Refuse(problem)
+		}
+		sets = append(sets, soft)
+	}
+	if r != nil {
+		answer(r)
+		return
+	}
+	d := p.at.spawner
+	d.asked[p] = func(a spawn.SlotAnswer[*part]) {
+		p.granted = a.Granted
+		answer(a.Refused)
+	}
+	d.withSlots(func(now time.Time) { d.slots.Reserve(now, p, p.Commands, sets) })
+}
+
+// begin starts the world: its server, and the nodes of its parts.
+func (w *spawned) begin() {
+	if len(w.parts) == 0 {
+		w.refuse(spawn.Refuse(-1, "there is room for none of the procs"))
+		return
+	}
+	var sites []Site
+	for _, p := range w.parts {
+		total := 0
+		for _, n := range p.granted {
+			total += n
+		}
+		sites = append(sites, Site{Hosts: []int{total}, Params: p.at.cfg.Params})
+	}
+	cfg, err := w.a.cfg.Spawn(w.commands[0].Path, sites)
+	if err == nil {
+		w.world, err = New(w.a.k, *cfg)
+	}
+	if err != nil {
+		w.refuse(w.commands[0].Refuse(err.Error()))
+		return
+	}
+	w.world.spawned = w
+	if cfg.Started != nil {
+		cfg.Started(w.world)
+	}
+	for i, p := range w.parts {
+		p.site = w.world.sites[i]
+		p.site.part, p.site.spawner = p, p.at.spawner
+		p.at.spawner.running = append(p.at.spawner.running, p)
+	}
+}
+
+// command is that of a proc of the part, among all of the spawn.
+func (p *part) command(local int) int {
+	for i, n := range p.granted {
+		if local < n {
+			return p.Commands[i].Number
+		}
+		local -= n
+	}
+	panic("job: a proc of no command")
+}
+
+// inMPI says that one more proc of the part is in MPI.
+func (p *part) inMPI() {
+	total := 0
+	for _, n := range p.granted {
+		total += n
+	}
+	if p.procs++; p.procs < total {
+		return
+	}
+	p.tell(func() {
+		p.ready = true
+		p.of.started()
+	})
+}
+
+// started tells the proc that spawned the world, once all procs are in MPI.
+func (w *spawned) started() {
+	if w.settled || slices.ContainsFunc(w.parts, func(p *part) bool { return !p.ready }) {
+		return
+	}
+	w.settled = true
+	_, open := w.a.ports.Key(w.Port)
+	s := w.parents
+	s.parents.worlds.Started(s.w.time(), &w.World, s.w.cfg.Limit, open)
+	s.awaitConnecting()
+	w.a.Counts.Spawned++
+	w.answer(nil)
+}
+
+// awaitConnecting ends the worlds that do not connect in time.
+func (s *site) awaitConnecting() {
+	if at, ok := s.parents.worlds.Deadline(); ok {
+		s.w.k.After(at.Sub(s.w.time()), func() {
+			s.endSpawned(s.parents.worlds.Tick(s.w.time()), "the time is over to connect with its parents")
+			s.awaitConnecting()
+		})
+	}
+}
+
+// endSpawned ends worlds that procs of the node have spawned.
+func (s *site) endSpawned(worlds []*spawn.World[*proc], why string) {
+	for _, w := range slices.Clone(s.parents.of) {
+		if slices.Contains(worlds, &w.World) {
+			w.end(why)
+		}
+	}
+}
+
+// end ends what was started. Sites hear it from this one, or if that has no part from the world's
+// server, which is here.
+func (w *spawned) end(why string) {
+	here := false
+	for _, p := range w.parts {
+		here = here || p.local()
+		if p.local() || !w.settled || w.refused != nil {
+			p.tell(func() { p.end(why) })
+		}
+	}
+	if !here && w.world != nil && !w.world.server.ended {
+		w.world.server.crash()
+	}
+}
+
+// end gives the part's slots back, or ends what was started.
+func (p *part) end(why string) {
+	switch {
+	case p.site == nil:
+		p.at.spawner.withSlots(func(time.Time) { p.at.spawner.slots.Release(p) })
+	case !p.site.left:
+		p.site.fail(errors.New(why))
+	}
+}
+
+// refuse ends a spawn that comes to nothing.
+func (w *spawned) refuse(r *spawn.Refusal) {
+	if w.settled {
+		return
+	}
+	w.settled, w.refused = true, r
+	w.parents.parents.worlds.NotStarted(&w.World)
+	w.a.Counts.Unspawned++
+	w.end("it could not be spawned: " + r.Reason)
+	w.answerRefused()
+}
+
+// answerRefused tells the proc once nothing is left of the world at its site.
+func (w *spawned) answerRefused() {
+	if w.refused == nil || w.answered || slices.ContainsFunc(w.parts, func(p *part) bool { return p.local() && p.site != nil && !p.ended }) {
+		return
+	}
+	w.answer(w.refused)
+	w.check()
+}
+
+func (w *spawned) answer(r *spawn.Refusal) {
+	w.answered = true
+	w.a.busy--
+	m := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: w.Request, Codes: spawn.Codes(w.commands, w.granted, r)}}
+	if r != nil {
+		m.Reason, m.Meeting.Class = r.Reason, int(mpierr.Spawn)
+	}
+	w.a.tell(w.By, m, nil)
+}
+
+// gone says that nothing is left of the part.
+func (p *part) gone() {
+	if p.ended {
+		return
+	}
+	p.ended = true
+	w, d := p.of, p.at.spawner
+	w.a.after(200*time.Microsecond, func() {
+		d.running = slices.DeleteFunc(d.running, func(x *part) bool { return x == p })
+		d.withSlots(func(time.Time) { d.slots.Release(p) })
+		p.tell(func() {
+			w.refuse(spawn.Refuse(-1, "%s: %v", w.name, p.site.err))
+			w.answerRefused()
+			w.check()
+		})
+	})
+}
+
+// check looks whether the world is over, and tells those whom that concerns.
+func (w *spawned) check() {
+	if w.over || w.world == nil && w.refused == nil || w.world != nil && !w.world.over() {
+		return
+	}
+	w.over = true
+	s := w.parents
+	s.parents.of = slices.DeleteFunc(s.parents.of, func(x *spawned) bool { return x == w })
+	if w.refused != nil {
+		return
+	}
+	text := ""
+	if err := w.failure(); err != nil {
+		text = err.Error()
+	}
+	end := s.parents.worlds.Ended(&w.World, text, false)
+	if end.Fails {
+		s.inherit(fmt.Errorf("%s, which rank %d has spawned, failed: %s", w.name, w.By.rank, text))
+	}
+	w.a.ports.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason))
+	w.a.portSteps()
+}
+
+// failure is that of the world, as this site has found it out rather than others.
+func (w *spawned) failure() error {
+	for _, p := range w.parts {
+		if p.local() && p.site.err != nil {
+			return p.site.err
+		}
+	}
+	return w.world.server.err
+}
+
+// inherit is for a failure of procs that this site's have spawned and are connected with: it is that
+// of their own job. If that is over it is its parents', if it is connected with them.
+func (s *site) inherit(err error) {
+	switch {
+	case !s.left:
+		s.report(blame.Decided, err)
+	case s.part != nil && s.part.of.State() == spawn.Connected:
+		s.part.of.parents.inherit(err)
+	}
+}
+
+// parentsFailed ends what procs of this site have spawned, as their job has failed.
+func (s *site) parentsFailed() {
+	for _, w := range slices.Clone(s.parents.of) {
+		w.refuse(spawn.Refuse(-1, "the job of the parents is ending"))
+	}
+	s.endSpawned(s.parents.worlds.ParentsFailed(), "the job of its parents is over")
+}
+
+// spawnHeard is a proc's message about procs that it spawns. False: it is none.
+func (a *Abroad) spawnHeard(p *proc, m *wireup.Message) bool {
+	switch x, s := m.Meeting, p.s; {
+	case m.Kind == wireup.KindSpawn && x.Cancel:
+		if w := s.parents.worlds.Cancel(p, x.Request); w != nil {
+			s.endSpawned([]*spawn.World[*proc]{w}, "its parents could not connect with it")
+		}
+	case m.Kind == wireup.KindSpawn:
+		a.spawn(p, x)
+	case m.Kind == wireup.KindPart:
+		s.parents.worlds.Disconnect(p, x.Request)
+	default:
+		return false
+	}
+	return true
+}

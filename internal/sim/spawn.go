@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/openimpi/impi/internal/sim/job"
+	"github.com/openimpi/impi/internal/sim/script"
+)
+
+// home is where spawned procs run: a site of a world that was there from the start. Those of a world
+// that was spawned itself have the slots of the same one.
+type home struct{ world, site int }
+
+// placed is a row of spawned procs at one site, which is one of their world.
+type placed struct {
+	home
+	site  job.Site
+	of    int // site of the world of the parents
+	slots int // procs
+}
+
+// spawnedAt works out where the procs of a spawn run, as docs/dynamic.md says it: where the proc
+// is that spawns them, or at the host that a command names. Neighbours at one host are a site of
+// their world.
+func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
+	world := c.Program.WorldOf(s.Root)
+	first, site, host := 0, 0, 0
+	for _, n := range c.Program.Worlds[:world] {
+		first += n
+	}
+	sites, homes, err := c.at(world)
+	if err != nil {
+		return nil, err
+	}
+	for rank := s.Root - first; site < len(sites) && rank >= sites[site].Hosts[host]; {
+		rank -= sites[site].Hosts[host]
+		if host++; host == len(sites[site].Hosts) {
+			site, host = site+1, 0
+		}
+	}
+	if site == len(sites) {
+		return nil, fmt.Errorf("%w: proc %d is at no site", ErrCase, s.Root)
+	}
+	var all []placed
+	last := ""
+	for i, n := range s.Procs {
+		name, to := fmt.Sprintf("10.%d.%d.1", site, host), site
+		if s.Hosts != nil && s.Hosts[i] != "localhost" && s.Fails != script.Place {
+			if name, to, err = hostOf(sites, s.Hosts[i], site); err != nil {
+				return nil, err
+			}
+		}
+		if k := len(all) - 1; k >= 0 && last == name {
+			all[k].slots += n
+		} else {
+			all = append(all, placed{home: homes[to], of: to, slots: n, site: job.Site{Params: sites[to].Params}})
+		}
+		last = name
+	}
+	for i := range all {
+		all[i].site.Hosts = []int{all[i].slots}
+	}
+	return all, nil
+}
+
+// hostOf gives the site of a host that a command names, and a name that hosts have in common that
+// are the same.
+func hostOf(sites []job.Site, host string, own int) (name string, site int, err error) {
+	for i, s := range sites {
+		switch {
+		case host != fmt.Sprintf("s%d", i):
+		case i == own:
+			return fmt.Sprintf("10.%d.0.1", i), i, nil
+		default:
+			return host, i, nil
+		}
+		for h := range s.Hosts {
+			if host == fmt.Sprintf("10.%d.%d.1", i, h) {
+				return host, i, nil
+			}
+		}
+	}
+	return "", 0, fmt.Errorf("%w: there is no host %s", ErrCase, host)
+}
+
+// at gives the sites of a world, and whose slots spawned procs have there.
+func (c *Case) at(world int) (sites []job.Site, homes []home, err error) {
+	s, spawned := c.Program.Spawned(world)
+	if !spawned {
+		sites = c.sitesOf(world)
+		for i := range sites {
+			homes = append(homes, home{world, i})
+		}
+		return sites, homes, nil
+	}
+	if c.Program.WorldOf(s.Root) >= world {
+		return nil, nil, fmt.Errorf("%w: world %c is spawned by one that comes after it", ErrCase, 'a'+world)
+	}
+	list, err := c.spawnedAt(s)
+	for _, p := range list {
+		sites, homes = append(sites, p.site), append(homes, p.home)
+	}
+	return sites, homes, err
+}
+
+// demand is how many slots of each site must and may be taken when a spawn is under way, the spawn
+// itself included.
+func (c *Case) demand(step int) (must, may map[home]int, err error) {
+	s := c.Program.Steps[step].(script.Spawn)
+	must, may = map[home]int{}, map[home]int{}
+	for i, other := range c.Program.Steps {
+		x, ok := other.(script.Spawn)
+		if !ok || x.Fails == script.Place || x.Fails == script.Room && i != step {
+			continue
+		}
+		list, err := c.spawnedAt(x)
+		if err != nil {
+			return nil, nil, err
+		}
+		hold := script.Holds
+		if i != step {
+			hold = c.Program.Holds(x, step)
+		}
+		for _, p := range list {
+			switch {
+			case i > step && x.Root == s.Root: // it comes later
+			case x.Fails == script.Life && x.Root == s.Root && i != step: // it is over before
+			case hold == script.Holds:
+				must[p.home] += p.slots
+				may[p.home] += p.slots
+			case hold == script.Ends && c.spawnsAt(x, p): // it is waited for
+			default:
+				may[p.home] += p.slots
+			}
+		}
+	}
+	return must, may, nil
+}
+
+// spawnsAt tells whether a part of a spawned world is at the site of the proc that has spawned it.
+// That of others does not know soon that it is on its own.
+func (c *Case) spawnsAt(s script.Spawn, p placed) bool {
+	s.Procs, s.Hosts = []int{1}, nil
+	list, err := c.spawnedAt(s)
+	return err == nil && list[0].of == p.of
+}
+
+// spawns gives the steps that are one.
+func (c *Case) spawns() (steps []int) {
+	for i, s := range c.Program.Steps {
+		if _, ok := s.(script.Spawn); ok {
+			steps = append(steps, i)
+		}
+	}
+	return steps
+}
+
+// checkSpawns wants each of them to have slots for sure, or for sure not.
+func (c *Case) checkSpawns() error {
+	for _, i := range c.spawns() {
+		s := c.Program.Steps[i].(script.Spawn)
+		must, may, err := c.demand(i)
+		if err != nil {
+			return err
+		}
+		list, err := c.spawnedAt(s)
+		if err != nil {
+			return err
+		}
+		lacks := slices.ContainsFunc(list, func(p placed) bool { return must[p.home] > c.slots(p.home) })
+		scarce := slices.ContainsFunc(list, func(p placed) bool { return may[p.home] > c.slots(p.home) })
+		switch {
+		case s.Fails == script.Room && !lacks:
+			return fmt.Errorf("%w: step %d: there may be room for it", ErrCase, i+1)
+		case (s.Fails == script.Nothing || s.Fails == script.Life) && scarce:
+			return fmt.Errorf("%w: step %d: there may be no room for it", ErrCase, i+1)
+		}
+	}
+	return nil
+}
+
+func (c *Case) slots(h home) int { return c.sitesOf(h.world)[h.site].Slots }
+
+// makeRoom gives sites the slots that spawns need, and not one more, and has those want more that
+// are to fail for that.
+func (c *Case) makeRoom() {
+	for _, i := range c.spawns() {
+		if c.Program.Steps[i].(script.Spawn).Fails == script.Room {
+			continue
+		}
+		if _, may, err := c.demand(i); err == nil {
+			for h, n := range may {
+				c.grant(h, n)
+			}
+		}
+	}
+	for _, i := range c.spawns() {
+		s := c.Program.Steps[i].(script.Spawn)
+		if list, err := c.spawnedAt(s); err == nil && s.Fails == script.Room {
+			s.Procs = []int{s.Procs[0] + c.slots(list[0].home)}
+			c.Program.Steps[i] = s
+		}
+	}
+}
+
+// grant makes a site have at least so many slots.
+func (c *Case) grant(h home, slots int) {
+	first, at := 0, 0
+	for _, n := range c.Program.Worlds[:h.world] {
+		first += n
+	}
+	for i := range c.Sites {
+		if at == first {
+			s := &c.Sites[i+h.site]
+			s.Slots = max(s.Slots, slots)
+			return
+		}
+		at += procsAt(c.Sites[i : i+1])
+	}
+}
+
+// hosts are what spawns by procs of a world may name.
+func hosts(sites []job.Site) (names []string) {
+	for i, s := range sites {
+		names = append(names, fmt.Sprintf("s%d", i))
+		for h := range s.Hosts {
+			names = append(names, fmt.Sprintf("10.%d.%d.1", i, h))
+		}
+	}
+	return append(names, "localhost", "localhost")
+}
+
+// errStillborn is what a proc ends with that is to end before it is in MPI.
+var errStillborn = errors.New("it ends before it is in MPI")
+
+// doomed gives the job of procs that are not to run: they do nothing, or not even that.
+func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error) {
+	one := *x.c
+	one.Sites = sites
+	watch, err := newWatch(x.k, &one, x.cover, false)
+	if err != nil {
+		return nil, err
+	}
+	cfg := x.config(&one, watch, 0)
+	cfg.Program = func(job.Env) error { return nil }
+	if last := procsAt(sites) - 1; program == script.Life.String() {
+		cfg.Start = func(rank int) error {
+			if rank == last {
+				return errStillborn
+			}
+			return nil
+		}
+	}
+	return &cfg, nil
+}
+
+// spawned gives the job of procs that are spawned.
+func (x *execution) spawned(program string, sites []job.Site) (*job.Config, error) {
+	if len(program) > 1 {
+		return x.doomed(program, sites)
+	}
+	world := int(program[0] - 'a')
+	if world < 0 || world >= len(x.worlds) || x.worlds[world] != nil {
+		return nil, fmt.Errorf("there is no program %q", program)
+	}
+	first := 0
+	for _, n := range x.c.Program.Worlds[:world] {
+		first += n
+	}
+	one := x.c.job(world)
+	watch, err := newWatch(x.k, one, x.cover, x.trace)
+	if err != nil {
+		return nil, err
+	}
+	x.watches[world] = watch
+	cfg := x.config(one, watch, first)
+	cfg.Sites = sites
+	cfg.Started = func(w *job.World) { x.worlds[world] = w }
+	return &cfg, nil
+}
