@@ -12,6 +12,7 @@ type Exit struct {
 	Code   int            // exit status, if Signal is 0
 	Signal syscall.Signal // that killed it, or 0
 	Core   bool           // it left a core dump
+	Unseen bool           // only that it ended is known: somebody else waits for it
 }
 
 func exitOf(w syscall.WaitStatus) Exit {
@@ -36,6 +37,8 @@ func (e Exit) Status() int {
 // String completes a sentence that begins with the process's name.
 func (e Exit) String() string {
 	switch {
+	case e.Unseen:
+		return "ended"
 	case e.Signal != 0 && e.Core:
 		return fmt.Sprintf("was killed by %s and dumped core", SignalName(e.Signal))
 	case e.Signal != 0:

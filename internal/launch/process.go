@@ -42,11 +42,12 @@ type Spec struct {
 // Process is a process that leads a process group of its own, so that a terminal's Ctrl-C does not
 // reach it, and that dies with its starter.
 type Process struct {
-	os     *os.Process
-	pipes  []*pipe
-	exited chan struct{}
-	done   chan struct{}
-	exit   Exit
+	os      *os.Process
+	adopted *adopted // nil: we have started it
+	pipes   []*pipe
+	exited  chan struct{}
+	done    chan struct{}
+	exit    Exit
 
 	mu     sync.Mutex // held while the pid is used
 	reaped bool       // the pid does not belong to it any more
@@ -171,7 +172,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 	if p.reaped {
 		return nil
 	}
-	if err := unix.Kill(-p.os.Pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := p.kill(s, true); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signal %s to process group %d: %w", SignalName(s), p.os.Pid, err)
 	}
 	return nil
@@ -184,7 +185,7 @@ func (p *Process) Tell(s syscall.Signal) error {
 	if p.reaped {
 		return nil
 	}
-	if err := unix.Kill(p.os.Pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := p.kill(s, false); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signal %s to process %d: %w", SignalName(s), p.os.Pid, err)
 	}
 	return nil

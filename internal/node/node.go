@@ -104,6 +104,9 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 	f := n.verdict(ctx, err)
 	if f != nil {
 		f.Early = !n.isReady()
+		if n.opt.Failing != nil {
+			n.opt.Failing(f)
+		}
 	}
 	n.shutDown(f)
 	n.limiter.Close()
@@ -148,7 +151,7 @@ func newNode(opt Options) *node {
 		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
 		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
-		Launcher: n.launcher, Now: opt.Now, Log: n.log, Events: n,
+		Launcher: n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
 	})
 	if !n.others.IsHead() {
 		n.procs.Input = n.others.Input
@@ -347,7 +350,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	}
 	n.others.Over(f)
 	if f != nil {
-		n.procs.Tell(f.Text)
+		n.procs.Tell(f.Text, f.Status)
 	}
 	if n.control != nil {
 		n.control.Close()

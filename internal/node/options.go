@@ -9,7 +9,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
@@ -43,6 +45,13 @@ type Options struct {
 
 	// Cluster says which host of Site this node runs; nil: all of them.
 	Cluster *member.Cluster
+
+	// Joined are the procs, in the order of their ranks, where a process manager has started
+	// them; nil: the node starts them.
+	Joined []procs.Joined
+
+	// Failing is told of the failure that ends the job, before the procs are; nil: nobody is.
+	Failing func(*ending.Failure)
 
 	spawned *spawner.Local // the node is of a spawned world: what it is to run
 	root    *node          // and the site's own node, in whose process it is

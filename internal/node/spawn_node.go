@@ -98,6 +98,9 @@ func (n *node) appNum(p *procs.Proc) int {
 	if s := n.opt.spawned; s != nil {
 		return s.AppNum(p.Local)
 	}
+	if n.opt.Joined != nil {
+		return p.AppNum
+	}
 	_, part := n.opt.Site.ProgramOf(p.Local)
 	return appNum(n.opt.Job.Sites, n.opt.Site) + part
 }

@@ -7,6 +7,9 @@ type Kind string
 
 // The messages, in the order in which a proc's life uses them.
 const (
+	// KindAttach is the first message of a proc that the node has not started, before
+	// KindHello: Peer is its own rank, Code the number of its program.
+	KindAttach Kind = "attach"
 	// KindHello is the proc's first message, from mpi.Init.
 	KindHello Kind = "hello"
 	// KindWelcome answers KindHello once the whole job has been set up. It carries two
@@ -32,7 +35,7 @@ const (
 	// KindAbort is MPI_Abort, with Code and Reason.
 	KindAbort Kind = "abort"
 	// KindDown tells a proc that the job is ending and why: another proc died, a proc
-	// called Abort, or the operator ended the job. The proc should exit.
+	// called Abort, or the operator ended the job. The proc should exit, with status Code.
 	KindDown Kind = "down"
 	// KindStats without Stats asks a proc about its links; with Stats it is the answer, or
 	// a part of it. A library that does not know this message does not answer.
@@ -48,11 +51,11 @@ type Message struct {
 	Version   int            `json:"version,omitempty"`    // hello, welcome: of this protocol
 	Library   string         `json:"library,omitempty"`    // hello: the MPI library and its version
 	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
-	Peer      wire.WorldRank `json:"peer"`                 // open, link, lost
+	Peer      wire.WorldRank `json:"peer"`                 // open, link, lost, attach
 	Transport string         `json:"transport,omitempty"`  // link
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
 	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
-	Code      int            `json:"code,omitempty"`       // abort: exit status
+	Code      int            `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
 	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer

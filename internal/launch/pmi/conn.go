@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Conn is a connection to a process manager. It is for one goroutine.
@@ -59,6 +61,7 @@ func open(environ func(string) string, version int) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PMI_FD=%q in the environment is no number of a descriptor", text)
 	}
+	unix.CloseOnExec(int(fd)) // no process that we start is the manager's
 	f := os.NewFile(uintptr(fd), "PMI_FD")
 	if _, err := f.Stat(); err != nil {
 		return nil, fmt.Errorf("PMI_FD=%d is not open. Something between the process manager and this process has closed it: %w", fd, err)

@@ -23,6 +23,7 @@ type Failure struct {
 	Status int  // exit status for the node
 	Remote bool // another site found it out and told us
 	Early  bool // before the job had begun at this site
+	Told   bool // the head of the site has decided it, and has told its operator
 	Weight blame.Weight
 	At     time.Time // when a proc ended; zero for what is no proc's end
 	Cause  error     // that the node met; nil if it was none

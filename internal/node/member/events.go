@@ -77,7 +77,7 @@ func (e events) Over(b []byte) {
 	r := hostReport{Text: "the head has ended the job", Status: ending.StatusNode}
 	_ = json.Unmarshal(b, &r) // over is over
 	f := r.failure()
-	f.Weight = blame.Decided
+	f.Weight, f.Told = blame.Decided, true
 	e.o.End.Fail(f)
 }
 

@@ -168,7 +168,7 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 		id := wire.HostIDFrom(h.Config.Address, hostIDForm(site))
 		hc := startup.HostConfig{Address: id, Port: port}
 		for _, p := range m.Procs.OfHost(h.Index) {
-			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: int64(p.PID())}, Card: h.Card})
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: p.Identity()}, Card: h.Card})
 		}
 		c.Hosts = append(c.Hosts, hc)
 	}

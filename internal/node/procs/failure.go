@@ -39,7 +39,7 @@ func procEnded(w Who, phase Phase, e launch.Exit) *ending.Failure {
 	switch {
 	case phase == Starting:
 		f.Text += " before it called MPI Init"
-	case e.OK():
+	case e.OK(), e.Unseen:
 		f.Text += " without MPI Finalize"
 	}
 	if f.Status == 0 {

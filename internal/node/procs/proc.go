@@ -39,6 +39,8 @@ type Proc struct {
 	Local int // its number at the site
 	Host  int // which of the site's hosts it is on
 
+	AppNum int // of a proc that has joined: the number of its program
+
 	set     *Set
 	host    config.Host
 	os      *launch.Process
@@ -65,6 +67,15 @@ func (p *Proc) Address() string { return p.host.Address.String() }
 
 // PID is the number of its process.
 func (p *Proc) PID() int { return p.os.PID() }
+
+// Identity is the number that tells it from others with its host's address. Procs that have joined
+// may be in several namespaces of processes, in which numbers mean different processes.
+func (p *Proc) Identity() int64 {
+	if p.os.Adopted() {
+		return int64(p.Local+1)<<32 | int64(p.PID())
+	}
+	return int64(p.PID())
+}
 
 // Over tells whether its process has ended.
 func (p *Proc) Over() bool { return p.os.Over() }
@@ -153,6 +164,7 @@ func (p *Proc) heard(m wireup.Message) {
 	case m.Kind == wireup.KindFini && phase == InMPI:
 		p.phase.Store(int32(Finished))
 		p.set.Events.Left(p, true)
+		p.os.Release() // one that has joined may wait for our end now
 	default:
 		p.set.Log.Warn("a proc said something out of place", "proc", p.Who(), "kind", m.Kind)
 	}
@@ -195,9 +207,11 @@ func (p *Proc) watch() {
 		p.outlivesSocket()
 	}
 	e, at := p.os.Exit(), time.Now()
-	select {
-	case <-p.silent:
-	case <-time.After(lastWords):
+	if !p.os.Adopted() || !e.OK() {
+		select {
+		case <-p.silent:
+		case <-time.After(lastWords):
+		}
 	}
 	_ = p.control.Close() // listen ends, if it has not
 	if p.Phase() == InMPI {
@@ -210,7 +224,7 @@ func (p *Proc) watch() {
 		f := procEnded(p.Who(), phase, e).After(p.lost())
 		f.At = at
 		p.set.End.Fail(f)
-	case !e.OK():
+	case !e.OK() && !e.Unseen:
 		p.set.late(procEnded(p.Who(), phase, e))
 	}
 }

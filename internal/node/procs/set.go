@@ -34,6 +34,7 @@ type Settings struct {
 	Input          func() (*os.File, error) // instead of Stdin, from another machine; nil: Stdin
 	Stdout, Stderr *launch.Output
 	Launcher       *launch.Launcher
+	Joined         []Joined        // the procs, where a process manager has started them; nil: Start does
 	Now            <-chan struct{} // once closed, nobody waits for procs that are to end
 	Log            hclog.Logger
 	End            *ending.Ending // is told how procs end too early
@@ -82,7 +83,7 @@ func (s *Set) Start() error {
 	s.takeCores(launch.Cores)
 	for i := range site.Hosts {
 		for range site.Hosts[i].Procs {
-			p, err := s.start(i)
+			p, err := s.one(i)
 			if err != nil {
 				local := s.Routes.ProcsBefore + len(s.all)
 				f := ending.NodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", site.Name, local, err))
@@ -98,26 +99,40 @@ func (s *Set) Start() error {
 	return nil
 }
 
-func (s *Set) start(host int) (*Proc, error) {
+// one starts the next proc, or takes the next one that has joined.
+func (s *Set) one(host int) (*Proc, error) {
 	p := &Proc{
 		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: s.Routes.ProcsBefore + len(s.all),
 		silent: make(chan struct{}), judged: make(chan struct{}),
 	}
 	p.rank.Store(int32(routes.NoRank))
+	from := s.start
+	if s.Joined != nil {
+		from = s.adopt
+	}
+	if err := from(p); err != nil {
+		return nil, err
+	}
+	go p.listen()
+	go p.watch()
+	return p, nil
+}
+
+func (s *Set) start(p *Proc) error {
 	control, theirs, err := wireup.Pair()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer theirs.Close()
 	spec := s.spec(p)
 	spec.Files = []*os.File{theirs}
 	closeFiles, err := s.intoFiles(&spec, p.Local)
 	if err != nil {
-		return nil, errors.Join(err, control.Close())
+		return errors.Join(err, control.Close())
 	}
 	defer closeFiles()
 	if spec.Stdin, err = s.stdinOf(p.Local); err != nil {
-		return nil, errors.Join(err, control.Close())
+		return errors.Join(err, control.Close())
 	}
 	p.control = control
 	p.os, err = s.Launcher.Start(spec)
@@ -125,11 +140,9 @@ func (s *Set) start(host int) (*Proc, error) {
 		_ = spec.Stdin.Close() // the proc has its own copy
 	}
 	if err != nil {
-		return nil, errors.Join(err, control.Close())
+		return errors.Join(err, control.Close())
 	}
-	go p.listen()
-	go p.watch()
-	return p, nil
+	return nil
 }
 
 // spec says how to start p, but for its files.
@@ -258,11 +271,11 @@ func (s *Set) Signal(sig syscall.Signal) {
 // wordTime is how long procs have to act on KindDown before they are signalled.
 const wordTime = 500 * time.Millisecond
 
-// Tell tells all procs that the job is over, and gives them a moment. A proc
-// that does not read is left to Stop.
-func (s *Set) Tell(reason string) {
+// Tell tells all procs that the job is over, and with which exit status, and gives them a
+// moment. A proc that does not read is left to Stop.
+func (s *Set) Tell(reason string, status int) {
 	for _, p := range s.all {
-		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason}) }()
+		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
 	}
 	s.gone(min(wordTime, s.Routes.Job.Limits.Stop))
 }

@@ -1,0 +1,71 @@
+package launch
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// other starts a process that waits for its input, and is not the Launcher's.
+func other(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("cat")
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd
+}
+
+// TestAdopt: signals reach a process of somebody else's, and its end is seen, but not how.
+func TestAdopt(t *testing.T) {
+	cmd := other(t)
+	p, err := Adopt(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Over() || p.PID() != cmd.Process.Pid || !p.Adopted() {
+		t.Errorf("over %v, process %d", p.Over(), p.PID())
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if e := p.Exit(); !e.Unseen || e.OK() || e.Status() != 0 || e.String() != "ended" {
+		t.Errorf("%+v", e)
+	}
+	_ = cmd.Wait()
+	if s := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); s != syscall.SIGTERM {
+		t.Errorf("it was ended by %v", s)
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("a process that has ended: %v", err)
+	}
+}
+
+// TestRelease: a process that was let go counts as one that ended well, and is not touched any more.
+func TestRelease(t *testing.T) {
+	cmd := other(t)
+	p, err := Adopt(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	<-p.Exited()
+	if !p.Exit().OK() {
+		t.Errorf("%+v", p.Exit())
+	}
+	if err := p.Tell(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process is gone: %v", err)
+	}
+	p.Release()
+	if _, err := Adopt(1 << 30); err == nil {
+		t.Error("a process that is not there is adopted")
+	}
+}

@@ -1,0 +1,21 @@
+package procs
+
+import (
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Joined is a proc that a process manager has started, and that has connected to the node by itself.
+type Joined struct {
+	Control *wireup.Conn // the set's
+	PID     int
+	AppNum  int
+}
+
+// adopt takes the next proc that has joined.
+func (s *Set) adopt(p *Proc) (err error) {
+	j := s.Joined[len(s.all)]
+	p.control, p.AppNum = j.Control, j.AppNum
+	p.os, err = launch.Adopt(j.PID)
+	return err
+}
