@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/bootstrap"
 )
 
 // verb is a command of impi-node other than running a job.
@@ -27,6 +28,7 @@ func verbs() []verb {
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
 		{name: "links", help: linksHelp, does: showLinks},
 		{name: "plugins", does: plugins},
+		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
 		{name: "validate", help: validateHelp, does: validate},
 		{name: "version", help: help, does: func(_ []string, std streams) int { return showVersion(std.out) }},
 	}

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/openimpi/impi/internal/version"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 const help = `impi-node runs MPI programs, on one site or as one job across several.
@@ -132,5 +136,16 @@ func printHelp(args []string, out, err io.Writer) int {
 		return statusUsage
 	}
 	fmt.Fprint(out, text)
+	return statusOK
+}
+
+func showVersion(w io.Writer) int {
+	fmt.Fprintf(w, "impi-node %s\n", version.String())
+	names := make([]string, len(builtins))
+	for i, b := range builtins {
+		names[i] = b.Name
+	}
+	fmt.Fprintf(w, "IMPI 0.0, control protocol %d, transports %s\n", wireup.Version, strings.Join(names, " "))
+	fmt.Fprintf(w, "%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return statusOK
 }

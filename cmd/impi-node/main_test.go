@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // which has each process sleep a second before it exits
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	if p := os.Getenv(asProgram); p != "" && !sdk.IsPlugin() && os.Getenv("IMPI_CONTROL_FD") != "" {
+	if p := os.Getenv(asProgram); p != "" && !sdk.IsPlugin() && (os.Getenv("IMPI_CONTROL_FD") != "" || bootstrap.Started()) {
 		program(p)
 		os.Exit(0)
 	}
@@ -127,6 +128,10 @@ func program(mode string) {
 		<-c
 	case "early":
 		<-early
+	case "managed":
+		if err := managedProgram(); err != nil {
+			panic(err)
+		}
 	case "block":
 		os.Stdout.WriteString("ready\n")
 		hang()

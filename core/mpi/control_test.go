@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/life"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 	"golang.org/x/sys/unix"
@@ -47,7 +48,7 @@ func startUnder(t *testing.T, job *wireup.Job, welcome wireup.Message) (*proc.Pr
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	p, err := life.Join(proc.NodeConn{Conn: conn})
+	p, err := life.Join(proc.NodeConn{Conn: conn}, machine.Local{})
 	t.Cleanup(func() {
 		if p != nil {
 			p.State.Store(int32(proc.Ended)) // the node goes, and that is no news

@@ -260,6 +260,40 @@ func TestOtherLaunchers(t *testing.T) {
 	}
 }
 
+// TestManaged has mpiexec.hydra start programs, which find their library's impi-node by themselves.
+func TestManaged(t *testing.T) {
+	k := kit(t)
+	hydra := skips.ProgramOf(t, "mpiexec.hydra", "mpich")
+	for _, source := range []string{"ring.c", "collectives.c", "sessions.c", "children.c"} {
+		name, _, _ := strings.Cut(source, ".")
+		t.Run(name, func(t *testing.T) {
+			succeed(t, []string{hydra, "-n", "4", compiled(t, k, source)}, name)
+		})
+	}
+	program := compiled(t, k, "fatal.c")
+	for _, tc := range []struct {
+		way    string
+		status int // -1: any but 0
+		says   string
+	}{
+		{"", 0, "OK fatal"},
+		{"abort", 42, "rank 1 on site local called MPI Abort with code 42"},
+		{"init-twice", -1, "MPI_Init"},
+		{"rank", -1, "MPI_Send"},
+		{"exit", -1, ""},
+		{"return-0", -1, ""},
+		{"kill", -1, ""},
+		{"exit-after", -1, ""},
+	} {
+		t.Run("way "+tc.way, func(t *testing.T) {
+			output, status := run(t, []string{hydra, "-n", "2", program, tc.way})
+			if status != tc.status && (tc.status != -1 || status == 0) || !strings.Contains(output, tc.says) {
+				t.Errorf("status %d, want %d and %q:\n%s", status, tc.status, tc.says, output)
+			}
+		})
+	}
+}
+
 // TestSessionsAlone ends a job whose procs never call MPI_Init, nor anything behind the
 // last session.
 func TestSessionsAlone(t *testing.T) {

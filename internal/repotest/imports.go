@@ -36,7 +36,7 @@ var directions = []direction{
 	{from: "core/mpi", ours: []string{"core/...", "internal/engine/..."}, others: noOthers},
 	{
 		from:   engine,
-		ours:   []string{"core/...", "internal/engine/...", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "transports", "transports/socket", "transports/support/ring", "transports/support/relay", "transports/support/trace"},
+		ours:   []string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "transports", "transports/socket", "transports/support/ring", "transports/support/relay", "transports/support/trace"},
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
@@ -56,6 +56,8 @@ var directions = []direction{
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
 	{from: "internal/hostlist", ours: nil, others: noOthers},
 	{from: "internal/launch", ours: nil},
+	{from: "internal/launch/pmi", ours: nil},
+	{from: "internal/bootstrap", ours: []string{"core/wire", "internal/launch/pmi", "internal/wireup"}},
 	{from: "internal/fastpath", ours: []string{"core/link"}, others: noOthers},
 	{from: "internal/resumable", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},

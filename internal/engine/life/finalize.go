@@ -1,6 +1,7 @@
 package life
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/object"
@@ -31,19 +33,27 @@ func initialize() error {
 		return err
 	}
 	var p *proc.Process
-	if !ok {
+	switch {
+	case ok:
+		p, err = Join(proc.NodeConn{Conn: control}, machine.Local{})
+	case bootstrap.Started() && os.Getenv(singletonVariable) != "1":
+		p, err = joinManaged()
+	default:
 		if err := mayBeAlone(os.Getenv); err != nil {
 			return err
 		}
-		p, err = proc.NewProcess(singleton(), nil, machine.Local{}, nil)
-	} else {
-		p, err = Join(proc.NodeConn{Conn: control})
+		p, err = alone()
 	}
 	if err != nil {
 		return err
 	}
 	proc.The = p
 	return nil
+}
+
+// alone makes a job of this proc.
+func alone() (*proc.Process, error) {
+	return proc.NewProcess(singleton(), nil, machine.Local{}, nil)
 }
 
 // singleton is the job of a program that was started by itself.
@@ -56,7 +66,7 @@ func singleton() *wireup.Job {
 }
 
 // Join says hello to the node and waits for the job to be set up.
-func Join(control proc.NodeConn) (*proc.Process, error) {
+func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	hello := wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: proc.Library, Board: wireup.BoardPossible}
 	if err := control.Send(hello); err != nil {
 		return nil, err
@@ -67,18 +77,21 @@ func Join(control proc.NodeConn) (*proc.Process, error) {
 		return nil, fmt.Errorf("waiting for the job to start: %w", err)
 	case m.Kind == wireup.KindDown:
 		wireup.CloseAll(fds)
-		os.Exit(proc.ExitDown) // the node says why
+		here.Exit(cmp.Or(m.Code, proc.ExitDown)) // the node says why
 	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 2 || len(fds) > 2 != m.Board:
 		wireup.CloseAll(fds)
 		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 2: %w",
 			m.Kind, m.Version, len(fds), wireup.KindWelcome, wireup.Version, proc.ErrNode)
 	}
-	p, err := welcomed(fds, control)
+	p, err := welcomed(fds, control, here)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.Boards.TakeBoard(fds[2:]); err != nil {
 		return nil, err
+	}
+	if _, ok := here.(managed); ok {
+		p.Node.Last = make(chan struct{})
 	}
 	go p.Node.Listen(control)
 	return p, meet.FindParents(p)
@@ -86,7 +99,7 @@ func Join(control proc.NodeConn) (*proc.Process, error) {
 
 // welcomed makes the proc of the descriptors that came with a welcome, but for
 // those of a board.
-func welcomed(fds []int, control proc.NodeConn) (*proc.Process, error) {
+func welcomed(fds []int, control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	job, err := wireup.OpenJob(fds[1])
 	if err != nil {
 		wireup.CloseAll(fds[:1])
@@ -96,7 +109,7 @@ func welcomed(fds []int, control proc.NodeConn) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := proc.NewProcess(job, agent, machine.Local{}, control)
+	p, err := proc.NewProcess(job, agent, here, control)
 	if err != nil {
 		return nil, errors.Join(err, agent.Close())
 	}
@@ -114,6 +127,16 @@ func Finalize() error {
 }
 
 func FinalizeProc(p *proc.Process) error {
+	if err := finalizeProc(p); err != nil {
+		return err
+	}
+	if m, ok := p.Machine.(managed); ok {
+		return m.self.Finalize()
+	}
+	return nil
+}
+
+func finalizeProc(p *proc.Process) error {
 	if proc.Phase(p.State.Load()) == proc.Ended {
 		return proc.ErrFinalized
 	}

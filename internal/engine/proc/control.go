@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,10 @@ type nodeControl struct {
 	Asking    map[uint64]*inquiry      // what the node has not answered yet
 	Questions uint64                   // asked so far
 	Doors     map[string]dynamic.Token // keys of open ports, by name
+
+	// Last is closed when the node has said that the job is over, or is gone. It is nil where
+	// Abort need not wait for that.
+	Last chan struct{}
 }
 
 // Listen reads what the node says after the welcome, in a goroutine of its own
@@ -130,7 +135,7 @@ func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 		nc.p.Driver.Wake()
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
-		nc.p.Machine.Exit(ExitDown)
+		nc.exit(cmp.Or(m.Code, ExitDown))
 	case wireup.KindStats:
 		if nc.asked.CompareAndSwap(false, true) {
 			go nc.describe() // which takes the lock
@@ -139,8 +144,16 @@ func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 	}
 }
 
-// ExitDown is the exit status of a proc that ends because the job does.
+// ExitDown is the exit status of a proc that ends because the job does, if the node names none.
 const ExitDown = 1
+
+// exit ends a proc that nobody needs any more.
+func (nc *nodeControl) exit(code int) {
+	if nc.Last != nil {
+		close(nc.Last)
+	}
+	nc.p.Machine.Exit(code)
+}
 
 // nodeGone ends a proc whose node died: nobody would stop it otherwise.
 func (nc *nodeControl) nodeGone(err error) {
@@ -148,7 +161,7 @@ func (nc *nodeControl) nodeGone(err error) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "impi: rank %d: the node of this rank is gone (%v); ending\n", nc.p.Job.Rank, err)
-	nc.p.Machine.Exit(ExitDown)
+	nc.exit(ExitDown)
 }
 
 // takeDeliveries puts the links that the node gave us to use.

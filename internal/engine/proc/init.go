@@ -128,9 +128,19 @@ func Abort(code int, why string) {
 	os.Exit(code)
 }
 
-// Abort asks the node to end the job, and ends this proc.
+// lastTime is how long Abort waits for the node's last word.
+const lastTime = 5 * time.Second
+
+// Abort asks the node to end the job, and ends this proc. A process manager that has started it
+// ends all others then, and the node: that has to have said before who has called Abort.
 func (p *Process) Abort(code int, why string) {
 	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
+	if p.Node.Last != nil {
+		select {
+		case <-p.Node.Last:
+		case <-time.After(lastTime):
+		}
+	}
 	p.Machine.Exit(code)
 }
 

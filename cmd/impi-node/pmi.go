@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/bootstrap"
+	"github.com/openimpi/impi/internal/launch/engine"
+	"github.com/openimpi/impi/internal/node"
+	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/procs"
+)
+
+// runManaged is the subcommand for procs that a process manager has started: it is the node of those
+// of one machine, and was started by the first of them.
+func runManaged(std streams) int {
+	signals, stop := passedOn()
+	defer stop()
+	defer passOn(signals, func(syscall.Signal) {})() // the procs get their own
+	socket, err := connOf(bootstrap.OrderFD)
+	if err != nil {
+		complain(std.err, fmt.Errorf("this command is for procs that srun or mpiexec.hydra has started: %w", err))
+		return statusUsage
+	}
+	n, err := bootstrap.Serve(socket)
+	if err != nil {
+		complain(std.err, err)
+		return ending.StatusNode
+	}
+	status := managed(n, std)
+	n.Close(status)
+	return status
+}
+
+// managed runs a node, and says why the job failed, if it did, before the procs are told: the process
+// manager may kill this process as soon as they are.
+func managed(n *bootstrap.Node, std streams) int {
+	if err := n.Open(func() (netip.Addr, error) { return ownAddress(os.Getenv, thisMachine{}) }); err != nil {
+		return ending.StatusNode // who has started this says why
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	now := make(chan struct{})
+	defer onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
+	opt, limit := managedOptions(n), config.DefaultStart
+	within, done := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%v have passed", limit))
+	defer done()
+	places, joined, err := n.Gather(within)
+	if err != nil {
+		return conclude(err, std)
+	}
+	for _, p := range joined {
+		opt.Joined = append(opt.Joined, procs.Joined(p))
+	}
+	place(n, places, &opt)
+	said := false
+	opt.Failing = func(f *ending.Failure) {
+		if !f.Told {
+			complain(std.err, f)
+		}
+		said = true
+	}
+	opt.Now, opt.Stdout, opt.Stderr = now, std.out, std.err
+	err = node.Run(ctx, opt)
+	var f *ending.Failure
+	if said && errors.As(err, &f) {
+		return f.Status
+	}
+	return conclude(err, std)
+}
+
+// managedOptions makes the job of the order that a node has got: one site, whose hosts are the blocks.
+func managedOptions(n *bootstrap.Node) node.Options {
+	last := n.Blocks[len(n.Blocks)-1]
+	job := config.Default(last.First+last.Procs, []string{"a program of the process manager's"}, known())
+	site := job.Sites[0]
+	if level := os.Getenv("IMPI_LOG_LEVEL"); slices.Contains(levels, level) {
+		site.Log.Level = level
+	}
+	return node.Options{Job: job, Site: site}
+}
+
+// place tells a node where the others are.
+func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
+	if len(places) == 1 {
+		drawKey(&opt.Site.Auth)
+		return
+	}
+	s := &opt.Site
+	s.Hosts = nil
+	for i, b := range n.Blocks {
+		s.Hosts = append(s.Hosts, config.Host{Address: places[i].Address, Procs: b.Procs})
+	}
+	head := places[0]
+	opt.Cluster = &member.Cluster{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
+	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // which was checked
+	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
+	h := hmac.New(sha256.New, []byte(head.Secret))
+	h.Write([]byte("impi: key of the job"))
+	s.Auth = config.Auth{Keyed: true, Key: binary.BigEndian.Uint64(h.Sum(nil))}
+	opt.Job.Sites[0] = *s
+}
+
+// networkVariable says which of a machine's addresses the others reach: a list of networks such as
+// 10.77.0.0/16 and of names of interfaces.
+const networkVariable = "IMPI_NETWORK"
+
+// calledBy are variables in which process managers call the machine that a process is on.
+var calledBy = []string{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "SLURMD_NODENAME"}
+
+// addressBook is what choosing an address has to know of the machine.
+type addressBook interface {
+	own() ([]ownAddr, error)
+	lookup(name string) []netip.Addr
+	scheduler(node string) (address string)
+}
+
+// ownAddr is an address of an interface that is up.
+type ownAddr struct {
+	addr   netip.Addr
+	device string
+}
+
+// ownAddress chooses the address of this machine that the job's other machines reach: one that
+// networkVariable names, one that the process manager calls it by, or the only one that there is. It
+// does not guess.
+func ownAddress(getenv func(string) string, book addressBook) (netip.Addr, error) {
+	own, err := book.own()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("this machine's addresses: %w", err)
+	}
+	var list []string
+	for _, a := range own {
+		list = append(list, fmt.Sprintf("%v (%s)", a.addr, a.device))
+	}
+	if wanted := getenv(networkVariable); wanted != "" {
+		for _, a := range own {
+			if wants(wanted, a) {
+				return a.addr, nil
+			}
+		}
+		return netip.Addr{}, fmt.Errorf("%s=%s is none of this machine's networks or interfaces, which are %s", networkVariable, wanted, strings.Join(list, ", "))
+	}
+	isOwn := func(a netip.Addr) bool {
+		return slices.ContainsFunc(own, func(o ownAddr) bool { return o.addr == a })
+	}
+	var names []string
+	for _, variable := range calledBy {
+		name := getenv(variable)
+		if a, err := netip.ParseAddr(name); err == nil && (isOwn(a) || a.IsLoopback()) {
+			return a, nil
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	if a := onlyOne(own); a.IsValid() {
+		return a, nil
+	}
+	for _, name := range names {
+		for _, a := range book.lookup(name) {
+			if isOwn(a) {
+				return a, nil
+			}
+		}
+	}
+	if name := getenv("SLURMD_NODENAME"); name != "" {
+		if a, err := netip.ParseAddr(book.scheduler(name)); err == nil {
+			return a, nil
+		}
+	}
+	if len(own) == 0 {
+		return netip.Addr{}, errors.New("this machine has no address that others could reach: no interface but the loopback one is up")
+	}
+	return netip.Addr{}, fmt.Errorf("which address of this machine the job's other machines reach is not known; it has %s: set %s to a network such as 10.77.0.0/16, or to the name of an interface", strings.Join(list, ", "), networkVariable)
+}
+
+// onlyOne gives the only address of IPv4 that there is, or of IPv6 where there is none of IPv4.
+func onlyOne(own []ownAddr) netip.Addr {
+	for _, is := range []func(netip.Addr) bool{netip.Addr.Is4, netip.Addr.Is6} {
+		family := slices.DeleteFunc(slices.Clone(own), func(a ownAddr) bool { return !is(a.addr) })
+		if len(family) == 1 {
+			return family[0].addr
+		}
+		if len(family) > 1 {
+			break
+		}
+	}
+	return netip.Addr{}
+}
+
+// wants tells whether a list of networks and interfaces has an address.
+func wants(list string, a ownAddr) bool {
+	for _, word := range strings.Split(list, ",") {
+		word = strings.TrimSpace(word)
+		p, err := netip.ParsePrefix(word)
+		if word == a.device || word == a.addr.String() || err == nil && p.Contains(a.addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookupTime is how long a name of this machine is looked up.
+const lookupTime = 5 * time.Second
+
+// thisMachine is the machine that the process runs on.
+type thisMachine struct{}
+
+func (thisMachine) own() (list []ownAddr, err error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			if err == nil && p.Addr().IsGlobalUnicast() {
+				list = append(list, ownAddr{p.Addr().Unmap(), i.Name})
+			}
+		}
+	}
+	return list, nil
+}
+
+func (thisMachine) lookup(name string) (list []netip.Addr) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name) // a name that is not known gives none
+	for _, a := range found {
+		list = append(list, a.Unmap())
+	}
+	return list
+}
+
+func (thisMachine) scheduler(node string) string {
+	machines, _ := engine.Slurm{}.Allocation(context.Background())
+	for _, m := range machines {
+		if m.Name == node {
+			return m.At()
+		}
+	}
+	return ""
+}

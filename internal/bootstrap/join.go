@@ -1,0 +1,287 @@
+package bootstrap
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/launch/pmi"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// VersionVariable chooses the version of PMI, 1 or 2; 1 if it is not set. Process managers that speak one
+// of them speak the other one, too; only version 1 hands the status of an abort on.
+const VersionVariable = "IMPI_PMI"
+
+// ofPMI are the variables that a process manager sets for one process. Those that it starts itself, such
+// as its node, do not have them.
+var ofPMI = []string{"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_SPAWNED"}
+
+// Managed is a process that has joined a job by PMI.
+type Managed struct {
+	Control *wireup.Conn // to its node; nil: it is alone, and there is no node
+	node    *line        // to the node that it has started; nil in other ranks
+
+	mu      sync.Mutex
+	manager *pmi.Conn // nil once it was told that the process is done
+}
+
+// Started tells whether a process manager has started this process.
+func Started() bool { return pmi.Started(os.Getenv) }
+
+// Join has this process take part in the job of the processes that its process manager has started. It
+// returns when its node is there.
+func Join() (*Managed, error) {
+	version := 1
+	if text := os.Getenv(VersionVariable); text != "" {
+		var err error
+		if version, err = strconv.Atoi(text); err != nil {
+			return nil, fmt.Errorf("%s=%.40q: it can be 1 or 2", VersionVariable, text)
+		}
+	}
+	manager, err := pmi.Open(os.Getenv, version)
+	if err != nil {
+		return nil, err
+	}
+	m := &Managed{manager: manager}
+	if err = m.join(); err != nil {
+		return nil, err // who ends without Finalize ends all
+	}
+	for _, name := range ofPMI {
+		_ = os.Unsetenv(name) // fails for no name
+	}
+	return m, nil
+}
+
+func (m *Managed) join() error {
+	me := m.manager.Me()
+	machines, err := m.manager.Nodes()
+	if err == nil && machines == nil {
+		machines, err = m.exchangeMachines()
+	}
+	if err != nil {
+		return err
+	}
+	blocks := Blocks(machines)
+	self := 0
+	for blocks[self].First+blocks[self].Procs <= me.Rank {
+		self++
+	}
+	if blocks[self].First == me.Rank {
+		program, err := findNode()
+		if err != nil && me.Size == 1 {
+			return m.Finalize() // it needs none
+		}
+		if err == nil {
+			err = m.start(program, Order{version, blocks, self})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.manager.Fence(); err != nil {
+		return err
+	}
+	if m.node != nil {
+		if err := m.tellPlaces(blocks); err != nil {
+			return err
+		}
+	}
+	place, err := m.placeOf(blocks, self)
+	if err != nil {
+		return err
+	}
+	if m.Control, err = attach(place.Socket); err != nil {
+		return fmt.Errorf("the node of rank %d, which rank %d has started: %w", me.Rank, blocks[self].First, err)
+	}
+	return m.Control.Send(wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(me.Rank), Code: me.AppNum})
+}
+
+// exchangeMachines asks all ranks where they are, where the process manager does not say it.
+func (m *Managed) exchangeMachines() (machines []int, err error) {
+	me := m.manager.Me()
+	key := func(rank int) string { return "impi-machine-" + strconv.Itoa(rank) }
+	if err := errors.Join(m.manager.Put(key(me.Rank), machine()), m.manager.Fence()); err != nil {
+		return nil, err
+	}
+	known := map[string]int{}
+	for rank := range me.Size {
+		name, found, err := m.manager.Get(key(rank), rank)
+		if err != nil || !found {
+			return nil, fmt.Errorf("rank %d has not said on which machine it is: %w", rank, err)
+		}
+		if _, old := known[name]; !old {
+			known[name] = len(known)
+		}
+		machines = append(machines, known[name])
+	}
+	return machines, nil
+}
+
+// machine names the kernel and the network namespace of this process.
+func machine() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	network, _ := os.Readlink("/proc/self/ns/net")
+	host, _ := os.Hostname()
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(boot), network, host}, "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// start starts the node of a block and publishes where it is.
+func (m *Managed) start(program string, o Order) error {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket to the node: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "order"), os.NewFile(uintptr(fds[1]), "order")
+	cmd := exec.Command(program, Verb)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ofPMI, name)
+	})
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{theirs}
+	err = cmd.Start()
+	_ = theirs.Close()
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot start %s: %w", program, err), ours.Close())
+	}
+	go func() { _ = cmd.Wait() }() // how it ended it says itself
+	m.node = newLine(ours)
+	var p Place
+	if err = m.node.send(o); err == nil {
+		err = m.node.receive(&p, maxPlace)
+	}
+	if err != nil {
+		return fmt.Errorf("%s does not say where it is; is it of the same release as the program? %w", program, err)
+	}
+	if p.Problem != "" {
+		return errors.New(p.Problem)
+	}
+	text, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	return m.manager.Put(keyOf(o.Self), text)
+}
+
+func keyOf(block int) string { return "impi-node-" + strconv.Itoa(block) }
+
+// placeOf gives what the first rank of a block has published.
+func (m *Managed) placeOf(blocks []Block, block int) (p Place, err error) {
+	text, found, err := m.manager.Get(keyOf(block), blocks[block].First)
+	if err == nil && !found {
+		err = errors.New("it is not in PMI's key-value space")
+	}
+	if err != nil {
+		return p, fmt.Errorf("rank %d has not published where its node is: %w", blocks[block].First, err)
+	}
+	return DecodePlace(text, block, len(blocks))
+}
+
+// tellPlaces gives the node the places of all.
+func (m *Managed) tellPlaces(blocks []Block) error {
+	places := make([]Place, len(blocks))
+	for i := range blocks {
+		var err error
+		if places[i], err = m.placeOf(blocks, i); err != nil {
+			return err
+		}
+	}
+	if err := m.node.send(places); err != nil {
+		return fmt.Errorf("the node is gone: %w", err)
+	}
+	return nil
+}
+
+// attach connects to a node's socket, which must be of the same user.
+func attach(socket string) (*wireup.Conn, error) {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + socket, Net: "unixpacket"})
+	if err != nil {
+		return nil, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)
+	}
+	defer c.Close()
+	if _, err := peerOf(c); err != nil {
+		return nil, err
+	}
+	return control(c)
+}
+
+// control makes a Conn of a connection, which the caller closes.
+func control(c *net.UnixConn) (*wireup.Conn, error) {
+	f, err := c.File() // a copy
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return wireup.NewConn(fd)
+}
+
+// peerOf gives the process at the other end, which must be of this user.
+func peerOf(c *net.UnixConn) (pid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil {
+		err = cerr
+	}
+	if err != nil {
+		return 0, fmt.Errorf("who is at the other end of a socket cannot be found out: %w", err)
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return 0, fmt.Errorf("the other end of a socket is of user %d, not %d", cred.Uid, os.Geteuid())
+	}
+	return int(cred.Pid), nil
+}
+
+// Finalize leaves the job, once the process has told its node that it is done: who has started the node
+// waits for its end, so that nothing is left when all processes have ended.
+func (m *Managed) Finalize() error {
+	var o outcome
+	if m.node != nil {
+		if err := m.node.receive(&o, maxPlace); err != nil {
+			return fmt.Errorf("the node is gone: %w", err)
+		}
+		if o.Status != 0 {
+			return fmt.Errorf("the job has failed; its node has said why, and ended with status %d", o.Status)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.manager == nil {
+		return nil
+	}
+	err := m.manager.Close()
+	m.manager = nil
+	return err
+}
+
+// Abort has the process manager end all processes of the job with a status. The caller ends at once.
+func (m *Managed) Abort(status int) {
+	if !m.mu.TryLock() {
+		return // the process ends in order already
+	}
+	defer m.mu.Unlock()
+	if m.manager != nil {
+		_ = m.manager.Abort(status, "the job has failed") // it may be gone
+	}
+}

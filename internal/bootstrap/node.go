@@ -1,0 +1,174 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Node is the node's side.
+type Node struct {
+	Order
+	Listener net.Listener // of the head, for the nodes of other blocks; nil elsewhere
+
+	line   *line
+	place  Place
+	door   *net.UnixListener
+	server net.Listener // keeps the port of the job's server at the head; nil elsewhere
+}
+
+// Proc is a proc that has connected to its node.
+type Proc struct {
+	Control *wireup.Conn
+	PID     int
+	AppNum  int
+}
+
+// Serve takes the order of the process that has started this one, by the socket that it has inherited.
+func Serve(socket io.ReadWriteCloser) (*Node, error) {
+	n := &Node{line: newLine(socket)}
+	if err := n.line.receive(&n.Order, maxLine); err != nil {
+		return nil, fmt.Errorf("the order of who has started this cannot be read: %w", err)
+	}
+	if n.Version != version {
+		return nil, n.refuse(fmt.Errorf("the program speaks version %d with its node, which speaks %d: build the program and impi-node from one release", n.Version, version))
+	}
+	next := 0
+	for _, b := range n.Blocks {
+		if b.First != next || b.Procs < 1 || b.Procs > 1<<22 {
+			return nil, n.refuse(fmt.Errorf("a block of %d procs begins with rank %d, not %d", b.Procs, b.First, next))
+		}
+		next += b.Procs
+	}
+	if n.Self < 0 || n.Self >= len(n.Blocks) {
+		return nil, n.refuse(fmt.Errorf("block %d is none of %d", n.Self, len(n.Blocks)))
+	}
+	return n, nil
+}
+
+// refuse tells who has started this that it cannot do its work.
+func (n *Node) refuse(err error) error {
+	_ = n.line.send(Place{Problem: "impi-node: " + err.Error()}) // it may be gone
+	return err
+}
+
+// Open opens what others connect to, and says where it is. address is asked where there are several
+// blocks.
+func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
+	n.place.Socket = "impi-" + rand.Text()
+	if n.door, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: "@" + n.place.Socket, Net: "unixpacket"}); err != nil {
+		return n.refuse(fmt.Errorf("a socket for the procs: %w", err))
+	}
+	if len(n.Blocks) > 1 {
+		if n.place.Address, err = address(); err != nil {
+			return n.refuse(err)
+		}
+		if n.Self == 0 {
+			if n.Listener, err = net.Listen("tcp", netip.AddrPortFrom(n.place.Address, 0).String()); err != nil {
+				return n.refuse(fmt.Errorf("the head cannot take connections of the other nodes: %w", err))
+			}
+			if n.server, err = net.Listen("tcp", netip.AddrPortFrom(n.place.Address, 0).String()); err != nil {
+				return n.refuse(fmt.Errorf("the job's server cannot take connections: %w", err))
+			}
+			n.place.Head, n.place.Server, n.place.Secret = n.Listener.Addr().String(), n.server.Addr().String(), rand.Text()
+		}
+	}
+	return n.line.send(n.place)
+}
+
+// Gather gives the places of all blocks, and the procs of this one in their order, when all are there.
+// It gives up when ctx ends, or the process that has started this.
+func (n *Node) Gather(ctx context.Context) (places []Place, procs []Proc, err error) {
+	defer n.door.Close()
+	if n.server != nil {
+		defer n.server.Close() // the server comes next
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	context.AfterFunc(ctx, func() { _ = n.door.SetDeadline(time.Unix(1, 0)) })
+	told := make(chan error, 1)
+	go func() {
+		err := n.line.receive(&places, maxLine)
+		if err == nil && len(places) != len(n.Blocks) {
+			err = fmt.Errorf("it has told of %d blocks, not %d", len(places), len(n.Blocks))
+		}
+		if err != nil {
+			err = fmt.Errorf("rank %d, which has started this node, has ended: %w", n.Blocks[n.Self].First, err)
+			cancel(err)
+		}
+		told <- err
+		if err == nil { // it says nothing more, but its end is seen
+			err = n.line.receive(new(Place), maxPlace)
+			cancel(fmt.Errorf("rank %d, which has started this node, has ended: %w", n.Blocks[n.Self].First, err))
+		}
+	}()
+	block := n.Blocks[n.Self]
+	procs = make([]Proc, block.Procs)
+	for missing := block.Procs; missing > 0; {
+		c, err := n.door.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			closeAll(procs)
+			return nil, nil, fmt.Errorf("%d of %d procs are missing: %w", missing, block.Procs, err)
+		}
+		if err = n.admit(c, procs, block); err != nil {
+			fmt.Fprintln(os.Stderr, "impi-node: a proc is not let in:", err)
+			continue
+		}
+		missing--
+	}
+	return places, procs, <-told
+}
+
+func closeAll(procs []Proc) {
+	for _, p := range procs {
+		if p.Control != nil {
+			_ = p.Control.Close()
+		}
+	}
+}
+
+// admit takes a connection and hears whose it is.
+func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
+	defer c.Close()
+	pid, err := peerOf(c)
+	if err != nil {
+		return err
+	}
+	conn, err := control(c)
+	if err != nil {
+		return err
+	}
+	m, fds, err := conn.Recv()
+	wireup.CloseAll(fds)
+	i := int(m.Peer) - block.First
+	switch {
+	case err != nil:
+	case m.Kind != wireup.KindAttach || m.Version != wireup.Version:
+		err = fmt.Errorf("it begins with %q of version %d, not %q of version %d", m.Kind, m.Version, wireup.KindAttach, wireup.Version)
+	case i < 0 || i >= len(procs):
+		err = fmt.Errorf("rank %d is none of %d to %d, which are here", m.Peer, block.First, block.First+block.Procs-1)
+	case procs[i].Control != nil:
+		err = fmt.Errorf("rank %d is there already", m.Peer)
+	default:
+		procs[i] = Proc{conn, pid, m.Code}
+		return nil
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// Close tells who has started this that nothing of the job is left, and how it has ended.
+func (n *Node) Close(status int) {
+	_ = n.line.send(outcome{status}) // it may be gone
+	_ = n.line.Close()
+}

@@ -1,0 +1,31 @@
+package life
+
+import (
+	"github.com/openimpi/impi/internal/bootstrap"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
+)
+
+// managed is this computer for a proc that a process manager has started.
+type managed struct {
+	machine.Local
+	self *bootstrap.Managed
+}
+
+// Exit ends the program, and has the process manager end the others with the same status.
+func (m managed) Exit(code int) {
+	m.self.Abort(code)
+	m.Local.Exit(code)
+}
+
+// joinManaged joins the job of the processes that the process manager has started.
+func joinManaged() (*proc.Process, error) {
+	m, err := bootstrap.Join()
+	if err != nil {
+		return nil, err
+	}
+	if m.Control == nil {
+		return alone()
+	}
+	return Join(proc.NodeConn{Conn: m.Control}, managed{self: m})
+}
