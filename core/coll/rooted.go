@@ -178,7 +178,7 @@ func (p rooted) bundle(c chosen) {
 func (p rooted) inTeam(own []byte, all parts, root int) {
 	n := p.team.size()
 	if in, ok := p.inside(); ok && len(own) > 0 {
-		p.plan = in
+		p.plan = in.of(datatype.Byte) // members may call the same bytes by another kind than the root
 		p.blocksOf(own, all, root)
 		return
 	}

@@ -53,7 +53,9 @@ func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error
 // The project's profile of IMPI ch.4, Gatherv and Scatterv.
 func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
 	if in, ok := p.inside(); ok && p.single() {
-		p.plan = in
+		if p.plan = in; counts == nil {
+			p.plan = in.of(datatype.Byte) // who has no items need not know the kind that others have
+		}
 		p.variedBlocks(own, all, counts, root)
 		return
 	}

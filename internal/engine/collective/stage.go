@@ -92,8 +92,12 @@ func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
 		return f, false
 	}
 	f = s.form(b.Datatype())
-	if b.Count() > 0 && f.unit > 0 {
+	switch {
+	case f.unit == 0:
+	case b.Count() > 0:
 		s.agree(f.kind, b.Datatype())
+	case !s.typed:
+		s.call.Kind = f.kind // the items of others may go through this process
 	}
 	return f, s.err == nil
 }
