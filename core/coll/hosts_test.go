@@ -377,3 +377,40 @@ func TestMemoryOfHosts(t *testing.T) {
 		t.Errorf("planner of 1024 hosts: %d bytes with 2 processes each, %d with 128", few, many)
 	}
 }
+
+// TestMembersWithoutItems: who has no items may not know the kind of those of others, whose length
+// in external32 differs from the native one.
+func TestMembersWithoutItems(t *testing.T) {
+	for placement := range placements {
+		j := shape{1, 2, 3}.job(t, placement, usual)
+		for none := range 6 {
+			counts, displs := []int{3, 3, 3, 3, 3, 3}, []int{0, 3, 6, 9, 12, 15}
+			counts[none] = 0
+			kind := func(r int) datatype.Kind {
+				if r == none && r != 0 {
+					return datatype.Byte
+				}
+				return datatype.Long
+			}
+			recv := gaps(18)
+			got := make([][]int64, 6)
+			j.run(func(r int, p *Planner, s *Schedule) error {
+				if r == 0 {
+					return p.Gatherv(s, b64(data(r, counts[r])), b64(recv), counts, displs, kind(r), 0)
+				}
+				return p.Gatherv(s, b64(data(r, counts[r])), nil, nil, nil, kind(r), 0)
+			})
+			equal(t, "gatherv", none, recv, spread(counts, displs, 18))
+			j.run(func(r int, p *Planner, s *Schedule) error {
+				got[r] = make([]int64, counts[r])
+				if r == 0 {
+					return p.Scatterv(s, b64(spread(counts, displs, 18)), counts, displs, b64(got[r]), kind(r), 0)
+				}
+				return p.Scatterv(s, nil, nil, nil, b64(got[r]), kind(r), 0)
+			})
+			for r := range counts {
+				equal(t, "scatterv", r, got[r], data(r, counts[r]))
+			}
+		}
+	}
+}
