@@ -39,28 +39,6 @@ func NullDelete[O any](o O, key Keyval, value, extra any) error {
 	return object.NullDelete(o, key, value, extra)
 }
 
-// CreateKeyval makes a key for attributes of communicators. A nil cp is
-// NullCopy, a nil del NullDelete. extra is given to both.
-func CreateKeyval(cp CopyFunc[*Comm], del DeleteFunc[*Comm], extra any) (Keyval, error) {
-	return object.CreateKeyval(onComm(cp), onCommEnd(del), extra)
-}
-
-// FreeKeyval frees a key of communicators and makes the variable KeyvalInvalid.
-// Attributes of it stay, and its functions are still called for them.
-func FreeKeyval(key *Keyval) error { return object.FreeKeyval(key) }
-
-// SetAttr attaches a value to c. One that is there is deleted first; where its
-// DeleteFunc fails it stays.
-func (c *Comm) SetAttr(key Keyval, value any) error { return object.SetAttr(c.in(), key, value) }
-
-// Attr gives the value that c has for a key; ok is whether it has one. The
-// predefined keys have ints.
-func (c *Comm) Attr(key Keyval) (value any, ok bool, err error) { return object.Attr(c.in(), key) }
-
-// DeleteAttr deletes the value that c has for a key. If there is none, nothing
-// happens.
-func (c *Comm) DeleteAttr(key Keyval) error { return object.DeleteAttr(c.in(), key) }
-
 // IMPI's attributes, which every communicator has, all ints. The colours are meant for
 // Split: members with the same one are of the same client (a site), or of the same host
 // (a machine's node). Those of an intercommunicator are about the group of the calling
@@ -103,42 +81,29 @@ const (
 // It may be used by several goroutines.
 type Comm proc.Comm
 
-// World gives the communicator of all procs of all sites, or nil before Init.
-// Ranks are ordered by site, then by host, then by proc.
-func World() *Comm { return (*Comm)(proc.World()) }
-
-// Self gives the communicator of this proc alone, or nil before Init.
-func Self() *Comm { return (*Comm)(proc.Self()) }
-
-// Check tells whether c can be used: it is ErrComm for nil and for what has been
-// freed. The functions that give no error say of nil that it has size 0 and rank
-// Undefined.
-func (c *Comm) Check() error { return c.in().Check() }
-
-// Size is the number of members; of an intercommunicator those of the local group.
-func (c *Comm) Size() int { return c.in().Size() }
-
-// Rank is the calling proc's rank; in an intercommunicator that in the local group.
-func (c *Comm) Rank() int { return c.in().Rank() }
-
-// Free ends the use of c by this proc, after its attributes have been deleted. If
-// that fails c stays. What is under way on c still takes place. All members call
-// it.
-func (c *Comm) Free() error { return construct.Free(c.in()) }
-
-// Disconnect waits until all sends and receives on c have taken place, on all
-// members, and then is Free. Where members have died it fails, on all others; those
-// can free c.
-func (c *Comm) Disconnect() error { return construct.Disconnect(c.in()) }
-
 // MaxObjectName is the most bytes of an object's name: MPI_MAX_OBJECT_NAME, less
 // C's terminator.
 const MaxObjectName = proc.MaxObjectName
 
-// Name is the name that was last set; empty if none was. That of nil is
-// MPI_COMM_NULL.
-func (c *Comm) Name() string { return c.in().Name() }
+// The types of SplitType, with the values of the MPI ABI.
+const (
+	CommTypeShared         = construct.CommTypeShared         // procs that can share memory: those of one machine
+	CommTypeHWUnguided     = construct.CommTypeHWUnguided     // smaller parts of machines, of which this package knows none
+	CommTypeHWGuided       = construct.CommTypeHWGuided       // parts of machines that info names
+	CommTypeResourceGuided = construct.CommTypeResourceGuided // resources that info names
+)
 
-// SetName names c, for people. MaxObjectName bytes are kept. Other members do not
-// see it, and communicators made of c do not inherit it.
-func (c *Comm) SetName(name string) error { return c.in().SetName(name) }
+// What TopoTest tells, with the values of the MPI ABI; Undefined is no topology.
+const (
+	Cart      = construct.Cart      // CartCreate, CartSub
+	Graph     = construct.Graph     // GraphCreate
+	DistGraph = construct.DistGraph // DistGraphCreate, DistGraphCreateAdjacent
+)
+
+// Weights of edges of distributed graphs. All members give weights or none does.
+var (
+	// Unweighted stands for weights where edges have none.
+	Unweighted = construct.Unweighted
+	// WeightsEmpty are those of no edges in a graph whose edges have weights.
+	WeightsEmpty = construct.WeightsEmpty
+)

@@ -36,7 +36,7 @@ func TestCommJoin(t *testing.T) {
 				worlds[1] = m.world(t, "b", 1)
 			}
 			apiece(t, worlds, func(w int, c *Comm) error {
-				inter, err := outComm(meet.CommJoinOf(c.in().Process(), fds[w]))
+				inter, err := outComm(meet.CommJoin(c.in().Process(), fds[w]))
 				if err != nil {
 					return err
 				}
@@ -93,14 +93,14 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 		{"not connected", alone, mpierr.Arg},
 		{"whose other end has gone", gone[0], mpierr.Other},
 	} {
-		d, err := meet.CommJoinOf(p, c.fd)
+		d, err := meet.CommJoin(p, c.fd)
 		if ErrorClass(err) != c.want || d != nil {
 			t.Errorf("%s: %v, %v, want class %v", c.what, d, err, c.want)
 		}
 	}
 	errs := make(chan error, 2)
 	for _, fd := range own {
-		go func() { errs <- second(meet.CommJoinOf(p, fd)) }()
+		go func() { errs <- second(meet.CommJoin(p, fd)) }()
 	}
 	for range own {
 		if err := <-errs; ErrorClass(err) != mpierr.Arg {
@@ -136,7 +136,7 @@ func TestCommJoinWithStrangers(t *testing.T) {
 		if err := unix.Shutdown(fds[1], unix.SHUT_WR); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := meet.CommJoinOf(p, fds[0]); ErrorClass(err) != mpierr.Other || d != nil {
+		if d, err := meet.CommJoin(p, fds[0]); ErrorClass(err) != mpierr.Other || d != nil {
 			t.Errorf("%s: %v, %v", c.what, d, err)
 		}
 	}

@@ -270,14 +270,14 @@ func rendezvous(c *Comm, accepts bool, root int, name chan string) (*Comm, error
 	port := ""
 	if c.Rank() == root {
 		var err error
-		if port, err = meet.OpenPortOf(c.in().Process(), nil); err != nil {
+		if port, err = meet.OpenPort(c.in().Process(), nil); err != nil {
 			return nil, err
 		}
 		name <- port
 	}
 	d, err := c.Accept(port, nil, root)
 	if c.Rank() == root {
-		err = errors.Join(err, meet.ClosePortOf(c.in().Process(), port))
+		err = errors.Join(err, meet.ClosePort(c.in().Process(), port))
 	}
 	return d, err
 }
@@ -431,8 +431,8 @@ func openFiles(t *testing.T) int {
 func TestConnectFails(t *testing.T) {
 	m := newMeadow()
 	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 1)}
-	closed, err := meet.OpenPortOf(worlds[1][0], nil)
-	if err = errors.Join(err, meet.ClosePortOf(worlds[1][0], closed)); err != nil {
+	closed, err := meet.OpenPort(worlds[1][0], nil)
+	if err = errors.Join(err, meet.ClosePort(worlds[1][0], closed)); err != nil {
 		t.Fatal(err)
 	}
 	apiece(t, worlds[:1], func(_ int, c *Comm) error {
@@ -458,7 +458,7 @@ func TestConnectFails(t *testing.T) {
 			want[0] = mpierr.Info
 		}
 		all = append(all, classed("freed info", err1, want[0]), classed("timeout soon", err2, want[1]),
-			classed("a port that is not open", meet.ClosePortOf(c.in().Process(), closed), mpierr.Port), classed("open with a freed info", second(meet.OpenPortOf(c.in().Process(), gone.in())), mpierr.Info))
+			classed("a port that is not open", meet.ClosePort(c.in().Process(), closed), mpierr.Port), classed("open with a freed info", second(meet.OpenPort(c.in().Process(), gone.in())), mpierr.Info))
 		return errors.Join(append(all,
 			classed("root 3", second(c.Connect(closed, nil, 3)), mpierr.Root),
 			classed("root -1", second(c.Accept(closed, nil, -1)), mpierr.Root))...)
@@ -487,7 +487,7 @@ func TestTimeouts(t *testing.T) {
 		apiece(t, [][]*proc.Process{newMeadow().world(t, "a", 3)}, func(_ int, c *Comm) (err error) {
 			port := ""
 			if c.Rank() == 1 {
-				if port, err = meet.OpenPortOf(c.in().Process(), nil); err != nil {
+				if port, err = meet.OpenPort(c.in().Process(), nil); err != nil {
 					return err
 				}
 			}
@@ -501,7 +501,7 @@ func TestTimeouts(t *testing.T) {
 		over := make(chan bool)
 		apiece(t, worlds, func(w int, c *Comm) error {
 			if w == 0 { // takes the caller, and has no more to say
-				port, err := meet.OpenPortOf(c.in().Process(), nil)
+				port, err := meet.OpenPort(c.in().Process(), nil)
 				if err != nil {
 					return err
 				}
@@ -536,7 +536,7 @@ func TestTimeouts(t *testing.T) {
 				var inter *Comm
 				if w == 0 {
 					if c.Rank() == 0 {
-						if port, err = meet.OpenPortOf(c.in().Process(), nil); err != nil {
+						if port, err = meet.OpenPort(c.in().Process(), nil); err != nil {
 							return err
 						}
 						name <- port
@@ -587,7 +587,7 @@ func TestConnectWithOneself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := meet.OpenPortOf(p, nil)
+	port, err := meet.OpenPort(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,45 +31,7 @@ func inner[U, T any](s []T) []U {
 	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
-func outBoolStatus(a bool, b proc.Status, err error) (bool, Status, error) { return a, Status(b), err }
-
-func outComm(a *proc.Comm, err error) (*Comm, error) { return (*Comm)(a), err }
-
-func outCommRequest(a *proc.Comm, b proc.Request, err error) (*Comm, Request, error) {
-	return (*Comm)(a), Request(b), err
-}
-
-func outCommSClass(a *proc.Comm, b []Class, err error) (*Comm, []Class, error) {
-	return (*Comm)(a), b, err
-}
-
-func outErrhandler(a *proc.Errhandler, err error) (*Errhandler, error) { return (*Errhandler)(a), err }
-
-func outFigures(a proc.Figures, err error) (Figures, error) { return Figures(a), err }
-
-func outGroup(a *proc.Group, err error) (*Group, error) { return (*Group)(a), err }
-
-func outInfo(a *proc.Info, err error) (*Info, error) { return (*Info)(a), err }
-
-func outIntBoolStatus(a int, b bool, c proc.Status, err error) (int, bool, Status, error) {
-	return a, b, Status(c), err
-}
-
-func outIntStatus(a int, b proc.Status, err error) (int, Status, error) { return a, Status(b), err }
-
-func outMessageStatus(a *p2p.Message, b proc.Status, err error) (*Message, Status, error) {
-	return (*Message)(a), Status(b), err
-}
-
-func outRequest(a proc.Request, err error) (Request, error) { return Request(a), err }
-
 func outRoster(a *proc.MemberTable, err error) (*Roster, error) { return (*Roster)(a), err }
-
-func outSendBuffer(a *proc.SendBuffer, err error) (*SendBuffer, error) { return (*SendBuffer)(a), err }
-
-func outStatus(a proc.Status, err error) (Status, error) { return Status(a), err }
-
-func outWin(a *window.Win, err error) (*Win, error) { return (*Win)(a), err }
 
 // commHandler is an error handler's function for the engine.
 func commHandler(f func(c *Comm, err error)) func(*proc.Comm, error) {
@@ -151,5 +113,3 @@ func outProc(p *proc.Process, err error) (*Proc, error) {
 }
 
 func outFile(f *file.File, err error) (*File, error) { return (*File)(f), err }
-
-func outFileView(v file.View, err error) (FileView, error) { return FileView(v), err }

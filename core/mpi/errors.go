@@ -21,74 +21,12 @@ var (
 	ErrorsAbort = (*Errhandler)(proc.ErrorsAbort)
 )
 
-// NewErrhandler makes a handler for communicators of f. It is called once for
-// each call on such a communicator that fails, in the goroutine of the call, with
-// the error that the call is about to return. f may call MPI.
-func NewErrhandler(f func(c *Comm, err error)) (*Errhandler, error) {
-	return outErrhandler(proc.NewErrhandler(commHandler(f)))
-}
-
-// Free gives back what NewErrhandler or GetErrhandler gave.
-func (h *Errhandler) Free() error { return h.in().Free() }
-
-// SetDefaultErrhandler sets the handler of everything that no handler is set on,
-// and of errors before Init. The C library makes it ErrorsAreFatal.
-func SetDefaultErrhandler(h *Errhandler) error { return proc.SetDefaultErrhandler(h.in()) }
-
-// SetErrhandler makes h the handler of errors of calls on c by this proc.
-func (c *Comm) SetErrhandler(h *Errhandler) error { return c.in().SetErrhandler(h.in()) }
-
-// GetErrhandler gives the handler of c, which the caller has to Free.
-func (c *Comm) GetErrhandler() (*Errhandler, error) { return outErrhandler(c.in().GetErrhandler()) }
-
-// CallErrhandler calls the handler of c with an error of the program's own. It
-// does nothing where err is nil.
-func (c *Comm) CallErrhandler(err error) error { return c.in().CallErrhandler(err) }
-
 // Class is an MPI error class, or a code of one: every class is a code.
 type Class = mpierr.Class
 
 // Error is an error with a code of its own. An error handler, a callback or a
 // caller finds it with errors.As.
 type Error = mpierr.Error
-
-// NewError makes an error of a class or code, those of the program included:
-// what a callback returns that wants its caller to see that code.
-func NewError(code Class) error { return proc.NewError(code) }
-
-// AddErrorClass makes an error class of the program's own. It can be called
-// before Init and after Finalize, as all of the functions for codes.
-func AddErrorClass() (Class, error) { return proc.AddErrorClass() }
-
-// AddErrorCode makes an error code of a class, which is the program's or MPI's.
-func AddErrorCode(class Class) (Class, error) { return proc.AddErrorCode(class) }
-
-// AddErrorString sets the text of a code or class of the program's own.
-func AddErrorString(code Class, text string) error { return proc.AddErrorString(code, text) }
-
-// RemoveErrorClass forgets a class of the program's own that has no codes left.
-func RemoveErrorClass(class Class) error { return proc.RemoveErrorClass(class) }
-
-// RemoveErrorCode forgets a code of the program's own.
-func RemoveErrorCode(code Class) error { return proc.RemoveErrorCode(code) }
-
-// RemoveErrorString takes the text off a code or class of the program's own.
-func RemoveErrorString(code Class) error { return proc.RemoveErrorString(code) }
-
-// ErrorString describes a code or class. A code of the program's own without a
-// text has an empty one.
-func ErrorString(code Class) (string, error) { return proc.ErrorString(code) }
-
-// ClassOf gives the class of a code; a class's is itself (MPI_Error_class).
-func ClassOf(code Class) (Class, error) { return proc.ClassOf(code) }
-
-// ErrorClass gives the MPI error class of an error that a function of this
-// package has returned.
-func ErrorClass(err error) Class { return proc.ErrorClass(err) }
-
-// ErrorCode gives what C programs see of an error: the code of an Error that it
-// wraps, else its class.
-func ErrorCode(err error) Class { return proc.ErrorCode(err) }
 
 // The faults of arguments that no lower package knows.
 var (

@@ -23,10 +23,6 @@ type Figures struct {
 	Check      bool
 }
 
-// Measure gives the figures as they are now. It counts when it is called; nothing
-// is counted for it.
-func Measure() (Figures, error) { return outFigures(proc.Measure()) }
-
 // Roster is what a rank has to know of all ranks of the job. It does not change
 // and is the only thing that grows with the job: where a program has many ranks,
 // those of one client share one.

@@ -14,3 +14,6 @@ var (
 func elementsAt[T Type](s []T, rank int, disp int64) Target {
 	return Target(window.ElementsAt(s, rank, disp))
 }
+
+// outComm is a communicator of the engine's as programs have it.
+func outComm(c *proc.Comm, err error) (*Comm, error) { return (*Comm)(c), err }

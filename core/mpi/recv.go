@@ -11,43 +11,55 @@ import (
 // Probe blocks until a message from src with tag could be received, and tells
 // about it without receiving it.
 func Probe(c *Comm, src, tag int) (Status, error) {
-	return outStatus(p2p.Probe(c.in(), src, tag))
+	r1, err := p2p.Probe(c.in(), src, tag)
+	return Status(r1), c.in().Failed("Probe", err)
 }
 
 // Iprobe tells whether a message from src with tag could be received now.
 func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
-	return outBoolStatus(p2p.Iprobe(c.in(), src, tag))
+	r1, r2, err := p2p.Iprobe(c.in(), src, tag)
+	return r1, Status(r2), c.in().Failed("Iprobe", err)
 }
 
 // Mprobe blocks until a message from src with tag could be received, and
 // reserves it for the caller.
 func Mprobe(c *Comm, src, tag int) (*Message, Status, error) {
-	return outMessageStatus(p2p.Mprobe(c.in(), src, tag))
+	r1, r2, err := p2p.TakeMessage(c.in(), src, tag, true)
+	return (*Message)(r1), Status(r2), c.in().Failed("Mprobe", err)
 }
 
 // Improbe is Mprobe without waiting; the message is nil where there is none.
 func Improbe(c *Comm, src, tag int) (*Message, Status, error) {
-	return outMessageStatus(p2p.Improbe(c.in(), src, tag))
+	r1, r2, err := p2p.TakeMessage(c.in(), src, tag, false)
+	return (*Message)(r1), Status(r2), c.in().Failed("Improbe", err)
 }
 
 // Mrecv receives the message m, which is used up, into buf.
 func Mrecv[T Type](m *Message, buf []T) (Status, error) {
-	return outStatus(p2p.Mrecv(m.in(), buf))
+	c := m.in().Comm()
+	r1, err := m.in().Recv(proc.Of(buf))
+	return Status(r1), c.Failed("Mrecv", err)
 }
 
 // Imrecv begins to receive the message m, which is used up, into buf.
 func Imrecv[T Type](m *Message, buf []T) (Request, error) {
-	return outRequest(p2p.Imrecv(m.in(), buf))
+	c := m.in().Comm()
+	r1, err := m.in().Irecv(proc.ByImrecv, proc.Of(buf))
+	return Request(r1), c.Failed("Imrecv", err)
 }
 
 // Recv receives the message, which is used up, into b.
 func (m *Message) Recv(b Buffer) (Status, error) {
-	return outStatus(m.in().Recv(proc.Buffer(b)))
+	c := m.in().Comm()
+	r1, err := m.in().Recv(proc.Buffer(b))
+	return Status(r1), c.Failed("Message.Recv", err)
 }
 
 // Irecv begins to receive the message, which is used up, into b.
 func (m *Message) Irecv(b Buffer) (Request, error) {
-	return outRequest(m.in().Irecv(proc.Buffer(b)))
+	c := m.in().Comm()
+	r1, err := m.in().Irecv(proc.ByMessageIrecv, proc.Buffer(b))
+	return Request(r1), c.Failed("Message.Irecv", err)
 }
 
 // NoProc tells whether the message is that from ProcNull, which is received
@@ -60,24 +72,26 @@ func (m *Message) NoProc() bool {
 // buf and blocks until it is there. A message longer than buf fills buf and is
 // ErrTruncate.
 func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
-	st, err := c.in().RecvElements(datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
-	return Status(st), c.in().Failed("Recv", err)
+	r1, err := c.in().RecvElements(datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	return Status(r1), c.in().Failed("Recv", err)
 }
 
 // Irecv begins a Recv. buf belongs to the library until the request is complete.
 func Irecv[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
-	q, err := c.in().IrecvElements(proc.ByIrecv, datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
-	return Request(q), c.in().Failed("Irecv", err)
+	r1, err := c.in().IrecvElements(proc.ByIrecv, datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	return Request(r1), c.in().Failed("Irecv", err)
 }
 
 // Recv receives a message from rank src (or AnySource) with tag (or AnyTag) into
 // b and blocks until it is there. A message longer than b fills b and is
 // ErrTruncate.
 func (c *Comm) Recv(b Buffer, src, tag int) (Status, error) {
-	return outStatus(p2p.Recv(c.in(), proc.Buffer(b), src, tag))
+	r1, err := p2p.Recv(c.in(), proc.Buffer(b), src, tag)
+	return Status(r1), c.in().Failed("Recv", err)
 }
 
 // Irecv begins a Recv. b belongs to the library until the request is complete.
 func (c *Comm) Irecv(b Buffer, src, tag int) (Request, error) {
-	return outRequest(p2p.Irecv(c.in(), proc.Buffer(b), src, tag))
+	r1, err := p2p.Irecv(c.in(), proc.Buffer(b), src, tag)
+	return Request(r1), c.in().Failed("Irecv", err)
 }

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -13,149 +14,176 @@ import (
 // failed because its peer is gone, those that are not complete are not waited for:
 // their status has ErrPending.
 func Waitall(reqs []Request, statuses []Status) error {
-	return p2p.Waitall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, err := p2p.Waitall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	return c.Failed("Waitall", err)
 }
 
 // Testall completes all of reqs if that can be done without waiting, and none
 // of them if not.
 func Testall(reqs []Request, statuses []Status) (done bool, err error) {
-	return p2p.Testall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, err := p2p.Testall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	return r1, c.Failed("Testall", err)
 }
 
 // Waitany waits for one of reqs and completes it. i is Undefined where none is
 // active.
 func Waitany(reqs []Request) (i int, st Status, err error) {
-	return outIntStatus(p2p.Waitany(inner[proc.Request](reqs)))
+	c, r1, r2, err := p2p.Waitany(inner[proc.Request](reqs))
+	return r1, Status(r2), c.Failed("Waitany", err)
 }
 
 // Testany completes one of reqs if that can be done without waiting. done with i
 // Undefined means that none is active.
 func Testany(reqs []Request) (i int, done bool, st Status, err error) {
-	return outIntBoolStatus(p2p.Testany(inner[proc.Request](reqs)))
+	c, r1, r2, r3, err := p2p.Testany(inner[proc.Request](reqs))
+	return r1, r2, Status(r3), c.Failed("Testany", err)
 }
 
 // Waitsome waits until at least one of reqs is complete and completes all that
 // are. It gives their indices; nil where none is active. statuses[k] belongs to
 // indices[k]; it may be nil, and must else be as long as reqs.
 func Waitsome(reqs []Request, statuses []Status) (indices []int, err error) {
-	return p2p.Waitsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, err := p2p.Waitsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	return r1, c.Failed("Waitsome", err)
 }
 
 // Testsome is Waitsome without waiting. No indices and done mean that none of
 // reqs is active.
 func Testsome(reqs []Request, statuses []Status) (indices []int, done bool, err error) {
-	return p2p.Testsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, r2, err := p2p.Testsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	return r1, r2, c.Failed("Testsome", err)
 }
 
 // GrequestStart makes the request of an operation that the program has begun
 // (MPI_Grequest_start). Who carries it out calls Complete, with the request or a
 // copy of it, in any goroutine.
 func GrequestStart(g Generalized) (Request, error) {
-	return outRequest(p2p.GrequestStart(g.in()))
+	r1, err := p2p.GrequestStart(g.in())
+	return Request(r1), proc.Failed("GrequestStart", err)
 }
 
 // Complete says that the operation of a generalized request is complete
 // (MPI_Grequest_complete). The request has still to be completed by Wait or its like.
 func (q *Request) Complete() error {
-	return p2p.Complete(q.in())
+	c := q.in().Comm()
+	return c.Failed("Request.Complete", p2p.Complete(q.in()))
 }
 
 // PsendInit makes an inactive request that sends b in parts parts of as many items
 // each (MPI_Psend_init). Each time it is started, Pready has to be called for each
 // part. b must not be changed from there to its completion.
 func (c *Comm) PsendInit(b Buffer, parts, dst, tag int) (Request, error) {
-	return outRequest(p2p.PsendInit(c.in(), proc.Buffer(b), parts, dst, tag))
+	r1, err := p2p.PsendInit(c.in(), proc.Buffer(b), parts, dst, tag)
+	return Request(r1), c.in().Failed("PsendInit", err)
 }
 
 // PrecvInit makes an inactive request that receives what a PsendInit sends into b,
 // which has parts parts; the sender's may be more or fewer (MPI_Precv_init). There
 // are no wildcards.
 func (c *Comm) PrecvInit(b Buffer, parts, src, tag int) (Request, error) {
-	return outRequest(p2p.PrecvInit(c.in(), proc.Buffer(b), parts, src, tag))
+	r1, err := p2p.PrecvInit(c.in(), proc.Buffer(b), parts, src, tag)
+	return Request(r1), c.in().Failed("PrecvInit", err)
 }
 
 // Pready says that a part of an active partitioned send may be sent. Several
 // goroutines may say it at a time, each of other parts.
 func (q *Request) Pready(partition int) error {
-	return p2p.Pready(q.in(), partition)
+	c := q.in().Comm()
+	return c.Failed("Pready", p2p.PreadyRange(q.in(), partition, partition))
 }
 
 // PreadyRange is Pready of the parts from low to high, both included.
 func (q *Request) PreadyRange(low, high int) error {
-	return p2p.PreadyRange(q.in(), low, high)
+	c := q.in().Comm()
+	return c.Failed("Pready", p2p.PreadyRange(q.in(), low, high))
 }
 
 // PreadyList is Pready of several parts.
 func (q *Request) PreadyList(list []int) error {
-	return p2p.PreadyList(q.in(), list)
+	c := q.in().Comm()
+	return c.Failed("Pready", p2p.PreadyList(q.in(), list))
 }
 
 // Parrived tells whether a part of a partitioned receive has arrived. What is not
 // active has.
 func (q *Request) Parrived(partition int) (bool, error) {
-	return p2p.Parrived(q.in(), partition)
+	c := q.in().Comm()
+	r1, err := p2p.Parrived(q.in(), partition)
+	return r1, c.Failed("Parrived", err)
 }
 
 // SendInit makes an inactive request that sends buf each time it is started.
 func SendInit[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return outRequest(p2p.SendInit(c.in(), buf, dst, tag))
+	r1, err := p2p.SendInit(c.in(), "SendInit", message.Standard, proc.Of(buf), dst, tag)
+	return Request(r1), c.in().Failed("SendInit", err)
 }
 
 // SsendInit is SendInit in synchronous mode.
 func SsendInit[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return outRequest(p2p.SsendInit(c.in(), buf, dst, tag))
+	r1, err := p2p.SendInit(c.in(), "SsendInit", message.Synchronous, proc.Of(buf), dst, tag)
+	return Request(r1), c.in().Failed("SsendInit", err)
 }
 
 // BsendInit is SendInit in buffered mode.
 func BsendInit[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return outRequest(p2p.BsendInit(c.in(), buf, dst, tag))
+	r1, err := p2p.SendInit(c.in(), "BsendInit", message.Buffered, proc.Of(buf), dst, tag)
+	return Request(r1), c.in().Failed("BsendInit", err)
 }
 
 // RsendInit is SendInit in ready mode.
 func RsendInit[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
-	return outRequest(p2p.RsendInit(c.in(), buf, dst, tag))
+	r1, err := p2p.SendInit(c.in(), "RsendInit", message.Ready, proc.Of(buf), dst, tag)
+	return Request(r1), c.in().Failed("RsendInit", err)
 }
 
 // RecvInit makes an inactive request that receives into buf each time it is started.
 func RecvInit[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
-	return outRequest(p2p.RecvInit(c.in(), buf, src, tag))
+	r1, err := p2p.RecvInit(c.in(), proc.Of(buf), src, tag)
+	return Request(r1), c.in().Failed("RecvInit", err)
 }
 
 // Start begins the operation of an inactive request. Starting an active one is
 // ErrRequest.
 func (q *Request) Start() error {
-	return p2p.Start(q.in())
+	c := q.in().Comm()
+	return c.Failed("Start", p2p.Start(q.in()))
 }
 
 // SendInit makes an inactive request that sends b each time it is started. The
 // datatype may be freed meanwhile.
 func (c *Comm) SendInit(b Buffer, dst, tag int) (Request, error) {
-	return outRequest(p2p.SendInitItems(c.in(), proc.Buffer(b), dst, tag))
+	r1, err := p2p.SendInit(c.in(), "SendInit", message.Standard, proc.Buffer(b), dst, tag)
+	return Request(r1), c.in().Failed("SendInit", err)
 }
 
 // SsendInit is SendInit in synchronous mode.
 func (c *Comm) SsendInit(b Buffer, dst, tag int) (Request, error) {
-	return outRequest(p2p.SsendInitItems(c.in(), proc.Buffer(b), dst, tag))
+	r1, err := p2p.SendInit(c.in(), "SsendInit", message.Synchronous, proc.Buffer(b), dst, tag)
+	return Request(r1), c.in().Failed("SsendInit", err)
 }
 
 // BsendInit is SendInit in buffered mode.
 func (c *Comm) BsendInit(b Buffer, dst, tag int) (Request, error) {
-	return outRequest(p2p.BsendInitItems(c.in(), proc.Buffer(b), dst, tag))
+	r1, err := p2p.SendInit(c.in(), "BsendInit", message.Buffered, proc.Buffer(b), dst, tag)
+	return Request(r1), c.in().Failed("BsendInit", err)
 }
 
 // RsendInit is SendInit in ready mode.
 func (c *Comm) RsendInit(b Buffer, dst, tag int) (Request, error) {
-	return outRequest(p2p.RsendInitItems(c.in(), proc.Buffer(b), dst, tag))
+	r1, err := p2p.SendInit(c.in(), "RsendInit", message.Ready, proc.Buffer(b), dst, tag)
+	return Request(r1), c.in().Failed("RsendInit", err)
 }
 
 // RecvInit makes an inactive request that receives into b each time it is started.
 func (c *Comm) RecvInit(b Buffer, src, tag int) (Request, error) {
-	return outRequest(p2p.RecvInitItems(c.in(), proc.Buffer(b), src, tag))
+	r1, err := p2p.RecvInit(c.in(), proc.Buffer(b), src, tag)
+	return Request(r1), c.in().Failed("RecvInit", err)
 }
 
 // Startall starts each of reqs, or none of them if one cannot be started.
 func Startall(reqs []Request) error {
-	return p2p.Startall(inner[proc.Request](reqs))
+	c, err := p2p.Startall(inner[proc.Request](reqs))
+	return c.Failed("Startall", err)
 }
 
 // Null tells whether there is nothing to complete: the request was never made,
@@ -168,47 +196,58 @@ func (q *Request) Null() bool {
 // whether it was cancelled. Null and inactive requests are complete, with an
 // empty status.
 func (q *Request) Wait() (Status, error) {
-	return outStatus(q.in().Wait())
+	c := q.in().Comm()
+	r1, err := q.in().Complete()
+	return Status(r1), c.Failed("Wait", err)
 }
 
 // Test completes the request if that can be done without waiting.
 func (q *Request) Test() (done bool, st Status, err error) {
-	return outBoolStatus(q.in().Test())
+	c := q.in().Comm()
+	r1, r2, err := q.in().Test()
+	return r1, Status(r2), c.Failed("Test", err)
 }
 
 // Status tells whether the request is complete, as Test, but leaves it as it is
 // (MPI_Request_get_status).
 func (q *Request) Status() (done bool, st Status, err error) {
-	return outBoolStatus(q.in().Status())
+	c := q.in().Comm()
+	r1, r2, err := q.in().Status()
+	return r1, Status(r2), c.Failed("Status", err)
 }
 
 // Cancel asks for the operation to be taken back, and returns at once. The
 // request must still be completed: it then tells whether it was cancelled or took
 // place; never both, never neither.
 func (q *Request) Cancel() error {
-	return q.in().Cancel()
+	c := q.in().Comm()
+	return c.Failed("Cancel", q.in().Cancel())
 }
 
 // Free forgets the request, which becomes null. The operation still takes
 // place; buffers must stay untouched, though nothing tells until when.
 func (q *Request) Free() error {
-	return q.in().Free()
+	c := q.in().Comm()
+	return c.Failed("Free", q.in().Free())
 }
 
 // Statusany is Testany that leaves the request as it is
 // (MPI_Request_get_status_any).
 func Statusany(reqs []Request) (i int, done bool, st Status, err error) {
-	return outIntBoolStatus(p2p.Statusany(inner[proc.Request](reqs)))
+	c, r1, r2, r3, err := p2p.Statusany(inner[proc.Request](reqs))
+	return r1, r2, Status(r3), c.Failed("Statusany", err)
 }
 
 // Statusall is Testall that leaves the requests as they are
 // (MPI_Request_get_status_all).
 func Statusall(reqs []Request, statuses []Status) (done bool, err error) {
-	return p2p.Statusall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, err := p2p.Statusall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	return r1, c.Failed("Statusall", err)
 }
 
 // Statussome is Testsome that leaves the requests as they are
 // (MPI_Request_get_status_some).
 func Statussome(reqs []Request, statuses []Status) (indices []int, done bool, err error) {
-	return p2p.Statussome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, r2, err := p2p.Statussome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	return r1, r2, c.Failed("Statussome", err)
 }

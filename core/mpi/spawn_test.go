@@ -197,8 +197,8 @@ func TestSpawnFails(t *testing.T) {
 // TestParentsDoNotAnswer has children whose parents' port is closed.
 func TestParentsDoNotAnswer(t *testing.T) {
 	m, procs, _ := family(t)
-	port, err := meet.OpenPortOf(procs[0], nil)
-	if err := errors.Join(err, meet.ClosePortOf(procs[0], port)); err != nil {
+	port, err := meet.OpenPort(procs[0], nil)
+	if err := errors.Join(err, meet.ClosePort(procs[0], port)); err != nil {
 		t.Fatal(err)
 	}
 	children := m.world(t, "orphans", 2)

@@ -46,7 +46,7 @@ func checkFlush(t *testing.T, c *Comm) error {
 	if done, _, bad := q.Test(); done || bad != nil {
 		return fmt.Errorf("flushed before the receive: %w", bad)
 	}
-	if err := first(err, Send(c, []byte{1}, 1, 9), second(q.Wait()), expect("null", q.Null(), true), p.AttachedBuffer().Flush()); err != nil {
+	if err := first(err, Send(c, []byte{1}, 1, 9), second(q.Complete()), expect("null", q.Null(), true), p.AttachedBuffer().Flush()); err != nil {
 		return err
 	}
 	size, err := p.AttachedBuffer().Detach()

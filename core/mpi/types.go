@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/p2p"
@@ -74,3 +75,35 @@ const (
 	LockExclusive = window.LockExclusive
 	LockShared    = window.LockShared
 )
+
+// Status says what was received, or what can be: Source is the rank in the communicator, Tag the tag.
+// Err is set by the calls that complete several requests, where this one failed.
+type Status proc.Status
+
+// StatusWords are what a Status has besides source, tag and error, as the private
+// part of C's MPI_Status keeps it: the lower and the upper half of the size in
+// bytes, whether the request was cancelled, what the bytes count, and 0.
+type StatusWords [5]int32
+
+// Op is a reduction operation. Ops are equal if they are the same one.
+type Op = *datatype.Op
+
+// The predefined operations; all are commutative. See package datatype for the
+// types that each takes. MaxLoc and MinLoc reduce Pairs.
+var (
+	Sum    = collective.Sum
+	Prod   = collective.Prod
+	Max    = collective.Max
+	Min    = collective.Min
+	LAnd   = collective.LAnd
+	LOr    = collective.LOr
+	LXor   = collective.LXor
+	BAnd   = collective.BAnd
+	BOr    = collective.BOr
+	BXor   = collective.BXor
+	MaxLoc = collective.MaxLoc
+	MinLoc = collective.MinLoc
+)
+
+// Library names this MPI library and its version.
+const Library = proc.Library

@@ -9,92 +9,104 @@ import (
 
 // Put puts b into a window. The items there may be more, never fewer bytes.
 func (w *Win) Put(b Buffer, to Target) error {
-	return w.in().Origin().Put(proc.Buffer(b), window.Target(to))
+	_, err := w.in().Origin().Put("Put", proc.Buffer(b), window.Target(to), false)
+	return w.in().Failed("Put", err)
 }
 
 // Rput is Put with a Request, which is complete once b can be used again. Requests
 // are for epochs of Lock and LockAll.
 func (w *Win) Rput(b Buffer, to Target) (Request, error) {
-	return outRequest(w.in().Origin().Rput(proc.Buffer(b), window.Target(to)))
+	r1, err := w.in().Origin().Put("Rput", proc.Buffer(b), window.Target(to), true)
+	return Request(r1), w.in().Failed("Rput", err)
 }
 
 // Get gets items of a window into b, which may be more, never fewer bytes.
 func (w *Win) Get(b Buffer, from Target) error {
-	return w.in().Origin().Get(proc.Buffer(b), window.Target(from))
+	_, err := w.in().Origin().Get("Get", proc.Buffer(b), window.Target(from), false)
+	return w.in().Failed("Get", err)
 }
 
 // Rget is Get with a Request, which is complete once b has the items.
 func (w *Win) Rget(b Buffer, from Target) (Request, error) {
-	return outRequest(w.in().Origin().Rget(proc.Buffer(b), window.Target(from)))
+	r1, err := w.in().Origin().Get("Rget", proc.Buffer(b), window.Target(from), true)
+	return Request(r1), w.in().Failed("Rget", err)
 }
 
 // Accumulate combines b into a window, element by element, by an operation that is
 // not the program's own. Nobody's accumulates to an element come in between, and
 // those of one proc happen in the order in which they were begun.
 func (w *Win) Accumulate(b Buffer, to Target, op Op) error {
-	return w.in().Origin().Accumulate(proc.Buffer(b), window.Target(to), op)
+	_, err := w.in().Origin().Accumulate("Accumulate", proc.Buffer(b), window.Target(to), op, false)
+	return w.in().Failed("Accumulate", err)
 }
 
 // Raccumulate is Accumulate with a Request, which is complete once b can be used
 // again.
 func (w *Win) Raccumulate(b Buffer, to Target, op Op) (Request, error) {
-	return outRequest(w.in().Origin().Raccumulate(proc.Buffer(b), window.Target(to), op))
+	r1, err := w.in().Origin().Accumulate("Raccumulate", proc.Buffer(b), window.Target(to), op, true)
+	return Request(r1), w.in().Failed("Raccumulate", err)
 }
 
 // GetAccumulate is Accumulate that also gets, into result, what was there before.
 // With NoOp b is not looked at.
 func (w *Win) GetAccumulate(b, result Buffer, to Target, op Op) error {
-	return w.in().Origin().GetAccumulate(proc.Buffer(b), proc.Buffer(result), window.Target(to), op)
+	_, err := w.in().Origin().GetAccumulate("GetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, false)
+	return w.in().Failed("GetAccumulate", err)
 }
 
 // RgetAccumulate is GetAccumulate with a Request, which is complete once result has
 // what was there.
 func (w *Win) RgetAccumulate(b, result Buffer, to Target, op Op) (Request, error) {
-	return outRequest(w.in().Origin().RgetAccumulate(proc.Buffer(b), proc.Buffer(result), window.Target(to), op))
+	r1, err := w.in().Origin().GetAccumulate("RgetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, true)
+	return Request(r1), w.in().Failed("RgetAccumulate", err)
 }
 
 // FetchAndOp is GetAccumulate of one element: b and result are one item each of the
 // same predefined datatype, and so is the target.
 func (w *Win) FetchAndOp(b, result Buffer, rank int, disp int64, op Op) error {
-	return w.in().Origin().FetchAndOp(proc.Buffer(b), proc.Buffer(result), rank, disp, op)
+	return w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Buffer(b), proc.Buffer(result), rank, disp, op))
 }
 
 // CompareAndSwap puts b in the place of the element of a window if that is what
 // compare has, and gets, into result, what was there before. All are one item of
 // the same predefined datatype: an integer, a logical value or a byte.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, rank int, disp int64) error {
-	return w.in().Origin().CompareAndSwap(proc.Buffer(b), proc.Buffer(compare), proc.Buffer(result), rank, disp)
+	return w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Buffer(b), proc.Buffer(compare), proc.Buffer(result), rank, disp))
 }
 
 // Put is Win.Put of a slice to as many elements disp units up in a rank's window.
 func Put[T Type](w *Win, buf []T, rank int, disp int64) error {
-	return window.Put(w.in(), buf, rank, disp)
+	_, err := w.in().Origin().Put("Put", proc.Of(buf), window.ElementsAt(buf, rank, disp), false)
+	return w.in().Failed("Put", err)
 }
 
 // Get is Win.Get of as many elements as buf has.
 func Get[T Type](w *Win, buf []T, rank int, disp int64) error {
-	return window.Get(w.in(), buf, rank, disp)
+	_, err := w.in().Origin().Get("Get", proc.Of(buf), window.ElementsAt(buf, rank, disp), false)
+	return w.in().Failed("Get", err)
 }
 
 // Accumulate is Win.Accumulate of a slice into as many elements.
 func Accumulate[T Type](w *Win, buf []T, rank int, disp int64, op Op) error {
-	return window.Accumulate(w.in(), buf, rank, disp, op)
+	_, err := w.in().Origin().Accumulate("Accumulate", proc.Of(buf), window.ElementsAt(buf, rank, disp), op, false)
+	return w.in().Failed("Accumulate", err)
 }
 
 // GetAccumulate is Win.GetAccumulate of slices of one length. With NoOp buf can be
 // nil.
 func GetAccumulate[T Type](w *Win, buf, result []T, rank int, disp int64, op Op) error {
-	return window.GetAccumulate(w.in(), buf, result, rank, disp, op)
+	_, err := w.in().Origin().GetAccumulate("GetAccumulate", proc.Of(buf), proc.Of(result), window.ElementsAt(result, rank, disp), op, false)
+	return w.in().Failed("GetAccumulate", err)
 }
 
 // FetchAndOp is Win.FetchAndOp of a value; result gets what was there, once the
 // operation is complete. The value is taken at once.
 func FetchAndOp[T Type](w *Win, value T, result *T, rank int, disp int64, op Op) error {
-	return window.FetchAndOp(w.in(), value, result, rank, disp, op)
+	return w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Of([]T{value}), window.One(result), rank, disp, op))
 }
 
 // CompareAndSwap is Win.CompareAndSwap of values; result gets what was there, once
 // the operation is complete. The values are taken at once.
 func CompareAndSwap[T Type](w *Win, value, compare T, result *T, rank int, disp int64) error {
-	return window.CompareAndSwap(w.in(), value, compare, result, rank, disp)
+	return w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), window.One(result), rank, disp))
 }

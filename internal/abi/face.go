@@ -1,7 +1,7 @@
 package abi
 
 import (
-	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/ast"
@@ -10,47 +10,75 @@ import (
 	"go/token"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// faceTable has what programs see of messages, collective operations, windows and requests:
+// faceTable has the functions and methods of core/mpi, with their comments:
 //
 //	== FILE ROOM RECEIVER
-//	s Name(params) results [-> callee]
+//	m Name(params) results [as Name] [-> callee]
 //		comment
 //
-// A file of core/mpi follows: its functions call those of a room of the engine. s is a function over
-// slices, of elements T, and U where there are two; its first parameter is the receiver. b is a method
-// of the receiver, over Buffers or nothing; f is a function without receiver. The function that is
-// called has the same name, that of a method with Items behind it, unless a callee is given: a function,
-// or what the body returns, or all of it.
+// A file of core/mpi follows. Its functions call those of a room of the engine, put their names before
+// errors and tell the error handler; the engine's give errors as they are. The room is a package, or an
+// expression whose methods are called. A line of a comment that is only // is an empty one.
+//
+// The letter is the form: m is a method of the receiver, b one over Buffers of what there is over slices
+// too, s a function over slices, of elements T, and U where there are two, whose first parameter is the
+// receiver. f is a function without receiver, p one about the program's process, which the engine's
+// function gets first, and r one about several requests, of which the engine's function gives first the
+// communicator whose handler hears of the error.
+//
+// The function that is called has the same name, that of b with Items behind it. A callee is another
+// function, a whole call, a whole call behind "_, " whose first result is dropped, or a whole body, which
+// begins with return. Errors have the name behind as, if it is not that of the function.
 //
 //go:embed face.txt
 var faceTable string
 
-// faceTypes has how a value of core/mpi is turned into one of the engine.
-var faceTypes = map[string]string{
-	"Buffer": "proc.Buffer(%s)", "[]Buffer": "inner[proc.Buffer](%s)", "[]Request": "inner[proc.Request](%s)",
-	"[]Status": "inner[proc.Status](%s)", "Target": "window.Target(%s)", "Generalized": "%s.in()",
-	"*Comm": "%s.in()", "*Win": "%s.in()", "*Message": "%s.in()", "*Group": "%s.in()", "*Request": "%s.in()",
+// A faceType is a type of core/mpi in the engine: its name there, and how a value becomes one of it.
+type faceType struct{ engine, in string }
+
+var faceTypes = map[string]faceType{
+	"Buffer": {"proc.Buffer", "proc.Buffer(%s)"}, "Status": {"proc.Status", "proc.Status(%s)"}, "Request": {"proc.Request", ""},
+	"StatusWords": {"proc.StatusWords", "proc.StatusWords(%s)"}, "Target": {"window.Target", "window.Target(%s)"},
+	"FileView": {"file.View", "file.View(%s)"}, "Figures": {"proc.Figures", ""}, "Remains": {"meet.Remains", ""},
+	"[]Buffer": {"", "inner[proc.Buffer](%s)"}, "[]Request": {"", "inner[proc.Request](%s)"}, "[]Status": {"", "inner[proc.Status](%s)"},
+	"Generalized": {"p2p.Generalized", "%s.in()"}, "*Comm": {"*proc.Comm", "%s.in()"}, "*Errhandler": {"*proc.Errhandler", "%s.in()"},
+	"*File": {"*file.File", "%s.in()"}, "*Group": {"*proc.Group", "%s.in()"}, "*Info": {"*proc.Info", "%s.in()"},
+	"*Message": {"*p2p.Message", "%s.in()"}, "*Proc": {"*proc.Process", "%s.p"}, "*Request": {"*proc.Request", "%s.in()"},
+	"*SendBuffer": {"*proc.SendBuffer", "%s.in()"}, "*Status": {"*proc.Status", "%s.in()"}, "*Win": {"*window.Win", "%s.in()"},
 }
 
-// faceResults are the types of core/mpi that results of the engine are turned into.
-var faceResults = []string{"Request", "Status", "Message"}
+// faceHandlers are the objects whose handlers hear of errors of their methods, and of functions that
+// have one as their first parameter. A request and a message may be gone when there is an error. Errors
+// of anything else are told to package proc.
+var faceHandlers = map[string]string{
+	"*Comm": "%s.in()", "*Group": "%s.in()", "*Win": "%s.in()", "*Proc": "%s.p", "*SendBuffer": "%s.in().Process",
+	"*Request": "%s.in().Comm()", "*Message": "%s.in().Comm()",
+}
+
+// facePrefixes are put before the names of methods in errors.
+var facePrefixes = map[string]string{
+	"*Errhandler": "Errhandler.", "*Group": "Group.", "*Info": "Info.", "*SendBuffer": "SendBuffer.", "Status": "Status.", "*Status": "Status.",
+}
 
 // faceImports are the packages that generated files may need.
 var faceImports = []string{
-	"core/datatype", "core/message", "internal/engine/collective", "internal/engine/p2p",
+	"core/comm", "core/datatype", "core/link", "core/message", "core/mpierr", "internal/engine/collective", "internal/engine/construct",
+	"internal/engine/file", "internal/engine/life", "internal/engine/meet", "internal/engine/object", "internal/engine/p2p",
 	"internal/engine/proc", "internal/engine/window",
 }
 
 // faceFn is an entry of the table.
 type faceFn struct {
-	form     string // s, b or f
+	form     string
 	room     string
-	receiver string // name and type, or nothing
+	me, kind string // name and type of the receiver, or nothing
 	decl     *ast.FuncDecl
 	sig      string // parameters and results as they are written
+	failed   string // name in errors
 	callee   string // or nothing
 	comment  []string
 }
@@ -58,7 +86,7 @@ type faceFn struct {
 // faceFiles reads the table.
 func faceFiles(table string) (names []string, files map[string][]faceFn, err error) {
 	files = map[string][]faceFn{}
-	var room, receiver string
+	var room, me, kind string
 	for n, line := range strings.Split(table, "\n") {
 		name := ""
 		if len(names) > 0 {
@@ -71,18 +99,29 @@ func faceFiles(table string) (names []string, files map[string][]faceFn, err err
 			if w[1] != name {
 				names = append(names, w[1])
 			}
-			room, receiver = w[2], strings.Join(w[3:], " ")
+			room, me, kind = w[2], "", ""
+			if len(w) > 3 {
+				me, kind = w[3], w[4]
+			}
 		case strings.HasPrefix(line, "\t") && len(fns) > 0:
-			fns[len(fns)-1].comment = append(fns[len(fns)-1].comment, strings.TrimSpace(line))
+			fns[len(fns)-1].comment = append(fns[len(fns)-1].comment, strings.TrimPrefix(strings.TrimSpace(line), "//"))
 		default:
 			form, rest, _ := strings.Cut(line, " ")
 			sig, callee, _ := strings.Cut(rest, " -> ")
+			sig, failed, _ := strings.Cut(sig, " as ")
 			file, err := parser.ParseFile(token.NewFileSet(), "", "package mpi\nfunc "+sig, 0)
 			if err != nil {
 				return nil, nil, fmt.Errorf("face.txt:%d: %w", n+1, err)
 			}
 			decl := file.Decls[0].(*ast.FuncDecl)
-			files[name] = append(fns, faceFn{form, room, receiver, decl, strings.TrimPrefix(sig, decl.Name.Name), callee, nil})
+			f := faceFn{form, room, me, kind, decl, strings.TrimPrefix(sig, decl.Name.Name), failed, callee, nil}
+			if failed == "" {
+				f.failed = decl.Name.Name
+			}
+			if f.method() && failed == "" {
+				f.failed = facePrefixes[kind] + f.failed
+			}
+			files[name] = append(fns, f)
 		}
 	}
 	return names, files, nil
@@ -111,8 +150,14 @@ func Face() (map[string]string, error) {
 func faceFile(body string) (string, error) {
 	var b strings.Builder
 	b.WriteString("// Code generated by internal/abi/gen from face.txt. DO NOT EDIT.\n\npackage mpi\n\nimport (\n")
+	code := regexp.MustCompile(`(?m)^//.*$`).ReplaceAllString(body, "")
+	for _, std := range []string{"io", "unsafe"} {
+		if strings.Contains(code, std+".") {
+			fmt.Fprintf(&b, "\t%q\n\n", std)
+		}
+	}
 	for _, p := range faceImports {
-		if regexp.MustCompile(`\b` + path.Base(p) + `\.`).MatchString(body) {
+		if regexp.MustCompile(`\b` + path.Base(p) + `\.`).MatchString(code) {
 			fmt.Fprintf(&b, "\t%q\n", "github.com/openimpi/impi/"+p)
 		}
 	}
@@ -120,86 +165,167 @@ func faceFile(body string) (string, error) {
 	return string(text), err
 }
 
+// method tells whether the function is a method of the receiver.
+func (f faceFn) method() bool { return f.form == "m" || f.form == "b" }
+
 // text is the function as Go.
 func (f faceFn) text() string {
-	name, callee := f.decl.Name.Name, f.callee
-	var b bytes.Buffer
+	var b strings.Builder
 	for _, line := range f.comment {
 		fmt.Fprintf(&b, "\n// %s", line)
 	}
-	params, sig := f.decl.Type.Params.List, f.sig
-	head, args := "", []string(nil)
-	if me, kind, ok := strings.Cut(f.receiver, " "); ok && f.form != "f" {
-		args = append(args, fmt.Sprintf(faceTypes[kind], me))
-	}
-	switch f.form {
-	case "s":
-		types := "T"
-		if strings.Contains(sig, "[]U") {
-			types = "T, U"
-		}
-		head = fmt.Sprintf("%s[%s Type](%s, %s", name, types, f.receiver, sig[1:])
-	case "b":
-		head = fmt.Sprintf("(%s) %s%s", f.receiver, name, sig)
-	default:
-		head = name + sig
-	}
+	name := f.decl.Name.Name
 	switch {
-	case callee == "" && f.form == "b":
-		callee = f.room + "." + name + "Items"
-	case callee == "":
-		callee = f.room + "." + name
-	case strings.Contains(callee, ".in()"):
-		args = nil
+	case f.method():
+		fmt.Fprintf(&b, "\nfunc (%s %s) %s%s", f.me, f.kind, name, f.sig)
+	case f.form == "s" && strings.Contains(f.sig, "[]U"):
+		fmt.Fprintf(&b, "\nfunc %s[T, U Type](%s %s, %s", name, f.me, f.kind, f.sig[1:])
+	case f.form == "s":
+		fmt.Fprintf(&b, "\nfunc %s[T Type](%s %s, %s", name, f.me, f.kind, f.sig[1:])
+	default:
+		fmt.Fprintf(&b, "\nfunc %s%s", name, f.sig)
 	}
-	for _, p := range params {
-		for _, id := range p.Names {
-			args = append(args, f.in(id.Name, p.Type))
-		}
-	}
-	body := fmt.Sprintf("%s(%s)", callee, strings.Join(args, ", "))
-	if strings.HasSuffix(callee, ")") { // it has its arguments
-		body = callee
-	}
-	if out := f.out(); out != "" {
-		body = fmt.Sprintf("%s(%s)", out, body)
-	}
-	body = "return " + body
-	if strings.Contains(callee, "; return ") { // it is all of the body
-		body = strings.ReplaceAll(callee, "; ", "\n\t")
-	}
-	fmt.Fprintf(&b, "\nfunc %s {\n\t%s\n}\n", head, body)
+	fmt.Fprintf(&b, " {\n\t%s\n}\n", strings.Join(f.body(), "\n\t"))
 	return b.String()
 }
 
-// in is an argument for the engine.
-func (f faceFn) in(name string, t ast.Expr) string {
-	if turn := faceTypes[typeText(t)]; turn != "" {
-		return fmt.Sprintf(turn, name)
+// body are the statements.
+func (f faceFn) body() []string {
+	if strings.HasPrefix(f.callee, "return ") {
+		return []string{f.callee}
 	}
-	return name
+	call, dropped := strings.CutPrefix(f.call(), "_, ")
+	types, fails := f.results()
+	if len(types) == 0 && !fails {
+		return []string{call}
+	}
+	before, who := f.handler()
+	var results, values, declared []string
+	for i, t := range types {
+		v := fmt.Sprintf("r%d", i+1)
+		results, values = append(results, v), append(values, out(t, v))
+		declared = append(declared, fmt.Sprintf("var %s %s", v, inEngine(t)))
+	}
+	if !fails { // one result
+		return []string{"return " + out(types[0], call)}
+	}
+	switch {
+	case dropped:
+		results = []string{"_"}
+	case f.form == "r":
+		results = append([]string{"c"}, results...)
+	case f.kind == "*File" && f.method() && strings.Join(results, "") == strings.Join(values, ""):
+		return []string{"return " + call}
+	case len(types) == 0 && f.form != "p":
+		return append(before, fmt.Sprintf("return %s.Failed(%q, %s)", who, f.failed, call))
+	}
+	given := strings.Join(append(results, "err"), ", ")
+	told := "return " + strings.Join(append(values, fmt.Sprintf("%s.Failed(%q, err)", who, f.failed)), ", ")
+	if f.kind == "*File" && f.method() {
+		told = "return " + strings.Join(append(values, "err"), ", ")
+	}
+	if f.form != "p" {
+		return append(before, given+" := "+call, told)
+	}
+	return slices.Concat([]string{"p, err := proc.Current()"}, declared, []string{"if err == nil {", "\t" + given + " = " + call, "}", told})
 }
 
-// out is the function that turns the engine's results into those of core/mpi; none if they are the
-// same.
-func (f faceFn) out() string {
-	name, turns := "out", false
+// handler is whose Failed hears of an error, with what has to be done before the call to know.
+func (f faceFn) handler() (before []string, who string) {
+	name, kind := f.me, f.kind
+	if params := f.decl.Type.Params.List; f.form == "f" || f.form == "p" {
+		name, kind = "", ""
+		if len(params) > 0 {
+			name, kind = params[0].Names[0].Name, typeText(params[0].Type)
+		}
+	}
+	switch form := faceHandlers[kind]; {
+	case f.form == "r":
+		return nil, "c"
+	case kind == "*Request", kind == "*Message":
+		return []string{"c := " + fmt.Sprintf(form, name)}, "c"
+	case form != "":
+		return nil, fmt.Sprintf(form, name)
+	}
+	return nil, "proc"
+}
+
+// call is the call of the engine's function.
+func (f faceFn) call() string {
+	callee, args := f.callee, []string(nil)
+	switch {
+	case callee != "" && f.kind == "*File" && f.method():
+		return f.fileCall(callee)
+	case strings.HasSuffix(callee, ")"):
+		return callee
+	}
+	name := f.decl.Name.Name
+	if f.form == "b" {
+		name += "Items"
+	}
+	if callee == "" {
+		callee = f.room + "." + name
+	}
+	switch {
+	case f.form == "p":
+		args = append(args, "p")
+	case (f.method() || f.form == "s") && !strings.Contains(callee, ".in().") && !strings.Contains(callee, ").") && !strings.HasPrefix(callee, f.me+"."):
+		args = append(args, fmt.Sprintf(faceTypes[f.kind].in, f.me))
+	}
+	for _, p := range f.decl.Type.Params.List {
+		for _, id := range p.Names {
+			arg := id.Name
+			if t := faceTypes[typeText(p.Type)]; t.in != "" {
+				arg = fmt.Sprintf(t.in, arg)
+			}
+			args = append(args, arg)
+		}
+	}
+	call := fmt.Sprintf("%s(%s)", callee, strings.Join(args, ", "))
+	if f.kind == "*File" && f.method() {
+		return f.fileCall(call)
+	}
+	return call
+}
+
+// fileCall does something with a file that can be used. Package file puts the name before an error, of
+// which no handler hears.
+func (f faceFn) fileCall(what string) string {
+	do, result := "Do", "error"
+	if types, _ := f.results(); len(types) > 0 {
+		do, result = "Call", fmt.Sprintf("(%s, error)", inEngine(types[0]))
+	}
+	return fmt.Sprintf("file.%s(%q, f.in(), func(f *file.File) %s { return %s })", do, f.failed, result, what)
+}
+
+// results are the types of the results but an error.
+func (f faceFn) results() (types []string, fails bool) {
+	if f.decl.Type.Results == nil {
+		return nil, false
+	}
 	for _, r := range f.decl.Type.Results.List {
-		t := strings.TrimPrefix(typeText(r.Type), "*")
-		if t == "error" {
-			continue
-		}
-		for _, own := range faceResults {
-			turns = turns || own == t
-		}
 		for range max(len(r.Names), 1) {
-			name += strings.ToUpper(t[:1]) + t[1:]
+			types = append(types, typeText(r.Type))
 		}
 	}
-	if !turns {
-		return ""
+	if n := len(types) - 1; types[n] == "error" {
+		return types[:n], true
 	}
-	return name
+	return types, false
+}
+
+// inEngine is a type of core/mpi as the engine calls it.
+func inEngine(t string) string { return cmp.Or(faceTypes[t].engine, t) }
+
+// out is a value of the engine's as one of a type of core/mpi.
+func out(t, value string) string {
+	switch {
+	case faceTypes[t].engine == "":
+		return value
+	case t[0] == '*':
+		return fmt.Sprintf("(%s)(%s)", t, value)
+	}
+	return fmt.Sprintf("%s(%s)", t, value)
 }
 
 // typeText is a type as it is written.
@@ -211,6 +337,8 @@ func typeText(t ast.Expr) string {
 		return "*" + typeText(x.X)
 	case *ast.ArrayType:
 		return "[]" + typeText(x.Elt)
+	case *ast.SelectorExpr:
+		return typeText(x.X) + "." + x.Sel.Name
 	}
 	return ""
 }

@@ -57,7 +57,11 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := map[string]string{callsFile: exports, collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: TransfersFace(fns)}
+	face, err := TransfersFace(fns)
+	if err != nil {
+		return nil, err
+	}
+	written := map[string]string{callsFile: exports, collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: face}
 	for name, text := range written {
 		if err := g.scanGo(name, []byte(text)); err != nil {
 			return nil, err

@@ -147,6 +147,6 @@ func (f faceFn) operation() string {
 		take = fmt.Sprintf("s := stage(c, %s)\n\ts.%s(%s)", op, method, strings.Join(args, ", "))
 		run, start = "s.run()", fmt.Sprintf("s.start(%q)", begun(name))
 	}
-	return fmt.Sprintf("\nfunc %s%s%s error {\n\t%s\n\treturn c.Failed(%q, %s)\n}\n", own, types, params, take, name, run) +
+	return fmt.Sprintf("\nfunc %s%s%s error {\n\t%s\n\treturn %s\n}\n", own, types, params, take, run) +
 		fmt.Sprintf("\nfunc %s%s%s (proc.Request, error) {\n\t%s\n\treturn %s\n}\n", begun(own), types, params, take, start)
 }

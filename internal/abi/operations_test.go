@@ -36,7 +36,7 @@ func Ibarrier(c *proc.Comm) (proc.Request, error) {
 `}, {operationsFile, `
 func Gatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int, root int) error {
 	a := &Call{What: gatherv, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Gatherv", Execute(c, a))
+	return Execute(c, a)
 }
 `}, {operationsFile, `
 func Ialltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (proc.Request, error) {
@@ -53,22 +53,25 @@ func Ialltoallw(c *proc.Comm, send, recv []proc.Buffer) (proc.Request, error) {
 func ExscanItems(c *proc.Comm, send, recv proc.Buffer, op Op) error {
 	s := stage(c, exscan)
 	s.combine(send, recv, op)
-	return c.Failed("Exscan", s.run())
+	return s.run()
 }
 `}, {nonblockingFace, `
 // Ialltoallv begins an Alltoallv.
 func Ialltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
-	return outRequest(collective.Ialltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
+	r1, err := collective.Ialltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls)
+	return Request(r1), c.in().Failed("Ialltoallv", err)
 }
 `}, {nonblockingFace, `
 // Ibarrier begins a Barrier.
 func (c *Comm) Ibarrier() (Request, error) {
-	return outRequest(collective.Ibarrier(c.in()))
+	r1, err := collective.Ibarrier(c.in())
+	return Request(r1), c.in().Failed("Ibarrier", err)
 }
 `}, {nonblockingFace, `
 // Iexscan begins an Exscan.
 func (c *Comm) Iexscan(send, recv Buffer, op Op) (Request, error) {
-	return outRequest(collective.IexscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	r1, err := collective.IexscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
+	return Request(r1), c.in().Failed("Iexscan", err)
 }
 `}} {
 		if !strings.Contains(files[want.file], want.text) {

@@ -217,10 +217,10 @@ func Execute(c *proc.Comm, a *Call) error {
 // startCall begins a collective operation, which is called fn.
 func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
 	x, err := Begin(c)
-	if err == nil {
-		q, err = x.start(fn, x.Plan(a))
+	if err != nil {
+		return q, err
 	}
-	return q, c.Failed(fn, err)
+	return x.start(fn, x.Plan(a))
 }
 
 // GatherAll is Allgather for constructors.

@@ -2,7 +2,6 @@ package collective
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/proc"
@@ -34,19 +33,7 @@ func NewOp[T proc.Type](f func(in, inout []T), commutative bool) Op {
 	}, commutative, datatype.KindOf[T]())
 }
 
-func ReduceLocal[T proc.Type](in, inout []T, op Op) error {
-	return proc.Failed("ReduceLocal", op.Apply(datatype.Bytes(in), datatype.Bytes(inout), datatype.KindOf[T](), len(in)))
-}
-
-func NewTypeOp(f func(in, inout unsafe.Pointer, n int, t *proc.Datatype), commutative bool) Op {
-	return datatype.NewTypeOp(f, commutative)
-}
-
-func ReduceLocalItems(in, inout proc.Buffer, op Op) error {
-	return proc.Failed("ReduceLocal", reduceLocal(in, inout, op))
-}
-
-func reduceLocal(in, inout proc.Buffer, op Op) error {
+func ReduceLocal(in, inout proc.Buffer, op Op) error {
 	for _, b := range []*proc.Buffer{&in, &inout} {
 		if err := b.Check(); err != nil {
 			return err

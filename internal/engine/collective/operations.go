@@ -9,7 +9,7 @@ import (
 
 func Barrier(c *proc.Comm) error {
 	a := &Call{What: OpBarrier}
-	return c.Failed("Barrier", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Ibarrier(c *proc.Comm) (proc.Request, error) {
@@ -19,7 +19,7 @@ func Ibarrier(c *proc.Comm) (proc.Request, error) {
 
 func Bcast[T proc.Type](c *proc.Comm, buf []T, root int) error {
 	a := &Call{What: OpBcast, Send: datatype.Bytes(buf), Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Bcast", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Ibcast[T proc.Type](c *proc.Comm, buf []T, root int) (proc.Request, error) {
@@ -29,7 +29,7 @@ func Ibcast[T proc.Type](c *proc.Comm, buf []T, root int) (proc.Request, error) 
 
 func Gather[T proc.Type](c *proc.Comm, send, recv []T, root int) error {
 	a := &Call{What: gather, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Gather", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Igather[T proc.Type](c *proc.Comm, send, recv []T, root int) (proc.Request, error) {
@@ -39,7 +39,7 @@ func Igather[T proc.Type](c *proc.Comm, send, recv []T, root int) (proc.Request,
 
 func Gatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int, root int) error {
 	a := &Call{What: gatherv, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Gatherv", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Igatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int, root int) (proc.Request, error) {
@@ -49,7 +49,7 @@ func Igatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int, r
 
 func Scatter[T proc.Type](c *proc.Comm, send, recv []T, root int) error {
 	a := &Call{What: scatter, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Scatter", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iscatter[T proc.Type](c *proc.Comm, send, recv []T, root int) (proc.Request, error) {
@@ -59,7 +59,7 @@ func Iscatter[T proc.Type](c *proc.Comm, send, recv []T, root int) (proc.Request
 
 func Scatterv[T proc.Type](c *proc.Comm, send []T, counts, displs []int, recv []T, root int) error {
 	a := &Call{What: scatterv, Send: datatype.Bytes(send), counts: counts, displs: displs, recv: datatype.Bytes(recv), Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Scatterv", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iscatterv[T proc.Type](c *proc.Comm, send []T, counts, displs []int, recv []T, root int) (proc.Request, error) {
@@ -69,7 +69,7 @@ func Iscatterv[T proc.Type](c *proc.Comm, send []T, counts, displs []int, recv [
 
 func Allgather[T proc.Type](c *proc.Comm, send, recv []T) error {
 	a := &Call{What: allgather, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()}
-	return c.Failed("Allgather", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iallgather[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request, error) {
@@ -79,7 +79,7 @@ func Iallgather[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request, error)
 
 func Allgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int) error {
 	a := &Call{What: allgatherv, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, Kind: datatype.KindOf[T]()}
-	return c.Failed("Allgatherv", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iallgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int) (proc.Request, error) {
@@ -89,7 +89,7 @@ func Iallgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int
 
 func Alltoall[T proc.Type](c *proc.Comm, send, recv []T) error {
 	a := &Call{What: alltoall, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()}
-	return c.Failed("Alltoall", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Ialltoall[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request, error) {
@@ -99,7 +99,7 @@ func Ialltoall[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request, error) 
 
 func Alltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
 	a := &Call{What: alltoallv, Send: datatype.Bytes(send), counts: scounts, displs: sdispls, recv: datatype.Bytes(recv), rcounts: rcounts, rdispls: rdispls, Kind: datatype.KindOf[T]()}
-	return c.Failed("Alltoallv", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Ialltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (proc.Request, error) {
@@ -110,7 +110,7 @@ func Ialltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, rec
 func BcastItems(c *proc.Comm, b proc.Buffer, root int) error {
 	s := stage(c, OpBcast)
 	s.bcast(b, root)
-	return c.Failed("Bcast", s.run())
+	return s.run()
 }
 
 func IbcastItems(c *proc.Comm, b proc.Buffer, root int) (proc.Request, error) {
@@ -122,7 +122,7 @@ func IbcastItems(c *proc.Comm, b proc.Buffer, root int) (proc.Request, error) {
 func GatherItems(c *proc.Comm, send, recv proc.Buffer, root int) error {
 	s := stage(c, gather)
 	s.gather(send, recv, root)
-	return c.Failed("Gather", s.run())
+	return s.run()
 }
 
 func IgatherItems(c *proc.Comm, send, recv proc.Buffer, root int) (proc.Request, error) {
@@ -134,7 +134,7 @@ func IgatherItems(c *proc.Comm, send, recv proc.Buffer, root int) (proc.Request,
 func GathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int, root int) error {
 	s := stage(c, gatherv)
 	s.gatherv(send, recv, counts, displs, root)
-	return c.Failed("Gatherv", s.run())
+	return s.run()
 }
 
 func IgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int, root int) (proc.Request, error) {
@@ -146,7 +146,7 @@ func IgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int, r
 func ScatterItems(c *proc.Comm, send, recv proc.Buffer, root int) error {
 	s := stage(c, scatter)
 	s.scatter(send, recv, root)
-	return c.Failed("Scatter", s.run())
+	return s.run()
 }
 
 func IscatterItems(c *proc.Comm, send, recv proc.Buffer, root int) (proc.Request, error) {
@@ -158,7 +158,7 @@ func IscatterItems(c *proc.Comm, send, recv proc.Buffer, root int) (proc.Request
 func ScattervItems(c *proc.Comm, send proc.Buffer, counts, displs []int, recv proc.Buffer, root int) error {
 	s := stage(c, scatterv)
 	s.scatterv(send, counts, displs, recv, root)
-	return c.Failed("Scatterv", s.run())
+	return s.run()
 }
 
 func IscattervItems(c *proc.Comm, send proc.Buffer, counts, displs []int, recv proc.Buffer, root int) (proc.Request, error) {
@@ -170,7 +170,7 @@ func IscattervItems(c *proc.Comm, send proc.Buffer, counts, displs []int, recv p
 func AllgatherItems(c *proc.Comm, send, recv proc.Buffer) error {
 	s := stage(c, allgather)
 	s.allgather(send, recv)
-	return c.Failed("Allgather", s.run())
+	return s.run()
 }
 
 func IallgatherItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error) {
@@ -182,7 +182,7 @@ func IallgatherItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error)
 func AllgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int) error {
 	s := stage(c, allgatherv)
 	s.allgatherv(send, recv, counts, displs)
-	return c.Failed("Allgatherv", s.run())
+	return s.run()
 }
 
 func IallgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int) (proc.Request, error) {
@@ -194,7 +194,7 @@ func IallgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int
 func AlltoallItems(c *proc.Comm, send, recv proc.Buffer) error {
 	s := stage(c, alltoall)
 	s.alltoall(send, recv)
-	return c.Failed("Alltoall", s.run())
+	return s.run()
 }
 
 func IalltoallItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error) {
@@ -206,7 +206,7 @@ func IalltoallItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error) 
 func AlltoallvItems(c *proc.Comm, send proc.Buffer, scounts, sdispls []int, recv proc.Buffer, rcounts, rdispls []int) error {
 	s := stage(c, alltoallv)
 	s.alltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	return c.Failed("Alltoallv", s.run())
+	return s.run()
 }
 
 func IalltoallvItems(c *proc.Comm, send proc.Buffer, scounts, sdispls []int, recv proc.Buffer, rcounts, rdispls []int) (proc.Request, error) {
@@ -218,7 +218,7 @@ func IalltoallvItems(c *proc.Comm, send proc.Buffer, scounts, sdispls []int, rec
 func Alltoallw(c *proc.Comm, send, recv []proc.Buffer) error {
 	s := stage(c, alltoallw)
 	s.alltoallw(send, recv)
-	return c.Failed("Alltoallw", s.run())
+	return s.run()
 }
 
 func Ialltoallw(c *proc.Comm, send, recv []proc.Buffer) (proc.Request, error) {
@@ -230,7 +230,7 @@ func Ialltoallw(c *proc.Comm, send, recv []proc.Buffer) (proc.Request, error) {
 func ReduceItems(c *proc.Comm, send, recv proc.Buffer, op Op, root int) error {
 	s := stage(c, reduce)
 	s.reduce(send, recv, op, root)
-	return c.Failed("Reduce", s.run())
+	return s.run()
 }
 
 func IreduceItems(c *proc.Comm, send, recv proc.Buffer, op Op, root int) (proc.Request, error) {
@@ -242,7 +242,7 @@ func IreduceItems(c *proc.Comm, send, recv proc.Buffer, op Op, root int) (proc.R
 func AllreduceItems(c *proc.Comm, send, recv proc.Buffer, op Op) error {
 	s := stage(c, allreduce)
 	s.combine(send, recv, op)
-	return c.Failed("Allreduce", s.run())
+	return s.run()
 }
 
 func IallreduceItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request, error) {
@@ -254,7 +254,7 @@ func IallreduceItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request,
 func ReduceScatterItems(c *proc.Comm, send, recv proc.Buffer, counts []int, op Op) error {
 	s := stage(c, reduceScatter)
 	s.reduceScatter(send, recv, counts, op)
-	return c.Failed("ReduceScatter", s.run())
+	return s.run()
 }
 
 func IreduceScatterItems(c *proc.Comm, send, recv proc.Buffer, counts []int, op Op) (proc.Request, error) {
@@ -266,7 +266,7 @@ func IreduceScatterItems(c *proc.Comm, send, recv proc.Buffer, counts []int, op 
 func ReduceScatterBlockItems(c *proc.Comm, send, recv proc.Buffer, op Op) error {
 	s := stage(c, reduceScatterBlock)
 	s.combine(send, recv, op)
-	return c.Failed("ReduceScatterBlock", s.run())
+	return s.run()
 }
 
 func IreduceScatterBlockItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request, error) {
@@ -278,7 +278,7 @@ func IreduceScatterBlockItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc
 func ScanItems(c *proc.Comm, send, recv proc.Buffer, op Op) error {
 	s := stage(c, scan)
 	s.combine(send, recv, op)
-	return c.Failed("Scan", s.run())
+	return s.run()
 }
 
 func IscanItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request, error) {
@@ -290,7 +290,7 @@ func IscanItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request, erro
 func ExscanItems(c *proc.Comm, send, recv proc.Buffer, op Op) error {
 	s := stage(c, exscan)
 	s.combine(send, recv, op)
-	return c.Failed("Exscan", s.run())
+	return s.run()
 }
 
 func IexscanItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request, error) {
@@ -301,7 +301,7 @@ func IexscanItems(c *proc.Comm, send, recv proc.Buffer, op Op) (proc.Request, er
 
 func Reduce[T proc.Type](c *proc.Comm, send, recv []T, op Op, root int) error {
 	a := &Call{What: reduce, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Root: root, Kind: datatype.KindOf[T]()}
-	return c.Failed("Reduce", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Ireduce[T proc.Type](c *proc.Comm, send, recv []T, op Op, root int) (proc.Request, error) {
@@ -311,7 +311,7 @@ func Ireduce[T proc.Type](c *proc.Comm, send, recv []T, op Op, root int) (proc.R
 
 func Allreduce[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
 	a := &Call{What: allreduce, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()}
-	return c.Failed("Allreduce", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iallreduce[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, error) {
@@ -321,7 +321,7 @@ func Iallreduce[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request,
 
 func ReduceScatter[T proc.Type](c *proc.Comm, send, recv []T, counts []int, op Op) error {
 	a := &Call{What: reduceScatter, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, op: op, Kind: datatype.KindOf[T]()}
-	return c.Failed("ReduceScatter", Execute(c, a))
+	return Execute(c, a)
 }
 
 func IreduceScatter[T proc.Type](c *proc.Comm, send, recv []T, counts []int, op Op) (proc.Request, error) {
@@ -331,7 +331,7 @@ func IreduceScatter[T proc.Type](c *proc.Comm, send, recv []T, counts []int, op 
 
 func ReduceScatterBlock[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
 	a := &Call{What: reduceScatterBlock, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()}
-	return c.Failed("ReduceScatterBlock", Execute(c, a))
+	return Execute(c, a)
 }
 
 func IreduceScatterBlock[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, error) {
@@ -341,7 +341,7 @@ func IreduceScatterBlock[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc
 
 func Scan[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
 	a := &Call{What: scan, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()}
-	return c.Failed("Scan", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, error) {
@@ -351,7 +351,7 @@ func Iscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, erro
 
 func Exscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
 	a := &Call{What: exscan, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()}
-	return c.Failed("Exscan", Execute(c, a))
+	return Execute(c, a)
 }
 
 func Iexscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, error) {
@@ -361,7 +361,7 @@ func Iexscan[T proc.Type](c *proc.Comm, send, recv []T, op Op) (proc.Request, er
 
 func NeighborAllgather[T proc.Type](c *proc.Comm, send, recv []T) error {
 	a := &Call{What: neighborAllgather, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()}
-	return c.Failed("NeighborAllgather", Execute(c, a))
+	return Execute(c, a)
 }
 
 func IneighborAllgather[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request, error) {
@@ -371,7 +371,7 @@ func IneighborAllgather[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request
 
 func NeighborAllgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int) error {
 	a := &Call{What: neighborAllgatherv, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), counts: counts, displs: displs, Kind: datatype.KindOf[T]()}
-	return c.Failed("NeighborAllgatherv", Execute(c, a))
+	return Execute(c, a)
 }
 
 func IneighborAllgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, displs []int) (proc.Request, error) {
@@ -381,7 +381,7 @@ func IneighborAllgatherv[T proc.Type](c *proc.Comm, send, recv []T, counts, disp
 
 func NeighborAlltoall[T proc.Type](c *proc.Comm, send, recv []T) error {
 	a := &Call{What: neighborAlltoall, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()}
-	return c.Failed("NeighborAlltoall", Execute(c, a))
+	return Execute(c, a)
 }
 
 func IneighborAlltoall[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request, error) {
@@ -391,7 +391,7 @@ func IneighborAlltoall[T proc.Type](c *proc.Comm, send, recv []T) (proc.Request,
 
 func NeighborAlltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
 	a := &Call{What: neighborAlltoallv, Send: datatype.Bytes(send), counts: scounts, displs: sdispls, recv: datatype.Bytes(recv), rcounts: rcounts, rdispls: rdispls, Kind: datatype.KindOf[T]()}
-	return c.Failed("NeighborAlltoallv", Execute(c, a))
+	return Execute(c, a)
 }
 
 func IneighborAlltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (proc.Request, error) {
@@ -402,7 +402,7 @@ func IneighborAlltoallv[T proc.Type](c *proc.Comm, send []T, scounts, sdispls []
 func NeighborAllgatherItems(c *proc.Comm, send, recv proc.Buffer) error {
 	s := stage(c, neighborAllgather)
 	s.neighborAllgather(send, recv)
-	return c.Failed("NeighborAllgather", s.run())
+	return s.run()
 }
 
 func IneighborAllgatherItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error) {
@@ -414,7 +414,7 @@ func IneighborAllgatherItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request
 func NeighborAllgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int) error {
 	s := stage(c, neighborAllgatherv)
 	s.neighborAllgatherv(send, recv, counts, displs)
-	return c.Failed("NeighborAllgatherv", s.run())
+	return s.run()
 }
 
 func IneighborAllgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, displs []int) (proc.Request, error) {
@@ -426,7 +426,7 @@ func IneighborAllgathervItems(c *proc.Comm, send, recv proc.Buffer, counts, disp
 func NeighborAlltoallItems(c *proc.Comm, send, recv proc.Buffer) error {
 	s := stage(c, neighborAlltoall)
 	s.neighborAllgather(send, recv)
-	return c.Failed("NeighborAlltoall", s.run())
+	return s.run()
 }
 
 func IneighborAlltoallItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request, error) {
@@ -438,7 +438,7 @@ func IneighborAlltoallItems(c *proc.Comm, send, recv proc.Buffer) (proc.Request,
 func NeighborAlltoallvItems(c *proc.Comm, send proc.Buffer, scounts, sdispls []int, recv proc.Buffer, rcounts, rdispls []int) error {
 	s := stage(c, neighborAlltoallv)
 	s.neighborAlltoallv(send, scounts, sdispls, recv, rcounts, rdispls)
-	return c.Failed("NeighborAlltoallv", s.run())
+	return s.run()
 }
 
 func IneighborAlltoallvItems(c *proc.Comm, send proc.Buffer, scounts, sdispls []int, recv proc.Buffer, rcounts, rdispls []int) (proc.Request, error) {
@@ -450,7 +450,7 @@ func IneighborAlltoallvItems(c *proc.Comm, send proc.Buffer, scounts, sdispls []
 func NeighborAlltoallw(c *proc.Comm, send, recv []proc.Buffer) error {
 	s := stage(c, neighborAlltoallw)
 	s.neighborAlltoallw(send, recv)
-	return c.Failed("NeighborAlltoallw", s.run())
+	return s.run()
 }
 
 func IneighborAlltoallw(c *proc.Comm, send, recv []proc.Buffer) (proc.Request, error) {

@@ -289,10 +289,9 @@ func (s *staging) run() error {
 func (s *staging) start(fn string) (proc.Request, error) {
 	x, err := Begin(s.c)
 	if err != nil {
-		return proc.Request{}, s.c.Failed(fn, err)
+		return proc.Request{}, err
 	}
-	q, err := x.start(fn, x.planStaged(s))
-	return q, s.c.Failed(fn, err)
+	return x.start(fn, x.planStaged(s))
 }
 
 // inPlace tells whether b stands for the other buffer, which only communicators

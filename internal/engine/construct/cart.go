@@ -7,16 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func DimsCreate(n int, dims []int) error {
-	return proc.Failed("DimsCreate", comm.DimsCreate(n, dims))
-}
-
 func CartCreate(c *proc.Comm, dims []int, periodic []bool, reorder bool) (*proc.Comm, error) {
-	d, err := cartCreate(c, dims, periodic, reorder)
-	return d, c.Failed("CartCreate", err)
-}
-
-func cartCreate(c *proc.Comm, dims []int, periodic []bool, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -61,11 +52,6 @@ func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
 }
 
 func CartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
-	rank, err := cartMap(c, dims, periodic)
-	return rank, c.Failed("CartMap", err)
-}
-
-func cartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
 	if err := CheckIntra(c); err != nil {
 		return proc.Undefined, err
 	}
@@ -102,16 +88,16 @@ func grid(c *proc.Comm) (*comm.Cart, error) {
 func CartGet(c *proc.Comm) (dims []int, periodic []bool, coords []int, err error) {
 	g, err := grid(c)
 	if err != nil {
-		return nil, nil, nil, c.Failed("CartGet", err)
+		return nil, nil, nil, err
 	}
 	coords, err = g.Coords(c.Rank())
-	return g.Dims(), g.Periodic(), coords, c.Failed("CartGet", err)
+	return g.Dims(), g.Periodic(), coords, err
 }
 
 func CartdimGet(c *proc.Comm) (int, error) {
 	g, err := grid(c)
 	if err != nil {
-		return 0, c.Failed("CartdimGet", err)
+		return 0, err
 	}
 	return len(g.Dims()), nil
 }
@@ -119,36 +105,28 @@ func CartdimGet(c *proc.Comm) (int, error) {
 func CartCoords(c *proc.Comm, rank int) ([]int, error) {
 	g, err := grid(c)
 	if err != nil {
-		return nil, c.Failed("CartCoords", err)
+		return nil, err
 	}
-	coords, err := g.Coords(rank)
-	return coords, c.Failed("CartCoords", err)
+	return g.Coords(rank)
 }
 
 func CartRank(c *proc.Comm, coords []int) (int, error) {
 	g, err := grid(c)
 	if err != nil {
-		return 0, c.Failed("CartRank", err)
+		return 0, err
 	}
-	rank, err := g.Rank(coords)
-	return rank, c.Failed("CartRank", err)
+	return g.Rank(coords)
 }
 
 func CartShift(c *proc.Comm, dim, disp int) (source, dest int, err error) {
 	g, err := grid(c)
 	if err != nil {
-		return 0, 0, c.Failed("CartShift", err)
+		return 0, 0, err
 	}
-	source, dest, err = g.Shift(c.Rank(), dim, disp)
-	return source, dest, c.Failed("CartShift", err)
+	return g.Shift(c.Rank(), dim, disp)
 }
 
 func CartSub(c *proc.Comm, keep []bool) (*proc.Comm, error) {
-	d, err := cartSub(c, keep)
-	return d, c.Failed("CartSub", err)
-}
-
-func cartSub(c *proc.Comm, keep []bool) (*proc.Comm, error) {
 	g, err := grid(c)
 	if err != nil {
 		return nil, err

@@ -20,19 +20,9 @@ import (
 // WireTag is the tag of messages of constructor number seq.
 func WireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 
-func Dup(c *proc.Comm) (*proc.Comm, error) {
-	d, err := dup(c, nil)
-	return d, c.Failed("Dup", err)
-}
-
-func DupWithInfo(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
-	d, err := dup(c, info)
-	return d, c.Failed("DupWithInfo", err)
-}
-
-// dup copies the attributes first, so that no member gets a communicator where
+// Dup copies the attributes first, so that no member gets a communicator where
 // one member's copying fails.
-func dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
+func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
@@ -51,11 +41,6 @@ func dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 }
 
 func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
-	d, err := create(c, group)
-	return d, c.Failed("Create", err)
-}
-
-func create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
@@ -102,11 +87,6 @@ func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error)
 }
 
 func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
-	d, err := createGroup(c, group, tag)
-	return d, c.Failed("CreateGroup", err)
-}
-
-func createGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -141,11 +121,6 @@ func createGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 }
 
 func Twin(c *proc.Comm) (*proc.Comm, error) {
-	d, err := twin(c)
-	return d, c.Failed("Twin", err)
-}
-
-func twin(c *proc.Comm) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}

@@ -10,9 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func Free(c *proc.Comm) error { return c.Failed("Free", free(c)) }
-
-func free(c *proc.Comm) error {
+func Free(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
 	}
@@ -59,9 +57,7 @@ func end(c *proc.Comm) error {
 	return nil
 }
 
-func Disconnect(c *proc.Comm) error { return c.Failed("Disconnect", disconnect(c)) }
-
-func disconnect(c *proc.Comm) error {
+func Disconnect(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
 	}

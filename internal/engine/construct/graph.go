@@ -17,7 +17,7 @@ const (
 
 func TopoTest(c *proc.Comm) (int, error) {
 	if err := c.Usable(); err != nil {
-		return proc.Undefined, c.Failed("TopoTest", err)
+		return proc.Undefined, err
 	}
 	switch c.Topology().(type) {
 	case *comm.Cart:
@@ -33,10 +33,9 @@ func TopoTest(c *proc.Comm) (int, error) {
 func GraphCreate(c *proc.Comm, index, edges []int, reorder bool) (*proc.Comm, error) {
 	g, err := newGraph(c, index, edges)
 	if err != nil {
-		return nil, c.Failed("GraphCreate", err)
+		return nil, err
 	}
-	d, err := arrange(c, g, g.Size(), false)
-	return d, c.Failed("GraphCreate", err)
+	return arrange(c, g, g.Size(), false)
 }
 
 func newGraph(c *proc.Comm, index, edges []int) (*comm.Graph, error) {
@@ -49,10 +48,9 @@ func newGraph(c *proc.Comm, index, edges []int) (*comm.Graph, error) {
 func GraphMap(c *proc.Comm, index, edges []int) (int, error) {
 	g, err := newGraph(c, index, edges)
 	if err != nil {
-		return proc.Undefined, c.Failed("GraphMap", err)
+		return proc.Undefined, err
 	}
-	rank, err := place(c, g.Size(), false)
-	return rank, c.Failed("GraphMap", err)
+	return place(c, g.Size(), false)
 }
 
 // graph gives the topology of c.
@@ -70,7 +68,7 @@ func graph(c *proc.Comm) (*comm.Graph, error) {
 func GraphdimsGet(c *proc.Comm) (nodes, edges int, err error) {
 	g, err := graph(c)
 	if err != nil {
-		return 0, 0, c.Failed("GraphdimsGet", err)
+		return 0, 0, err
 	}
 	return g.Size(), len(g.Edges()), nil
 }
@@ -78,19 +76,19 @@ func GraphdimsGet(c *proc.Comm) (nodes, edges int, err error) {
 func GraphGet(c *proc.Comm) (index, edges []int, err error) {
 	g, err := graph(c)
 	if err != nil {
-		return nil, nil, c.Failed("GraphGet", err)
+		return nil, nil, err
 	}
 	return g.Index(), g.Edges(), nil
 }
 
 func GraphNeighborsCount(c *proc.Comm, rank int) (int, error) {
 	list, err := graphNeighbors(c, rank)
-	return len(list), c.Failed("GraphNeighborsCount", err)
+	return len(list), err
 }
 
 func GraphNeighbors(c *proc.Comm, rank int) ([]int, error) {
 	list, err := graphNeighbors(c, rank)
-	return slices.Clone(list), c.Failed("GraphNeighbors", err)
+	return slices.Clone(list), err
 }
 
 func graphNeighbors(c *proc.Comm, rank int) ([]int, error) {

@@ -19,22 +19,12 @@ var (
 
 func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWeights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
-		return nil, c.Failed("DistGraphCreateAdjacent", err)
+		return nil, err
 	}
-	d, err := distGraph(c, comm.Adjacent{
+	hints, bad := Snapshot(info)
+	g, err := comm.NewDistGraph(comm.Adjacent{
 		Sources: sources, SourceWeights: sourceWeights, Dests: dests, DestWeights: destWeights,
-	}, info, nil)
-	return d, c.Failed("DistGraphCreateAdjacent", err)
-}
-
-// distGraph makes the communicator once the neighbours are known. bad is why the
-// caller does not know them.
-func distGraph(c *proc.Comm, a comm.Adjacent, info *proc.Info, bad error) (*proc.Comm, error) {
-	hints, err := Snapshot(info)
-	if bad == nil {
-		bad = err
-	}
-	g, err := comm.NewDistGraph(a, c.Size())
+	}, c.Size())
 	if bad == nil {
 		bad = err
 	}
@@ -47,11 +37,6 @@ func distGraph(c *proc.Comm, a comm.Adjacent, info *proc.Info, bad error) (*proc
 }
 
 func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
-	d, err := distGraphCreate(c, sources, degrees, dests, weights, info)
-	return d, c.Failed("DistGraphCreate", err)
-}
-
-func distGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info *proc.Info) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -129,7 +114,7 @@ func distributed(c *proc.Comm) (*comm.DistGraph, error) {
 func DistGraphNeighborsCount(c *proc.Comm) (in, out int, weighted bool, err error) {
 	g, err := distributed(c)
 	if err != nil {
-		return 0, 0, false, c.Failed("DistGraphNeighborsCount", err)
+		return 0, 0, false, err
 	}
 	in, out = g.Degrees()
 	return in, out, g.Weighted(), nil
@@ -138,7 +123,7 @@ func DistGraphNeighborsCount(c *proc.Comm) (in, out int, weighted bool, err erro
 func DistGraphNeighbors(c *proc.Comm) (sources, sourceWeights, dests, destWeights []int, err error) {
 	g, err := distributed(c)
 	if err != nil {
-		return nil, nil, nil, nil, c.Failed("DistGraphNeighbors", err)
+		return nil, nil, nil, nil, err
 	}
 	a := g.Adjacent()
 	return a.Sources, a.SourceWeights, a.Dests, a.DestWeights, nil

@@ -7,16 +7,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func Idup(c *proc.Comm) (*proc.Comm, proc.Request, error) {
-	d, q, err := idup(c, "Idup", nil)
-	return d, q, c.Failed("Idup", err)
-}
-
-func IdupWithInfo(c *proc.Comm, info *proc.Info) (*proc.Comm, proc.Request, error) {
-	d, q, err := idup(c, "IdupWithInfo", info)
-	return d, q, c.Failed("IdupWithInfo", err)
-}
-
 // duplication is an Idup under way.
 type duplication struct {
 	proc.Steady
@@ -26,12 +16,12 @@ type duplication struct {
 	err    error
 }
 
-func idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, error) {
+func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, error) {
 	if err := c.Usable(); err != nil {
 		return nil, proc.Request{}, err
 	}
 	if !Ours(c) {
-		d, err := dup(c, info)
+		d, err := Dup(c, info)
 		return d, proc.Request{}, err
 	}
 	hints, bad := Snapshot(info)

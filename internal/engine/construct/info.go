@@ -8,18 +8,18 @@ func SetInfo(c *proc.Comm, info *proc.Info) error {
 		err = info.Locked(func() error { return nil })
 	}
 	if err != nil {
-		return c.Failed("SetInfo", err)
+		return err
 	}
 	given, err := Snapshot(info)
 	c.Process().Lock()
 	c.State().Hints = c.State().Hints.With(given)
 	c.Process().Unlock()
-	return c.Failed("SetInfo", err)
+	return err
 }
 
 func GetInfo(c *proc.Comm) (*proc.Info, error) {
 	if err := c.Usable(); err != nil {
-		return nil, c.Failed("GetInfo", err)
+		return nil, err
 	}
 	c.Process().Lock()
 	hints := c.State().Hints
@@ -27,7 +27,7 @@ func GetInfo(c *proc.Comm) (*proc.Info, error) {
 	if hints == nil {
 		return proc.NewInfo(), nil
 	}
-	return hints.Copied()
+	return hints.Dup()
 }
 
 // Snapshot is a copy of what info says now; nil of nil, which says nothing.
@@ -35,5 +35,5 @@ func Snapshot(info *proc.Info) (*proc.Info, error) {
 	if info == nil {
 		return nil, nil
 	}
-	return info.Copied()
+	return info.Dup()
 }

@@ -9,7 +9,7 @@ import (
 
 func TestInter(c *proc.Comm) (bool, error) {
 	if err := c.Usable(); err != nil {
-		return false, c.Failed("TestInter", err)
+		return false, err
 	}
 	return c.Inter(), nil
 }
@@ -20,21 +20,21 @@ func Compare(c *proc.Comm, d *proc.Comm) (proc.Comparison, error) {
 		err = d.Usable()
 	}
 	if err != nil {
-		return proc.Unequal, c.Failed("Compare", err)
+		return proc.Unequal, err
 	}
 	return c.Comm.Compare(d.Comm), nil
 }
 
 func RemoteSize(c *proc.Comm) (int, error) {
 	if err := CheckInter(c); err != nil {
-		return 0, c.Failed("RemoteSize", err)
+		return 0, err
 	}
 	return c.Remote().Size(), nil
 }
 
 func RemoteGroup(c *proc.Comm) (*proc.Group, error) {
 	if err := CheckInter(c); err != nil {
-		return nil, c.Failed("RemoteGroup", err)
+		return nil, err
 	}
 	return c.Process().NewGroup(c.Remote()), nil
 }

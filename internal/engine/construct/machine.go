@@ -15,11 +15,6 @@ const (
 )
 
 func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error) {
-	d, err := splitType(c, kind, key, info)
-	return d, c.Failed("SplitType", err)
-}
-
-func splitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -35,7 +30,7 @@ func splitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 	if bad != nil {
 		color, key = badChoice, 0 // so that all learn of it
 	}
-	d, err := split(c, color, key)
+	d, err := Split(c, color, key)
 	if bad != nil {
 		return nil, bad
 	}

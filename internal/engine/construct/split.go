@@ -12,11 +12,6 @@ import (
 )
 
 func Split(c *proc.Comm, color, key int) (*proc.Comm, error) {
-	d, err := split(c, color, key)
-	return d, c.Failed("Split", err)
-}
-
-func split(c *proc.Comm, color, key int) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type File struct {
 func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
 	f := &File{name: name, mode: mode, view: fileview.Bytes()}
 	var err error
-	if f.comm, err = construct.Dup(parent); err != nil {
+	if f.comm, err = construct.Dup(parent, nil); err != nil {
 		return nil, err
 	}
 	if info == nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
-	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
@@ -61,7 +60,7 @@ func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) 
 	case width(r, t) == t.Size():
 		return t, nil
 	case t.Named():
-		bytes, err := object.TypeContiguous(width(r, t), bytesType)
+		bytes, err := datatype.Contiguous(width(r, t), bytesType)
 		if err == nil {
 			err = bytes.Commit()
 		}

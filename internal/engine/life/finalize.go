@@ -20,9 +20,7 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-func Init() error { return proc.Failed("Init", initialize()) }
-
-func initialize() error {
+func Init() error {
 	proc.TheLock.Lock()
 	defer proc.TheLock.Unlock()
 	if proc.The != nil {
@@ -121,9 +119,9 @@ func Finalize() error {
 	p := proc.The
 	proc.TheLock.Unlock()
 	if p == nil {
-		return proc.Failed("Finalize", proc.ErrNotInitialized)
+		return proc.ErrNotInitialized
 	}
-	return p.Failed("Finalize", FinalizeProc(p))
+	return FinalizeProc(p)
 }
 
 func FinalizeProc(p *proc.Process) error {

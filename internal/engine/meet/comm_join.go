@@ -17,20 +17,7 @@ import (
 // then for its link.
 const joinLimit = 30 * time.Second
 
-func CommJoin(fd int) (*proc.Comm, error) {
-	p, err := proc.Current()
-	if err != nil {
-		return nil, proc.Failed("CommJoin", err)
-	}
-	return CommJoinOf(p, fd)
-}
-
-func CommJoinOf(p *proc.Process, fd int) (*proc.Comm, error) {
-	c, err := joinBy(p, fd)
-	return c, p.Failed("CommJoin", err)
-}
-
-func joinBy(p *proc.Process, fd int) (*proc.Comm, error) {
+func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
 	if err := joinable(fd); err != nil {
 		return nil, err
 	}
@@ -54,9 +41,9 @@ func joinBy(p *proc.Process, fd int) (*proc.Comm, error) {
 	}
 	var c *proc.Comm
 	if mine.before(theirs) {
-		c, err = connect(p.Comms.Self, port, nil, 0, proc.ToAccept)
+		c, err = Connect(p.Comms.Self, port, nil, 0, proc.ToAccept)
 	} else {
-		c, err = connect(p.Comms.Self, theirs.Port, nil, 0, proc.ToConnect)
+		c, err = Connect(p.Comms.Self, theirs.Port, nil, 0, proc.ToConnect)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s", proc.ErrJoin, err.Error()) // not the class of a port, of which the program knows nothing

@@ -49,16 +49,6 @@ func (s Step) fault(err error) error {
 	return fmt.Errorf("step %d of connecting: %w", s, err)
 }
 
-func Accept(c *proc.Comm, port string, info *proc.Info, root int) (*proc.Comm, error) {
-	d, err := connect(c, port, info, root, proc.ToAccept)
-	return d, c.Failed("Accept", err)
-}
-
-func Connect(c *proc.Comm, port string, info *proc.Info, root int) (*proc.Comm, error) {
-	d, err := connect(c, port, info, root, proc.ToConnect)
-	return d, c.Failed("Connect", err)
-}
-
 // Meeting is a side's part in connecting. Its process is locked.
 type Meeting struct {
 	P     *proc.Process
@@ -83,7 +73,8 @@ type Meeting struct {
 	made    *proc.Comm
 }
 
-func connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) (*proc.Comm, error) {
+// Connect connects or accepts, as kind says.
+func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) (*proc.Comm, error) {
 	if err := mayConnect(c, root, "Connect and Accept"); err != nil {
 		return nil, err
 	}

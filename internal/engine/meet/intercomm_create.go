@@ -10,11 +10,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
-	d, err := intercommCreate(c, localLeader, peer, remoteLeader, tag)
-	return d, c.Failed("IntercommCreate", err)
-}
-
 // introduction is what the leader of a side needs to talk to the other one.
 type introduction struct {
 	c      *proc.Comm
@@ -24,7 +19,7 @@ type introduction struct {
 	bad    error // why it cannot
 }
 
-func intercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
+func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
 	}

@@ -18,11 +18,6 @@ const (
 )
 
 func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
-	d, err := merge(c, high)
-	return d, c.Failed("Merge", err)
-}
-
-func merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	if err := construct.CheckInter(c); err != nil {
 		return nil, err
 	}

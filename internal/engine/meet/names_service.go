@@ -16,46 +16,18 @@ import (
 // MaxServiceName is the most bytes of a service's name.
 const MaxServiceName = 255
 
-// The faults of names.
-var ()
-
-func PublishName(service string, info *proc.Info, port string) error {
-	p, err := proc.Current()
-	if err != nil {
-		return proc.Failed("PublishName", err)
-	}
-	return PublishNameOf(p, service, info, port)
-}
-
-func UnpublishName(service string, info *proc.Info, port string) error {
-	p, err := proc.Current()
-	if err != nil {
-		return proc.Failed("UnpublishName", err)
-	}
-	return UnpublishNameOf(p, service, info, port)
-}
-
-func LookupName(service string, info *proc.Info) (port string, err error) {
-	p, err := proc.Current()
-	if err != nil {
-		return "", proc.Failed("LookupName", err)
-	}
-	return LookupNameOf(p, service, info)
-}
-
-func PublishNameOf(p *proc.Process, service string, info *proc.Info, port string) error {
+func PublishName(p *proc.Process, service string, info *proc.Info, port string) error {
 	_, err := aboutName(p, wireup.KindPublish, service, info, port)
-	return p.Failed("PublishName", err)
+	return err
 }
 
-func UnpublishNameOf(p *proc.Process, service string, info *proc.Info, port string) error {
+func UnpublishName(p *proc.Process, service string, info *proc.Info, port string) error {
 	_, err := aboutName(p, wireup.KindUnpublish, service, info, port)
-	return p.Failed("UnpublishName", err)
+	return err
 }
 
-func LookupNameOf(p *proc.Process, service string, info *proc.Info) (string, error) {
-	port, err := aboutName(p, wireup.KindLookup, service, info, "")
-	return port, p.Failed("LookupName", err)
+func LookupName(p *proc.Process, service string, info *proc.Info) (string, error) {
+	return aboutName(p, wireup.KindLookup, service, info, "")
 }
 
 // aboutName asks the node something about a name, and gives the port of its answer.

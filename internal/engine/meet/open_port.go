@@ -15,35 +15,18 @@ import (
 	"github.com/openimpi/impi/transports/support/trace"
 )
 
-func OpenPort(info *proc.Info) (string, error) {
-	p, err := proc.Current()
-	if err != nil {
-		return "", proc.Failed("OpenPort", err)
-	}
-	return OpenPortOf(p, info)
-}
-
-func ClosePort(name string) error {
-	p, err := proc.Current()
-	if err != nil {
-		return proc.Failed("ClosePort", err)
-	}
-	return ClosePortOf(p, name)
-}
-
-func OpenPortOf(p *proc.Process, info *proc.Info) (string, error) {
+func OpenPort(p *proc.Process, info *proc.Info) (string, error) {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
-		return "", p.Failed("OpenPort", err)
+		return "", err
 	}
 	x, err := portHints(hints)
 	if err != nil {
-		return "", p.Failed("OpenPort", err)
+		return "", err
 	}
 	p.Lock()
-	name, err := makePortAs(p, x)
-	p.Unlock()
-	return name, p.Failed("OpenPort", err)
+	defer p.Unlock()
+	return makePortAs(p, x)
 }
 
 // maxBacklog is the largest backlog that can be asked for.
@@ -120,11 +103,10 @@ func mayMeet(p *proc.Process) error {
 	return nil
 }
 
-func ClosePortOf(p *proc.Process, name string) error {
+func ClosePort(p *proc.Process, name string) error {
 	p.Lock()
-	err := shutPort(p, name)
-	p.Unlock()
-	return p.Failed("ClosePort", err)
+	defer p.Unlock()
+	return shutPort(p, name)
 }
 
 func shutPort(p *proc.Process, name string) error {

@@ -34,7 +34,7 @@ func FindParents(p *proc.Process) error {
 		return fmt.Sprintf("started, %v of %d procs, which all are there", p.Worlds.Member(p.Comms.Self.Self()), p.Comms.World.Size())
 	})
 	x.Took(int(spawnTellHow), func() string { return "the parents are at " + proc.PortLabelOf(p.Job.Parent) })
-	c, err := connect(p.Comms.World, p.Job.Parent, nil, 0, proc.ToConnect)
+	c, err := Connect(p.Comms.World, p.Job.Parent, nil, 0, proc.ToConnect)
 	if err != nil {
 		err = fmt.Errorf("%w: the parents do not answer: %w", proc.ErrSpawn, err)
 		x.Ends(err, nil)

@@ -45,16 +45,6 @@ func (s spawnStep) fault(err error) error {
 	return fmt.Errorf("step %d of spawning: %w", s, err)
 }
 
-func Spawn(c *proc.Comm, command Command, root int) (children *proc.Comm, codes []proc.Class, err error) {
-	children, codes, err = spawn(c, []Command{command}, root)
-	return children, codes, c.Failed("Spawn", err)
-}
-
-func SpawnMultiple(c *proc.Comm, commands []Command, root int) (children *proc.Comm, codes []proc.Class, err error) {
-	children, codes, err = spawn(c, commands, root)
-	return children, codes, c.Failed("SpawnMultiple", err)
-}
-
 // outcomeOfSpawn is what the root tells the others.
 type outcomeOfSpawn struct {
 	Class  proc.Class   `json:"class"`
@@ -62,7 +52,7 @@ type outcomeOfSpawn struct {
 	Codes  []proc.Class `json:"codes,omitempty"`
 }
 
-func spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class, error) {
+func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class, error) {
 	if err := mayConnect(c, root, "Spawn"); err != nil {
 		return nil, nil, err
 	}

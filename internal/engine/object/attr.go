@@ -37,8 +37,8 @@ func NullDelete[O any](object O, key Keyval, value, extra any) error { return ni
 // Keyvals are those of the program.
 var Keyvals = comm.Keys{Guard: new(sync.Mutex)}
 
-// NewKeyvalOf makes a key for objects of type O.
-func NewKeyvalOf[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (Keyval, error) {
+// NewKeyval makes a key for objects of type O.
+func NewKeyval[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (Keyval, error) {
 	var copier comm.Copier
 	var deleter comm.Deleter
 	if cp != nil {
@@ -52,8 +52,8 @@ func NewKeyvalOf[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra 
 	return Keyvals.Create(f, copier, deleter, extra)
 }
 
-// FreeKeyvalOf frees a key and makes the variable invalid.
-func FreeKeyvalOf(f comm.Family, key *Keyval) error {
+// FreeKeyval frees a key and makes the variable invalid.
+func FreeKeyval(f comm.Family, key *Keyval) error {
 	if key == nil {
 		return proc.ErrArg
 	}
@@ -64,38 +64,28 @@ func FreeKeyvalOf(f comm.Family, key *Keyval) error {
 	return nil
 }
 
-func CreateKeyval(cp CopyFunc[*proc.Comm], del DeleteFunc[*proc.Comm], extra any) (Keyval, error) {
-	key, err := NewKeyvalOf(comm.CommFamily, cp, del, extra)
-	return key, proc.Failed("CreateKeyval", err)
-}
-
-func FreeKeyval(key *Keyval) error {
-	return proc.Failed("FreeKeyval", FreeKeyvalOf(comm.CommFamily, key))
-}
-
 func SetAttr(c *proc.Comm, key Keyval, value any) error {
 	if err := c.Usable(); err != nil {
-		return c.Failed("SetAttr", err)
+		return err
 	}
-	return c.Failed("SetAttr", Keyvals.Set(comm.CommFamily, &c.State().Attrs, c, key, value))
+	return Keyvals.Set(comm.CommFamily, &c.State().Attrs, c, key, value)
 }
 
 func Attr(c *proc.Comm, key Keyval) (value any, ok bool, err error) {
 	if err := c.Usable(); err != nil {
-		return nil, false, c.Failed("Attr", err)
+		return nil, false, err
 	}
 	if value, ok := predefined(c, key); ok {
 		return value, true, nil
 	}
-	value, ok, err = Keyvals.Get(comm.CommFamily, &c.State().Attrs, key)
-	return value, ok, c.Failed("Attr", err)
+	return Keyvals.Get(comm.CommFamily, &c.State().Attrs, key)
 }
 
 func DeleteAttr(c *proc.Comm, key Keyval) error {
 	if err := c.Usable(); err != nil {
-		return c.Failed("DeleteAttr", err)
+		return err
 	}
-	return c.Failed("DeleteAttr", Keyvals.Delete(comm.CommFamily, &c.State().Attrs, c, key))
+	return Keyvals.Delete(comm.CommFamily, &c.State().Attrs, c, key)
 }
 
 // CopyAttrs asks the CopyFuncs what a duplicate of c gets, before anything of

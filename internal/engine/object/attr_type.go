@@ -8,21 +8,12 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func CreateTypeKeyval(cp CopyFunc[*proc.Datatype], del DeleteFunc[*proc.Datatype], extra any) (Keyval, error) {
-	key, err := NewKeyvalOf(comm.TypeFamily, cp, del, extra)
-	return key, proc.Failed("CreateTypeKeyval", err)
-}
-
-func FreeTypeKeyval(key *Keyval) error {
-	return proc.Failed("FreeTypeKeyval", FreeKeyvalOf(comm.TypeFamily, key))
-}
-
 func TypeSetAttr(t *proc.Datatype, key Keyval, value any) error {
 	attrs, err := typeAttrs(t)
 	if err == nil {
 		err = Keyvals.Set(comm.TypeFamily, attrs, t, key, value)
 	}
-	return proc.Failed("TypeSetAttr", err)
+	return err
 }
 
 func TypeAttr(t *proc.Datatype, key Keyval) (value any, ok bool, err error) {
@@ -30,7 +21,7 @@ func TypeAttr(t *proc.Datatype, key Keyval) (value any, ok bool, err error) {
 	if err == nil {
 		value, ok, err = Keyvals.Get(comm.TypeFamily, attrs, key)
 	}
-	return value, ok, proc.Failed("TypeAttr", err)
+	return value, ok, err
 }
 
 func TypeDeleteAttr(t *proc.Datatype, key Keyval) error {
@@ -38,15 +29,10 @@ func TypeDeleteAttr(t *proc.Datatype, key Keyval) error {
 	if err == nil {
 		err = Keyvals.Delete(comm.TypeFamily, attrs, t, key)
 	}
-	return proc.Failed("TypeDeleteAttr", err)
+	return err
 }
 
 func TypeDup(t *proc.Datatype) (*proc.Datatype, error) {
-	d, err := typeDup(t)
-	return d, proc.Failed("TypeDup", err)
-}
-
-func typeDup(t *proc.Datatype) (*proc.Datatype, error) {
 	attrs, err := typeAttrs(t)
 	if err != nil {
 		return nil, err
@@ -64,9 +50,7 @@ func typeDup(t *proc.Datatype) (*proc.Datatype, error) {
 	return d, nil
 }
 
-func TypeFree(t *proc.Datatype) error { return proc.Failed("TypeFree", typeFree(t)) }
-
-func typeFree(t *proc.Datatype) error {
+func TypeFree(t *proc.Datatype) error {
 	attrs, err := typeAttrs(t)
 	if err == nil && !t.Named() {
 		err = Keyvals.Clear(attrs, t)

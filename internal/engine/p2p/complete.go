@@ -8,14 +8,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func Waitall(reqs []proc.Request, statuses []proc.Status) error {
-	c, err := waitall(reqs, statuses)
-	return c.Failed("Waitall", err)
-}
-
-// waitall also gives the communicator whose handler is to hear of the error: that
+// Functions about several requests give the communicator whose handler is to hear of the error: that
 // of the first request that failed.
-func waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
+
+func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 	if err := checkLen(reqs, statuses); err != nil {
 		return noted(reqs), err
 	}
@@ -72,60 +68,63 @@ func settle(q *proc.Request) bool {
 	return true
 }
 
-func Testall(reqs []proc.Request, statuses []proc.Status) (done bool, err error) {
-	done, c, err := testall(reqs, statuses)
-	return done, c.Failed("Testall", err)
+func Testall(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
+	if c, done, err := allReady(reqs, statuses); err != nil || !done {
+		return c, false, err
+	}
+	c, err = Waitall(reqs, statuses)
+	return c, true, err
 }
 
-func testall(reqs []proc.Request, statuses []proc.Status) (done bool, c *proc.Comm, err error) {
+// allReady tells whether all requests are complete, and leaves them as they are.
+func allReady(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return false, noted(reqs), err
+		return noted(reqs), false, err
 	}
 	for i := range reqs {
 		if done, err := reqs[i].Ready(); err != nil || !done {
-			return false, reqs[i].Comm(), err
+			return reqs[i].Comm(), false, err
 		}
 	}
-	c, err = waitall(reqs, statuses)
-	return true, c, err
+	return nil, true, nil
 }
 
-func Waitany(reqs []proc.Request) (i int, st proc.Status, err error) {
+func Waitany(reqs []proc.Request) (c *proc.Comm, i int, st proc.Status, err error) {
 	for {
 		i, any, c, st, err := testany(reqs)
 		if i != proc.Undefined || !any {
-			return i, st, c.Failed("Waitany", err)
+			return c, i, st, err
 		}
 		await(reqs)
 	}
 }
 
-func Testany(reqs []proc.Request) (i int, done bool, st proc.Status, err error) {
+func Testany(reqs []proc.Request) (c *proc.Comm, i int, done bool, st proc.Status, err error) {
 	progress(reqs)
 	i, any, c, st, err := testany(reqs)
-	return i, i != proc.Undefined || !any, st, c.Failed("Testany", err)
+	return c, i, i != proc.Undefined || !any, st, err
 }
 
-func Waitsome(reqs []proc.Request, statuses []proc.Status) (indices []int, err error) {
+func Waitsome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indices []int, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return nil, noted(reqs).Failed("Waitsome", err)
+		return noted(reqs), nil, err
 	}
 	for {
 		indices, any, c, err := some(reqs, statuses)
 		if len(indices) > 0 || !any {
-			return indices, c.Failed("Waitsome", err)
+			return c, indices, err
 		}
 		await(reqs)
 	}
 }
 
-func Testsome(reqs []proc.Request, statuses []proc.Status) (indices []int, done bool, err error) {
+func Testsome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indices []int, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return nil, false, noted(reqs).Failed("Testsome", err)
+		return noted(reqs), nil, false, err
 	}
 	progress(reqs)
 	indices, any, c, err := some(reqs, statuses)
-	return indices, len(indices) > 0 || !any, c.Failed("Testsome", err)
+	return c, indices, len(indices) > 0 || !any, err
 }
 
 // testany completes the first request that is done, one of c. any tells whether

@@ -25,7 +25,7 @@ type Generalized struct {
 func GrequestStart(g Generalized) (proc.Request, error) {
 	p, err := proc.Current()
 	if err != nil {
-		return proc.Request{}, proc.Failed("GrequestStart", err)
+		return proc.Request{}, err
 	}
 	return Grequest(p, g), nil
 }
@@ -47,9 +47,9 @@ type generalized struct {
 func Complete(q *proc.Request) error {
 	g, ok := q.Op().(*generalized)
 	if !ok {
-		return q.Comm().Failed("Request.Complete", fmt.Errorf("%w: it is no generalized request", proc.ErrRequest))
+		return fmt.Errorf("%w: it is no generalized request", proc.ErrRequest)
 	}
-	return q.Comm().Failed("Request.Complete", g.end())
+	return g.end()
 }
 
 func (g *generalized) end() error {

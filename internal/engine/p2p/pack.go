@@ -10,14 +10,12 @@ import (
 // Packing puts the items of several Buffers into one piece of memory, which then
 // travels as items of TypePacked and is unpacked by the receiver.
 
-func TypePacked() *proc.Datatype { return datatype.Basic(datatype.Packed) }
-
 func Pack(c *proc.Comm, b proc.Buffer, out []byte, position int64) (int64, error) {
 	err := packable(c, &b)
 	if err == nil {
 		position, err = b.Datatype().PackAt(packedAs(c.Process()), out, position, b.Memory(), b.Count())
 	}
-	return position, c.Failed("Comm.Pack", err)
+	return position, err
 }
 
 func Unpack(c *proc.Comm, in []byte, position int64, b proc.Buffer) (int64, error) {
@@ -25,7 +23,7 @@ func Unpack(c *proc.Comm, in []byte, position int64, b proc.Buffer) (int64, erro
 	if err == nil {
 		position, err = b.Datatype().UnpackAt(packedAs(c.Process()), in, position, b.Memory(), b.Count())
 	}
-	return position, c.Failed("Comm.Unpack", err)
+	return position, err
 }
 
 func PackSize(c *proc.Comm, count int, t *proc.Datatype) (int64, error) {
@@ -41,7 +39,7 @@ func PackSize(c *proc.Comm, count int, t *proc.Datatype) (int64, error) {
 	default:
 		return b.Size(packedAs(c.Process())), nil
 	}
-	return 0, c.Failed("Comm.PackSize", err)
+	return 0, err
 }
 
 func packable(c *proc.Comm, b *proc.Buffer) error {
@@ -78,7 +76,7 @@ func PackExternal(datarep string, b proc.Buffer, out []byte, position int64) (in
 	if err == nil {
 		position, err = b.Datatype().PackExternal(datarep, out, position, b.Memory(), b.Count())
 	}
-	return position, proc.Failed("PackExternal", err)
+	return position, err
 }
 
 func UnpackExternal(datarep string, in []byte, position int64, b proc.Buffer) (int64, error) {
@@ -86,10 +84,5 @@ func UnpackExternal(datarep string, in []byte, position int64, b proc.Buffer) (i
 	if err == nil {
 		position, err = b.Datatype().UnpackExternal(datarep, in, position, b.Memory(), b.Count())
 	}
-	return position, proc.Failed("UnpackExternal", err)
-}
-
-func PackExternalSize(datarep string, count int, t *proc.Datatype) (int64, error) {
-	n, err := t.PackExternalSize(datarep, count)
-	return n, proc.Failed("PackExternalSize", err)
+	return position, err
 }

@@ -36,13 +36,11 @@ type partitioned struct {
 }
 
 func PsendInit(c *proc.Comm, b proc.Buffer, parts, dst, tag int) (proc.Request, error) {
-	q, err := newPartitioned(c, "PsendInit", &partitioned{buf: b, peer: dst, tag: tag}, parts)
-	return q, c.Failed("PsendInit", err)
+	return newPartitioned(c, "PsendInit", &partitioned{buf: b, peer: dst, tag: tag}, parts)
 }
 
 func PrecvInit(c *proc.Comm, b proc.Buffer, parts, src, tag int) (proc.Request, error) {
-	q, err := newPartitioned(c, "PrecvInit", &partitioned{recv: true, buf: b, peer: src, tag: tag}, parts)
-	return q, c.Failed("PrecvInit", err)
+	return newPartitioned(c, "PrecvInit", &partitioned{recv: true, buf: b, peer: src, tag: tag}, parts)
 }
 
 func newPartitioned(c *proc.Comm, fn string, x *partitioned, parts int) (proc.Request, error) {
@@ -109,23 +107,19 @@ func (x *partitioned) send() {
 	p.Rouse() // another goroutine may wait for the request already
 }
 
-func Pready(q *proc.Request, partition int) error { return PreadyRange(q, partition, partition) }
-
 func PreadyRange(q *proc.Request, low, high int) error {
-	c := q.Comm()
 	n := high - low + 1
 	if low < 0 { // n may be beyond what an int can be
 		n = 1
 	}
-	return c.Failed("Pready", eachReady(q, n, func(i int) int { return low + i }))
+	return eachReady(q, n, func(i int) int { return low + i })
 }
 
 func PreadyList(q *proc.Request, list []int) error {
-	c := q.Comm()
-	return c.Failed("Pready", eachReady(q, len(list), func(i int) int { return list[i] }))
+	return eachReady(q, len(list), func(i int) int { return list[i] })
 }
 
-// eachReady is Pready of n parts: of none if one of them is wrong.
+// eachReady says that n parts may be sent; none is if one of them is wrong.
 func eachReady(q *proc.Request, n int, part func(i int) int) error {
 	x, err := parted(q)
 	switch {
@@ -168,12 +162,6 @@ func eachReady(q *proc.Request, n int, part func(i int) int) error {
 }
 
 func Parrived(q *proc.Request, partition int) (bool, error) {
-	c := q.Comm()
-	arrived, err := arrived(q, partition)
-	return arrived, c.Failed("Parrived", err)
-}
-
-func arrived(q *proc.Request, partition int) (bool, error) {
 	if q.State == proc.Null {
 		return true, nil
 	}

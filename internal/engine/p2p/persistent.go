@@ -7,24 +7,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func SendInit[T proc.Type](c *proc.Comm, buf []T, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "SendInit", Mode: message.Standard, Buf: proc.Of(buf), Peer: dst, Tag: tag})
+// SendInit is MPI_Send_init and, in other modes, its like, of which fn is the one.
+func SendInit(c *proc.Comm, fn string, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
+	return plan(c, proc.Plan{Fn: fn, Mode: mode, Buf: b, Peer: dst, Tag: tag})
 }
 
-func SsendInit[T proc.Type](c *proc.Comm, buf []T, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "SsendInit", Mode: message.Synchronous, Buf: proc.Of(buf), Peer: dst, Tag: tag})
-}
-
-func BsendInit[T proc.Type](c *proc.Comm, buf []T, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "BsendInit", Mode: message.Buffered, Buf: proc.Of(buf), Peer: dst, Tag: tag})
-}
-
-func RsendInit[T proc.Type](c *proc.Comm, buf []T, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "RsendInit", Mode: message.Ready, Buf: proc.Of(buf), Peer: dst, Tag: tag})
-}
-
-func RecvInit[T proc.Type](c *proc.Comm, buf []T, src, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "RecvInit", Recv: true, Buf: proc.Of(buf), Peer: src, Tag: tag})
+func RecvInit(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Request, error) {
+	return plan(c, proc.Plan{Fn: "RecvInit", Recv: true, Buf: b, Peer: src, Tag: tag})
 }
 
 func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
@@ -37,13 +26,11 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 		_, _, err = c.PartnerOf(pl.Peer, pl.Tag)
 	}
 	if err != nil {
-		return proc.Request{}, c.Failed(pl.Fn, err)
+		return proc.Request{}, err
 	}
 	pl.C = c
 	return proc.Unstarted(c, &proc.Extra{Fn: pl.Fn, Plan: &pl}), nil
 }
-
-func Start(q *proc.Request) error { return q.Comm().Failed("Start", start(q)) }
 
 // idle refuses requests that cannot be started.
 func idle(q *proc.Request) error {
@@ -53,7 +40,7 @@ func idle(q *proc.Request) error {
 	return nil
 }
 
-func start(q *proc.Request) error {
+func Start(q *proc.Request) error {
 	if err := idle(q); err != nil {
 		return err
 	}
@@ -76,36 +63,14 @@ func start(q *proc.Request) error {
 	return nil
 }
 
-func SendInitItems(c *proc.Comm, b proc.Buffer, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "SendInit", Mode: message.Standard, Buf: b, Peer: dst, Tag: tag})
-}
-
-func SsendInitItems(c *proc.Comm, b proc.Buffer, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "SsendInit", Mode: message.Synchronous, Buf: b, Peer: dst, Tag: tag})
-}
-
-func BsendInitItems(c *proc.Comm, b proc.Buffer, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "BsendInit", Mode: message.Buffered, Buf: b, Peer: dst, Tag: tag})
-}
-
-func RsendInitItems(c *proc.Comm, b proc.Buffer, dst, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "RsendInit", Mode: message.Ready, Buf: b, Peer: dst, Tag: tag})
-}
-
-func RecvInitItems(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Request, error) {
-	return plan(c, proc.Plan{Fn: "RecvInit", Recv: true, Buf: b, Peer: src, Tag: tag})
-}
-
-func Startall(reqs []proc.Request) error {
-	for i := range reqs {
-		if err := idle(&reqs[i]); err != nil {
-			return reqs[i].Comm().Failed("Startall", fmt.Errorf("request %d: %w", i, err))
+func Startall(reqs []proc.Request) (*proc.Comm, error) {
+	for _, do := range []func(*proc.Request) error{idle, Start} {
+		for i := range reqs {
+			c := reqs[i].Comm()
+			if err := do(&reqs[i]); err != nil {
+				return c, fmt.Errorf("request %d: %w", i, err)
+			}
 		}
 	}
-	for i := range reqs {
-		if err := start(&reqs[i]); err != nil {
-			return reqs[i].Comm().Failed("Startall", fmt.Errorf("request %d: %w", i, err))
-		}
-	}
-	return nil
+	return nil, nil
 }

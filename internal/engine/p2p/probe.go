@@ -8,11 +8,6 @@ import (
 )
 
 func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
-	st, err := probe(c, src, tag)
-	return st, c.Failed("Probe", err)
-}
-
-func probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if none || err != nil {
 		return proc.ProcNullStatus, err
@@ -40,11 +35,6 @@ func hopeless(p *proc.Process, from message.Peer) error {
 }
 
 func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
-	found, st, err = iprobe(c, src, tag)
-	return found, st, c.Failed("Iprobe", err)
-}
-
-func iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if none || err != nil {
 		return none, proc.ProcNullStatus, err
@@ -69,18 +59,8 @@ type Message struct {
 	m *message.Message // nil: from ProcNull
 }
 
-func Mprobe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
-	m, st, err := takeMessage(c, src, tag, true)
-	return m, st, c.Failed("Mprobe", err)
-}
-
-func Improbe(c *proc.Comm, src, tag int) (*Message, proc.Status, error) {
-	m, st, err := takeMessage(c, src, tag, false)
-	return m, st, c.Failed("Improbe", err)
-}
-
-// takeMessage takes a message out of the queue. It waits for one, or gives nil if there is none.
-func takeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, error) {
+// TakeMessage takes a message out of the queue. It waits for one, or gives nil if there is none.
+func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if err != nil {
 		return nil, proc.Status{}, err
@@ -109,46 +89,26 @@ func takeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, 
 	return &Message{c: c, m: m}, p.Data.Probed(st), nil
 }
 
-func Mrecv[T proc.Type](m *Message, buf []T) (proc.Status, error) {
-	return m.recv("Mrecv", proc.Of(buf))
-}
-
-func Imrecv[T proc.Type](m *Message, buf []T) (proc.Request, error) {
-	return m.irecv(proc.ByImrecv, proc.Of(buf))
-}
-
-func (m *Message) Recv(b proc.Buffer) (proc.Status, error) { return m.recv("Message.Recv", b) }
-
-func (m *Message) Irecv(b proc.Buffer) (proc.Request, error) { return m.irecv(proc.ByMessageIrecv, b) }
-
 func (m *Message) NoProc() bool { return m != nil && m.c != nil && m.m == nil }
 
-func (m *Message) recv(fn string, b proc.Buffer) (proc.Status, error) {
-	c := m.comm()
-	q, err := m.begin(proc.ByMrecv, b)
+func (m *Message) Recv(b proc.Buffer) (proc.Status, error) {
+	q, err := m.Irecv(proc.ByMrecv, b)
 	if err != nil {
-		return proc.Status{}, c.Failed(fn, err)
+		return proc.Status{}, err
 	}
-	st, err := q.Complete()
-	return st, c.Failed(fn, err)
+	return q.Complete()
 }
 
-func (m *Message) irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
-	c := m.comm()
-	q, err := m.begin(fn, b)
-	return q, c.Failed(proc.Makers[fn], err)
-}
-
-// comm is the communicator of the message, nil if it is none.
-func (m *Message) comm() *proc.Comm {
+// Comm is the communicator of the message, nil if it is none.
+func (m *Message) Comm() *proc.Comm {
 	if m == nil {
 		return nil
 	}
 	return m.c
 }
 
-// begin begins to receive the message, unless b is not fit for that.
-func (m *Message) begin(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
+// Irecv begins to receive the message, unless b is not fit for that, for the function fn.
+func (m *Message) Irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
 	if m == nil || m.c == nil {
 		return proc.Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", proc.ErrMessage)
 	}

@@ -7,40 +7,20 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func Sendrecv[T, U proc.Type](c *proc.Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (proc.Status, error) {
-	return SendrecvItems(c, proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
+func Sendrecv(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Status, error) {
+	return Exchange(c, Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
 }
 
-func SendrecvReplace[T proc.Type](c *proc.Comm, buf []T, dst, stag, src, rtag int) (proc.Status, error) {
-	return SendrecvReplaceItems(c, proc.Of(buf), dst, stag, src, rtag)
+func SendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Status, error) {
+	return Exchange(c, Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
-func Isendrecv[T, U proc.Type](c *proc.Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (proc.Request, error) {
-	return IsendrecvItems(c, proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
+func Isendrecv(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Request, error) {
+	return isendrecv(c, "Isendrecv", Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
 }
 
-func IsendrecvReplace[T proc.Type](c *proc.Comm, buf []T, dst, stag, src, rtag int) (proc.Request, error) {
-	return IsendrecvReplaceItems(c, proc.Of(buf), dst, stag, src, rtag)
-}
-
-func SendrecvItems(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Status, error) {
-	st, err := Exchange(c, Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
-	return st, c.Failed("Sendrecv", err)
-}
-
-func SendrecvReplaceItems(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Status, error) {
-	st, err := Exchange(c, Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
-	return st, c.Failed("SendrecvReplace", err)
-}
-
-func IsendrecvItems(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Request, error) {
-	q, err := isendrecv(c, "Isendrecv", Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
-	return q, c.Failed("Isendrecv", err)
-}
-
-func IsendrecvReplaceItems(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Request, error) {
-	q, err := isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
-	return q, c.Failed("IsendrecvReplace", err)
+func IsendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Request, error) {
+	return isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
 // Swap is what a Sendrecv is to do.

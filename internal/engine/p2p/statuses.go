@@ -2,7 +2,7 @@ package p2p
 
 import "github.com/openimpi/impi/internal/engine/proc"
 
-func Statusany(reqs []proc.Request) (i int, done bool, st proc.Status, err error) {
+func Statusany(reqs []proc.Request) (c *proc.Comm, i int, done bool, st proc.Status, err error) {
 	progress(reqs)
 	any := false
 	for i := range reqs {
@@ -12,35 +12,27 @@ func Statusany(reqs []proc.Request) (i int, done bool, st proc.Status, err error
 		}
 		any = true
 		if done, st, err := q.Peek(); done || err != nil {
-			return i, done, st, q.Comm().Failed("Statusany", err)
+			return q.Comm(), i, done, st, err
 		}
 	}
-	return proc.Undefined, !any, proc.EmptyStatus, nil
+	return nil, proc.Undefined, !any, proc.EmptyStatus, nil
 }
 
-func Statusall(reqs []proc.Request, statuses []proc.Status) (done bool, err error) {
-	if err := checkLen(reqs, statuses); err != nil {
-		return false, noted(reqs).Failed("Statusall", err)
+func Statusall(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
+	if c, done, err := allReady(reqs, statuses); err != nil || !done {
+		return c, false, err
 	}
-	for i := range reqs {
-		if done, err := reqs[i].Ready(); err != nil || !done {
-			return false, reqs[i].Comm().Failed("Statusall", err)
-		}
-	}
-	for i := range reqs {
-		if statuses == nil {
-			break
-		}
+	for i := range statuses {
 		if _, statuses[i], err = reqs[i].Peek(); err != nil {
-			return true, reqs[i].Comm().Failed("Statusall", err)
+			return reqs[i].Comm(), true, err
 		}
 	}
-	return true, nil
+	return nil, true, nil
 }
 
-func Statussome(reqs []proc.Request, statuses []proc.Status) (indices []int, done bool, err error) {
+func Statussome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indices []int, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
-		return nil, false, noted(reqs).Failed("Statussome", err)
+		return noted(reqs), nil, false, err
 	}
 	progress(reqs)
 	any := false
@@ -52,7 +44,7 @@ func Statussome(reqs []proc.Request, statuses []proc.Status) (indices []int, don
 		any = true
 		done, st, err := q.Peek()
 		if err != nil {
-			return indices, true, q.Comm().Failed("Statussome", err)
+			return q.Comm(), indices, true, err
 		}
 		if !done {
 			continue
@@ -62,5 +54,5 @@ func Statussome(reqs []proc.Request, statuses []proc.Status) (indices []int, don
 		}
 		indices = append(indices, i)
 	}
-	return indices, len(indices) > 0 || !any, nil
+	return nil, indices, len(indices) > 0 || !any, nil
 }

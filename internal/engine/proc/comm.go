@@ -193,8 +193,6 @@ func (c *Comm) Usable() error {
 	return c.Alive()
 }
 
-func (c *Comm) Check() error { return c.Failed("Comm.Check", c.Usable()) }
-
 func (c *Comm) Size() int {
 	if c == nil {
 		return 0
@@ -279,7 +277,7 @@ func (c *Comm) Name() string {
 
 func (c *Comm) SetName(name string) error {
 	if err := c.Usable(); err != nil {
-		return c.Failed("SetName", err)
+		return err
 	}
 	c.state.Name.Set(name)
 	return nil

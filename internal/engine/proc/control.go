@@ -238,9 +238,6 @@ func (p *Process) SetFailed(err error) {
 	}
 }
 
-// The faults of the job itself.
-var ()
-
 // inquiry is what the node was asked and has not answered yet. The process's lock
 // guards it.
 type inquiry struct {

@@ -41,7 +41,7 @@ var (
 
 func NewErrhandler(f func(c *Comm, err error)) (*Errhandler, error) {
 	if f == nil {
-		return nil, Failed("NewErrhandler", fmt.Errorf("%w: no function", ErrArg))
+		return nil, fmt.Errorf("%w: no function", ErrArg)
 	}
 	return ErrhandlerOf("an error handler", f, nil), nil
 }
@@ -56,7 +56,7 @@ func ErrhandlerOf(name string, onComm func(c *Comm, err error), onOther func(obj
 
 func (h *Errhandler) Free() error {
 	if err := h.Check(); err != nil {
-		return Failed("Errhandler.Free", err)
+		return err
 	}
 	if h.action == CallUser {
 		h.holds.Add(-1)
@@ -88,7 +88,7 @@ var Fallback atomic.Pointer[Errhandler]
 
 func SetDefaultErrhandler(h *Errhandler) error {
 	if err := h.Check(); err != nil {
-		return Failed("SetDefaultErrhandler", err)
+		return err
 	}
 	Fallback.Store(h)
 	return nil
@@ -117,7 +117,7 @@ func (c *Comm) SetErrhandler(h *Errhandler) error {
 		err = fmt.Errorf("%w: it is not for communicators", ErrErrhandler)
 	}
 	if err != nil {
-		return c.Failed("SetErrhandler", err)
+		return err
 	}
 	c.state.Handler.Set.Store(h)
 	return nil
@@ -125,14 +125,14 @@ func (c *Comm) SetErrhandler(h *Errhandler) error {
 
 func (c *Comm) GetErrhandler() (*Errhandler, error) {
 	if err := c.Usable(); err != nil {
-		return nil, c.Failed("GetErrhandler", err)
+		return nil, err
 	}
 	return c.state.Handler.Current().Held(), nil
 }
 
 func (c *Comm) CallErrhandler(err error) error {
 	if err := c.Usable(); err != nil {
-		return c.Failed("CallErrhandler", err)
+		return err
 	}
 	if err != nil {
 		c.handle(err)

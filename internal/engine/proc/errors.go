@@ -158,8 +158,8 @@ func WithCodes[T any](f func(*mpierr.Codes) (T, error)) (T, error) {
 	return f(&codes.added)
 }
 
-// changeCodes is withCodes for what has no result.
-func changeCodes(f func(*mpierr.Codes) error) error {
+// ChangeCodes is WithCodes for what has no result.
+func ChangeCodes(f func(*mpierr.Codes) error) error {
 	codes.Lock()
 	defer codes.Unlock()
 	return f(&codes.added)
@@ -169,42 +169,6 @@ func NewError(code Class) error {
 	codes.Lock()
 	defer codes.Unlock()
 	return codes.added.New(code)
-}
-
-func AddErrorClass() (Class, error) {
-	class, err := WithCodes((*mpierr.Codes).Add)
-	return class, Failed("AddErrorClass", err)
-}
-
-func AddErrorCode(class Class) (Class, error) {
-	code, err := WithCodes(func(c *mpierr.Codes) (Class, error) { return c.AddCode(class) })
-	return code, Failed("AddErrorCode", err)
-}
-
-func AddErrorString(code Class, text string) error {
-	return Failed("AddErrorString", changeCodes(func(c *mpierr.Codes) error { return c.SetText(code, text) }))
-}
-
-func RemoveErrorClass(class Class) error {
-	return Failed("RemoveErrorClass", changeCodes(func(c *mpierr.Codes) error { return c.Remove(class, true) }))
-}
-
-func RemoveErrorCode(code Class) error {
-	return Failed("RemoveErrorCode", changeCodes(func(c *mpierr.Codes) error { return c.Remove(code, false) }))
-}
-
-func RemoveErrorString(code Class) error {
-	return Failed("RemoveErrorString", changeCodes(func(c *mpierr.Codes) error { return c.SetText(code, "") }))
-}
-
-func ErrorString(code Class) (string, error) {
-	text, err := WithCodes(func(c *mpierr.Codes) (string, error) { return c.Text(code) })
-	return text, Failed("ErrorString", err)
-}
-
-func ClassOf(code Class) (Class, error) {
-	class, err := WithCodes(func(c *mpierr.Codes) (Class, error) { return c.Class(code) })
-	return class, Failed("ClassOf", err)
 }
 
 func ErrorClass(err error) Class {

@@ -54,10 +54,8 @@ func (g *Group) Usable() error {
 	return nil
 }
 
-func (g *Group) Check() error { return g.failed("Group.Check", g.Usable()) }
-
-// failed is failed of the process that g is of.
-func (g *Group) failed(fn string, err error) error {
+// Failed is that of the process that g is of.
+func (g *Group) Failed(fn string, err error) error {
 	if err != nil && g != nil && g.p != nil {
 		return g.p.Failed(fn, err)
 	}
@@ -66,10 +64,10 @@ func (g *Group) failed(fn string, err error) error {
 
 func (g *Group) Free() error {
 	if err := g.Usable(); err != nil {
-		return g.failed("Group.Free", err)
+		return err
 	}
 	if g != GroupEmpty && !g.freed.CompareAndSwap(false, true) {
-		return g.failed("Group.Free", g.Usable())
+		return g.Usable()
 	}
 	return nil
 }
@@ -93,84 +91,74 @@ func (g *Group) Translate(ranks []int, h *Group) (out []int, err error) {
 	if err = checkBoth(g, h); err == nil {
 		out, err = g.g.Translate(ranks, h.g)
 	}
-	return out, g.failed("Group.Translate", err)
+	return out, err
 }
 
 func (g *Group) Compare(h *Group) (Comparison, error) {
 	if err := checkBoth(g, h); err != nil {
-		return Unequal, g.failed("Group.Compare", err)
+		return Unequal, err
 	}
 	return g.g.Compare(h.g), nil
 }
 
 func (g *Group) Union(h *Group) (*Group, error) {
-	return g.with("Group.Union", h, (*comm.Group).Union)
+	return g.with(h, (*comm.Group).Union)
 }
 
 func (g *Group) Intersection(h *Group) (*Group, error) {
-	return g.with("Group.Intersection", h, (*comm.Group).Intersection)
+	return g.with(h, (*comm.Group).Intersection)
 }
 
 func (g *Group) Difference(h *Group) (*Group, error) {
-	return g.with("Group.Difference", h, (*comm.Group).Difference)
+	return g.with(h, (*comm.Group).Difference)
 }
 
 func (g *Group) Incl(ranks []int) (*Group, error) {
-	return g.of("Group.Incl", func() (*comm.Group, error) {
-		if err := g.fits(ranks); err != nil {
-			return nil, err
-		}
-		return g.g.Incl(ranks)
-	})
+	return g.chosen(ranks, (*comm.Group).Incl)
 }
 
 func (g *Group) Excl(ranks []int) (*Group, error) {
-	return g.of("Group.Excl", func() (*comm.Group, error) {
-		if err := g.fits(ranks); err != nil {
-			return nil, err
-		}
-		return g.g.Excl(ranks)
-	})
+	return g.chosen(ranks, (*comm.Group).Excl)
 }
 
 func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
-	return g.of("Group.RangeIncl", func() (*comm.Group, error) { return g.g.RangeIncl(ranges) })
+	return of(g, ranges, (*comm.Group).RangeIncl)
 }
 
 func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
-	return g.of("Group.RangeExcl", func() (*comm.Group, error) { return g.g.RangeExcl(ranges) })
+	return of(g, ranges, (*comm.Group).RangeExcl)
 }
 
-// fits checks how many ranks there are.
-func (g *Group) fits(ranks []int) error {
-	if len(ranks) > g.g.Size() {
-		return fmt.Errorf("%w: %d ranks of a group of %d", ErrArg, len(ranks), g.g.Size())
+// chosen makes a group of g by a list of ranks.
+func (g *Group) chosen(ranks []int, f func(*comm.Group, []int) (*comm.Group, error)) (*Group, error) {
+	if g.Usable() == nil && len(ranks) > g.g.Size() {
+		return nil, fmt.Errorf("%w: %d ranks of a group of %d", ErrArg, len(ranks), g.g.Size())
 	}
-	return nil
+	return of(g, ranks, f)
+}
+
+// of makes a group of g.
+func of[T any](g *Group, by T, f func(*comm.Group, T) (*comm.Group, error)) (*Group, error) {
+	if err := g.Usable(); err != nil {
+		return nil, err
+	}
+	sub, err := f(g.g, by)
+	if err != nil {
+		return nil, err
+	}
+	return g.p.NewGroup(sub), nil
 }
 
 // with makes a group of g and h.
-func (g *Group) with(fn string, h *Group, f func(a, b *comm.Group) *comm.Group) (*Group, error) {
+func (g *Group) with(h *Group, f func(a, b *comm.Group) *comm.Group) (*Group, error) {
 	if err := checkBoth(g, h); err != nil {
-		return nil, g.failed(fn, err)
+		return nil, err
 	}
 	p := g.p
 	if p == nil {
 		p = h.p
 	}
 	return p.NewGroup(f(g.g, h.g)), nil
-}
-
-// of makes a group of g.
-func (g *Group) of(fn string, f func() (*comm.Group, error)) (*Group, error) {
-	if err := g.Usable(); err != nil {
-		return nil, g.failed(fn, err)
-	}
-	sub, err := f()
-	if err != nil {
-		return nil, g.failed(fn, err)
-	}
-	return g.p.NewGroup(sub), nil
 }
 
 func checkBoth(g, h *Group) error {
@@ -182,7 +170,7 @@ func checkBoth(g, h *Group) error {
 
 func (c *Comm) Group() (*Group, error) {
 	if err := c.Usable(); err != nil {
-		return nil, c.Failed("Group", err)
+		return nil, err
 	}
 	return c.p.NewGroup(c.Comm.Group()), nil
 }

@@ -41,11 +41,6 @@ type InfoPair struct{ Key, Value string }
 
 func NewInfo() *Info { return &Info{} }
 
-// use locks i and calls f, if i can be used.
-func (i *Info) use(fn string, f func() error) error {
-	return Failed("Info."+fn, i.Locked(f))
-}
-
 // Locked calls f while i is locked, if i can be used.
 func (i *Info) Locked(f func() error) error {
 	if i == nil {
@@ -59,9 +54,9 @@ func (i *Info) Locked(f func() error) error {
 	return f()
 }
 
-// change is use for what changes i.
-func (i *Info) change(fn string, f func() error) error {
-	return i.use(fn, func() error {
+// change is Locked for what changes i.
+func (i *Info) change(f func() error) error {
+	return i.Locked(func() error {
 		if i.readOnly {
 			return fmt.Errorf("%w: MPI_INFO_ENV cannot be changed", ErrInfo)
 		}
@@ -70,7 +65,7 @@ func (i *Info) change(fn string, f func() error) error {
 }
 
 func (i *Info) Dup() (d *Info, err error) {
-	err = i.use("Dup", func() error {
+	err = i.Locked(func() error {
 		d = &Info{pairs: slices.Clone(i.pairs)}
 		return nil
 	})
@@ -78,14 +73,14 @@ func (i *Info) Dup() (d *Info, err error) {
 }
 
 func (i *Info) Free() error {
-	return i.change("Free", func() error {
+	return i.change(func() error {
 		i.freed, i.pairs = true, nil
 		return nil
 	})
 }
 
 func (i *Info) Set(key, value string) error {
-	return i.change("Set", func() error {
+	return i.change(func() error {
 		n, err := i.index(key)
 		switch {
 		case err != nil:
@@ -102,7 +97,7 @@ func (i *Info) Set(key, value string) error {
 }
 
 func (i *Info) Delete(key string) error {
-	return i.change("Delete", func() error {
+	return i.change(func() error {
 		n, err := i.index(key)
 		switch {
 		case err != nil:
@@ -116,7 +111,7 @@ func (i *Info) Delete(key string) error {
 }
 
 func (i *Info) Get(key string) (value string, ok bool, err error) {
-	err = i.use("Get", func() error {
+	err = i.Locked(func() error {
 		value, ok, err = i.Value(key)
 		return err
 	})
@@ -124,7 +119,7 @@ func (i *Info) Get(key string) (value string, ok bool, err error) {
 }
 
 func (i *Info) GetUpTo(key string, n int) (value string, ok bool, err error) {
-	err = i.use("GetUpTo", func() error {
+	err = i.Locked(func() error {
 		if n < 0 {
 			return fmt.Errorf("%w: %d bytes of a value", ErrArg, n)
 		}
@@ -136,7 +131,7 @@ func (i *Info) GetUpTo(key string, n int) (value string, ok bool, err error) {
 }
 
 func (i *Info) GetString(key string, room int) (value string, needed int, ok bool, err error) {
-	err = i.use("GetString", func() error {
+	err = i.Locked(func() error {
 		if room < 0 {
 			return fmt.Errorf("%w: room of %d bytes", ErrArg, room)
 		}
@@ -150,7 +145,7 @@ func (i *Info) GetString(key string, room int) (value string, needed int, ok boo
 }
 
 func (i *Info) Len() (n int, err error) {
-	err = i.use("Len", func() error {
+	err = i.Locked(func() error {
 		n = len(i.pairs)
 		return nil
 	})
@@ -158,7 +153,7 @@ func (i *Info) Len() (n int, err error) {
 }
 
 func (i *Info) Key(n int) (key string, err error) {
-	err = i.use("Key", func() error {
+	err = i.Locked(func() error {
 		if n < 0 || n >= len(i.pairs) {
 			return fmt.Errorf("%w: key %d of %d", ErrArg, n, len(i.pairs))
 		}
@@ -183,15 +178,6 @@ func (i *Info) index(key string) (int, error) {
 		return -1, fmt.Errorf("%w: %q, of %d bytes; 1 to %d are possible", ErrInfoKey, key, len(key), MaxInfoKey)
 	}
 	return slices.IndexFunc(i.pairs, func(p InfoPair) bool { return p.Key == key }), nil
-}
-
-// Copied is Dup without the handler.
-func (i *Info) Copied() (d *Info, err error) {
-	err = i.Locked(func() error {
-		d = &Info{pairs: append([]InfoPair(nil), i.pairs...)}
-		return nil
-	})
-	return d, err
 }
 
 // InfoWith is an info object with these pairs.

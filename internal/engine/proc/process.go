@@ -150,12 +150,7 @@ type Figures struct {
 	Check      bool
 }
 
-func Measure() (Figures, error) {
-	f, err := CurrentFigures()
-	return f, Failed("Measure", err)
-}
-
-// CurrentFigures is Measure of which no handler hears.
+// CurrentFigures are those of the program's process.
 func CurrentFigures() (Figures, error) {
 	p, err := Current()
 	if err != nil {

@@ -97,13 +97,7 @@ const (
 
 func (q *Request) Null() bool { return q.State == Null }
 
-func (q *Request) Wait() (Status, error) {
-	c := q.c
-	st, err := q.Complete()
-	return st, c.Failed("Wait", err)
-}
-
-// Complete is Wait without the handler.
+// Complete waits until the request is complete.
 func (q *Request) Complete() (Status, error) {
 	if q.State != Active {
 		return q.Trivial(), nil
@@ -114,7 +108,7 @@ func (q *Request) Complete() (Status, error) {
 	return q.wait()
 }
 
-// wait is Wait for who has the lock.
+// wait is Complete for who has the lock.
 func (q *Request) wait() (Status, error) {
 	if q.State != Active {
 		return q.Trivial(), nil
@@ -144,12 +138,6 @@ func (q *Request) WaitBeside(down bool) (Status, error) {
 }
 
 func (q *Request) Test() (done bool, st Status, err error) {
-	c := q.c
-	done, st, err = q.test()
-	return done, st, c.Failed("Test", err)
-}
-
-func (q *Request) test() (done bool, st Status, err error) {
 	if q.State != Active {
 		return true, q.Trivial(), nil
 	}
@@ -174,11 +162,6 @@ func (q *Request) Ready() (bool, error) {
 }
 
 func (q *Request) Status() (done bool, st Status, err error) {
-	done, st, err = q.status()
-	return done, st, q.c.Failed("Status", err)
-}
-
-func (q *Request) status() (done bool, st Status, err error) {
 	if done, err := q.Ready(); err != nil || !done {
 		return false, Status{}, err
 	}
@@ -210,9 +193,7 @@ func (q *Request) Peek() (done bool, st Status, err error) {
 	return true, st, err
 }
 
-func (q *Request) Cancel() error { return q.c.Failed("Cancel", q.cancel()) }
-
-func (q *Request) cancel() error {
+func (q *Request) Cancel() error {
 	if q.State == Trivial {
 		return nil
 	}
@@ -233,11 +214,6 @@ func (q *Request) cancel() error {
 }
 
 func (q *Request) Free() error {
-	c := q.c
-	return c.Failed("Free", q.free())
-}
-
-func (q *Request) free() error {
 	if q.State == Null {
 		return fmt.Errorf("%w: it is null", ErrRequest)
 	}

@@ -19,7 +19,7 @@ type SendBuffer struct {
 func NewSendBuffer() (*SendBuffer, error) {
 	p, err := Current()
 	if err != nil {
-		return nil, Failed("NewSendBuffer", err)
+		return nil, err
 	}
 	return p.SendBuffer(), nil
 }
@@ -29,11 +29,6 @@ func (p *Process) SendBuffer() *SendBuffer {
 }
 
 func (c *Comm) SendBuffer() (*SendBuffer, error) {
-	b, err := c.ownBuffer()
-	return b, c.Failed("Comm.SendBuffer", err)
-}
-
-func (c *Comm) ownBuffer() (*SendBuffer, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
@@ -47,13 +42,13 @@ func (c *Comm) ownBuffer() (*SendBuffer, error) {
 }
 
 func (b *SendBuffer) Serve(c *Comm) error {
-	own, err := c.ownBuffer()
+	own, err := c.SendBuffer()
 	if err == nil {
 		c.p.Lock()
 		own.room.Next = b.room
 		c.p.Unlock()
 	}
-	return c.Failed("SendBuffer.Serve", err)
+	return err
 }
 
 // DropBuffer ends what SendBuffer gave. Messages that are in it leave nevertheless.
@@ -67,29 +62,21 @@ func (c *Comm) DropBuffer() {
 
 func (b *SendBuffer) Attach(size int) error {
 	b.Process.Lock()
-	err := b.room.Attach(size)
-	b.Process.Unlock()
-	return b.failed("Attach", err)
-}
-
-func (b *SendBuffer) Detach() (size int, err error) {
-	size, err = b.detach()
-	return size, b.failed("Detach", err)
+	defer b.Process.Unlock()
+	return b.room.Attach(size)
 }
 
 func (b *SendBuffer) Flush() error {
 	q := b.Iflush()
 	_, err := q.Complete()
-	return b.failed("Flush", err)
+	return err
 }
 
 func (b *SendBuffer) Iflush() Request {
 	return b.Process.Begun(nil, b.name+"Iflush", &flush{p: b.Process, room: b.room})
 }
 
-func (b *SendBuffer) failed(fn string, err error) error { return b.Process.Failed(b.name+fn, err) }
-
-func (b *SendBuffer) detach() (size int, err error) {
+func (b *SendBuffer) Detach() (size int, err error) {
 	p := b.Process
 	p.Lock()
 	defer p.Unlock()
@@ -131,43 +118,10 @@ func (p *Process) AttachedBuffer() *SendBuffer {
 	return &SendBuffer{Process: p, name: "Buffer", room: p.Eng.Room()}
 }
 
-// attached is AttachedBuffer of the program's process, for the function fn.
-func attached(fn string) (*SendBuffer, error) {
-	p, err := Current()
-	if err != nil {
-		return nil, Failed(fn, err)
-	}
-	return p.AttachedBuffer(), nil
-}
-
-func BufferAttach(size int) error {
-	b, err := attached("BufferAttach")
-	if err != nil {
-		return err
-	}
-	return b.Attach(size)
-}
-
-func BufferDetach() (size int, err error) {
-	b, err := attached("BufferDetach")
-	if err != nil {
-		return 0, err
-	}
-	return b.Detach()
-}
-
-func BufferFlush() error {
-	b, err := attached("BufferFlush")
-	if err != nil {
-		return err
-	}
-	return b.Flush()
-}
-
 func BufferIflush() (Request, error) {
-	b, err := attached("BufferIflush")
+	p, err := Current()
 	if err != nil {
 		return Request{}, err
 	}
-	return b.Iflush(), nil
+	return p.AttachedBuffer().Iflush(), nil
 }

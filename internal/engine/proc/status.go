@@ -39,7 +39,7 @@ func Count[T Type](s Status) (n int, whole bool) {
 
 func (s Status) Count(t *Datatype) (n int, err error) {
 	if err := t.Valid(); err != nil {
-		return Undefined, Failed("Status.Count", err)
+		return Undefined, err
 	}
 	items, _ := t.Count(s.rep, s.bytes)
 	return int(items), nil
@@ -47,7 +47,7 @@ func (s Status) Count(t *Datatype) (n int, err error) {
 
 func (s Status) Elements(t *Datatype) (n int, err error) {
 	if err := t.Valid(); err != nil {
-		return Undefined, Failed("Status.Elements", err)
+		return Undefined, err
 	}
 	elements, _ := t.Elements(s.rep, s.bytes)
 	return int(elements), nil
@@ -55,11 +55,11 @@ func (s Status) Elements(t *Datatype) (n int, err error) {
 
 func (s *Status) SetElements(t *Datatype, n int) error {
 	if err := t.Valid(); err != nil {
-		return Failed("Status.SetElements", err)
+		return err
 	}
 	bytes, ok := t.Stream(datatype.Native, int64(n))
 	if !ok {
-		return Failed("Status.SetElements", fmt.Errorf("%w: %d elements of %v", ErrArg, n, t))
+		return fmt.Errorf("%w: %d elements of %v", ErrArg, n, t)
 	}
 	s.bytes, s.rep = bytes, datatype.Native
 	return nil

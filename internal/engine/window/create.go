@@ -15,24 +15,8 @@ import (
 // is no intercommunicator. Where one member cannot make the window nobody does.
 // All members run this library.
 
-func WinCreateItems(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
-	w, err := winCreate(c, base, unit, info)
-	return w, c.Failed("WinCreate", err)
-}
-
-func WinCreate[T proc.Type](c *proc.Comm, base []T, info *proc.Info) (*Win, error) {
-	var zero T
-	return WinCreateItems(c, proc.Of(base), int(unsafe.Sizeof(zero)), info)
-}
-
-func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
-	w, err := winAllocate(c, size, unit, info)
-	return w, c.Failed("WinAllocate", err)
-}
-
 func WinCreateDynamic(c *proc.Comm, info *proc.Info) (*Win, error) {
-	w, err := newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
-	return w, c.Failed("WinCreateDynamic", err)
+	return newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
 }
 
 // winSpec is what one member brings to a window.
@@ -43,7 +27,7 @@ type winSpec struct {
 	bad    error // why it cannot be made
 }
 
-func winCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
+func WinCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -77,7 +61,7 @@ func extent(b *proc.Buffer) (int64, error) {
 // maxWindow is the largest size of a window that is allocated.
 const maxWindow = 1 << 40
 
-func winAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
+func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -163,10 +147,8 @@ func (w *Win) open() error {
 	return construct.Meet(w.c)
 }
 
-func (w *Win) Free() error { return w.failed("Win.Free", w.free()) }
-
-func (w *Win) free() error {
-	if err := w.check(); err != nil {
+func (w *Win) Free() error {
+	if err := w.Check(); err != nil {
 		return err
 	}
 	w.Process.Lock()
@@ -179,7 +161,7 @@ func (w *Win) free() error {
 		return err
 	}
 	if !w.life.CompareAndSwap(proc.Usable, proc.Freed) {
-		return w.check()
+		return w.Check()
 	}
 	return w.end()
 }

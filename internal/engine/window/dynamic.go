@@ -16,9 +16,7 @@ type attachments struct {
 
 func Address(b proc.Buffer) int64 { return int64(uintptr(b.Memory())) }
 
-func (w *Win) Attach(b proc.Buffer) error { return w.failed("Win.Attach", w.attach(b)) }
-
-func (w *Win) attach(b proc.Buffer) error {
+func (w *Win) Attach(b proc.Buffer) error {
 	size, err := w.attachable(&b)
 	if err != nil || size == 0 {
 		return err
@@ -36,9 +34,7 @@ func (w *Win) attach(b proc.Buffer) error {
 	return nil
 }
 
-func (w *Win) Detach(b proc.Buffer) error { return w.failed("Win.Detach", w.detach(b)) }
-
-func (w *Win) detach(b proc.Buffer) error {
+func (w *Win) Detach(b proc.Buffer) error {
 	size, err := w.attachable(&b)
 	if err != nil || size == 0 {
 		return err
@@ -55,7 +51,7 @@ func (w *Win) detach(b proc.Buffer) error {
 
 // attachable is the size of memory that Attach and Detach are called with.
 func (w *Win) attachable(b *proc.Buffer) (int64, error) {
-	if err := w.check(); err != nil {
+	if err := w.Check(); err != nil {
 		return 0, err
 	}
 	if w.flavor != WinFlavorDynamic {

@@ -8,13 +8,13 @@ import (
 
 func NewWinErrhandler(f func(w *Win, err error)) (*proc.Errhandler, error) {
 	if f == nil {
-		return nil, proc.Failed("NewWinErrhandler", fmt.Errorf("%w: no function", proc.ErrArg))
+		return nil, fmt.Errorf("%w: no function", proc.ErrArg)
 	}
 	return proc.ErrhandlerOf("an error handler", nil, func(w any, err error) { f(w.(*Win), err) }), nil
 }
 
 func (w *Win) SetErrhandler(h *proc.Errhandler) error {
-	err := w.check()
+	err := w.Check()
 	if err == nil {
 		err = h.Check()
 	}
@@ -22,22 +22,22 @@ func (w *Win) SetErrhandler(h *proc.Errhandler) error {
 		err = fmt.Errorf("%w: it is not for windows", proc.ErrErrhandler)
 	}
 	if err != nil {
-		return w.failed("Win.SetErrhandler", err)
+		return err
 	}
 	w.handler.Set.Store(h)
 	return nil
 }
 
 func (w *Win) GetErrhandler() (*proc.Errhandler, error) {
-	if err := w.check(); err != nil {
-		return nil, w.failed("Win.GetErrhandler", err)
+	if err := w.Check(); err != nil {
+		return nil, err
 	}
 	return w.handler.Current().Held(), nil
 }
 
 func (w *Win) CallErrhandler(err error) error {
-	if err := w.check(); err != nil {
-		return w.failed("Win.CallErrhandler", err)
+	if err := w.Check(); err != nil {
+		return err
 	}
 	if err != nil {
 		w.handle(err)
@@ -55,10 +55,10 @@ func (w *Win) handle(err error) {
 	}
 }
 
-// failed puts the function's name before an error of a call on w and tells w's
+// Failed puts the function's name before an error of a call on w and tells w's
 // error handler, or that of calls without an object if w is none. The process must
 // not be locked.
-func (w *Win) failed(fn string, err error) error {
+func (w *Win) Failed(fn string, err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -21,14 +21,12 @@ const (
 	NoSucceed = rma.NoSucceed
 )
 
-func (e *Epochs) Fence(assert Assert) error { return e.w.failed("Fence", e.fence(assert)) }
-
-// fence completes what this member has begun, at its targets, and then meets the
+// Fence completes what this member has begun, at its targets, and then meets the
 // others: after that nothing is under way, and nobody can have begun anything of
 // the next epoch here. It takes no numbers of operations, whose vectors would be as
 // long as the window has members.
-func (e *Epochs) fence(assert Assert) error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) Fence(assert Assert) error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	if err := assert.Check(rma.FenceAsserts); err != nil {
@@ -52,10 +50,6 @@ func (e *Epochs) fence(assert Assert) error {
 }
 
 func (e *Epochs) Post(group *proc.Group, assert Assert) error {
-	return e.w.failed("Post", e.post(group, assert))
-}
-
-func (e *Epochs) post(group *proc.Group, assert Assert) error {
 	ranks, err := e.ranks(group, assert, rma.PostAsserts)
 	if err != nil {
 		return err
@@ -70,10 +64,6 @@ func (e *Epochs) post(group *proc.Group, assert Assert) error {
 }
 
 func (e *Epochs) Start(group *proc.Group, assert Assert) error {
-	return e.w.failed("Start", e.start(group, assert))
-}
-
-func (e *Epochs) start(group *proc.Group, assert Assert) error {
 	ranks, err := e.ranks(group, assert, rma.StartAsserts)
 	if err != nil {
 		return err
@@ -90,10 +80,8 @@ func (e *Epochs) start(group *proc.Group, assert Assert) error {
 	return nil
 }
 
-func (e *Epochs) Complete() error { return e.w.failed("Complete", e.complete()) }
-
-func (e *Epochs) complete() error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) Complete() error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	e.w.Process.Lock()
@@ -108,10 +96,8 @@ func (e *Epochs) complete() error {
 	return err
 }
 
-func (e *Epochs) Wait() error { return e.w.failed("Win.Wait", e.wait()) }
-
-func (e *Epochs) wait() error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) Wait() error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	e.w.Process.Lock()
@@ -127,12 +113,7 @@ func (e *Epochs) wait() error {
 }
 
 func (e *Epochs) Test() (done bool, err error) {
-	done, err = e.test()
-	return done, e.w.failed("Win.Test", err)
-}
-
-func (e *Epochs) test() (done bool, err error) {
-	if err := e.w.check(); err != nil {
+	if err := e.w.Check(); err != nil {
 		return false, err
 	}
 	p := e.w.Process
@@ -153,7 +134,7 @@ func (e *Epochs) test() (done bool, err error) {
 
 // ranks are those of a group's members, in a call that takes some assertions.
 func (e *Epochs) ranks(group *proc.Group, assert, allowed Assert) (ranks []int, err error) {
-	if err := e.w.check(); err != nil {
+	if err := e.w.Check(); err != nil {
 		return nil, err
 	}
 	if err := assert.Check(allowed); err != nil {

@@ -6,19 +6,9 @@ import (
 	"github.com/openimpi/impi/core/rma"
 )
 
-func (e *Epochs) Flush(rank int) error { return e.w.failed("Flush", e.flushOne(rank, true)) }
-
-func (e *Epochs) FlushLocal(rank int) error { return e.w.failed("FlushLocal", e.flushOne(rank, false)) }
-
-func (e *Epochs) FlushAll() error { return e.w.failed("FlushAll", e.flushEach(true)) }
-
-func (e *Epochs) FlushLocalAll() error { return e.w.failed("FlushLocalAll", e.flushEach(false)) }
-
-func (e *Epochs) Sync() error { return e.w.failed("Sync", e.sync()) }
-
-// sync also makes progress: programs call it in loops that wait for a store.
-func (e *Epochs) sync() error {
-	if err := e.w.check(); err != nil {
+// Sync also makes progress: programs call it in loops that wait for a store.
+func (e *Epochs) Sync() error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	e.w.Process.Lock() // which is a fence for memory, too
@@ -28,8 +18,8 @@ func (e *Epochs) sync() error {
 	return e.w.Process.Failure
 }
 
-func (e *Epochs) flushOne(rank int, remote bool) error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) Flush(rank int, remote bool) error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	none, err := e.member(rank)
@@ -45,8 +35,8 @@ func (e *Epochs) flushOne(rank int, remote bool) error {
 	return e.w.origin.flush([]int{rank}, remote)
 }
 
-func (e *Epochs) flushEach(remote bool) error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) FlushAll(remote bool) error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	e.w.Process.Lock()

@@ -19,10 +19,6 @@ const (
 )
 
 func (e *Epochs) Lock(t LockType, rank int, assert Assert) error {
-	return e.w.failed("Lock", e.lock(t, rank, assert))
-}
-
-func (e *Epochs) lock(t LockType, rank int, assert Assert) error {
 	none, err := e.lockable(t, rank, assert)
 	if none || err != nil {
 		return err
@@ -42,7 +38,7 @@ func (e *Epochs) lock(t LockType, rank int, assert Assert) error {
 
 // lockable checks the arguments of Lock.
 func (e *Epochs) lockable(t LockType, rank int, assert Assert) (none bool, err error) {
-	if err := e.w.check(); err != nil {
+	if err := e.w.Check(); err != nil {
 		return false, err
 	}
 	if !t.Valid() {
@@ -102,10 +98,8 @@ func (o *Origin) askAll(ranks []int, h rma.Header) (err error) {
 	return err
 }
 
-func (e *Epochs) LockAll(assert Assert) error { return e.w.failed("LockAll", e.lockAll(assert)) }
-
-func (e *Epochs) lockAll(assert Assert) error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) LockAll(assert Assert) error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	if err := assert.Check(rma.LockAsserts); err != nil {
@@ -132,10 +126,8 @@ func (e *Epochs) everybody() []int {
 	return all
 }
 
-func (e *Epochs) Unlock(rank int) error { return e.w.failed("Unlock", e.unlock(rank)) }
-
-func (e *Epochs) unlock(rank int) error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) Unlock(rank int) error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	if none, err := e.member(rank); none || err != nil {
@@ -160,10 +152,8 @@ func (e *Epochs) unlocked(ranks []int) error {
 	return errors.Join(err, e.w.origin.askAll(ranks, rma.Header{Kind: rma.Unlock}), e.w.origin.fault(ranks))
 }
 
-func (e *Epochs) UnlockAll() error { return e.w.failed("UnlockAll", e.unlockAll()) }
-
-func (e *Epochs) unlockAll() error {
-	if err := e.w.check(); err != nil {
+func (e *Epochs) UnlockAll() error {
+	if err := e.w.Check(); err != nil {
 		return err
 	}
 	e.w.Process.Lock()

@@ -14,7 +14,7 @@ type sizes struct{ here, there int64 }
 // mayGo checks all of an operation but its epoch. none tells that there is nothing
 // to be done.
 func (o *Origin) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err error) {
-	if err := o.w.check(); err != nil {
+	if err := o.w.Check(); err != nil {
 		return size, false, err
 	}
 	if err := b.Check(); err != nil {

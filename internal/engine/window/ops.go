@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/rma"
@@ -20,55 +21,7 @@ var (
 	NoOp    collective.Op = datatype.NoOp
 )
 
-func (o *Origin) Put(b proc.Buffer, to Target) error {
-	_, err := o.put("Put", b, to, false)
-	return o.w.failed("Put", err)
-}
-
-func (o *Origin) Rput(b proc.Buffer, to Target) (proc.Request, error) {
-	q, err := o.put("Rput", b, to, true)
-	return q, o.w.failed("Rput", err)
-}
-
-func (o *Origin) Get(b proc.Buffer, from Target) error {
-	_, err := o.get("Get", b, from, false)
-	return o.w.failed("Get", err)
-}
-
-func (o *Origin) Rget(b proc.Buffer, from Target) (proc.Request, error) {
-	q, err := o.get("Rget", b, from, true)
-	return q, o.w.failed("Rget", err)
-}
-
-func (o *Origin) Accumulate(b proc.Buffer, to Target, op collective.Op) error {
-	_, err := o.accumulate("Accumulate", b, to, op, false)
-	return o.w.failed("Accumulate", err)
-}
-
-func (o *Origin) Raccumulate(b proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
-	q, err := o.accumulate("Raccumulate", b, to, op, true)
-	return q, o.w.failed("Raccumulate", err)
-}
-
-func (o *Origin) GetAccumulate(b, result proc.Buffer, to Target, op collective.Op) error {
-	_, err := o.getAccumulate("GetAccumulate", b, result, to, op, false)
-	return o.w.failed("GetAccumulate", err)
-}
-
-func (o *Origin) RgetAccumulate(b, result proc.Buffer, to Target, op collective.Op) (proc.Request, error) {
-	q, err := o.getAccumulate("RgetAccumulate", b, result, to, op, true)
-	return q, o.w.failed("RgetAccumulate", err)
-}
-
-func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
-	return o.w.failed("FetchAndOp", o.fetchAndOp(b, result, rank, disp, op))
-}
-
-func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
-	return o.w.failed("CompareAndSwap", o.compareAndSwap(b, compare, result, rank, disp))
-}
-
-func (o *Origin) put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
+func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
 	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
 		return o.nothing(), err
@@ -80,7 +33,7 @@ func (o *Origin) put(fn string, b proc.Buffer, to Target, request bool) (proc.Re
 	return o.operate(fn, &to, h, parts{out: &b}, size.here, request)
 }
 
-func (o *Origin) get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
+func (o *Origin) Get(fn string, b proc.Buffer, from Target, request bool) (proc.Request, error) {
 	size, none, err := o.mayGo(&from, &b)
 	if none || err != nil {
 		return o.nothing(), err
@@ -92,7 +45,7 @@ func (o *Origin) get(fn string, b proc.Buffer, from Target, request bool) (proc.
 	return o.operate(fn, &from, h, parts{in: &b}, size.there, request)
 }
 
-func (o *Origin) accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+func (o *Origin) Accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
 	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
 		return o.nothing(), err
@@ -107,7 +60,7 @@ func (o *Origin) accumulate(fn string, b proc.Buffer, to Target, op collective.O
 	return o.operate(fn, &to, h, parts{out: &b}, size.here, request)
 }
 
-func (o *Origin) getAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
+func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
 	size, none, err := o.mayGo(&to, &result)
 	if none || err != nil {
 		return o.nothing(), err
@@ -153,7 +106,7 @@ func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	return nil
 }
 
-func (o *Origin) fetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
+func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op collective.Op) error {
 	if err := o.single(&result); err != nil {
 		return err
 	}
@@ -166,13 +119,13 @@ func (o *Origin) fetchAndOp(b, result proc.Buffer, rank int, disp int64, op coll
 		}
 	}
 	to := Target{rank, disp, 1, result.Datatype()}
-	_, err := o.getAccumulate("FetchAndOp", b, result, to, op, false)
+	_, err := o.GetAccumulate("FetchAndOp", b, result, to, op, false)
 	return err
 }
 
 // single checks a Buffer that is to be one item of a predefined datatype.
 func (o *Origin) single(b *proc.Buffer) error {
-	if err := o.w.check(); err != nil {
+	if err := o.w.Check(); err != nil {
 		return err
 	}
 	if err := b.Check(); err != nil {
@@ -196,7 +149,7 @@ func alike(a, b *proc.Buffer) error {
 	return nil
 }
 
-func (o *Origin) compareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
+func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp int64) error {
 	for _, x := range []*proc.Buffer{&b, &compare, &result} {
 		if err := o.single(x); err != nil {
 			return err
@@ -216,4 +169,17 @@ func (o *Origin) compareAndSwap(b, compare, result proc.Buffer, rank int, disp i
 	h := rma.Header{Kind: rma.CompareAndSwap, Disp: disp, Count: 1}
 	_, err = o.operate("CompareAndSwap", &to, h, parts{out: &b, swap: &compare, in: &result}, size.there, false)
 	return err
+}
+
+// One is a Buffer of a single element; nil is no memory.
+func One[T proc.Type](x *T) proc.Buffer {
+	if x == nil {
+		return proc.At(nil, 1, datatype.Basic(datatype.KindOf[T]()))
+	}
+	return proc.Of(unsafe.Slice(x, 1))
+}
+
+// ElementsAt is where as many elements as buf has lie in the window of a rank.
+func ElementsAt[T proc.Type](buf []T, rank int, disp int64) Target {
+	return Target{rank, disp, len(buf), datatype.Basic(datatype.KindOf[T]())}
 }

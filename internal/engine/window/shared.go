@@ -16,11 +16,6 @@ import (
 )
 
 func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
-	w, err := winAllocateShared(c, size, unit, info)
-	return w, c.Failed("WinAllocateShared", err)
-}
-
-func winAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
 	}
@@ -192,12 +187,7 @@ func (m *memory) unmap() {
 }
 
 func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
-	mem, unit, err = w.sharedQuery(rank)
-	return mem, unit, w.failed("SharedQuery", err)
-}
-
-func (w *Win) sharedQuery(rank int) (mem []byte, unit int, err error) {
-	if err := w.check(); err != nil {
+	if err := w.Check(); err != nil {
 		return nil, 0, err
 	}
 	if w.flavor != WinFlavorShared {

@@ -114,7 +114,7 @@ const (
 )
 
 // check refuses windows that cannot be used.
-func (w *Win) check() error {
+func (w *Win) Check() error {
 	switch {
 	case w == nil && !proc.Initialized():
 		return proc.ErrNotInitialized
@@ -127,8 +127,6 @@ func (w *Win) check() error {
 	}
 	return nil
 }
-
-func (w *Win) Check() error { return w.failed("Win.Check", w.check()) }
 
 func (w *Win) Size() int {
 	if w == nil {
@@ -145,15 +143,15 @@ func (w *Win) Rank() int {
 }
 
 func (w *Win) Memory() []byte {
-	if w.check() != nil || w.memory.mem == nil {
+	if w.Check() != nil || w.memory.mem == nil {
 		return nil
 	}
 	return unsafe.Slice((*byte)(w.memory.mem), int(w.memory.extents[w.c.Rank()].Size))
 }
 
 func (w *Win) Group() (*proc.Group, error) {
-	if err := w.check(); err != nil {
-		return nil, w.failed("Win.Group", err)
+	if err := w.Check(); err != nil {
+		return nil, err
 	}
 	return w.Process.NewGroup(w.c.Comm.Group()), nil
 }
@@ -166,26 +164,26 @@ func (w *Win) Name() string {
 }
 
 func (w *Win) SetName(name string) error {
-	if err := w.check(); err != nil {
-		return w.failed("Win.SetName", err)
+	if err := w.Check(); err != nil {
+		return err
 	}
 	w.name.Set(name)
 	return nil
 }
 
 func (w *Win) SetInfo(info *proc.Info) error {
-	err := w.check()
+	err := w.Check()
 	if err == nil {
 		err = info.Locked(func() error { return nil })
 	}
 	if err != nil {
-		return w.failed("Win.SetInfo", err)
+		return err
 	}
 	given, err := construct.Snapshot(info)
 	w.Process.Lock()
 	w.hints = w.hints.With(given)
 	w.Process.Unlock()
-	return w.failed("Win.SetInfo", err)
+	return err
 }
 
 // presumed are hints that a window has unless it was given others. It keeps them even if
@@ -193,8 +191,8 @@ func (w *Win) SetInfo(info *proc.Info) error {
 var presumed = []proc.InfoPair{{Key: "accumulate_ordering", Value: "rar,raw,war,waw"}, {Key: "accumulate_ops", Value: "same_op_no_op"}}
 
 func (w *Win) GetInfo() (*proc.Info, error) {
-	if err := w.check(); err != nil {
-		return nil, w.failed("Win.GetInfo", err)
+	if err := w.Check(); err != nil {
+		return nil, err
 	}
 	w.Process.Lock()
 	hints := w.hints
