@@ -431,6 +431,41 @@ func abiGrequestComplete(request uintptr) int32 {
 	})
 }
 
+//export abiTestall
+func abiTestall(count int32, array_of_requests uintptr, flag uintptr, array_of_statuses uintptr) int32 {
+	return testAll("Testall", count, array_of_requests, flag, array_of_statuses, mpi.Testall)
+}
+
+//export abiTestany
+func abiTestany(count int32, array_of_requests uintptr, index uintptr, flag uintptr, status uintptr) int32 {
+	return testAny("Testany", count, array_of_requests, index, flag, status, mpi.Testany)
+}
+
+//export abiTestsome
+func abiTestsome(incount int32, array_of_requests uintptr, outcount uintptr, array_of_indices uintptr, array_of_statuses uintptr) int32 {
+	return testSome("Testsome", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, mpi.Testsome)
+}
+
+//export abiWaitsome
+func abiWaitsome(incount int32, array_of_requests uintptr, outcount uintptr, array_of_indices uintptr, array_of_statuses uintptr) int32 {
+	return testSome("Waitsome", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, waitSome)
+}
+
+//export abiRequestGetStatusAll
+func abiRequestGetStatusAll(count int32, array_of_requests uintptr, flag uintptr, array_of_statuses uintptr) int32 {
+	return testAll("Request_get_status_all", count, array_of_requests, flag, array_of_statuses, mpi.Statusall)
+}
+
+//export abiRequestGetStatusAny
+func abiRequestGetStatusAny(count int32, array_of_requests uintptr, index uintptr, flag uintptr, status uintptr) int32 {
+	return testAny("Request_get_status_any", count, array_of_requests, index, flag, status, mpi.Statusany)
+}
+
+//export abiRequestGetStatusSome
+func abiRequestGetStatusSome(incount int32, array_of_requests uintptr, outcount uintptr, array_of_indices uintptr, array_of_statuses uintptr) int32 {
+	return testSome("Request_get_status_some", incount, array_of_requests, outcount, array_of_indices, array_of_statuses, mpi.Statussome)
+}
+
 //export abiRequestFree
 func abiRequestFree(request uintptr) int32 {
 	return onRequestAt("Request_free", request, (*requestObject).free)

@@ -362,21 +362,6 @@ func abiWaitall(n int32, reqs, statuses uintptr) int32 {
 	return code
 }
 
-//export abiTestall
-func abiTestall(n int32, reqs, flag, statuses uintptr) int32 {
-	return onBatch("Testall", n, reqs, func(b *batch) error {
-		sts := b.room(statuses)
-		done, err := mpi.Testall(b.reqs, sts)
-		if done {
-			putStatuses(statuses, sts, err)
-		}
-		if err != nil {
-			return err
-		}
-		return putFlag("flag", flag, done)
-	})
-}
-
 //export abiWaitany
 func abiWaitany(n int32, reqs, index, st uintptr) int32 {
 	return onBatch("Waitany", n, reqs, func(b *batch) error {
@@ -389,10 +374,25 @@ func abiWaitany(n int32, reqs, index, st uintptr) int32 {
 	})
 }
 
-//export abiTestany
-func abiTestany(n int32, reqs, index, flag, st uintptr) int32 {
-	return onBatch("Testany", n, reqs, func(b *batch) error {
-		i, done, s, err := mpi.Testany(b.reqs)
+// testAll is Testall, or its like that leaves the requests as they are.
+func testAll(fn string, n int32, reqs, flag, statuses uintptr, test func([]mpi.Request, []mpi.Status) (bool, error)) int32 {
+	return onBatch(fn, n, reqs, func(b *batch) error {
+		sts := b.room(statuses)
+		done, err := test(b.reqs, sts)
+		if done {
+			putStatuses(statuses, sts, err)
+		}
+		if err != nil {
+			return err
+		}
+		return putFlag("flag", flag, done)
+	})
+}
+
+// testAny is Testany, or its like that leaves the requests as they are.
+func testAny(fn string, n int32, reqs, index, flag, st uintptr, test func([]mpi.Request) (int, bool, mpi.Status, error)) int32 {
+	return onBatch(fn, n, reqs, func(b *batch) error {
+		i, done, s, err := test(b.reqs)
 		if done {
 			putStatus(st, &s)
 		}
@@ -406,81 +406,31 @@ func abiTestany(n int32, reqs, index, flag, st uintptr) int32 {
 	})
 }
 
-// putSome stores what Waitsome and its like give.
-func (b *batch) putSome(outcount, indices, statuses uintptr, which []int, done bool, sts []mpi.Status, err error) error {
-	n := len(which)
-	if n == 0 && done {
-		n = mpi.Undefined
-	}
-	if sts != nil {
-		putStatuses(statuses, sts[:len(which)], err)
-	}
-	if bad := putInts("array_of_indices", indices, len(b.reqs), which); bad != nil {
-		return bad
-	}
-	if bad := putInt("outcount", outcount, n); bad != nil {
-		return bad
-	}
-	return err
-}
-
-//export abiWaitsome
-func abiWaitsome(n int32, reqs, outcount, indices, statuses uintptr) int32 {
-	return onBatch("Waitsome", n, reqs, func(b *batch) error {
+// testSome is Testsome, or its like that waits or leaves the requests as they are.
+func testSome(fn string, n int32, reqs, outcount, indices, statuses uintptr, test func([]mpi.Request, []mpi.Status) ([]int, bool, error)) int32 {
+	return onBatch(fn, n, reqs, func(b *batch) error {
 		sts := b.room(statuses)
-		which, err := mpi.Waitsome(b.reqs, sts)
-		return b.putSome(outcount, indices, statuses, which, true, sts, err)
+		which, done, err := test(b.reqs, sts)
+		count := len(which)
+		if count == 0 && done {
+			count = mpi.Undefined
+		}
+		if sts != nil {
+			putStatuses(statuses, sts[:len(which)], err)
+		}
+		if bad := putInts("array_of_indices", indices, len(b.reqs), which); bad != nil {
+			return bad
+		}
+		if bad := putInt("outcount", outcount, count); bad != nil {
+			return bad
+		}
+		return err
 	})
 }
 
-//export abiTestsome
-func abiTestsome(n int32, reqs, outcount, indices, statuses uintptr) int32 {
-	return onBatch("Testsome", n, reqs, func(b *batch) error {
-		sts := b.room(statuses)
-		which, done, err := mpi.Testsome(b.reqs, sts)
-		return b.putSome(outcount, indices, statuses, which, done, sts, err)
-	})
-}
-
-//export abiRequestGetStatusAny
-func abiRequestGetStatusAny(n int32, reqs, index, flag, st uintptr) int32 {
-	return onBatch("Request_get_status_any", n, reqs, func(b *batch) error {
-		i, done, s, err := mpi.Statusany(b.reqs)
-		if err != nil {
-			return err
-		}
-		if done {
-			putStatus(st, &s)
-		}
-		if err := putInt("index", index, i); err != nil {
-			return err
-		}
-		return putFlag("flag", flag, done)
-	})
-}
-
-//export abiRequestGetStatusAll
-func abiRequestGetStatusAll(n int32, reqs, flag, statuses uintptr) int32 {
-	return onBatch("Request_get_status_all", n, reqs, func(b *batch) error {
-		sts := b.room(statuses)
-		done, err := mpi.Statusall(b.reqs, sts)
-		if err != nil {
-			return err
-		}
-		if done {
-			putStatuses(statuses, sts, nil)
-		}
-		return putFlag("flag", flag, done)
-	})
-}
-
-//export abiRequestGetStatusSome
-func abiRequestGetStatusSome(n int32, reqs, outcount, indices, statuses uintptr) int32 {
-	return onBatch("Request_get_status_some", n, reqs, func(b *batch) error {
-		sts := b.room(statuses)
-		which, done, err := mpi.Statussome(b.reqs, sts)
-		return b.putSome(outcount, indices, statuses, which, done, sts, err)
-	})
+func waitSome(reqs []mpi.Request, sts []mpi.Status) ([]int, bool, error) {
+	which, err := mpi.Waitsome(reqs, sts)
+	return which, true, err
 }
 
 //export abiStartall
