@@ -26,7 +26,7 @@ const (
 	maxText           = 1 << 16
 )
 
-// sent is the buffer of a message to dst, all of which has to be there.
+// sent is the buffer of a message to dst. All its memory must exist.
 func sent(p uintptr, count int64, t uintptr, dst int32) (mpi.Buffer, error) {
 	return used(p, count, t, sends(dst))
 }
@@ -36,7 +36,7 @@ func received(p uintptr, count int64, t uintptr, src int32) (mpi.Buffer, error) 
 	return used(p, count, t, receives(src))
 }
 
-// items is a buffer that need not be there.
+// items is a buffer whose memory is not checked.
 func items(p uintptr, count int64, t uintptr) (mpi.Buffer, error) { return buffer(p, count, t) }
 
 // partitioned is the buffer of a partitioned operation: count items in each of n partitions.
@@ -50,7 +50,7 @@ func partitioned(p uintptr, n int32, count int64, t, info uintptr) (mpi.Buffer, 
 	return whole(p, count, int(n), t)
 }
 
-// operand is the buffer of a get-accumulate. With MPI_NO_OP it is not looked at, whatever it is.
+// operand is the buffer of a get-accumulate. With MPI_NO_OP it is ignored.
 func operand(op, p uintptr, count int64, t uintptr, rank int32) (mpi.Buffer, error) {
 	if o, err := opOf(op); err != nil || o == mpi.NoOp {
 		return mpi.Buffer{}, err
@@ -58,13 +58,13 @@ func operand(op, p uintptr, count int64, t uintptr, rank int32) (mpi.Buffer, err
 	return sent(p, count, t, rank)
 }
 
-// target is where an operation on a window goes.
+// target is the target of an operation on a window.
 func target(rank int32, disp, count int64, t uintptr) (mpi.Target, error) {
 	dt, err := takeType("target_datatype", t)
 	return mpi.Target{Rank: int(rank), Disp: disp, Count: int(count), Type: dt}, err
 }
 
-// plainBytes is memory for a window, which is no items of anything.
+// plainBytes is the memory of a window as a buffer of bytes.
 func plainBytes(p uintptr, n int64) (mpi.Buffer, error) {
 	return mpi.At(pointer(p), int(n), namedTypes[typeByte]), windowSize(n)
 }
@@ -117,7 +117,7 @@ func total(name string, p uintptr, n int) (sum int, err error) {
 	return sum, err
 }
 
-// edgeWeights gives those of n edges.
+// edgeWeights gives the weights of n edges.
 func edgeWeights(name string, p uintptr, n int) ([]int, error) {
 	switch {
 	case p == unweighted:

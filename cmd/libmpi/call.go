@@ -71,8 +71,7 @@ func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code 
 	return success
 }
 
-// on is a call on nothing that has an error handler, between MPI_Init and
-// MPI_Finalize.
+// on is a call without an object that has an error handler, between MPI_Init and MPI_Finalize.
 func on(fn string, which int32, f func() error) (code int32) {
 	guard()
 	defer rescue(fn, which, nil, &code)
@@ -86,7 +85,7 @@ func on(fn string, which int32, f func() error) (code int32) {
 	return success
 }
 
-// anytime is on for what can be called at any time.
+// anytime is on for functions that can be called at any time.
 func anytime(fn string, f func() error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
@@ -96,8 +95,8 @@ func anytime(fn string, f func() error) (code int32) {
 	return success
 }
 
-// onHandle is a call on the handle at p, which is called name; the handler of o hears
-// that it is not there.
+// onHandle is a call on the handle at p, the argument name. The handler of o is told if p is no
+// address.
 func onHandle(fn, name string, p uintptr, o *object, f func(h *uintptr) int32) (code int32) {
 	guard()
 	defer rescue(fn, 0, o, &code)
@@ -108,8 +107,8 @@ func onHandle(fn, name string, p uintptr, o *object, f func(h *uintptr) int32) (
 	return f(h)
 }
 
-// rescue makes an error of a fault in the library, or in memory that the program said
-// was there, for the handler of o. guard has to be called before.
+// rescue turns a panic of the library, or a fault in memory of the program, into an error for the handler
+// of o. guard has to be called before.
 func rescue(fn string, which int32, o *object, code *int32) {
 	r := recover()
 	if r == nil {
@@ -125,11 +124,11 @@ func rescue(fn string, which int32, o *object, code *int32) {
 	*code = fail(fn, which, o, err)
 }
 
-// guard has faults of memory come to rescue instead of ending the process.
+// guard makes memory faults panic, for rescue, instead of ending the process.
 func guard() { debug.SetPanicOnFault(true) }
 
-// fail tells the error handler of an object, or of what has none, about an error,
-// and gives its code.
+// fail calls the error handler of an object, or that of calls without one if o is nil, and returns the
+// code of the error.
 func fail(fn string, which int32, o *object, err error) int32 {
 	code := int32(mpi.ErrorCode(err))
 	remember(code, describe(fn, which, err))
@@ -157,16 +156,15 @@ type lastError struct {
 // lastErrors are the last ones, by class.
 var lastErrors [mpierr.ABI + 1]atomic.Pointer[lastError]
 
-// remember keeps the text of an error for MPI_Error_string: codes are classes, so
-// that programs can compare them, and it is the last one of its class.
+// remember keeps the text of an error for MPI_Error_string, one for each class: codes are classes, so
+// that programs can compare them.
 func remember(code int32, text string) {
 	if code > success && int(code) < len(lastErrors) {
 		lastErrors[code].Store(&lastError{thread(), text})
 	}
 }
 
-// lastText gives the text of the last error of a class, if it is one of the calling
-// thread; else none.
+// lastText is the text of the last error of a class if the calling thread has had it, else empty.
 func lastText(code int32) string {
 	if code > success && int(code) < len(lastErrors) {
 		if e := lastErrors[code].Load(); e != nil && e.thread == thread() {
@@ -197,7 +195,7 @@ func handlerOf(o *object) *errhandler {
 	return afterwards
 }
 
-// exitStatus tells the class of an error, as far as it fits.
+// exitStatus is the class of an error, or MPI_ERR_OTHER if that does not fit an exit status.
 func exitStatus(err error) int {
 	if class := mpi.ErrorClass(err); class > mpierr.Success && class <= mpierr.ABI {
 		return int(class)
@@ -205,7 +203,7 @@ func exitStatus(err error) int {
 	return int(mpierr.Other)
 }
 
-// oldWide is for which of functions whose names end in _x: counts are as wide as with _c.
+// oldWide is which for functions whose names end in _x: counts are as wide as with _c.
 const oldWide = 2
 
 // prefix is what core/mpi puts before its errors: a name of Go's.
@@ -214,7 +212,7 @@ var prefix = regexp.MustCompile(`^mpi\.[A-Za-z.]+: `)
 // goName is a function's name as Go programs know it: mpi.Init.
 var goName = regexp.MustCompile(`\bmpi\.([A-Z])`)
 
-// describe is an error for people, with the name of the function of C.
+// describe is the text of an error, with the name of the function of C.
 func describe(fn string, which int32, err error) string {
 	suffix := [...]string{"", "_c", oldWide: "_x"}[which]
 	text := goName.ReplaceAllString(prefix.ReplaceAllString(err.Error(), ""), "MPI_$1")

@@ -16,8 +16,8 @@ type arguments struct {
 	op         mpi.Op
 }
 
-// blocks are what goes to, or comes from, the members that an operation has to do with: a buffer,
-// with counts and displacements if its blocks are of any length, or a buffer for each.
+// blocks are sent to, or received from, the members that take part in an operation: a buffer, with counts
+// and displacements if its blocks are of any length, or a buffer for each.
 type blocks struct {
 	buf            mpi.Buffer
 	counts, displs []int
@@ -87,7 +87,7 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) 
 	})
 }
 
-// partners is how many members a collective operation on c has to do with.
+// partners is the number of members that a collective operation on c exchanges with.
 func (c *commObject) partners() int {
 	if n, err := c.RemoteSize(); c.Inter() && err == nil {
 		return n
@@ -95,8 +95,7 @@ func (c *commObject) partners() int {
 	return c.Size()
 }
 
-// role tells whether the caller is the root, and whether it takes part in what
-// goes to or from the root.
+// role reports whether the calling proc is the root, and whether it exchanges data with the root.
 func (c *commObject) role(root int32) (is, other bool) {
 	if c.Inter() {
 		return root == mpi.Root, root != mpi.Root && root != mpi.ProcNull
@@ -124,8 +123,8 @@ func (c *commObject) neighbours() (in, out int, err error) {
 	return 0, 0, fmt.Errorf("%w: the communicator has none", comm.ErrTopology)
 }
 
-// side is what the program says about what it sends, or receives: one block, one for each member
-// that the operation has to do with, those of different lengths, or with a datatype each.
+// side has the arguments for what is sent, or received: one block, one for each member that takes part,
+// blocks of different lengths, or blocks with a datatype each.
 type side struct {
 	buf            uintptr
 	count          int64
@@ -147,7 +146,7 @@ const (
 	apart          // of counts[i] items of their own datatypes, at displs[i] bytes
 )
 
-// whose says whom a side matters to.
+// whose says which members a side matters at.
 type whose uint8
 
 const (
@@ -174,7 +173,7 @@ func (a side) others(root int32) side {
 	return a
 }
 
-// matters tells whether the caller takes part in this side.
+// matters reports whether the side matters at the calling proc.
 func (a side) matters(c *commObject) bool {
 	is, other := c.role(a.root)
 	return a.whose == everyone || a.whose == theRoot && is || a.whose == theOthers && other

@@ -8,9 +8,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// retained keeps what a persistent collective operation is told of from the change that
-// the program may make once the request is there: it has handles and arrays of its own.
-// What is wrong is left as it is, for the operation to find out.
+// retained has copies of the arguments of a persistent collective operation, as the program may free or
+// change them once it has the request. Wrong arguments are not copied: the operation reports them.
 type retained struct {
 	c     *commObject // of its own, so that members may start several operations in different orders
 	own   bool        // c is

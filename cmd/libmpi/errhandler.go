@@ -20,7 +20,7 @@ type errhandler struct {
 	holds  int     // of the program's; objects keep the handler without any
 }
 
-// hold gives the program a handle once more.
+// hold adds a reference of the program's, and returns the handle.
 func (e *errhandler) hold() uintptr {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,7 +129,7 @@ func freeErrhandler(h uintptr) error {
 	return err
 }
 
-// errorText is what is said about an error code, with the last such error of the calling thread.
+// errorText describes an error code, with the last such error of the calling thread.
 func errorText(code int) (string, error) {
 	s, err := mpi.ErrorString(mpi.Class(code))
 	if last := lastText(int32(code)); last != "" {

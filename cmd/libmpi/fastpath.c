@@ -1,6 +1,6 @@
-// Short messages between procs of one host without entering Go: fast-box messages, written and taken
-// where both sides see them. Each function here does its call whole, or leaves everything as
-// it is and has Go do it; errors are all Go's.
+// Short messages between procs of one host without entering Go: fast-box messages, written and read in
+// memory that both procs have mapped. Each function here does a call completely, or changes nothing
+// and lets Go do it. Go reports all errors.
 
 #include <limits.h>
 #include <mpi.h>
@@ -29,7 +29,7 @@ static inline void rest(void)
 #endif
 }
 
-// enter passes the gate, unless somebody else is inside, or Go has closed it or wants to.
+// enter passes the gate, unless another thread has, or Go has closed it or wants to.
 static inline int enter(void)
 {
 	uint32_t open = OPEN;
@@ -38,15 +38,14 @@ static inline int enter(void)
 
 static inline void leave(void) { STORE(x->gate, OPEN); }
 
-// known tells whether Go has found that there is memory from p on, n bytes of it, of at most
-// a page's length.
+// known reports whether Go has found that there are n bytes of memory at p, at most a page.
 static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
 {
 	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, to = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
 	return n == 0 || (from != 0 && GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
 }
 
-// bytes gives the size of a buffer, or more than any fast-box message has if it is not for C.
+// bytes returns the size of a buffer, or UINT64_MAX if C cannot handle it.
 static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
 {
 	uintptr_t t = (uintptr_t)type;
@@ -55,8 +54,7 @@ static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
 	return (uint64_t)count * impi_width[t];
 }
 
-// there tells whether what is known of memory includes n bytes from p on, or the program
-// wants nothing there.
+// there reports whether n bytes at p are known to be writable, or p is NULL.
 static inline int there(const void *p, uint64_t n)
 {
 	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
@@ -66,8 +64,8 @@ static inline int there(const void *p, uint64_t n)
 	return 1;
 }
 
-// find gives what Go has told of a communicator, or NULL. A place that is empty has handle 0,
-// which is no communicator's.
+// find returns the entry of a communicator, or NULL if Go has not described it. An empty entry has
+// handle 0, which no communicator has.
 static inline struct comm *find(MPI_Comm comm)
 {
 	uintptr_t h = (uintptr_t)comm;
@@ -75,7 +73,7 @@ static inline struct comm *find(MPI_Comm comm)
 	return c->handle == h && h != 0 ? c : NULL;
 }
 
-// to gives the peer to a rank, or NULL.
+// to returns the peer with a rank, or NULL.
 static inline struct peer *to(struct comm *c, int rank)
 {
 	if (c == NULL || rank < 0 || rank >= RANKS || c->peer[rank] == NONE)
@@ -83,7 +81,7 @@ static inline struct peer *to(struct comm *c, int rank)
 	return &x->peers[c->peer[rank]];
 }
 
-// move copies few bytes.
+// move copies a few bytes.
 static inline void move(void *to, const void *from, uint64_t n)
 {
 	if (n == 8)
@@ -92,7 +90,7 @@ static inline void move(void *to, const void *from, uint64_t n)
 		memcpy(to, from, n);
 }
 
-// room gives the place of the next fast-box message, or NULL. The caller is inside.
+// room returns the place for the next fast-box message, or NULL. The gate is passed.
 static inline struct place *room(struct peer *l)
 {
 	if (l->sent == l->limit)
@@ -106,8 +104,8 @@ static inline struct place *room(struct peer *l)
 	return &l->out[l->sent % FASTBOXES];
 }
 
-// post sends a message as a fast-box message. The caller is inside.
-static inline int post(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by)
+// put sends a message as a fast-box message. The gate is passed.
+static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by)
 {
 	struct comm *c = find(comm);
 	struct peer *l = to(c, dest);
@@ -134,7 +132,7 @@ static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int
 	struct peer *l;
 	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !enter())
 		return 0;
-	int sent = post(buf, n, type, dest, tag, comm, &l);
+	int sent = put(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
 	leave();
 	if (asleep)
@@ -142,14 +140,14 @@ static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int
 	return sent;
 }
 
-// next gives the fast-box message that comes next by a peer, or NULL. The caller is inside.
+// next returns the next fast-box message of a peer, or NULL. The gate is passed.
 static inline struct place *next(struct peer *l)
 {
 	struct place *p = &l->in[l->taken % FASTBOXES];
 	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
 }
 
-// take says that the next fast-box message is done with. The caller is inside.
+// take frees the place of the next fast-box message. The gate is passed.
 static inline void take(struct peer *l)
 {
 	l->taken++;
@@ -157,8 +155,7 @@ static inline void take(struct peer *l)
 		STORE(*l->told, l->taken);
 }
 
-// look waits for the next fast-box message, as long as nobody wants to come in and nothing else
-// comes. The caller is inside.
+// look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
 static inline struct place *look(struct peer *l)
 {
 	for (int i = x->polls;; i--) {
@@ -182,13 +179,13 @@ static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 	status->MPI_internal[0] = (int)n;
 }
 
-// fits tells whether a fast-box message is for a receive. It was read once into the arguments.
+// fits reports whether a fast-box message matches a receive. The message was read once, into the arguments.
 static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len, uint64_t want_context, int want_rank, int want_tag, uint64_t room)
 {
 	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= MAX_FASTBOX && len <= room;
 }
 
-// get is recv_fastbox for who is inside.
+// get is recv_fastbox once the gate is passed.
 static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct comm *c = find(comm);
@@ -229,7 +226,7 @@ static inline MPI_Request handle(struct request *r)
 	return (MPI_Request)(uintptr_t)((uint64_t)r->gen << 32 | (uint64_t)KIND << KIND_SHIFT | i << SHIFT);
 }
 
-// request gives the request of a handle, or NULL if it is not one of C's. The caller is inside.
+// request returns the request of a handle, or NULL if it is not one of C's. The gate is passed.
 static inline struct request *request(MPI_Request h)
 {
 	uint64_t v = (uint64_t)(uintptr_t)h, i = (uint32_t)v >> SHIFT & ((1u << (KIND_SHIFT - SHIFT)) - 1);
@@ -238,7 +235,7 @@ static inline struct request *request(MPI_Request h)
 	return &x->table[i];
 }
 
-// new gives a request in some state. The caller is inside, and has seen that one is free.
+// new takes a free request, which there must be. The gate is passed.
 static inline struct request *new(uint32_t state, MPI_Comm comm, int peer)
 {
 	struct request *r = &x->table[x->spare];
@@ -257,7 +254,7 @@ static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, in
 	struct peer *l;
 	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
 		return 0;
-	int sent = x->spare != NONE && post(buf, n, type, dest, tag, comm, &l);
+	int sent = x->spare != NONE && put(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
 	if (sent)
 		*out = handle(new(DONE, comm, NONE));
@@ -267,9 +264,9 @@ static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, in
 	return sent;
 }
 
-// deliver gives fast-box message p of peer l to the oldest receive that it is for. It is 0 if there is none,
-// or it does not fit. The caller is inside.
-static int deliver(struct peer *l, struct place *p)
+// match receives fast-box message p of peer l for the oldest receive that it matches. It returns 0 if
+// there is none, or the message does not fit. The gate is passed.
+static int match(struct peer *l, struct place *p)
 {
 	int peer = (int)(l - x->peers), before = NONE;
 	uint64_t context = p->context; // once: the other side can write to it
@@ -296,7 +293,7 @@ static int deliver(struct peer *l, struct place *p)
 	return 0;
 }
 
-// begin is irecv_fastbox for who is inside.
+// begin is irecv_fastbox once the gate is passed.
 static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	struct comm *c = find(comm);
@@ -316,7 +313,7 @@ static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, 
 		x->table[x->last].next = i;
 	x->last = i;
 	*out = handle(r);
-	for (struct place *p = next(l); r->state == POSTED && p != NULL && deliver(l, p);)
+	for (struct place *p = next(l); r->state == POSTED && p != NULL && match(l, p);)
 		p = next(l);
 	return 1;
 }
@@ -333,19 +330,19 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 	return begun;
 }
 
-// await waits for a request, as long as that is all that there is to do. The caller is inside.
+// await waits for a request, as long as nothing else has to be done. The gate is passed.
 static inline int await(struct request *r)
 {
 	while (r->state == POSTED) {
 		struct peer *l = &x->peers[r->peer];
 		struct place *p = look(l);
-		if (p == NULL || !deliver(l, p))
+		if (p == NULL || !match(l, p))
 			return 0;
 	}
 	return r->state == DONE;
 }
 
-// end stores the status of a request that is done, and frees it. The caller is inside.
+// end stores the status of a request that is done, and frees it. The gate is passed.
 static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 {
 	if (r->peer == NONE)
@@ -359,7 +356,7 @@ static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 	*h = MPI_REQUEST_NULL;
 }
 
-// ours tells whether a handle can be of a request of C's.
+// ours reports whether a handle can be of a request of C's.
 static inline int ours(MPI_Request h) { return (uint32_t)(uintptr_t)h >> KIND_SHIFT == KIND; }
 
 static int wait_fastbox(MPI_Request *h, MPI_Status *status)
@@ -388,7 +385,7 @@ static int test_fastbox(MPI_Request *h, int *flag, MPI_Status *status)
 	return done;
 }
 
-// all waits for n requests. The caller is inside.
+// all waits for n requests. The gate is passed.
 static int all(int n, MPI_Request h[])
 {
 	for (int i = 0; i < n; i++) {
@@ -422,8 +419,8 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 
 #include "fastpath_calls.h"
 
-// A send that has left leaves a call with nobody to send to, for Go to receive and to
-// tell of errors.
+// If the send has left but the receive has to be done by Go, the call goes on with MPI_PROC_NULL as the
+// destination.
 int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
 	if (source >= 0 && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {

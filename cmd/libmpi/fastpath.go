@@ -28,7 +28,7 @@ import (
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
-// Both languages see the same memory: an array of a negative length is none.
+// The sizes and offsets must be the same in both languages, or the length of an array is negative.
 var (
 	_ [C.peerSize - unsafe.Sizeof(fastpath.Peer{})]struct{}
 	_ [unsafe.Sizeof(fastpath.Peer{}) - C.peerSize]struct{}
@@ -51,9 +51,8 @@ var (
 // shared is the memory by which C sends and receives short messages itself.
 var shared = (*fastpath.Memory)(unsafe.Pointer(&C.impi_fast_path))
 
-// shareFastPath tells C of the predefined types that are the same bytes to all procs of a
-// machine, whatever language they are written in, and has the proc share its fast boxes. It is
-// part of MPI_Init.
+// shareFastPath tells C which predefined types have the same bytes in all languages on this machine, and
+// makes the proc share its fast boxes. It is part of MPI_Init.
 func shareFastPath() {
 	for h, t := range namedTypes {
 		if t == nil {
@@ -66,8 +65,8 @@ func shareFastPath() {
 	proc.UseFastPath(shared)
 }
 
-// learn tells C of what a call of Go's was about and has found good: of a communicator, and
-// of the memory of a message of n bytes that was read, or written, so far as C needs it.
+// learn tells C what a call of Go's has checked: a communicator, which may be nil, and the memory of a
+// message of n bytes that was read or written.
 func learn(c *commObject, p uintptr, n int64, written bool) {
 	if shared.Used == 0 {
 		return // C has nobody to talk to
@@ -78,7 +77,7 @@ func learn(c *commObject, p uintptr, n int64, written bool) {
 	learnMemory(p, min(n, link.MaxFastBox), written)
 }
 
-// learnMemory tells C of n bytes of memory that were read, or written.
+// learnMemory tells C that n bytes at p were read, or written.
 func learnMemory(p uintptr, n int64, written bool) {
 	if p < firstAddress || n <= 0 || shared.Used == 0 {
 		return
@@ -95,8 +94,8 @@ func learnMemory(p uintptr, n int64, written bool) {
 	}
 }
 
-// tryWriting finds out whether memory can be written, at its first byte, unless that is
-// known. Nobody notices.
+// tryWriting faults if memory cannot be written at its first byte, unless it is known to be. It changes
+// nothing.
 func tryWriting(p uintptr) {
 	page := p >> C.PAGE_SHIFT
 	if p >= firstAddress && *(*uintptr)(unsafe.Pointer(&C.impi_writable[page%C.PAGES])) != page {
@@ -121,11 +120,11 @@ const (
 	fastPathShift     = 3
 )
 
-// isFastPath tells whether a handle is of a request that C has made, now or before.
+// isFastPath reports whether a handle is of a request that C has made, now or before.
 func isFastPath(h uintptr) bool { return uint32(h)>>fastPathKindShift == uint32(handles.FastPath) }
 
-// fastPathIndex is the place of a request by the lower half of its handle, or more than there
-// are if no request has such a one.
+// fastPathIndex is the index of a request by the lower half of its handle; fastpath.Requests or more if
+// no request has such a handle.
 func fastPathIndex(n uint32) int {
 	if n%(1<<fastPathShift) != 0 {
 		return fastpath.Requests
@@ -142,7 +141,7 @@ func fastPathFromInt(n int32) uintptr {
 	return uintptr(shared.Table[i].Gen)<<32 | uintptr(uint32(n))
 }
 
-// fastPathObjects are what C's requests are for Go, where it has to do with them.
+// fastPathObjects are C's requests, for calls that Go handles.
 var fastPathObjects [fastpath.Requests]requestObject
 
 // requestOf gives the request of a handle, or nil.

@@ -1,4 +1,4 @@
-// The memory of package internal, for C. fastpath.go compares the two.
+// The memory of package internal/fastpath, for C. fastpath.go compares the two.
 
 #ifndef IMPI_FAST_PATH_H
 #define IMPI_FAST_PATH_H

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/abi/handles"
 )
 
-// The constant handles of the ABI that functions know by name.
+// Constant handles of the ABI.
 const (
 	opNull         = 0x020
 	commNull       = 0x100
@@ -36,7 +36,7 @@ const (
 	datatypes      = 0x400 // behind all constants
 )
 
-// object is what an object that has an error handler has for C.
+// object is the part of an object with an error handler that C needs.
 type object struct {
 	sort    string // of handlers: "Comm", "Win", "File", "Session"
 	handle  uintptr
@@ -104,7 +104,7 @@ func init() {
 	}
 }
 
-// The names of the constants' kinds, by what their bits say, for people.
+// kindOf describes a handle that cannot be used, for error messages.
 func kindOf(h uintptr) string {
 	switch {
 	case h == 0:
@@ -237,8 +237,8 @@ func typeOf(h uintptr) *mpi.Datatype {
 	return nil
 }
 
-// optional tells whether a handle is of a datatype of Fortran's that the ABI has and
-// this library does not support.
+// optional reports whether a handle is of a Fortran datatype of the ABI that this library does not
+// support.
 func optional(h uintptr) bool {
 	switch h {
 	case 0x2ca, 0x2d3, 0x2e0, 0x2e1, 0x2e2, 0x2eb: // REAL2, COMPLEX4, LOGICAL16, INTEGER16, REAL16, COMPLEX32
@@ -325,8 +325,7 @@ func winOf(h uintptr) *winObject {
 
 func badWin(h uintptr) error { return bad(rma.ErrWin, "win", h, winNull) }
 
-// buffer is the memory of a message. Whether it can be one is for the call to
-// say, but for constants that mean nothing there.
+// buffer is the memory of a message. The call checks it, except constants that are no addresses.
 func buffer(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
 	dt := typeOf(t)
 	if dt == nil {
@@ -339,7 +338,7 @@ func buffer(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
 	return mpi.At(pointer(p), int(count), dt), nil
 }
 
-// use is how much of a buffer has to be there.
+// use is how much of a buffer's memory must exist.
 type use int
 
 const (
@@ -348,7 +347,7 @@ const (
 	all
 )
 
-// sends is the use of what goes to dst.
+// sends is the use of a buffer that is sent to dst.
 func sends(dst int32) use {
 	if dst == mpi.ProcNull {
 		return none
@@ -356,11 +355,10 @@ func sends(dst int32) use {
 	return all
 }
 
-// receives is the use of what a message from src goes to.
+// receives is the use of a buffer that receives from src.
 func receives(src int32) use { return min(sends(src), first) }
 
-// used is buffer of memory that has to be there: it is read, so that the call finds out
-// that it is not, and no link later.
+// used is buffer of memory that must exist: it is read, so that this call fails, and not a link later.
 func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
 	if n := count * fastBoxWidth(t); n > 0 && count <= math.MaxInt32 && p >= firstAddress { // mostly
 		if u != none {

@@ -42,8 +42,7 @@ func drop(h *uintptr, r *requestObject) {
 	*h = requestNull
 }
 
-// onRequestAt is a call on the request at p; r is nil where that is
-// MPI_REQUEST_NULL.
+// onRequestAt is a call on the request at p; r is nil for MPI_REQUEST_NULL.
 func onRequestAt(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
@@ -220,15 +219,14 @@ type batch struct {
 	active   bool // one of them is not null
 }
 
-// spare is the batch of the last call, for the next one. A pool would not do: it
-// forgets what it holds at every collection of garbage. Calls at the same time
-// that find none make their own.
+// spare is the batch of the last call, for the next one. A sync.Pool would lose it at every garbage
+// collection. Concurrent calls that find none make their own.
 var spare atomic.Pointer[batch]
 
 // most is how many requests the spare batch may have room for.
 const most = 4096
 
-// aBatch is for one call, which owns it until keep.
+// aBatch returns a batch, which the call owns until keep.
 func aBatch() *batch {
 	if b := spare.Swap(nil); b != nil {
 		return b
@@ -236,7 +234,7 @@ func aBatch() *batch {
 	return new(batch)
 }
 
-// keep ends the call's use of b, and remembers no request of it.
+// keep ends the call's use of b.
 func (b *batch) keep() {
 	clear(b.reqs)
 	b.handles = nil

@@ -19,10 +19,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// sessionObject is a session. All see the same job: MPI_Init and sessions together
-// join it once. MPI_Finalize leaves it for good, or the last session that ends behind
-// it. Where sessions end alone others may follow, and MPI_Init: the job is left
-// when the process ends.
+// sessionObject is a session. All sessions are of the same job, which MPI_Init or the first session
+// joins. MPI_Finalize leaves it for good, or the last session that ends after it. Without
+// MPI_Finalize other sessions may follow the last one, and MPI_Init too: the job is left when the
+// process ends.
 type sessionObject struct {
 	object
 	info     *mpi.Info
@@ -72,8 +72,8 @@ func join() error {
 // job is joined once more.
 var rested struct{ world, self *commObject }
 
-// leave is the inverse of join. With good the last user leaves for good, and waits for
-// those of other procs; else it rests.
+// leave is the inverse of join. The last user leaves the job if good is set, and waits for the other
+// procs; else the process stays in it, resting.
 func leave(good bool) error {
 	users.Lock()
 	defer users.Unlock()

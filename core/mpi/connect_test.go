@@ -404,7 +404,7 @@ func TestConnectAgainAndAgain(t *testing.T) {
 			if n := len(p.Endpoints.List); n > 12 {
 				t.Errorf("world %d, rank %d has %d places for links after %d meetings", w, r, n, times)
 			}
-			if n := len(p.Worlds.Table.Load().Met) + len(p.Worlds.Callers) + len(p.Worlds.Introduced) + len(p.Node.Asking) + len(p.Node.Doors) + len(p.Worlds.Early) + len(p.Background.List); n > 6 {
+			if n := len(p.Worlds.Table.Load().Met) + len(p.Worlds.Remotes) + len(p.Worlds.Introduced) + len(p.Node.Asking) + len(p.Node.Doors) + len(p.Worlds.Early) + len(p.Background.List); n > 6 {
 				t.Errorf("world %d, rank %d remembers %d things after %d meetings", w, r, n, times)
 			}
 		}

@@ -88,8 +88,8 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 					t.Errorf("world %d, rank %d still knows a world", w, r)
 				}
 			}
-			if len(p.Worlds.Early) > 0 || len(p.Worlds.Callers) > 0 && !hasLeft(p) {
-				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.Worlds.Early), len(p.Worlds.Callers))
+			if len(p.Worlds.Early) > 0 || len(p.Worlds.Remotes) > 0 && !hasLeft(p) {
+				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.Worlds.Early), len(p.Worlds.Remotes))
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 
 // hasLeft tells whether all guests are only waited for.
 func hasLeft(p *proc.Process) bool {
-	for _, g := range p.Worlds.Callers {
+	for _, g := range p.Worlds.Remotes {
 		if !g.(*meet.Remote).Left {
 			return false
 		}

@@ -21,7 +21,7 @@ type desk struct {
 	now    time.Time
 	set    *set
 	timer  *alarm
-	events []uint32 // that were no port's
+	events []uint32 // that were no endpoint's
 }
 
 func newDesk(t *testing.T) *desk {
@@ -128,7 +128,7 @@ func (s *set) Close() error { return nil }
 
 // source is a link with bytes to come and room for others, and what moves them.
 type source struct {
-	Port
+	Endpoint
 	d      *Driver
 	handle int
 	memory bool
@@ -144,7 +144,7 @@ func (x *desk) add(memory bool) *source {
 	l := &source{d: x.d, handle: 10 + len(x.set.ready), memory: memory}
 	l.Link = l
 	x.set.ready = append(x.set.ready, l)
-	if err := x.d.Add(&l.Port, uint32(len(x.set.ready)-1), l); err != nil {
+	if err := x.d.Add(&l.Endpoint, uint32(len(x.set.ready)-1), l); err != nil {
 		x.t.Fatal(err)
 	}
 	return l
@@ -166,13 +166,13 @@ func (l *source) Flush() bool {
 	n := min(l.due, l.room)
 	l.due, l.room = l.due-n, l.room-n
 	if l.Full = l.due > 0; l.Full {
-		l.d.Await(&l.Port, link.Readable|link.Writable)
+		l.d.Await(&l.Endpoint, link.Readable|link.Writable)
 	}
 	return n > 0
 }
 
 func (l *source) Due() bool                  { return l.due > 0 }
-func (l *source) Drop(cause error)           { l.drops = append(l.drops, cause); l.d.Remove(&l.Port) }
+func (l *source) Drop(cause error)           { l.drops = append(l.drops, cause); l.d.Remove(&l.Endpoint) }
 func (l *source) Send([][]byte) (int, error) { return 0, nil }
 func (l *source) Recv([][]byte) (int, error) { return 0, nil }
 func (l *source) Handle() int                { return l.handle }
@@ -253,15 +253,15 @@ func TestWhoIsHot(t *testing.T) {
 	for range 4 {
 		l := x.add(false)
 		l.come = 1
-		x.d.Warm(&l.Port)
+		x.d.Warm(&l.Endpoint)
 		calls = append(calls, l)
 	}
-	hot := func(l *source) bool { return slices.Contains(x.d.hot[:], &l.Port) }
+	hot := func(l *source) bool { return slices.Contains(x.d.hot[:], &l.Endpoint) }
 	if hot(calls[0]) || hot(calls[1]) || !hot(calls[2]) || !hot(calls[3]) {
 		t.Fatalf("%v", x.d.hot)
 	}
 	shared := x.add(true)
-	x.d.Warm(&shared.Port)
+	x.d.Warm(&shared.Endpoint)
 	if !hot(shared) || !hot(calls[3]) {
 		t.Fatalf("%v", x.d.hot)
 	}
@@ -314,7 +314,7 @@ func TestHandle(t *testing.T) {
 		t.Errorf("woken %v, events %v", x.set.woken, x.events)
 	}
 	l.ends = io.EOF
-	if !x.d.Handle([]poll.Event{{Key: 0, Readable: true, Writable: true}}) || len(l.drops) != 1 || x.d.Has(&l.Port) {
+	if !x.d.Handle([]poll.Event{{Key: 0, Readable: true, Writable: true}}) || len(l.drops) != 1 || x.d.Has(&l.Endpoint) {
 		t.Errorf("%v", l.drops)
 	}
 	reads := l.reads
@@ -361,7 +361,7 @@ func (m *mover) Flush() bool { return false }
 func (m *mover) Due() bool   { return false }
 func (m *mover) Drop(err error) {
 	m.eof = m.eof || err == io.EOF // links report io.EOF itself
-	m.d.Remove(m.r.port)
+	m.d.Remove(m.r.endpoint)
 	_ = m.r.Close()
 }
 
@@ -389,7 +389,7 @@ func newCouple(t *testing.T, terms Terms) *couple {
 func newEnds(t *testing.T, terms Terms) *couple {
 	c := &couple{t: t}
 	for i := range c.ends {
-		x, p := newDesk(t), &Port{}
+		x, p := newDesk(t), &Endpoint{}
 		terms.Dialler = i == 0
 		c.desks[i], c.who[i] = x, &patron{}
 		c.ends[i] = x.d.NewResumable(p, resume.Session{9}, 1<<10, terms, c.who[i])

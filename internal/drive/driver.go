@@ -26,10 +26,10 @@ const (
 	// set until the next sleep: a link in the set costs time for each packet that arrives,
 	// even if the set is not asked.
 	busy = 64
-	// hotPorts is how many links are polled at each step; polling costs nearly nothing for
+	// hotEndpoints is how many links are polled at each step; polling costs nearly nothing for
 	// links in memory. hotCalls is how many of them may cost a system call.
-	hotPorts = 4
-	hotCalls = 2
+	hotEndpoints = 4
+	hotCalls     = 2
 	// stale is how many receives in a row must bring nothing before a link that costs a
 	// system call gives up its place among the polled ones to a link in memory.
 	stale = 256
@@ -56,7 +56,7 @@ type Machine interface {
 
 // Owner is the owner of a Driver.
 type Owner interface {
-	// Event handles an event of the poll set that does not belong to a port: one with
+	// Event handles an event of the poll set that does not belong to an endpoint: one with
 	// machine.WakeKey, which has been cleared, or of a handle that the owner has added to
 	// the set. It reports whether it made progress.
 	Event(key uint32) (progress bool)
@@ -67,7 +67,7 @@ type Owner interface {
 	Tend()
 }
 
-// Mover moves the bytes of one port between its link and the code that reads and writes
+// Mover moves the bytes of one endpoint between its link and the code that reads and writes
 // them.
 type Mover interface {
 	// Receive reads the link and reports whether anything came or the link has ended.
@@ -81,8 +81,8 @@ type Mover interface {
 	Drop(cause error)
 }
 
-// Port is a link that is driven. The owner embeds it in its own data about the link.
-type Port struct {
+// Endpoint is a link that is driven. The owner embeds it in its own data about the link.
+type Endpoint struct {
 	Link      link.Link
 	InPlace   link.Memory // Link, if packets can be written and read in its memory; or nil
 	Resumable *Resumable  // Link, perhaps wrapped by a tracer, if it is resumable; or nil
@@ -98,7 +98,7 @@ type Port struct {
 }
 
 // Memory reports whether reading the link costs next to nothing.
-func (p *Port) Memory() bool { return p.memory }
+func (p *Endpoint) Memory() bool { return p.memory }
 
 // Driver drives the links of one proc or host.
 type Driver struct {
@@ -106,13 +106,13 @@ type Driver struct {
 	// is not 0, a step that looks into memory for a while ends early.
 	Wanted atomic.Int32
 
-	machine Machine
-	owner   Owner
-	set     machine.Set
-	ports   []*Port         // by key; nil after Remove
-	hot     [hotPorts]*Port // the ports that brought something most recently; nil entries come last
-	mute    int             // number of mute ports
-	polls   uint            // number of steps so far
+	machine   Machine
+	owner     Owner
+	set       machine.Set
+	endpoints []*Endpoint             // by key; nil after Remove
+	hot       [hotEndpoints]*Endpoint // the endpoints that brought something most recently; nil entries come last
+	mute      int                     // number of mute endpoints
+	polls     uint                    // number of steps so far
 	resumables
 }
 
@@ -133,13 +133,13 @@ func (d *Driver) Wake() { d.set.Wake() }
 
 // Close releases the poll set and what is left of resumable links, but no other link.
 func (d *Driver) Close() error {
-	d.hot = [hotPorts]*Port{}
+	d.hot = [hotEndpoints]*Endpoint{}
 	d.closeResumables()
 	return d.set.Close()
 }
 
-// Add begins to drive p, whose Link must be set. No other port may use key until Remove.
-func (d *Driver) Add(p *Port, key uint32, m Mover) error {
+// Add begins to drive p, whose Link must be set. No other endpoint may use key until Remove.
+func (d *Driver) Add(p *Endpoint, key uint32, m Mover) error {
 	p.mover, p.key = m, key
 	h := p.Link.Handle()
 	if h != link.NoHandle {
@@ -153,19 +153,19 @@ func (d *Driver) Add(p *Port, key uint32, m Mover) error {
 		p.mute = true
 		d.mute++
 	}
-	for int(key) >= len(d.ports) {
-		d.ports = append(d.ports, nil)
+	for int(key) >= len(d.endpoints) {
+		d.endpoints = append(d.endpoints, nil)
 	}
-	d.ports[key] = p
+	d.endpoints[key] = p
 	return nil
 }
 
 // Remove stops driving p. It does not close the link.
-func (d *Driver) Remove(p *Port) {
+func (d *Driver) Remove(p *Endpoint) {
 	if !d.Has(p) {
 		return
 	}
-	d.ports[p.key] = nil
+	d.endpoints[p.key] = nil
 	d.cool(p)
 	if p.interest != 0 {
 		_ = d.set.Remove(p.Link.Handle()) // a descriptor leaves the set by itself when it is closed
@@ -177,11 +177,13 @@ func (d *Driver) Remove(p *Port) {
 }
 
 // Has reports whether p is driven.
-func (d *Driver) Has(p *Port) bool { return int(p.key) < len(d.ports) && d.ports[p.key] == p }
+func (d *Driver) Has(p *Endpoint) bool {
+	return int(p.key) < len(d.endpoints) && d.endpoints[p.key] == p
+}
 
-// Warm makes p one of the ports that are polled at each step. The port that it replaces
+// Warm makes p one of the endpoints that are polled at each step. The endpoint that it replaces
 // must be in the poll set.
-func (d *Driver) Warm(p *Port) {
+func (d *Driver) Warm(p *Endpoint) {
 	if d.hot[0] == p {
 		return
 	}
@@ -194,10 +196,10 @@ func (d *Driver) Warm(p *Port) {
 	}
 }
 
-// place returns where p goes among the polled ports: its own place, a free one, or that of
-// the port whose last message is oldest. At most hotCalls of the polled ports may cost a
+// place returns where p goes among the polled endpoints: its own place, a free one, or that of
+// the endpoint whose last message is oldest. At most hotCalls of the polled endpoints may cost a
 // system call each time.
-func (d *Driver) place(p *Port) int {
+func (d *Driver) place(p *Endpoint) int {
 	calls, at := 0, len(d.hot)-1
 	for i, h := range &d.hot {
 		switch {
@@ -214,17 +216,17 @@ func (d *Driver) place(p *Port) int {
 	return at
 }
 
-// cool removes p from the polled ports.
-func (d *Driver) cool(p *Port) {
+// cool removes p from the polled endpoints.
+func (d *Driver) cool(p *Endpoint) {
 	if i := slices.Index(d.hot[:], p); i >= 0 {
 		copy(d.hot[i:], d.hot[i+1:])
 		d.hot[len(d.hot)-1] = nil
 	}
 }
 
-// hit says that polling p brought something. A busy port leaves the poll set, unless it is
+// hit says that polling p brought something. A busy endpoint leaves the poll set, unless it is
 // in the set for room to write.
-func (d *Driver) hit(p *Port) {
+func (d *Driver) hit(p *Endpoint) {
 	p.misses = 0
 	if p.streak++; p.streak >= busy && p.interest == link.Readable {
 		if d.set.Remove(p.Link.Handle()) == nil {
@@ -234,12 +236,12 @@ func (d *Driver) hit(p *Port) {
 }
 
 // miss says that a system call on p brought nothing. If that happens often while another
-// polled port is in memory, which such calls delay, p is left to the poll set.
-func (d *Driver) miss(p *Port) {
+// polled endpoint is in memory, which such calls delay, p is left to the poll set.
+func (d *Driver) miss(p *Endpoint) {
 	if p.misses++; p.misses < stale {
 		return
 	}
-	if !slices.ContainsFunc(d.hot[:], func(h *Port) bool { return h != nil && h.memory }) {
+	if !slices.ContainsFunc(d.hot[:], func(h *Endpoint) bool { return h != nil && h.memory }) {
 		return
 	}
 	d.cool(p)

@@ -70,10 +70,10 @@ type Patron interface {
 // It has the same owner as the Driver, and the same rule about goroutines.
 type Resumable struct {
 	*resumable.Link
-	d      *Driver
-	port   *Port
-	patron Patron
-	terms  Terms
+	d        *Driver
+	endpoint *Endpoint
+	patron   Patron
+	terms    Terms
 
 	apart   bool      // there is no link below
 	made    int       // number of links below until then
@@ -102,8 +102,8 @@ func (d *Driver) Attend() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
 // is that of resumable.Config.
-func (d *Driver) NewResumable(p *Port, session resume.Session, window int, t Terms, who Patron) *Resumable {
-	r := &Resumable{d: d, port: p, patron: who, terms: t}
+func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t Terms, who Patron) *Resumable {
+	r := &Resumable{d: d, endpoint: p, patron: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
 		Session: session, Dialler: t.Dialler, Window: window, Released: r.released, Blocked: r.blocked,
 	})
@@ -111,7 +111,7 @@ func (d *Driver) NewResumable(p *Port, session resume.Session, window int, t Ter
 	return r
 }
 
-// Begin gives the link its first link below. Its port is driven already, and from now on
+// Begin gives the link its first link below. Its endpoint is driven already, and from now on
 // the Driver keeps the link.
 func (r *Resumable) Begin(l link.Link) {
 	d := r.d
@@ -194,7 +194,7 @@ func (r *Resumable) Close() error {
 // released removes the handle of a link below that is about to be closed. The next step,
 // for which a sleeper is woken, handles the next one.
 func (r *Resumable) released(handle int) {
-	if p := r.port; p.interest != 0 {
+	if p := r.endpoint; p.interest != 0 {
 		_ = r.d.set.Remove(handle) // the handle is open, and in the set
 		p.interest = 0
 	}
@@ -221,9 +221,9 @@ func (d *Driver) Owed() bool {
 // Kept is how many resumable links there are, including closed ones that wait for the peer.
 func (d *Driver) Kept() int { return len(d.all) }
 
-// refit adapts the port's flags and the poll set to a new link below.
+// refit adapts the endpoint's flags and the poll set to a new link below.
 func (d *Driver) refit(r *Resumable) {
-	p := r.port
+	p := r.endpoint
 	if !d.Has(p) {
 		return // its user has closed it
 	}
@@ -251,7 +251,7 @@ func (d *Driver) refit(r *Resumable) {
 
 // armResumable is arm for a resumable link: its user may wait for something else than what
 // its link below has to be waited for. Without a link below, the timer wakes the owner.
-func (d *Driver) armResumable(p *Port, want link.Interest) bool {
+func (d *Driver) armResumable(p *Endpoint, want link.Interest) bool {
 	if p.Resumable.Arm(want) {
 		d.Warm(p)
 		return false
@@ -259,7 +259,7 @@ func (d *Driver) armResumable(p *Port, want link.Interest) bool {
 	return d.awaitResumable(p)
 }
 
-func (d *Driver) awaitResumable(p *Port) bool {
+func (d *Driver) awaitResumable(p *Endpoint) bool {
 	r := p.Resumable
 	if r.Handle() == link.NoHandle {
 		return true
@@ -378,8 +378,8 @@ func (d *Driver) Tend(driven bool) {
 		switch {
 		case !driven || r.leaving:
 			r.Pump()
-		case r.Lending() && r.Behind() && d.Has(r.port):
-			r.port.mover.Flush()
+		case r.Lending() && r.Behind() && d.Has(r.endpoint):
+			r.endpoint.mover.Flush()
 		case r.Wants()&link.Writable != 0:
 			r.Push()
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// Everywhere makes the next Step ask the poll set about all ports.
+// Everywhere makes the next Step ask the poll set about all endpoints.
 func (d *Driver) Everywhere() { d.polls = 0 }
 
-// Step polls once. Most steps read only the ports that were busy last. Some also ask the
+// Step polls once. Most steps read only the endpoints that were busy last. Some also ask the
 // poll set about the others, however busy those are; scanned reports that.
 func (d *Driver) Step() (progress, scanned bool) {
 	if d.unmended.Load() {
@@ -36,7 +36,7 @@ func (d *Driver) Step() (progress, scanned bool) {
 	return progress, scanned
 }
 
-// quick reports whether all polled ports are in memory.
+// quick reports whether all polled endpoints are in memory.
 func (d *Driver) quick() bool {
 	for i, p := range &d.hot {
 		if p == nil {
@@ -49,7 +49,7 @@ func (d *Driver) quick() bool {
 	return true
 }
 
-// stare is look if all polled ports are in memory.
+// stare is look if all polled endpoints are in memory.
 func (d *Driver) stare() (progress bool) {
 	for i := 0; !d.look(); i++ {
 		if i == Looks || d.Wanted.Load() != 0 {
@@ -60,7 +60,7 @@ func (d *Driver) stare() (progress bool) {
 	return true
 }
 
-// look reads the polled ports.
+// look reads the polled endpoints.
 func (d *Driver) look() (progress bool) {
 	for _, p := range d.hot {
 		switch {
@@ -78,9 +78,9 @@ func (d *Driver) look() (progress bool) {
 	return progress
 }
 
-// lookAround reads the mute ports, which also shows whether they have ended.
+// lookAround reads the mute endpoints, which also shows whether they have ended.
 func (d *Driver) lookAround() (progress bool) {
-	for _, p := range d.ports {
+	for _, p := range d.endpoints {
 		if p == nil || !p.mute || !p.mover.Receive() {
 			continue
 		}
@@ -95,14 +95,14 @@ func (d *Driver) lookAround() (progress bool) {
 // lookStirred reads the resumable links that have bytes which the poll set cannot see.
 func (d *Driver) lookStirred() (progress bool) {
 	for _, r := range d.resumables.all {
-		if r.Stirred() && d.Has(r.port) && r.port.mover.Receive() {
+		if r.Stirred() && d.Has(r.endpoint) && r.endpoint.mover.Receive() {
 			progress = true
 		}
 	}
 	return progress
 }
 
-// scan asks the poll set and moves the bytes of the ports that it names.
+// scan asks the poll set and moves the bytes of the endpoints that it names.
 func (d *Driver) scan() (progress bool) {
 	events, err := d.set.Wait(0)
 	if err != nil {
@@ -112,19 +112,19 @@ func (d *Driver) scan() (progress bool) {
 	return d.Handle(events)
 }
 
-// Handle moves the bytes of the ports in the poll set's events. A handle that is ready but
+// Handle moves the bytes of the endpoints in the poll set's events. A handle that is ready but
 // moves nothing does not count as progress: doorbells of links through memory may be left
 // over.
 func (d *Driver) Handle(events []poll.Event) (progress bool) {
 	for _, ev := range events {
-		if int64(ev.Key) >= int64(len(d.ports)) {
+		if int64(ev.Key) >= int64(len(d.endpoints)) {
 			if ev.Key == machine.WakeKey {
 				d.set.Clear()
 			}
 			progress = d.owner.Event(ev.Key) || progress
 			continue
 		}
-		p := d.ports[ev.Key]
+		p := d.endpoints[ev.Key]
 		if p == nil {
 			continue
 		}
@@ -144,8 +144,8 @@ func (d *Driver) Handle(events []poll.Event) (progress bool) {
 	return progress
 }
 
-// drain writes to a port that has room again.
-func (d *Driver) drain(p *Port) (progress bool) {
+// drain writes to an endpoint that has room again.
+func (d *Driver) drain(p *Endpoint) (progress bool) {
 	if p.Resumable != nil {
 		p.Resumable.Push()
 	}
@@ -158,11 +158,11 @@ func (d *Driver) drain(p *Port) (progress bool) {
 	return progress
 }
 
-// ArmAll prepares all ports for a sleep. It returns false if there is something to do
+// ArmAll prepares all endpoints for a sleep. It returns false if there is something to do
 // first.
 func (d *Driver) ArmAll() bool {
 	ready := !d.unmended.Load()
-	for _, p := range d.ports {
+	for _, p := range d.endpoints {
 		if p != nil && !d.arm(p) {
 			ready = false
 		}
@@ -174,12 +174,12 @@ func (d *Driver) ArmAll() bool {
 // means without limit. It may be called without the owner's lock, after ArmAll.
 func (d *Driver) Wait(timeout time.Duration) ([]poll.Event, error) { return d.set.Wait(timeout) }
 
-// Rearm is for output to a port while another goroutine sleeps: it makes the poll set
+// Rearm is for output to an endpoint while another goroutine sleeps: it makes the poll set
 // report room to write. If it returns false, that goroutine must not sleep.
-func (d *Driver) Rearm(p *Port) bool { return d.arm(p) }
+func (d *Driver) Rearm(p *Endpoint) bool { return d.arm(p) }
 
 // arm tells the poll set what p waits for. If it returns false, the caller must not sleep.
-func (d *Driver) arm(p *Port) bool {
+func (d *Driver) arm(p *Endpoint) bool {
 	want := link.Readable
 	if p.mover.Due() {
 		want |= link.Writable
@@ -196,7 +196,7 @@ func (d *Driver) arm(p *Port) bool {
 
 // Await makes the poll set report when one of want holds for p. It returns false if p was
 // dropped.
-func (d *Driver) Await(p *Port, want link.Interest) bool {
+func (d *Driver) Await(p *Endpoint, want link.Interest) bool {
 	if p.Resumable != nil {
 		return d.awaitResumable(p)
 	}
@@ -207,7 +207,7 @@ func (d *Driver) Await(p *Port, want link.Interest) bool {
 	return true
 }
 
-func (d *Driver) await(p *Port, want link.Interest) error {
+func (d *Driver) await(p *Endpoint, want link.Interest) error {
 	if want == p.interest {
 		return nil
 	}

@@ -66,7 +66,7 @@ type Switch struct {
 
 // endpoint is the switch's end of a link.
 type endpoint struct {
-	drive.Port
+	drive.Endpoint
 	s       *Switch
 	id      agent.LinkID
 	rank    wire.WorldRank // of a proc, or agent.NoRank for a channel
@@ -299,7 +299,7 @@ const retry = time.Millisecond
 func (p *endpoint) flushLater() {
 	switch {
 	case p.ended == nil:
-		p.s.links.Await(&p.Port, link.Readable|link.Writable)
+		p.s.links.Await(&p.Endpoint, link.Readable|link.Writable)
 	case p.timer == nil:
 		p.timer = p.s.Machine.AfterFunc(retry, func() {
 			p.s.Post(func() {
@@ -319,7 +319,7 @@ func (p *endpoint) Drop(cause error) {
 		return
 	}
 	p.ended = cause
-	p.s.links.Remove(&p.Port)
+	p.s.links.Remove(&p.Endpoint)
 	switch {
 	case p.channel != nil && cause == io.EOF: //nolint:errorlint // links report io.EOF itself
 		_ = p.Link.Close() // waits until the peer has received our end
@@ -392,7 +392,7 @@ func (s *Switch) attach(p *endpoint, l link.Link) error {
 	if p.channel == nil && l.Handle() == link.NoHandle {
 		return drive.ErrNoHandle
 	}
-	if err := s.links.Add(&p.Port, uint32(p.id), p); err != nil {
+	if err := s.links.Add(&p.Endpoint, uint32(p.id), p); err != nil {
 		return err
 	}
 	s.endpoints = append(s.endpoints, p)

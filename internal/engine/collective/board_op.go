@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// bcastBytes is a Bcast of rank 0 by messages.
+// bcastBytes plans a Bcast from rank 0 by messages.
 func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 	return func(p *coll.Planner, s *coll.Schedule) error { return p.Bcast(s, b, datatype.Byte, 0) }
 }
@@ -22,17 +22,14 @@ var boardLimits = [...]int{
 	alltoall: 64 << 10, reduce: 64 << 10, allreduce: 4 << 10,
 }
 
-// pairLimit is the limit of two members, who copy no less by way of the board than
-// by messages.
+// pairLimit is the limit for two members, for which the board saves no copy.
 const pairLimit = 8 << 10
 
-// boardPieces is up to how many bytes vectors of reductions go by way of the board piece
-// by piece.
+// boardPieces is the size in bytes up to which vectors of reductions use the board, in pieces.
 const boardPieces = 16 << 20
 
-// fits tells whether the operation goes by way of the board, and how many bytes
-// each member's block has, which is the same for all. What is wrong with the arguments
-// is the planner's to say, and does not fit.
+// fits reports whether the operation uses the board, and the size in bytes of each member's block,
+// which is the same for all. Wrong arguments do not fit: the planner reports them.
 func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	if a.What == OpBarrier {
 		return 0, true
@@ -67,13 +64,13 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	return block, block <= boardLimits[a.What] && all*block <= board.MaxPost || piecemeal(s, a, block)
 }
 
-// piecemeal tells whether a reduction too long for one post is done in pieces.
+// piecemeal reports whether a reduction that is too long for one post is done in pieces.
 func piecemeal(s *proc.BoardPlace, a *Call, block int) bool {
 	return (a.What == reduce || a.What == allreduce) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
-// share is the length of a block of which those that have whole have one for each of
-// n members, and may leave out their own.
+// share is the length of a block. A member that has all n of them, in whole, may leave out part, its
+// own.
 func share(part, whole []byte, n int, has bool) (block int, ok bool) {
 	if !has {
 		return len(part), true
@@ -95,7 +92,7 @@ func operands(a *Call, result bool) (int, bool) {
 	return len(a.recv), a.Send == nil || len(a.Send) == len(a.recv)
 }
 
-// overlapping tells whether the buffers that matter here overlap.
+// overlapping reports whether the buffers that this member uses overlap.
 func overlapping(a *Call, me int) bool {
 	switch a.What {
 	case OpBcast:
@@ -126,7 +123,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	return nil
 }
 
-// misread gives the errors of members that do not do the same their class.
+// misread gives errors of members that call different operations their class.
 func misread(err error) error {
 	var m *board.Mismatch
 	if errors.As(err, &m) || errors.Is(err, board.ErrBoard) {
@@ -190,7 +187,7 @@ func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, err
 	return s.Place.Look(member, t, uint8(a.What), n)
 }
 
-// boardCopy copies; much of it without the lock.
+// boardCopy copies, large blocks without the lock.
 func boardCopy(s *proc.BoardPlace, dst, src []byte) {
 	if len(dst) < bigStep {
 		copy(dst, src)
@@ -267,8 +264,8 @@ func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// BoardPlace gives the communicator's place on the board, nil if it has none. The first
-// time it may be a collective operation. All members come to the same answer.
+// BoardPlace returns the communicator's place on the board, nil if it has none. The first call may
+// be a collective operation. All members get the same answer.
 func BoardPlace(c *proc.Comm) *proc.BoardPlace {
 	cs := &c.State().Colls
 	if cs.Settled.Load() {
@@ -283,8 +280,7 @@ func BoardPlace(c *proc.Comm) *proc.BoardPlace {
 	return cs.Place
 }
 
-// takePlace has rank 0 take a slot of the board for all members. Where that fails,
-// they do without.
+// takePlace makes rank 0 take a slot of the board for all members. If that fails, they use none.
 func takePlace(c *proc.Comm) *proc.BoardPlace {
 	s := &proc.BoardPlace{C: c}
 	if c.Process().Check || !s.Locate() {

@@ -5,10 +5,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// reducePieces is the reduction of long vectors by an operation that is commutative.
-// Of each piece, which all have posted, each member combines its part where it has posted its
-// own, and who gets the result collects the parts from there. Each element is
-// combined by one member, so that all see the same to the last bit.
+// reducePieces is the reduction of long vectors by a commutative operation. All members post each
+// piece. Each combines its part of all of them in its own post, from where the members that get the
+// result collect the parts. An element is combined by one member, so all get the same to the last
+// bit.
 func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	own := a.Send
 	if own == nil {
@@ -77,7 +77,7 @@ func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error 
 	return nil
 }
 
-// partOf is which bytes of a piece a member combines.
+// partOf is the range of bytes of a piece that a member combines.
 func partOf(s *proc.BoardPlace, a *Call, piece, member int) (from, to int) {
 	size, n := a.Kind.Size(), s.C.Size()
 	count := piece / size

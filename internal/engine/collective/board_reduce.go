@@ -5,9 +5,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// boardReduce is Reduce and Allreduce: each member posts its operand, and those that get
-// the result combine all of them, from the last rank to the first. So the order is that
-// of the ranks, and all compute the same to the last bit.
+// boardReduce is Reduce and Allreduce: each member posts its operand, and those that get the result
+// combine all operands in the order of the ranks, so all compute the same to the last bit.
 func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me, all := s.C.Rank(), a.What == allreduce
 	own := a.Send
@@ -39,7 +38,7 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// keep copies b to memory number i of the communicator's, where it stays.
+// keep copies b to scratch memory i of the communicator.
 func keep(s *proc.BoardPlace, i int, b []byte) []byte {
 	if len(s.Scratch[i]) < len(b) {
 		s.Scratch[i] = aligned(len(b))
@@ -47,8 +46,8 @@ func keep(s *proc.BoardPlace, i int, b []byte) []byte {
 	return s.Scratch[i][:copy(s.Scratch[i], b)]
 }
 
-// combine adds an operand of lower ranks to the result. A function of the user's
-// gets nothing to look at that others can write to meanwhile.
+// combine combines an operand of a lower rank with the result. A user's function gets a copy, which
+// other procs cannot write to meanwhile.
 func combine(s *proc.BoardPlace, a *Call, x []byte) error {
 	if a.op.Predefined() {
 		return apply(s, a, x, a.recv)
@@ -59,7 +58,7 @@ func combine(s *proc.BoardPlace, a *Call, x []byte) error {
 	return a.op.Apply(keep(s, 1, x), a.recv, a.Kind, len(a.recv)/a.Kind.Size())
 }
 
-// apply applies a predefined operation; to much without the lock.
+// apply applies a predefined operation, to large operands without the lock.
 func apply(s *proc.BoardPlace, a *Call, x, result []byte) error {
 	count := len(result) / a.Kind.Size()
 	if len(x) < bigStep {

@@ -44,8 +44,8 @@ var whatNames = [...]string{"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", 
 	"Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan",
 	"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"}
 
-// Call is a collective operation and what it is called with, as the planner wants
-// it: native elements of one kind.
+// Call is a collective operation with its arguments, as the planner takes them: native elements of
+// one kind.
 type Call struct {
 	What             what
 	Kind             datatype.Kind
@@ -57,7 +57,7 @@ type Call struct {
 	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
 }
 
-// plan has the planner write the operation.
+// plan makes the planner write the schedule.
 func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 	switch a.What {
 	case OpBarrier:
@@ -89,7 +89,7 @@ func (a *Call) plan(p *coll.Planner, s *coll.Schedule) error {
 	}
 }
 
-// planNeighbors has the planner write an operation of neighbours.
+// planNeighbors is plan for operations of neighbours.
 func (a *Call) planNeighbors(p *coll.Planner, s *coll.Schedule) error {
 	switch a.What {
 	case neighborAllgather:
@@ -122,7 +122,7 @@ func (a *Call) planReduction(p *coll.Planner, s *coll.Schedule) error {
 	}
 }
 
-// record is what all members of c must agree on.
+// record is what must be the same at all members of c.
 func (a *Call) record(c *proc.Comm) coll.Call {
 	r := coll.Call{Name: whatNames[a.What], Root: coll.NoRoot}
 	if a.op != nil {
@@ -144,7 +144,7 @@ func (a *Call) record(c *proc.Comm) coll.Call {
 	return r
 }
 
-// amount is what is the same for every member of n, me being this one.
+// amount is the number of bytes that must be the same at all n members, of which this is me.
 func (a *Call) amount(n, me int) uint64 {
 	block := func(each, all []byte, place bool) uint64 {
 		if each == nil && place {
@@ -188,7 +188,7 @@ func (a *Call) amount(n, me int) uint64 {
 	}
 }
 
-// Plan plans a call for x, and its comparison with the others' if wanted.
+// Plan plans a call for x, with a comparison of the members' calls if the program wants that.
 func (x *collective) Plan(a *Call) error {
 	err := a.plan(x.c.State().Colls.Planner, &x.main)
 	if x.c.Checks() {

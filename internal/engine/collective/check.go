@@ -14,9 +14,8 @@ type checking struct {
 	then   func(verdict error)
 }
 
-// compare has the operation begin with a comparison, if the program asked for it
-// and all members can take part. planned is the planner's error: it is everybody's
-// then.
+// compare makes the operation begin with a comparison, if the program asked for it and all members
+// can take part. planned is the planner's error, which all members get then.
 func (x *collective) compare(call coll.Call, planned error) error {
 	cs := &x.c.State().Colls
 	if !x.c.Checks() || !cs.Ours {
@@ -43,8 +42,8 @@ func (x *collective) checked() error {
 	return err
 }
 
-// Announce has all members compare that they call the constructor name, if the
-// program asked for it. The process is not locked.
+// Announce compares that all members call the constructor name, if the program asked for it. The
+// process is not locked.
 func Announce(c *proc.Comm, name string) error {
 	if !c.Checks() {
 		return nil
@@ -57,13 +56,12 @@ func Announce(c *proc.Comm, name string) error {
 	return x.run(x.compare(coll.Call{Name: name, Root: coll.NoRoot}, nil))
 }
 
-// ordinal is what constructors are counted on from after an announcement: as some
-// members may have failed in one that others did not call, their own count is not
-// the same everywhere.
+// ordinal is the number from which constructors are counted after an announcement. The members'
+// own counts may differ, as some may have failed in a constructor that others did not call.
 func (x *collective) ordinal() uint32 { return x.number << 4 }
 
-// AnnounceLater is announce for a constructor that must not wait: then is told its
-// number, and the verdict. The process is locked.
+// AnnounceLater is Announce for a constructor that must not wait: it calls then with the
+// constructor's number and the verdict. The process is locked.
 func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict error)) error {
 	if !c.Checks() {
 		then(c.Ordinal(), nil)
@@ -83,8 +81,8 @@ func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict erro
 // Announced are names of constructors.
 var Announced = map[uint32]string{DoesDup: "Dup", DoesCreate: "Create", DoesDerive: "a topology's constructor"}
 
-// Which constructor a member has called, as a flag of its proposal: if there are
-// several, members call different ones.
+// The constructors, as flags of a member's proposal: if the sum has several, members call
+// different ones.
 const (
 	DoesDup uint32 = 1 << (iota + 8)
 	DoesIdup

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// neighbors gives those of the caller. gaps says that some do not exist, so that
-// their items must stay what they are.
+// neighbors returns the neighbours of this member. gaps reports that some do not exist; their items
+// must stay as they are.
 func (s *staging) neighbors() (n comm.Neighbours, gaps bool) {
 	if s.err != nil {
 		return n, false

@@ -40,8 +40,7 @@ type part struct {
 	peer wire.CommRank
 }
 
-// CollectivePlanner makes the plan of the communicator's clients at the first
-// collective.
+// CollectivePlanner returns the planner of the communicator, which the first collective makes.
 func CollectivePlanner(c *proc.Comm) *coll.Planner {
 	c.State().Colls.Once.Do(func() {
 		profile := coll.Profile{Ours: true}
@@ -62,8 +61,8 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 	return c.State().Colls.Planner
 }
 
-// closeBy tells whether the members of this proc's client, if they are few, are on
-// one machine, of which hosts then are no level. All of them come to the same answer.
+// closeBy reports whether the members of this proc's client are few and on one machine, so that hosts
+// are no level. All of them get the same answer.
 func closeBy(c *proc.Comm) bool {
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
 	if team.Size() > coll.MaxFew {
@@ -79,7 +78,7 @@ func closeBy(c *proc.Comm) bool {
 	return true
 }
 
-// describePeers enters into the profile the clients of a group.
+// describePeers adds the clients of a group to the profile.
 func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *comm.Group) {
 	own := c.ClientOf(c.Self())
 	for n := range m.Count() {
@@ -98,7 +97,7 @@ func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *
 	}
 }
 
-// Begin gets a collective to plan into, and its number.
+// Begin returns a collective to plan into, with its number.
 func Begin(c *proc.Comm) (*collective, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -145,8 +144,7 @@ func (x *collective) run(planned error) error {
 	return err
 }
 
-// start begins to execute what was planned and gives the request of it. Whoever
-// makes progress carries it on.
+// start begins to execute what was planned, as a background operation, and returns its request.
 func (x *collective) start(fn string, planned error) (proc.Request, error) {
 	p := x.c.Process()
 	p.Lock()
@@ -163,11 +161,10 @@ func (x *collective) start(fn string, planned error) (proc.Request, error) {
 // CarryOn makes the operation a background operation of the process.
 func (x *collective) CarryOn() (over bool) { return x.Done() }
 
-// over tells whether the operation has ended, well or not.
+// over reports whether the operation has ended, with an error or without.
 func (x *collective) over() bool { return x.ended || x.Err != nil }
 
-// Done carries the operation on as far as it goes without waiting, and tells
-// whether it is over.
+// Done continues the operation as far as possible without waiting, and reports whether it is over.
 func (x *collective) Done() bool {
 	if x.busy || !x.over() && !x.begun && !x.first() {
 		return false
@@ -210,7 +207,7 @@ func (x *collective) next() {
 	x.ended = true
 }
 
-// first tells whether it is the operation's turn.
+// first reports whether it is the operation's turn.
 func (x *collective) first() bool {
 	cs := &x.c.State().Colls
 	if cs.Ours {
@@ -237,8 +234,7 @@ func (x *collective) leave() {
 	}
 }
 
-// collect takes the messages of the round that are done, and tells whether all
-// are.
+// collect takes the messages of the round that are done, and reports whether all are.
 func (x *collective) collect() bool {
 	for n := len(x.open) - 1; n >= 0; n-- {
 		o := x.open[n]
@@ -328,7 +324,7 @@ func (x *collective) Finish() (proc.Status, error) {
 	return proc.EmptyStatus, err
 }
 
-// abandon takes back what is still under way, as far as that is possible.
+// abandon cancels the messages that are still under way, as far as possible.
 func (x *collective) abandon() {
 	for _, o := range x.open {
 		x.c.Process().Eng.Cancel(o.r)

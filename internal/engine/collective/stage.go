@@ -10,10 +10,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// staging is a collective operation over Buffers on its way to the planner, which
-// wants native elements of one kind. Items that lie in memory so are left where
-// they are. Others are copied: to elements of their kind if all are of one, else
-// packed, as they are among equal machines and in a form that all know elsewhere.
+// staging converts a collective operation over Buffers to a Call, of native elements of one kind.
+// Items that lie so in memory are not copied. Others are: to elements of their kind if all are of
+// one, or else packed, natively among equal machines and in the common representation elsewhere.
 type staging struct {
 	c     *proc.Comm
 	call  Call
@@ -54,7 +53,7 @@ func (s *staging) fail(err error) {
 	}
 }
 
-// form decides how items of t go.
+// form chooses the form for items of t.
 func (s *staging) form(t *proc.Datatype) form {
 	if k, ok := t.Homogeneous(); ok {
 		return form{k, datatype.Native, int(t.Packed(datatype.Native))}
@@ -69,7 +68,7 @@ func (s *staging) form(t *proc.Datatype) form {
 // opaque tells whether a kind is bytes that may be anything.
 func opaque(k datatype.Kind) bool { return k == datatype.Byte || k == datatype.Packed }
 
-// agree settles the kind of all elements of the call, of which one buffer's is k.
+// agree sets the kind of all elements of the call, or checks that it is k, that of one buffer.
 func (s *staging) agree(k datatype.Kind, t *proc.Datatype) {
 	known := s.call.Kind
 	switch {
@@ -108,8 +107,8 @@ func (s *staging) send(b proc.Buffer) []byte {
 	return mem
 }
 
-// recv gives memory for all items of b. load says that what they are now matters:
-// they are operands too, or some of them may stay as they are.
+// recv returns memory for all items of b. load says that their present values matter: they are
+// operands too, or some of them may stay as they are.
 func (s *staging) recv(b proc.Buffer, load bool) []byte {
 	mem, rep, copied := s.memory(b, load)
 	if copied {
@@ -118,8 +117,8 @@ func (s *staging) recv(b proc.Buffer, load bool) []byte {
 	return mem
 }
 
-// memory gives that of the items of b, or another one that stands for it: a copy, if load, of
-// their stream in rep.
+// memory returns the memory of the items of b, or a substitute, which has a copy of their stream in
+// rep if load is set.
 func (s *staging) memory(b proc.Buffer, load bool) (mem []byte, rep datatype.Representation, copied bool) {
 	f, ok := s.ready(&b)
 	if !ok || b.Count()*f.unit == 0 {
@@ -227,7 +226,7 @@ func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
 	}
 }
 
-// settle has the copies unpacked when the operation is over.
+// settle makes the operation unpack the copies when it is over.
 func (x *collective) settle(temps []temp) {
 	if len(temps) == 0 {
 		return
@@ -294,14 +293,13 @@ func (s *staging) start(fn string) (proc.Request, error) {
 	return x.start(fn, x.planStaged(s))
 }
 
-// inPlace tells whether b stands for the other buffer, which only communicators
-// of one group have.
+// inPlace reports whether b is MPI_IN_PLACE, which only intracommunicators have.
 func (s *staging) inPlace(b *proc.Buffer) bool {
 	return b.InPlace() && s.err == nil && !s.c.Inter()
 }
 
-// root takes the root, and tells whether this process is it. other tells, of an
-// intercommunicator, that it is of the group that has no root.
+// root sets the root, and reports whether it is this proc. other reports whether this proc exchanges
+// data with the root: on an intercommunicator, that it is in the group without the root.
 func (s *staging) root(root int) (is, other bool) {
 	s.call.Root = root
 	if s.err != nil {
@@ -319,7 +317,7 @@ func (s *staging) root(root int) (is, other bool) {
 	return root == s.c.Rank(), true
 }
 
-// only refuses an intercommunicator.
+// only fails on an intercommunicator.
 func (s *staging) only(fn string) {
 	if s.err == nil && s.c.Inter() {
 		s.fail(fmt.Errorf("%w: %s on an intercommunicator", comm.ErrComm, fn))

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// operation takes the operation of a reduction of items of t. One that takes items
-// of any type gets them as the program has them.
+// operation sets the operation of a reduction of items of t. An operation for any type gets the
+// items as the program has them.
 func (s *staging) operation(op Op, t *proc.Datatype) {
 	if s.err == nil {
 		s.err = op.CheckType(t)
@@ -45,7 +45,7 @@ func packedOp(op Op, t *proc.Datatype, f form) Op {
 	}, op.Commutative())
 }
 
-// unpacked gives the origin of items that lie in memory as the program has them.
+// unpacked unpacks items as the program has them, and returns their origin.
 func unpacked(t *proc.Datatype, rep datatype.Representation, items int, packed []byte) unsafe.Pointer {
 	lo, hi, err := t.Span(items)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *staging) reduce(send, recv proc.Buffer, op Op, root int) {
 	}
 }
 
-// takenBy gives a kind that op is defined for, for who has no operands.
+// takenBy returns a kind that op is defined for, for a member without operands.
 func takenBy(op Op) datatype.Kind {
 	for k := datatype.Byte; k.Valid(); k++ {
 		if op.Check(k) == nil {
@@ -100,7 +100,7 @@ func takenBy(op Op) datatype.Kind {
 	return datatype.Byte
 }
 
-// combine stages what gives everybody a result: Allreduce, Scan and Exscan, and
+// combine stages the reductions in which all members get a result: Allreduce, Scan, Exscan and
 // ReduceScatterBlock.
 func (s *staging) combine(send, recv proc.Buffer, op Op) {
 	switch s.call.What {

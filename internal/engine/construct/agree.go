@@ -14,14 +14,14 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Derive makes a communicator of a part of c, with the context that all members
-// of c agree on. All of them call it; it gives nil to those whose group is nil.
-// bad is why the caller cannot take part in it: then nobody gets anything.
+// Derive makes a communicator of a part of c, with a context on which all members of c agree. All
+// of them call it; those with a nil group get nil. bad is why this member cannot take part: then
+// no member gets a communicator.
 func Derive(c *proc.Comm, s comm.Spec, bad error) (*proc.Comm, error) {
 	return deriveBy(c, collective.DoesDerive, s, bad)
 }
 
-// deriveBy is derive for a constructor of the kind.
+// deriveBy is Derive for a kind of constructor.
 func deriveBy(c *proc.Comm, does uint32, s comm.Spec, bad error) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Adopt(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error
 	return d, nil
 }
 
-// inOneVoice is an error unless all members have called the same constructor.
+// inOneVoice is an error if members have called different constructors.
 func inOneVoice(flags uint32) error {
 	if bits.OnesCount32(flags&collective.DoesAll) > 1 {
 		return fmt.Errorf("%w: they call different constructors", coll.ErrMismatch)
@@ -65,7 +65,7 @@ func inOneVoice(flags uint32) error {
 	return nil
 }
 
-// newContext agrees with the members of c on the first of n contexts.
+// newContext agrees with the members of c on n contexts and returns the first.
 func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, error) {
 	p := c.Process()
 	p.Lock()
@@ -79,25 +79,26 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 	return x.Settle(n, bad)
 }
 
-// Propose begins an agreement. bad is why this member cannot make the communicator.
+// Propose begins an agreement, after which ends is called. bad is why this member cannot make the
+// communicator.
 func (x *agreement) Propose(flags uint32, bad error, ends func()) {
 	mine := comm.Proposal{Offer: x.p.Comms.Contexts.Offer(x.leads()), Fault: FaultCode(bad), Flags: flags}
 	x.Begin(mine, ends)
 }
 
-// Settle gives the first of n contexts that the agreement has come to, once it is over.
+// Settle returns the first of n contexts, once the agreement is over.
 func (x *agreement) Settle(n int, bad error) (wire.ContextID, error) {
 	v := Verdict{Proposal: x.All}
 	v.Flags |= x.Side
 	return Conclude(x.p, x.Mine, v, n, bad, x.Err)
 }
 
-// reasons are what members tell each other of when they cannot make a
-// communicator. Their numbers travel; one has what it cannot be told apart.
+// reasons are the errors that members tell each other if they cannot make a communicator. Their
+// indices travel; 1 stands for all other errors.
 var reasons = [...]error{1: proc.ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, proc.ErrTag, proc.ErrArg, comm.ErrContexts, coll.ErrMismatch,
 	dynamic.ErrPort, proc.ErrCall, proc.ErrUnreachable, proc.ErrAlone, message.ErrPeerDown, proc.ErrInfoValue, proc.ErrPeerGone}
 
-// FaultCode is the number by which err travels; 0 is none.
+// FaultCode is the index of err in reasons; 0 for nil.
 func FaultCode(err error) uint32 {
 	if err == nil {
 		return 0
@@ -110,7 +111,7 @@ func FaultCode(err error) uint32 {
 	return 1
 }
 
-// Elsewhere is the error of members that could have made the communicator.
+// Elsewhere is the error of the members that could have made the communicator.
 func Elsewhere(code uint32) error {
 	if code <= 1 || code >= uint32(len(reasons)) {
 		return proc.ErrElsewhere
@@ -118,13 +119,12 @@ func Elsewhere(code uint32) error {
 	return fmt.Errorf("told by another member: %w", reasons[code])
 }
 
-// Ours tells whether all members of c, on both sides, run this library: those of
-// other sites do if the node says nothing else, and data to them is not external32.
+// Ours reports whether all members of c, on both sides, run this library.
 func Ours(c *proc.Comm) bool {
 	return OursAmong(c.Process(), c.Masters()) && (c.State().Local == nil || OursAmong(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))
 }
 
-// OursAmong tells whether the members that the masters are of run this library.
+// OursAmong reports whether the members of the group of m run this library.
 func OursAmong(p *proc.Process, m *comm.Masters) bool {
 	own := p.Worlds.Clients().Of(comm.Proc(p.Job.Rank))
 	for n := range m.Count() {

@@ -11,19 +11,17 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// gossipers is up to how many members of one client agree by telling each other
-// directly, which takes fewer messages one after the other than a tree, but more
-// in all.
+// gossipers is the most members of one client that agree by gossip, which takes fewer rounds than a
+// tree but more messages.
 const gossipers = 64
 
 // agreementLen is the length of an agreement's messages: a proposal and the flags of the
 // other side.
 const agreementLen = comm.ProposalSize + 4
 
-// agreement is what is agreed between the members of a communicator, all of our own sites,
-// on the making of another one. It goes on in the background. Every member tells
-// what it proposes; afterwards all of them know the sum of it: on an
-// intercommunicator, of both sides.
+// agreement is an agreement of the members of a communicator, which all run this library, on making
+// another one. It is a background operation. Each member makes a proposal; afterwards all know the
+// sum of the proposals, on an intercommunicator those of both sides.
 type agreement struct {
 	p     *proc.Process
 	near  Exchange // with the members, or those of the local group
@@ -37,7 +35,7 @@ type agreement struct {
 	All  comm.Proposal
 	Side uint32 // flags of the other side
 
-	open []pactMessage
+	open []openMessage
 	in   [][]byte // what is received
 	then func()   // after open is done
 	ends func()   // once the agreement is over
@@ -51,8 +49,8 @@ type agreement struct {
 	firstSide uint32
 }
 
-// pactMessage is one under way.
-type pactMessage struct {
+// openMessage is a message of the agreement under way.
+type openMessage struct {
 	r    *message.Request
 	recv bool
 }
@@ -72,7 +70,7 @@ func Agreement(c *proc.Comm, seq uint32) *agreement {
 	return x
 }
 
-// leads tells whether this process leads its side.
+// leads reports whether this proc leads its side.
 func (x *agreement) leads() bool { return x.me == 0 }
 
 // Begin proposes something, and calls ends once all is known here. The process
@@ -103,9 +101,9 @@ func (x *agreement) CarryOn() bool {
 	return true
 }
 
-// arrived takes the messages that are done and tells whether all are. A message
-// of another length is of another constructor, and one that fails is of somebody who
-// has died: the others have to hear of it, and do not wait for each other then.
+// arrived takes the messages that are done and reports whether all are. A message of another length
+// is of another constructor, and one that fails is of a member that has died: the others are told,
+// so that they do not wait for each other.
 func (x *agreement) arrived() bool {
 	for len(x.open) > 0 {
 		m := x.open[len(x.open)-1]
@@ -124,7 +122,7 @@ func (x *agreement) arrived() bool {
 	return true
 }
 
-// fail makes the agreement come to nothing.
+// fail makes the agreement fail.
 func (x *agreement) fail(err error) {
 	x.All.Fault = max(x.All.Fault, FaultCode(err))
 	if x.Err == nil {
@@ -136,14 +134,14 @@ func (x *agreement) fail(err error) {
 func (x *agreement) recv(t *Exchange, rank int) {
 	b := make([]byte, agreementLen)
 	x.in = append(x.in, b)
-	x.open = append(x.open, pactMessage{t.Irecv(rank, b), true})
+	x.open = append(x.open, openMessage{t.Irecv(rank, b), true})
 }
 
 func (x *agreement) send(t *Exchange, rank int) {
 	b := make([]byte, agreementLen)
 	x.All.Put(b)
 	binary.BigEndian.PutUint32(b[comm.ProposalSize:], x.Side)
-	x.open = append(x.open, pactMessage{t.Isend(rank, b), false})
+	x.open = append(x.open, openMessage{t.Isend(rank, b), false})
 }
 
 // heard adds what was received.
@@ -159,8 +157,8 @@ func (x *agreement) heard() {
 	x.in = x.in[:0]
 }
 
-// gossip is a round of it: tell the one that many ranks further what is known,
-// and hear the same from before. Hearing something twice does no harm.
+// gossip is a round of it: each member sends what it knows to the rank at this distance, and receives
+// the same from the other direction. Receiving something twice does no harm.
 func (x *agreement) gossip(distance int) {
 	if distance >= x.size {
 		x.end()
@@ -174,7 +172,7 @@ func (x *agreement) gossip(distance int) {
 	}
 }
 
-// gather hears from below in the tree.
+// gather receives from the members below in the tree.
 func (x *agreement) gather() {
 	for _, child := range x.tree.Children(x.me) {
 		x.recv(&x.near, x.tree.Rank(child))
@@ -185,8 +183,7 @@ func (x *agreement) gather() {
 	}
 }
 
-// report tells the one above, or the leader of the other side, and hears what it
-// has to say.
+// report exchanges the sum with the member above, or with the leader of the other side.
 func (x *agreement) report() {
 	parent, below := x.tree.Parent(x.me)
 	switch {
@@ -203,7 +200,7 @@ func (x *agreement) report() {
 	}
 }
 
-// learn takes the answer to report: the flags are kept by sides.
+// learn handles the answer to report. The flags of the two sides are kept apart.
 func (x *agreement) learn(below bool) {
 	if len(x.in) == 0 {
 		return
@@ -218,7 +215,7 @@ func (x *agreement) learn(below bool) {
 	x.All.Flags, x.Side = flags, theirs.Flags
 }
 
-// scatter tells those below. Whoever of them has died changes nothing any more.
+// scatter sends the result to the members below. One that has died changes nothing any more.
 func (x *agreement) scatter() {
 	x.told = true
 	for _, child := range x.tree.Children(x.me) {

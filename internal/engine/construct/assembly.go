@@ -11,10 +11,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// assembly is a meeting of the members of an intracommunicator, all of our own
-// sites, in which the leader, rank 0, hears everybody and then decides who gets
-// what communicator. What it says goes to those only whom it concerns: nobody is
-// told about all members unless they are irregular. The process is locked.
+// assembly gathers what the members of an intracommunicator, which all run this library, say, and lets
+// the leader, rank 0, decide which of them get which communicator. A decision is sent only to the
+// members that it concerns. The process is locked.
 type assembly struct {
 	c      *proc.Comm
 	t      Exchange
@@ -36,9 +35,8 @@ func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
 
 func (a *assembly) Leads() bool { return a.me == 0 }
 
-// Hold holds the meeting. mine and words are what this member says; decide is
-// called at the leader with the sum of the proposals and everybody's words, by
-// position.
+// Hold gathers and decides. mine and words are what this member says; decide is called at the leader
+// with the sum of the proposals and all members' words, by position.
 func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) Verdict) (v Verdict, err error) {
 	all, words := a.gather(mine, words)
 	if a.Leads() {
@@ -50,8 +48,8 @@ func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.P
 	return v, errors.Join(err, a.tell(v))
 }
 
-// gather adds up what those below say, in the order of positions. Whoever cannot
-// be understood makes the meeting fail, as it may have called something else.
+// gather adds up what the members below say, in the order of positions. It fails if one of them has
+// called something else.
 func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []byte) {
 	all := make([]byte, a.each*(a.tree.End(a.me)-a.me))
 	copy(all, words)
@@ -78,7 +76,7 @@ func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []by
 	return mine, all
 }
 
-// hear reports to the one above and hears the verdict from it.
+// hear reports to the member above and receives the verdict from it.
 func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) {
 	parent, _ := a.tree.Parent(a.me)
 	rank := a.tree.Rank(parent)
@@ -93,7 +91,7 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) 
 	return a.t.RecvVerdict(rank, a.c.Size(), a.remote)
 }
 
-// tell passes the verdict on to those below, each with the parts for its place.
+// tell sends the verdict to the members below, each with the parts for its positions.
 func (a *assembly) tell(v Verdict) error {
 	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
@@ -112,8 +110,8 @@ func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 	return mine[0], true
 }
 
-// Conclude gives the first of n contexts that the meeting has come to; bad is why
-// this member, or fault why its messages, could not take part.
+// Conclude returns the first of n contexts that were agreed on. bad is why this member could not take
+// part, fault the error of its messages.
 func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
 	defer p.Rouse() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)

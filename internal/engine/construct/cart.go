@@ -31,8 +31,8 @@ func arrange(c *proc.Comm, t comm.Topology, n int, reorder bool) (*proc.Comm, er
 	return Derive(c, s, nil)
 }
 
-// placed gives the n members of c that find a place, in order. With reorder those
-// of one site follow each other. Members that run another MPI would not know.
+// placed returns the n members of c that get a place, in order. With reorder those of one site follow
+// each other, if all members run this library.
 func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
 	ranks, m := comm.NewGroup(0, c.Size()), c.Masters()
 	if reorder && m.Count() > 1 && Ours(c) {
@@ -62,7 +62,7 @@ func CartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
 	return place(c, cart.Size(), true)
 }
 
-// place is the caller's rank among the n members that find a place.
+// place is this proc's rank among the n members that get a place.
 func place(c *proc.Comm, n int, reorder bool) (int, error) {
 	group, err := placed(c, n, reorder)
 	if err != nil {

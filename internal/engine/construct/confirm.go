@@ -6,10 +6,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// next begins another round of an agreement, if one is needed: where the members are of
-// several worlds and one of them was busy, all of them have to confirm the private
-// context ID. x.all and x.side are of the first round once the agreement is over, with the
-// ID in x.all.
+// next begins another round of an agreement, if one is needed: if the members are of several worlds and
+// one of them was busy, all have to confirm the private context ID. When the agreement is over, x.All
+// and x.Side are those of the first round, with the ID in x.All.
 func (x *agreement) next() bool {
 	if x.confirm == nil {
 		if !x.Wide || !Unconfirmed(&x.All, x.Side) {
@@ -25,12 +24,13 @@ func (x *agreement) next() bool {
 	return true
 }
 
-// Unconfirmed tells whether members have agreed on a private context ID.
+// Unconfirmed reports whether the members have agreed on a private context ID, which they have to
+// confirm.
 func Unconfirmed(all *comm.Proposal, side uint32) bool {
 	return all.Busy && all.Fault == 0 && inOneVoice(all.Flags|side) == nil
 }
 
-// heardAll ends a round of confirming, and tells whether it was the last.
+// heardAll ends a round of confirming, and reports whether it was the last.
 func (x *agreement) heardAll() bool {
 	sum := x.All
 	sum.Flags |= x.Side
@@ -51,8 +51,7 @@ func (x *agreement) heardAll() bool {
 	return over
 }
 
-// confirm is next for what the members of c have come to in an assembly, which was
-// the constructor number seq. The process is locked.
+// confirm is next after an assembly, for constructor number seq. The process is locked.
 func confirm(c *proc.Comm, seq uint32, v *Verdict, fault error) error {
 	if !c.Wide() || fault != nil || !Unconfirmed(&v.Proposal, 0) {
 		return fault
@@ -66,8 +65,7 @@ func confirm(c *proc.Comm, seq uint32, v *Verdict, fault error) error {
 	return x.Err
 }
 
-// Release takes a context ID back that is of no communicator here. The process is
-// locked.
+// Release releases a context ID that no communicator has here. The process is locked.
 func Release(p *proc.Process, context wire.ContextID) {
 	if context >= comm.WideLimit {
 		p.Comms.Contexts.Release(context)

@@ -20,8 +20,7 @@ import (
 // WireTag is the tag of messages of constructor number seq.
 func WireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 
-// Dup copies the attributes first, so that no member gets a communicator where
-// one member's copying fails.
+// Dup copies the attributes first, so that no member gets a communicator if copying fails at one.
 func Dup(c *proc.Comm, info *proc.Info) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	return deriveBy(c, collective.DoesCreate, s, bad)
 }
 
-// Holds tells whether c has all members of a group.
+// Holds is an error unless all members of a group are members of c.
 func Holds(c *proc.Comm, group *proc.Group) error {
 	if err := group.Usable(); err != nil {
 		return err
@@ -67,7 +66,7 @@ func Holds(c *proc.Comm, group *proc.Group) error {
 	return nil
 }
 
-// createInter has the leaders exchange the groups of their sides.
+// createInter makes the leaders exchange the groups of their sides.
 func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error) {
 	if err := collective.Announce(c, "Create"); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Messages of constructors among our own sites are in the context of collectives.
-// What keeps them apart from those are ranks that no communicator has.
+// Messages of constructors among procs of this library are in the context of collectives, from which
+// they are kept apart by ranks that no communicator has.
 const (
 	Leaders wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
 	InOrder wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// Exchange is how a constructor's members exchange messages.
+// Exchange sends and receives the messages of a constructor's members.
 type Exchange struct {
 	endpoints endpoints
 	waiter    waiter
@@ -80,7 +80,7 @@ func (t *Exchange) Irecv(rank int, b []byte) *message.Request {
 	return t.endpoints.IrecvBytes(env, from, b)
 }
 
-// Done waits for r, gives it back and tells how many bytes it was about.
+// Done waits for r, releases it and returns its number of bytes.
 func (t *Exchange) Done(r *message.Request) (int, error) {
 	t.waiter.Wait(r)
 	if !r.Done() {
@@ -90,8 +90,8 @@ func (t *Exchange) Done(r *message.Request) (int, error) {
 	return n, t.waiter.End(r, nil)
 }
 
-// A letter is a message of any length: as it is not known beforehand, what
-// exceeds a page follows in a message of its own.
+// A letter is a message whose length the receiver does not know: what exceeds a page follows in a
+// second message.
 const (
 	page      = 512
 	LengthLen = 4

@@ -20,17 +20,16 @@ const (
 	TagMerge wire.Tag = 220
 )
 
-// foreignContext is newContext where members run another MPI, which cannot be
-// told that this process could not make the communicator.
+// foreignContext is newContext if members run another MPI, which cannot be told that this proc could
+// not make the communicator.
 func foreignContext(c *proc.Comm, n int, bad error) (wire.ContextID, error) {
 	context, err := ForeignAgreement(c, n, func(mine wire.ContextID) (wire.ContextID, error) { return foreignMaximum(c, mine) })
 	return context, errors.Join(bad, err)
 }
 
-// ForeignAgreement has agree find the largest of what all members contribute and
-// gives the first of n contexts after it. Members that run another MPI cannot be
-// told that this process is busy with another communicator, so it waits until it
-// is not.
+// ForeignAgreement makes agree find the largest value that members contribute, and returns the first of
+// n contexts after it. Members that run another MPI cannot be told that this proc is busy with
+// another communicator, so it waits until it is not.
 func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire.ContextID, error)) (wire.ContextID, error) {
 	p := c.Process()
 	if p.Job.Dialect == wire.Draft {
@@ -49,8 +48,8 @@ func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire
 	return p.Comms.Contexts.Settle(mine, comm.Offer{Max: agreed}, n)
 }
 
-// foreignMaximum gives the largest of what all members of c contribute. The
-// process is locked, but not meanwhile.
+// foreignMaximum returns the largest value that the members of c contribute. The process is locked,
+// but not meanwhile.
 func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 	if c.State().Local != nil {
 		agreed, _, err := Crisscross(c, tagDup, mine, nil)
@@ -64,8 +63,8 @@ func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 	return wire.ContextID(value[0]), err
 }
 
-// Crisscross gives the largest of what all members on both sides contribute, and,
-// where high is not nil, what the leader of the other side has for it.
+// Crisscross returns the largest value that the members of both sides contribute and, if high is not
+// nil, the value of high of the other side's leader.
 //
 // IMPI ch.4, Intercomm_merge: everybody talks to the leader of the other side,
 // which is its rank 0, in Uint8s on the context of collectives.
@@ -90,7 +89,7 @@ func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (ag
 	return wire.ContextID(max(values[0], in[0])), in[len(in)-1] != 0, nil
 }
 
-// leadCrisscross is the leader's part: values[0] becomes the largest.
+// leadCrisscross is the leader's part. It sets values[0] to the largest value.
 func (t *Exchange) leadCrisscross(values []uint64) (theirs []uint64, err error) {
 	for r := 1; r < t.Group.Size(); r++ {
 		in, err := t.recvValues(r, 1)

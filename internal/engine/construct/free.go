@@ -23,7 +23,7 @@ func Free(c *proc.Comm) error {
 	return end(c)
 }
 
-// mayEnd refuses communicators that cannot be freed.
+// mayEnd is an error if the communicator cannot be freed.
 func mayEnd(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func mayEnd(c *proc.Comm) error {
 	return nil
 }
 
-// end deletes the attributes. Of several that free c at a time one does.
+// end deletes the attributes and frees c. If several goroutines do so at a time, one succeeds.
 func end(c *proc.Comm) error {
 	if err := object.DeleteAttrs(c); err != nil {
 		return err
@@ -78,7 +78,7 @@ func Disconnect(c *proc.Comm) error {
 	return nil
 }
 
-// quiet tells whether no send or receive on c is under way. The process is locked.
+// quiet reports whether no send or receive on c is under way. The process is locked.
 func quiet(c *proc.Comm) bool {
 	for x := range c.Process().Eng.Pending() {
 		if x.What != "message" && (x.Env.Context == c.Context() || x.Env.Context == c.CollectiveContext()) {

@@ -15,13 +15,11 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// dealing brings the edges of a distributed graph to those that they concern.
-// Nobody knows beforehand whom it will hear from, and nobody but those that have
-// edges to tell of sends any: what comes is received from any member, in a context
-// that has no other messages. A letter is sent synchronously. Once its letters
-// have been taken a member goes to a barrier, and takes what comes meanwhile:
-// when all have got there, no letter is left. So the messages are as many as the
-// members and the letters.
+// dealing sends the edges of a distributed graph to the members that they concern. A member does
+// not know beforehand from which members it will receive, so it receives from any, in a context
+// that has no other messages. Letters are sent synchronously. When its letters have been received,
+// a member enters a barrier, and receives what comes meanwhile: when all members have entered, no
+// letter is left. So the number of messages is that of the members plus that of the letters.
 type dealing struct {
 	c       *proc.Comm
 	context wire.ContextID // private
@@ -30,7 +28,7 @@ type dealing struct {
 	err     error
 }
 
-// edgeLetter is edges that a member gives.
+// edgeLetter has the edges that one member gives.
 type edgeLetter struct {
 	rank int
 	text []byte
@@ -42,8 +40,8 @@ const (
 	maxLetter = 1 << 31
 )
 
-// deal sends each edge to its source and its destination, and gives the edges that
-// concern this member, those that several members give in the order of those.
+// deal sends each edge to its source and its destination, and returns the edges that concern this
+// member, ordered by the rank of the member that gave them.
 func (x *dealing) deal(edges []comm.Edge, weighted bool) (*comm.DistGraph, error) {
 	if err := x.exchange(x.write(edges)); err != nil {
 		return nil, err
@@ -70,8 +68,8 @@ func (x *dealing) write(edges []comm.Edge) map[int][]byte {
 	return letters
 }
 
-// exchange sends the letters and takes what comes until nothing can any more. It
-// goes on to the barrier whatever happens, so that all members count the same.
+// exchange sends the letters and receives until nothing can come any more. It always reaches the
+// barrier, so that all members count the same number of operations.
 func (x *dealing) exchange(letters map[int][]byte) error {
 	end, err := collective.Begin(x.c)
 	if err != nil {
@@ -129,8 +127,8 @@ func (x *dealing) send(letters map[int][]byte) {
 	}
 }
 
-// take begins to receive the letters that have come. One that cannot be right is
-// received as well, as its sender waits for that.
+// take begins to receive the letters that have come, those that cannot be right included, as their
+// senders wait for that.
 func (x *dealing) take() {
 	p := x.c.Process()
 	env := message.Envelope{Context: x.context, Rank: message.AnySource, Tag: message.AnyTag}
@@ -152,7 +150,7 @@ func (x *dealing) take() {
 	}
 }
 
-// read gives the neighbours of this member.
+// read returns the neighbours of this member.
 func (x *dealing) read(weighted bool) (a comm.Adjacent) {
 	slices.SortFunc(x.letters, func(a, b edgeLetter) int { return cmp.Compare(a.rank, b.rank) })
 	if weighted {

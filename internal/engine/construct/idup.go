@@ -45,7 +45,7 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 	return d, p.Begun(c, fn, o), err
 }
 
-// born makes the communicator one, now that its context is known.
+// born completes the communicator when its context is known.
 func (o *duplication) born(bad error) {
 	s := o.c.Spec()
 	n := comm.IntraContexts
@@ -66,8 +66,8 @@ func (o *duplication) Done() bool { return o.err != nil || o.x != nil && o.x.ove
 
 func (o *duplication) Status() (proc.Status, error) { return proc.EmptyStatus, nil }
 
-// Finish drops what was copied for nothing, for which the program's functions
-// are called.
+// Finish deletes the copied attributes if the communicator was not made, which calls functions of the
+// program.
 func (o *duplication) Finish() (proc.Status, error) {
 	o.Gen++
 	if !o.Done() {

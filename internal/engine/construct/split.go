@@ -43,8 +43,7 @@ func checkChoice(color, key int) error {
 	return nil
 }
 
-// splitOurs has the leaders learn all choices, which go up a tree, and everybody
-// learn its own part, which comes down it.
+// splitOurs sends all choices up a tree to the leaders, and to each member its own part down the tree.
 func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) {
 	return partition(c, collective.DoesSplit, bad, choice.Append(nil), func(a *assembly, words []byte) comm.Partition {
 		choices := make([]comm.Choice, a.c.Size())
@@ -55,9 +54,8 @@ func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 	})
 }
 
-// partition makes communicators of parts of c. The leaders of both sides, or of
-// the one, find the parts from what their members say, in words of equal length.
-// The process is locked.
+// partition makes communicators of parts of c. The leader of each side finds the parts from what its
+// members say, in words of equal length. The process is locked.
 func partition(c *proc.Comm, does uint32, bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*proc.Comm, error) {
 	p, within, remote, n := c.Process(), c, 0, comm.IntraContexts
 	seq := c.Ordinal()
@@ -94,8 +92,8 @@ func partition(c *proc.Comm, does uint32, bad error, words []byte, divide func(*
 	return Adopt(c, s, context)
 }
 
-// meetLeader exchanges verdicts with the leader of the other side, and joins the
-// parts of both. What goes wrong is told to this side's members.
+// meetLeader exchanges verdicts with the leader of the other side, and joins the parts of both. An
+// error becomes part of the verdict for this side's members.
 func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
 	t := NewExchange(c, InOrder, WireTag(seq))
 	theirs, err := t.SwapVerdicts(0, *v, c.Remote().Size(), 0)
@@ -103,7 +101,7 @@ func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
 	v.Fault = max(v.Fault, FaultCode(err))
 }
 
-// section is what a communicator of a part of c is made of.
+// section is the specification of the communicator of a part of c.
 func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 	if s.Group, err = c.Comm.Group().Select(part.Group); err != nil {
 		return s, err
@@ -117,9 +115,8 @@ func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 	return s, err
 }
 
-// splitForeign splits an intracommunicator some of whose members run another MPI.
-// Those cannot be told of a bad choice: whoever makes one takes part without a
-// colour, and nobody waits for it.
+// splitForeign splits an intracommunicator some of whose members run another MPI. Those cannot be told
+// of a bad choice, so a member that makes one takes part without a colour.
 func splitForeign(c *proc.Comm, color, key int, bad error) (*proc.Comm, error) {
 	if c.State().Local != nil {
 		return nil, errors.Join(bad, proc.ForeignError("Split"))

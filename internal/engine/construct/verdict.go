@@ -5,8 +5,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Verdict is what a meeting comes to: the sum of the proposals, and the parts
-// that concern whom it is for.
+// Verdict is the result of an assembly: the sum of the proposals, and the parts that concern the
+// receiver.
 type Verdict struct {
 	comm.Proposal
 	Parts comm.Partition

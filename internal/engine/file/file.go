@@ -48,8 +48,8 @@ type File struct {
 	shared sharedPointer
 }
 
-// Open opens a file for all members of parent. A nil info has no hints. Where one member cannot,
-// nobody does.
+// Open opens a file for all members of parent, or for none if one of them cannot. A nil info has no
+// hints.
 func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
 	f := &File{name: name, mode: mode, view: fileview.Bytes()}
 	var err error
@@ -89,8 +89,7 @@ func flags(mode int) (int, error) {
 	return f, nil
 }
 
-// open opens the file: one member makes it, if it is to be made, before the others
-// open it. bad is why this member cannot.
+// open opens the file. Rank 0 opens it first, and creates it if needed. bad is why this member cannot.
 func (f *File) open(bad error) error {
 	how, err := flags(f.mode)
 	err = errors.Join(bad, err)
@@ -241,8 +240,8 @@ func (f *File) Extent(t *proc.Datatype) (int64, error) {
 	return t.Extent(), nil
 }
 
-// Agree gives an error of all members, who all call it: the caller's own, or one of the class
-// that another has.
+// Agree returns an error if any member has one: its own, or one of another member's class. All members
+// call it.
 func (f *File) Agree(err error) error {
 	mine, all := []int32{int32(proc.ErrorClass(err))}, []int32{0}
 	if bad := collective.Allreduce(f.comm, mine, all, collective.Max); bad != nil {
@@ -254,7 +253,7 @@ func (f *File) Agree(err error) error {
 	return err
 }
 
-// atRoot has one member do something for all.
+// atRoot makes rank 0 do something for all members.
 func (f *File) atRoot(do func() error) error {
 	var err error
 	if f.comm.Rank() == 0 {
@@ -263,7 +262,7 @@ func (f *File) atRoot(do func() error) error {
 	return f.Agree(err)
 }
 
-// kept is a datatype that the program may free.
+// kept is a duplicate of a datatype, as the program may free it.
 func kept(t *proc.Datatype) (*proc.Datatype, error) {
 	if t.Named() {
 		return t, nil

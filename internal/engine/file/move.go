@@ -95,8 +95,8 @@ func (f *File) SplitEnd() (proc.Status, error) {
 	return st, nil
 }
 
-// memory gives the bytes of b, as a file has them. Where they are not one run in memory they
-// are a copy, and back puts the first n bytes of it where they belong.
+// memory returns the bytes of b in the file's representation. If they are a copy, back unpacks its
+// first n bytes to b.
 func memory(b *proc.Buffer, r datatype.Representation, write bool) (mem []byte, back func(n int64), err error) {
 	if err := b.Check(); err != nil {
 		return nil, nil, err
@@ -161,7 +161,7 @@ func (f *File) move(b proc.Buffer, pos int64, write bool) (proc.Status, error) {
 	return st, ofSystem(err)
 }
 
-// lock keeps other procs from the file, for an operation that is atomic.
+// lock locks the file for an atomic operation.
 func lock(f *os.File, write bool) (unlock func(), err error) {
 	l := syscall.Flock_t{Type: syscall.F_RDLCK, Whence: io.SeekStart}
 	if write {
@@ -176,8 +176,7 @@ func lock(f *os.File, write bool) (unlock func(), err error) {
 	}, nil
 }
 
-// advance moves the individual pointer over what an operation is going to move, and
-// gives where it was.
+// advance moves the individual pointer by the size of b, and returns where it was.
 func (f *File) advance(b proc.Buffer) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,7 +187,7 @@ func (f *File) advance(b proc.Buffer) (int64, error) {
 	return pos, nil
 }
 
-// bytes is how many bytes of data are to be moved.
+// bytes is the number of bytes of b in the file.
 func (f *File) bytes(b proc.Buffer) (int64, error) {
 	r := f.rep()
 	if _, _, err := memory(&b, r, false); err != nil {

@@ -54,7 +54,7 @@ func width(r datatype.Representation, t *proc.Datatype) int64 {
 	return t.Size()
 }
 
-// filed is a datatype that lies in memory as t lies in a file.
+// filed is a datatype with the layout in memory that t has in a file.
 func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) {
 	switch {
 	case width(r, t) == t.Size():
@@ -69,8 +69,8 @@ func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) 
 	return nil, fault(mpierr.UnsupportedDatarep, "a view of items of %v, whose parts have other sizes in %v than in memory", t, r)
 }
 
-// counted is how many bytes a status tells of n bytes in a file that are items of t: it
-// counts the padding of pairs.
+// counted is the number of bytes for a status of n bytes in a file that are items of t: it includes
+// the padding of pairs.
 func counted(r datatype.Representation, t *proc.Datatype, n int64) int64 {
 	w, own := width(r, t), t.Packed(datatype.Native)
 	if w == own || w == 0 {

@@ -76,7 +76,7 @@ func (s *sharedPointer) drop() error {
 	return ofSystem(c.Close())
 }
 
-// order gives the place of this member's data where all members move data one behind the other.
+// order returns the position of this member's data in an ordered operation.
 func (f *File) order(b proc.Buffer) (int64, error) {
 	n, err := f.bytes(b)
 	if err := f.Agree(err); err != nil {
@@ -125,7 +125,7 @@ func (f *File) SeekShared(offset int64, whence int) error {
 	})
 }
 
-// same wants all members to give the same numbers.
+// same is an error unless all members give the same numbers.
 func same(c *proc.Comm, numbers ...int64) error {
 	var mine []int64
 	for _, n := range numbers {

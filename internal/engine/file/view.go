@@ -47,7 +47,7 @@ func (f *File) SetView(v View, bad error) error {
 	return f.shared.drop()
 }
 
-// current gives where in the file the shared pointer is, to all members.
+// current returns the byte of the file at the shared pointer. All members call it.
 func (f *File) current() (int64, error) {
 	if err := f.Agree(nil); err != nil { // they do not move it any more
 		return 0, err

@@ -95,8 +95,7 @@ func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	return p, meet.FindParents(p)
 }
 
-// welcomed makes the proc of the descriptors that came with a welcome, but for
-// those of a board.
+// welcomed makes the proc of the descriptors that came with a welcome, except those of a board.
 func welcomed(fds []int, control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	job, err := wireup.OpenJob(fds[1])
 	if err != nil {
@@ -186,8 +185,8 @@ func endDirect(p *proc.Process) {
 	}
 }
 
-// allEnded tells whether the peers have ended all direct links, and know of our
-// ends where that is not a matter of course.
+// allEnded reports whether the peers have ended all direct links, and those of resumable links know
+// that this proc has.
 func allEnded(p *proc.Process) bool {
 	for _, q := range p.Endpoints.List {
 		if q != nil && q.Peer != message.NoPeer {

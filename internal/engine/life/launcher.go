@@ -32,10 +32,9 @@ var numbers = []struct{ rank, by string }{
 	{"LAMRANK", "LAM's mpirun"},
 }
 
-// mayBeAlone refuses to make a job of its own of each process that a launcher of others has
-// started: N jobs of one rank are not what the user wants, and look like success. One process is
-// harmless. A count of processes says more than Slurm's of an allocation, which is there in
-// batch scripts too and says how many the user wants.
+// mayBeAlone is an error if another MPI's launcher has started several processes: N jobs of one rank are
+// not what the user wants, but look like success. The variables of a step count more than those of a
+// Slurm allocation, which batch scripts have too.
 func mayBeAlone(getenv func(string) string) error {
 	if getenv(singletonVariable) == "1" {
 		return nil
@@ -71,8 +70,8 @@ func count(v string) int {
 	return n
 }
 
-// launched is the error of one of n processes, or of nobody knows how many, with the variables
-// that tell of them.
+// launched is the error for one of n processes, or of an unknown number if n is 0, with the variables
+// that show it.
 func launched(getenv func(string) string, n int, by string, variables ...string) error {
 	var found []string
 	for _, name := range variables {

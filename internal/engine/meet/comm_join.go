@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinLimit is how long CommJoin waits for the other end, for what it has to say and
-// then for its link.
+// joinLimit is how long CommJoin waits for the other end to say who it is, and then for its link.
 const joinLimit = 30 * time.Second
 
 func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
@@ -58,7 +57,7 @@ func endJoin(p *proc.Process, port string) {
 	p.Unlock()
 }
 
-// joinable tells whether a descriptor can be joined by.
+// joinable is an error unless the descriptor is a connected stream socket.
 func joinable(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	switch {
@@ -73,23 +72,23 @@ func joinable(fd int) error {
 	return nil
 }
 
-// Joiner is what each end of the socket tells the other: who it is, and by which port
-// it can be reached.
+// Joiner is what each end of the socket tells the other: who it is, and the port by which it can be
+// reached.
 type Joiner struct {
 	Who   dynamic.Member
 	nonce [16]byte
 	Port  string
 }
 
-// A joiner in the socket: what it is, version, world, rank, nonce, length of the port's
-// name, and the name. Nobody sends more, so that nobody reads too much.
+// A joiner in the socket: magic, version, world, rank, nonce, length of the port's name, and the name.
+// Nothing more is sent, so that what follows in the socket is not read.
 const (
 	JoinMagic   = "impijoin"
 	joinVersion = 1
 	JoinHead    = len(JoinMagic) + 2 + dynamic.WorldSize + 4 + 16 + 2
 )
 
-// before tells which end accepts.
+// before reports whether this end accepts.
 func (x *Joiner) before(y *Joiner) bool {
 	if c := x.Who.Compare(y.Who); c != 0 {
 		return c < 0
@@ -105,8 +104,7 @@ func (x *Joiner) Append(b []byte) []byte {
 	return append(b, x.Port...)
 }
 
-// ReadHead reads all but the port's name, which has that many bytes. b may come from
-// anybody.
+// ReadHead reads all but the port's name, and returns the length of that. b is not trusted.
 func (x *Joiner) ReadHead(b []byte) (port int, err error) {
 	magic, b := string(b[:len(JoinMagic)]), b[len(JoinMagic):]
 	version, b := binary.BigEndian.Uint16(b), b[2:]
@@ -122,8 +120,7 @@ func (x *Joiner) ReadHead(b []byte) (port int, err error) {
 	return port, nil
 }
 
-// SwapJoiners sends one joiner and receives another. What is sent fits into the
-// buffer of any socket in which nothing else is on its way.
+// SwapJoiners sends one joiner and receives another. One fits into the empty buffer of any socket.
 func SwapJoiners(fd int, mine *Joiner, until time.Time) (*Joiner, error) {
 	if err := pass(fd, mine.Append(nil), unix.POLLOUT, until, sendSome); err != nil {
 		return nil, err
@@ -156,8 +153,8 @@ func recvSome(fd int, b []byte) (int, error) {
 	return n, err
 }
 
-// pass has step send or receive all of b, and waits for the socket where it must. It
-// does not matter whether the socket blocks.
+// pass makes step send or receive all of b, and waits for the socket if needed, whether that blocks
+// or not.
 func pass(fd int, b []byte, event int16, until time.Time, step func(int, []byte) (int, error)) error {
 	for len(b) > 0 {
 		switch n, err := step(fd, b); {

@@ -73,7 +73,7 @@ type Meeting struct {
 	made    *proc.Comm
 }
 
-// Connect connects or accepts, as kind says.
+// Connect connects or accepts, as kind says: proc.ToConnect or proc.ToAccept.
 func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) (*proc.Comm, error) {
 	if err := mayConnect(c, root, "Connect and Accept"); err != nil {
 		return nil, err
@@ -94,13 +94,13 @@ func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 	return m.complete(err)
 }
 
-// far is the root of the other side, as the root of this one talks to it.
+// far sends messages to the root of the other side and receives from it.
 type far interface {
-	// swap tells it body, or why there is none, and hears the same from it.
+	// swap sends body, or bad in its place, and receives the same.
 	swap(s Step, body []byte, bad error) ([]byte, error)
 }
 
-// mayConnect refuses communicators and roots that cannot take part in a meeting.
+// mayConnect is an error if the communicator or the root cannot take part in a meeting.
 func mayConnect(c *proc.Comm, root int, what string) error {
 	if err := construct.CheckIntra(c); err != nil {
 		return err
@@ -114,7 +114,7 @@ func mayConnect(c *proc.Comm, root int, what string) error {
 	return nil
 }
 
-// newMeeting begins a meeting, which endMeeting ends.
+// newMeeting begins a meeting, which EndMeeting ends.
 func newMeeting(c *proc.Comm, root int) *Meeting {
 	p := c.Process()
 	p.Disconnects.BeginMeeting()
@@ -128,7 +128,7 @@ func meeting(c *proc.Comm, root int) *Meeting {
 	return m
 }
 
-// show has a trace show the steps.
+// show makes a trace show the steps.
 func (m *Meeting) show(kind string) {
 	m.Shown = m.P.Trace.Procedure(kind)
 	m.Shown.Says(func() string {
@@ -136,12 +136,12 @@ func (m *Meeting) show(kind string) {
 	})
 }
 
-// Took has a trace show that this proc has taken a step.
+// Took shows in a trace that this proc has taken a step.
 func (m *Meeting) Took(s Step, what func() string) { m.Shown.Took(int(s), what) }
 
-// label has messages to the members of c say of which step they are, as far as all of
-// them are known to connect: up to there they look like those of other constructors, so
-// that who calls another one is found out.
+// label tags the messages to the members of c with the step, once all members are known to connect.
+// Until then they look like those of other constructors, so that a member which calls another one
+// is detected.
 func (m *Meeting) label(s Step) {
 	if s > stepCollect {
 		m.near = construct.NewExchange(m.C, construct.ByStep, StepTag(m.seq, s))
@@ -151,8 +151,8 @@ func (m *Meeting) label(s Step) {
 // StepTag is the tag of the messages of a step in a side, for constructor number seq.
 func StepTag(seq uint32, s Step) wire.Tag { return construct.WireTag(seq<<5) | wire.Tag(s) }
 
-// complete goes through the steps once the roots have a link, or bad is why not, and
-// ends that link.
+// complete takes the steps after the roots have a link, or bad is why they have none, and ends that
+// link.
 func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	err := m.hold(bad)
 	if m.peer != nil {
@@ -166,7 +166,7 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	return m.made, err
 }
 
-// settle leaves nothing behind of a meeting that has failed.
+// settle cleans up after a meeting that has failed.
 func (m *Meeting) settle(err error) error {
 	if err == nil {
 		m.Shown.Ends(nil, m.made)
@@ -189,8 +189,8 @@ func (m *Meeting) settle(err error) error {
 	return err
 }
 
-// reach gets the temporary link. Who has called has only so much time until it is
-// accepted; who accepts takes the next caller where one has gone away or says nothing.
+// reach gets the temporary link. The connecting root has a limited time until it is accepted; the
+// accepting root takes the next caller if one has gone away or sends nothing.
 func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
@@ -223,7 +223,7 @@ func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 	return nil
 }
 
-// reachOut is reach for who calls.
+// reachOut is reach for the connecting root.
 func (m *Meeting) reachOut(port string, limit time.Duration) error {
 	late := newDeadline(m.P, limit, nil)
 	defer late.stop()
@@ -238,8 +238,7 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 	return err
 }
 
-// cut ends what the root waits for at its node or from the other side, as the time is
-// over.
+// cut ends what the root waits for, at its node or from the other side, because the time is over.
 func (m *Meeting) cut() {
 	if m.taking != 0 {
 		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
@@ -249,10 +248,10 @@ func (m *Meeting) cut() {
 	}
 }
 
-// overdue tells whether the time is over that the program allows.
+// overdue reports whether the time is over that the program allows.
 func (m *Meeting) overdue() bool { return m.late != nil && m.late.over }
 
-// because says of an error that the time was over, if so.
+// because makes err say that the time was over, if it was.
 func (m *Meeting) because(err error) error {
 	if err == nil || !m.overdue() {
 		return err
@@ -260,7 +259,7 @@ func (m *Meeting) because(err error) error {
 	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
 }
 
-// welcome makes a remote proc of who is at the other end of a link.
+// welcome makes a Remote of the proc at the other end of a link.
 func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
@@ -280,8 +279,8 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, lat
 	return nil
 }
 
-// callLimit is how long a call may take where nothing else is said, and how long who
-// accepts waits for a caller's first words.
+// callLimit is the time for connecting if the program gives none, and for the first message of a
+// caller that is accepted.
 const callLimit = time.Minute
 
 // deadline is an end of waiting. The process's lock guards it.
@@ -291,7 +290,7 @@ type deadline struct {
 	over  bool
 }
 
-// newDeadline begins to wait; then, if there is something, is done at the end.
+// newDeadline begins to wait; at the end it calls then, which may be nil.
 func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 	d := &deadline{limit: limit}
 	d.timer = p.Machine.AfterFunc(limit, func() {
@@ -308,7 +307,7 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-// callPort has the node dial a port.
+// callPort makes the node dial a port.
 func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
@@ -344,8 +343,7 @@ func (m *Meeting) takeCaller(text string) (name dynamic.World, d proc.Delivery, 
 	return name, d, m.because(stepTake.fault(err))
 }
 
-// hold goes through the steps from where the roots have a link, or bad is why they
-// have none.
+// hold takes the steps after the roots have a link, or bad is why they have none.
 func (m *Meeting) hold(bad error) error {
 	if _, err := m.share(stepTemporary, nil, bad); err != nil {
 		return err
@@ -359,9 +357,9 @@ func (m *Meeting) hold(bad error) error {
 	return m.acquaint(nil)
 }
 
-// acquaint has both sides know each other, and makes the communicator, whose context is
-// known. bad is why it cannot be made. Who has trouble of its own goes on with the
-// others, who wait for it, and tells them when they ask.
+// acquaint exchanges the worlds and groups of both sides and makes the communicator, whose context is
+// known. bad is why it cannot be made. A member with an error of its own goes on, as the others wait
+// for it, and tells them in the next exchange.
 func (m *Meeting) acquaint(bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	text, err := own.describe()
@@ -386,10 +384,10 @@ func (m *Meeting) acquaint(bad error) error {
 	return err
 }
 
-// ails notes why this proc cannot have the communicator.
+// ails records why this proc cannot have the communicator.
 func (m *Meeting) ails(err error) { m.bad = errorsFirst(m.bad, err) }
 
-// agree is about context IDs: within each side, and then between the two.
+// agree agrees on context IDs, within each side and then between the two.
 func (m *Meeting) agree() error {
 	x := construct.Agreement(m.C, m.C.Ordinal())
 	x.Wide = false // the other side takes part
@@ -404,7 +402,7 @@ func (m *Meeting) agree() error {
 	return stepCollect.fault(err)
 }
 
-// sizes has the sides tell each other how much is to come, and what they propose.
+// sizes exchanges how much is to come, and the proposals of the two sides.
 func (m *Meeting) sizes(all comm.Proposal, bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	mine := extent{Proposal: all, members: m.C.Size(), worlds: len(own.worlds)}
@@ -438,7 +436,7 @@ func (m *Meeting) arrive() error {
 	return nil
 }
 
-// confirm is next for the two sides of a meeting.
+// confirm makes the two sides of a meeting confirm the private context ID.
 func (m *Meeting) confirm(v *construct.Verdict) error {
 	k := m.P.Comms.Contexts.Confirm(m.me == 0)
 	for {

@@ -6,13 +6,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// abroad is the flag of a proposal by which a leader says that the members of its side,
-// or of the communicator by which the leaders talk, are of several jobs.
+// abroad is the flag of a proposal that says that the members of a leader's side, or of the
+// communicator between the leaders, are of several jobs.
 const abroad uint32 = 1 << 6
 
-// joinAbroad is the rest of joinOurs where procs of several jobs take part: what the two
-// sides tell each other is what they would if they connected, by the communicator of
-// the leaders in the place of a temporary link. The process is locked.
+// joinAbroad is the rest of joinOurs if procs of several jobs take part: the two sides exchange what
+// they would if they connected, by the communicator of the leaders instead of a temporary link. The
+// process is locked.
 func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer, v construct.Verdict) (*proc.Comm, error) {
 	m := meeting(c, localLeader)
 	m.show(proc.ToCreate)

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// introduction is what the leader of a side needs to talk to the other one.
+// introduction is what the leader of a side needs to exchange messages with the other one.
 type introduction struct {
 	c      *proc.Comm
 	peer   *proc.Comm
@@ -43,7 +43,7 @@ func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeade
 	return joinForeign(c, localLeader, x)
 }
 
-// check looks at what only the leader is asked for.
+// check checks the arguments that matter at the leader only.
 func (x *introduction) check() error {
 	if err := x.peer.Usable(); err != nil {
 		return fmt.Errorf("peer communicator: %w", err)
@@ -58,12 +58,11 @@ func (x *introduction) check() error {
 	return nil
 }
 
-// AllOurs tells whether nobody in the whole job runs another MPI.
+// AllOurs reports whether all procs of the job run this library.
 func AllOurs(p *proc.Process) bool { return construct.OursAmong(p, p.Members.Masters()) }
 
-// joinOurs makes an intercommunicator where the whole job is ours. What only the
-// leader can see is told to all of its side, and to the other leader, if it is
-// known who that is.
+// joinOurs makes an intercommunicator if the whole job runs this library. Errors that only the leader
+// sees are sent to all members of its side, and to the other leader if it is known.
 func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error) {
 	p := c.Process()
 	p.Lock()
@@ -104,11 +103,10 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: part.Remote}, context)
 }
 
-// meet talks to the other side's leader, which adds its side to the verdict: all
-// of ours get its group.
+// meet exchanges verdicts with the other side's leader; all members of this side get its group.
 func (x *introduction) meet(v *construct.Verdict) {
 	if x.bad != nil {
-		return // whom should we talk to?
+		return // the other leader is not known
 	}
 	own := x.c.Comm.Group()
 	if x.c.Wide() || x.peer.Wide() { // the other leader may know some members by other numbers, or not at all
@@ -120,7 +118,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 	v.Proposal = v.With(theirs.Proposal)
 	if v.Flags&abroad != 0 {
 		v.Fault = max(v.Fault, construct.FaultCode(err))
-		return // who is on the other side is told in other words
+		return // joinAbroad exchanges the groups
 	}
 	if err == nil && len(theirs.Parts) == 1 {
 		remote := theirs.Parts[0].Group
@@ -134,8 +132,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 	v.Fault = max(v.Fault, construct.FaultCode(err))
 }
 
-// deputize is the part of a leader that is not rank 0, which asks it to meet the
-// other one.
+// deputize is the part of a leader that is not rank 0: rank 0 asks it to meet the other leader.
 func (x *introduction) deputize(inner *construct.Exchange) {
 	v, err := inner.RecvVerdict(0, x.c.Size(), 0)
 	if err == nil {
@@ -145,7 +142,7 @@ func (x *introduction) deputize(inner *construct.Exchange) {
 	_ = inner.Sent(inner.IsendVerdict(0, v)) // what breaks here does so in rank 0, too
 }
 
-// delegate has the local leader meet the other one.
+// delegate is the part of rank 0 if another member is the local leader, which meets the other one.
 func delegate(t *construct.Exchange, leader int, v *construct.Verdict, procs, size int) {
 	answer, err := t.SwapVerdicts(leader, construct.Verdict{Proposal: v.Proposal}, size, procs)
 	if err == nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// noContext is what a leader that cannot make the intercommunicator has everybody
-// agree on: other MPIs take it for the end of the context IDs.
+// noContext is the context on which a leader that cannot make the intercommunicator makes all agree:
+// other MPIs take it for the end of the context IDs.
 const noContext wire.ContextID = math.MaxUint64
 
-// joinForeign makes an intercommunicator in a job in which some procs run another
-// MPI. The standard's page is lost; this is how it is with IMPI's means: an
-// Allreduce, the leaders' exchange on the peer communicator, and a Bcast.
+// joinForeign makes an intercommunicator in a job in which some procs run another MPI. The standard's
+// page about it is lost. This uses what IMPI defines: an Allreduce, an exchange of the leaders on
+// the peer communicator, and a Bcast.
 func joinForeign(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error) {
 	p := c.Process()
 	p.Lock()
@@ -44,8 +44,8 @@ func joinForeign(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, er
 	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: remote}, context)
 }
 
-// introduce gives what both sides agree on and the world ranks of the other one.
-// The process is locked, but not meanwhile.
+// introduce returns the context on which both sides agree, and the world ranks of the other side. The
+// process is locked, but not meanwhile.
 func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.ContextID) (agreed wire.ContextID, procs []int32, err error) {
 	c.Process().Unlock()
 	defer c.Process().Lock()
@@ -95,8 +95,7 @@ func (x *introduction) exchange(m uint64) (head []uint64, procs []int32, err err
 	return []uint64{max(m, theirs[0]), theirs[1]}, procs, nil
 }
 
-// others makes the remote group of world ranks. Every member sees for itself what
-// is wrong with it.
+// others makes the remote group of world ranks. Each member checks it.
 func others(c *proc.Comm, ranks []int32, bad error) (*comm.Group, error) {
 	if bad != nil {
 		return nil, bad

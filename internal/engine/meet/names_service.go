@@ -30,7 +30,7 @@ func LookupName(p *proc.Process, service string, info *proc.Info) (string, error
 	return aboutName(p, wireup.KindLookup, service, info, "")
 }
 
-// aboutName asks the node something about a name, and gives the port of its answer.
+// aboutName sends the node a request about a name, and returns the port of its answer.
 func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Info, port string) (string, error) {
 	x, err := nameInfo(info)
 	switch {
@@ -57,7 +57,7 @@ func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Inf
 	return d.Msg.Meeting.Port, nil
 }
 
-// nameInfo takes the info keys about names.
+// nameInfo reads the info keys about names.
 func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
@@ -93,7 +93,7 @@ func nameFault(class mpierr.Class, reason string) error {
 	return fmt.Errorf("%w: %s", kind, reason)
 }
 
-// seconds is the time that a key of an info gives; 0 without one.
+// seconds is the value of an info key as a time; 0 if it is not set.
 func seconds(hints *proc.Info, key string) (time.Duration, error) {
 	if hints == nil {
 		return 0, nil

@@ -32,7 +32,7 @@ func OpenPort(p *proc.Process, info *proc.Info) (string, error) {
 // maxBacklog is the largest backlog that can be asked for.
 const maxBacklog = 4096
 
-// portHints takes the info keys of ports.
+// portHints reads the info keys of ports.
 func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
 	if x.Timeout, err = seconds(hints, "lifetime"); err != nil || hints == nil {
 		return x, err
@@ -47,12 +47,12 @@ func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
 	return x, nil
 }
 
-// makePort is openPort for a locked process. A lifetime of 0 has no end.
+// makePort opens a port, which has no end if lifetime is 0. The process is locked.
 func makePort(p *proc.Process, lifetime time.Duration) (string, error) {
 	return makePortAs(p, wireup.Meeting{Timeout: lifetime})
 }
 
-// makePortAs is makePort with what portHints gives.
+// makePortAs is makePort with the hints of x.
 //
 // Step 0 of connecting.
 func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
@@ -81,7 +81,7 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	return string(name), nil
 }
 
-// random fills b with what nobody can guess.
+// random fills b with random bytes, which are secret.
 func random(p *proc.Process, b []byte) {
 	if r, ok := p.Machine.(machine.Random); ok {
 		r.Random(b)
@@ -90,7 +90,7 @@ func random(p *proc.Process, b []byte) {
 	_, _ = rand.Read(b) // never fails
 }
 
-// mayMeet refuses where no other jobs can be met.
+// mayMeet is an error if this proc cannot meet other jobs.
 func mayMeet(p *proc.Process) error {
 	switch {
 	case p.Failure != nil:
@@ -126,7 +126,7 @@ func shutPort(p *proc.Process, name string) error {
 	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
 }
 
-// door gives the key of a port of this proc.
+// door returns the key of a port of this proc.
 func door(p *proc.Process, name string) (dynamic.Token, error) {
 	if err := mayMeet(p); err != nil {
 		return dynamic.Token{}, err

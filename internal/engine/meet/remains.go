@@ -24,12 +24,12 @@ func (r Remains) String() string {
 		r.Worlds, r.Guests, r.Links, r.Early, r.Ports, r.Questions, r.Requests)
 }
 
-// RemainsOf is Proc.Remains.
+// RemainsOf counts what p has.
 func RemainsOf(p *proc.Process) Remains {
 	p.Lock()
 	defer p.Unlock()
 	r := Remains{
-		Worlds: len(p.Worlds.Table.Load().Met), Guests: len(p.Worlds.Callers) + len(p.Worlds.Introduced), Early: len(p.Worlds.Early),
+		Worlds: len(p.Worlds.Table.Load().Met), Guests: len(p.Worlds.Remotes) + len(p.Worlds.Introduced), Early: len(p.Worlds.Early),
 		Ports: len(p.Node.Doors), Questions: len(p.Node.Asking),
 	}
 	for _, q := range p.Endpoints.List {

@@ -13,15 +13,15 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Remote is the proc at the other end of a temporary link, before the two know who
-// they are: the root of the other side while worlds meet. For the engine it is a
-// world of one proc, named after the port. The process's lock guards it.
+// Remote is the proc at the other end of a temporary link, before the two know each other: the root of
+// the other side while worlds meet. For core/message it is a world of one proc, named after the port.
+// The process's lock guards it.
 type Remote struct {
 	p        *proc.Process
 	q        *proc.Endpoint
 	exchange construct.Exchange
 	lost     bool // there is no link any more
-	Left     bool // nor anybody who needs it
+	Left     bool // it is not needed any more
 }
 
 // What both ends of a temporary link know without having agreed on it.
@@ -35,8 +35,8 @@ const (
 	maxSwap                       = 2 * dynamic.MaxDescription
 )
 
-// invite makes a remote proc of who is at the other end of a link by the port of that
-// name. calling tells that this proc has called.
+// invite makes the Remote at the other end of a link by the port name. calling says that this proc has
+// called.
 func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Remote, error) {
 	opener, caller := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
 	caller.Host[0] ^= 0x80
@@ -58,19 +58,19 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Re
 		return nil, err
 	}
 	p.Eng.SetRoute(first, g.q.ID)
-	if p.Worlds.Callers == nil {
-		p.Worlds.Callers = make(map[message.Peer]proc.Caller)
+	if p.Worlds.Remotes == nil {
+		p.Worlds.Remotes = make(map[message.Peer]proc.Remote)
 	}
-	p.Worlds.Callers[first] = g
+	p.Worlds.Remotes[first] = g
 	p.Worlds.Called++
 	mine := wire.CommRank(p.Worlds.Called&(1<<26-1)) + 1
 	g.exchange = construct.ExchangeOf(p, comm.NewGroup(comm.Proc(first), 1), message.Envelope{Context: CallContext}, mine)
 	return g, nil
 }
 
-// introduce tells the remote proc by which rank to call us, and hears the same from it.
-// The first messages of all remote procs look alike, so that who waits for one takes those of
-// others as well.
+// introduce sends the remote proc the rank of this side in messages, and receives its own. The first
+// messages of all remote procs look alike, so a goroutine that waits for one receives those of others
+// too.
 func (g *Remote) introduce(late *deadline) error {
 	p := g.p
 	b := binary.BigEndian.AppendUint32(nil, introduction1)
@@ -109,7 +109,7 @@ func (g *Remote) introduce(late *deadline) error {
 	return nil
 }
 
-// takeIntroductions takes the first messages of remote procs.
+// takeIntroductions begins to receive the first messages of remote procs.
 func takeIntroductions(p *proc.Process) {
 	for {
 		m, status, ok := p.Eng.Take(message.Envelope{Context: CallContext, Rank: 0}, message.NoPeer)
@@ -126,8 +126,8 @@ func takeIntroductions(p *proc.Process) {
 	}
 }
 
-// swap tells the remote proc body, or why there is none, and hears the same from it. The
-// tag is the number of the step, as a trace shows.
+// swap sends body, or bad in its place, and receives the same. The tag is the number of the step, as a
+// trace shows.
 func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	if g.lost {
 		return nil, step.fault(errorsFirst(bad, proc.ErrPeerGone))
@@ -136,7 +136,7 @@ func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	return swap(&g.exchange, 0, step, body, bad)
 }
 
-// swap tells a rank body, or why there is none, and hears the same from it.
+// swap sends a rank body, or bad in its place, and receives the same.
 func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([]byte, error) {
 	open := t.IsendLetter(rank, status(bad, body))
 	text, err := t.RecvLetter(rank, maxSwap)
@@ -152,7 +152,7 @@ func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([
 	return text, step.fault(err)
 }
 
-// status is a letter with a body, or why there is none.
+// status is a letter with bad, or with a body if that is nil.
 func status(bad error, body []byte) []byte {
 	l := binary.BigEndian.AppendUint32(construct.Letter(), construct.FaultCode(bad))
 	if bad != nil {
@@ -161,7 +161,7 @@ func status(bad error, body []byte) []byte {
 	return append(l, body...)
 }
 
-// outcome is what a status says.
+// outcome returns the body of a status, or its error.
 func outcome(text []byte) ([]byte, error) {
 	if len(text) < 4 {
 		return nil, fmt.Errorf("%w: %d bytes without a status", comm.ErrMessage, len(text))
@@ -179,8 +179,8 @@ func errorsFirst(a, b error) error {
 	return b
 }
 
-// leave ends our side of the link once all is written. When the other side has done
-// so too, nothing is left of the remote proc.
+// leave ends this side of the link when all is written. When the other side has done so too, the
+// remote proc is forgotten.
 func (g *Remote) leave() {
 	g.Left = true
 	if g.lost {
@@ -193,7 +193,7 @@ func (g *Remote) leave() {
 // departure ends the link to a remote proc.
 type departure struct{ *Remote }
 
-// CarryOn is of backgroundOp.
+// CarryOn implements proc.BackgroundOp.
 func (d departure) CarryOn() bool {
 	if !d.lost && d.p.Eng.HasOutput(d.q.ID) {
 		return false // a send may be done, and its packet still wait for the link
@@ -213,7 +213,7 @@ func (g *Remote) Gone() {
 }
 
 func (g *Remote) forget() {
-	delete(g.p.Worlds.Callers, g.q.Peer)
+	delete(g.p.Worlds.Remotes, g.q.Peer)
 	delete(g.p.Worlds.Introduced, g.q.Peer)
 	g.p.Eng.ForgetWorld(g.q.Peer)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/construct"
 )
 
-// exchange has the roots tell each other something, and then all members of their
-// sides, which is the next step. bad is why the root has nothing to tell.
+// exchange exchanges something between the roots, which then tell their members, as the next step. bad
+// is why the root has nothing to send.
 func (m *Meeting) exchange(s Step, body []byte, bad error) ([]byte, error) {
 	if m.C.Rank() == m.Root {
 		n := len(body)
@@ -20,9 +20,8 @@ func (m *Meeting) exchange(s Step, body []byte, bad error) ([]byte, error) {
 	return m.share(s+1, body, bad)
 }
 
-// gather is the first half of stepBarrier: the root hears from all members whether they
-// have the communicator. That all have it is what it hears in stepSync from the other
-// root, and what share then tells.
+// gather is the first half of StepBarrier: the root learns whether all members of its side have the
+// communicator. The roots exchange that in StepSync, and share tells the members.
 func (m *Meeting) gather() {
 	m.label(StepBarrier)
 	t := &m.near
@@ -50,7 +49,7 @@ func (m *Meeting) gather() {
 	m.ails(StepBarrier.fault(t.Sent(open)))
 }
 
-// share tells all members what the root has, or why it has nothing.
+// share sends all members body, or bad in its place, from the root.
 func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 	m.label(s)
 	text, err := m.spread(status(bad, body)[construct.LengthLen:])
@@ -66,8 +65,8 @@ func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 	return text, s.fault(err)
 }
 
-// spread gets what the root says to all members: to rank 0 first, and then down the
-// tree. Who cannot be told is found out by who waits for it next.
+// spread sends the root's text to all members: to rank 0 first, and then down the tree. A member that
+// cannot be reached is noticed by the next one that waits for it.
 func (m *Meeting) spread(text []byte) ([]byte, error) {
 	t, root := &m.near, m.tree.Position(m.Root)
 	send := func(position int) []construct.Sending {

@@ -84,7 +84,7 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 	return made, codes, err
 }
 
-// spawn connects with the procs that the root has started, if it has.
+// spawn connects with the procs if the root has started them.
 func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err error) {
 	if codes, err = m.tellOfSpawn(s); err != nil {
 		return nil, codes, err
@@ -110,7 +110,7 @@ type spawning struct {
 	request uint64 // to the node; 0: none
 }
 
-// begin opens the port and has the node start the procs.
+// begin opens the port and makes the node start the procs.
 func begin(p *proc.Process, s *spawning) {
 	if s.err == nil {
 		s.port, s.err = makePort(p, 0)
@@ -140,7 +140,7 @@ func begin(p *proc.Process, s *spawning) {
 	}
 }
 
-// orderOf checks the commands and puts them as the node wants them.
+// orderOf checks the commands and converts them for the node.
 func orderOf(commands []Command) (*wireup.Spawn, error) {
 	if len(commands) == 0 {
 		return nil, fmt.Errorf("%w: no command", proc.ErrArg)
@@ -197,7 +197,7 @@ func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 	return s.Codes, nil
 }
 
-// tookNews shows what all members have been told.
+// tookNews shows in a trace what all members have been told.
 func (s *spawning) tookNews() {
 	s.shown.Took(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
 	s.shown.Took(int(spawnTellHow), func() string {
@@ -224,8 +224,8 @@ func sentinelOf(class proc.Class) error {
 	return proc.ErrSpawn
 }
 
-// finishSpawn closes the port, and tells the node that the procs are of no use if it
-// has come to nothing. Otherwise it remembers how the node calls them.
+// finishSpawn closes the port. After an error it tells the node that the procs are not needed, else it
+// stores the node's number for them.
 func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err error) {
 	if s.port == "" || p.Failure != nil {
 		return

@@ -12,7 +12,7 @@ import (
 // maxWorldsOfGroup is how many worlds the members of one communicator may be of.
 const maxWorldsOfGroup = 1 << 12
 
-// extent says how much is to come of a side that is met, and what it proposes.
+// extent is how much is to come from the other side, and its proposal.
 type extent struct {
 	comm.Proposal
 	members, worlds int
@@ -47,8 +47,8 @@ func readExtent(b []byte) (s extent, err error) {
 	return s, nil
 }
 
-// catalogue is a group as those of other worlds can understand it: its worlds, by
-// first appearance, whose procs are numbered one after the other.
+// catalogue describes a group to procs of other worlds: its worlds, by first appearance, whose procs
+// are numbered consecutively.
 type catalogue struct {
 	g      *comm.Group
 	worlds []*dynamic.Description
@@ -111,7 +111,7 @@ func (k *catalogue) group() []byte {
 	return comm.Partition{{Group: g}}.Append(nil)
 }
 
-// learn reads the worlds of the other side and makes those known that are not.
+// learn reads the worlds of the other side and makes those known that were not.
 func (m *Meeting) learn(text []byte) error {
 	for range m.theirs.worlds {
 		if len(text) < 4 || uint64(binary.BigEndian.Uint32(text)) > uint64(len(text)-4) {

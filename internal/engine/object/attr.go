@@ -37,7 +37,7 @@ func NullDelete[O any](object O, key Keyval, value, extra any) error { return ni
 // Keyvals are those of the program.
 var Keyvals = comm.Keys{Guard: new(sync.Mutex)}
 
-// NewKeyval makes a key for objects of type O.
+// NewKeyval makes a key for objects of a family, which are of type O.
 func NewKeyval[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (Keyval, error) {
 	var copier comm.Copier
 	var deleter comm.Deleter
@@ -52,7 +52,7 @@ func NewKeyval[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra an
 	return Keyvals.Create(f, copier, deleter, extra)
 }
 
-// FreeKeyval frees a key and makes the variable invalid.
+// FreeKeyval frees a key and sets the variable to KeyvalInvalid.
 func FreeKeyval(f comm.Family, key *Keyval) error {
 	if key == nil {
 		return proc.ErrArg
@@ -88,15 +88,14 @@ func DeleteAttr(c *proc.Comm, key Keyval) error {
 	return Keyvals.Delete(comm.CommFamily, &c.State().Attrs, c, key)
 }
 
-// CopyAttrs asks the CopyFuncs what a duplicate of c gets, before anything of
-// the duplicate is agreed on. Whatever the error, what was copied has to become
-// the duplicate's or be dropped.
+// CopyAttrs calls the CopyFuncs for a duplicate of c, before the members agree on it. Even with an
+// error, what was copied has to become the duplicate's or be dropped.
 func CopyAttrs(c *proc.Comm) (comm.Attrs, error) { return Keyvals.Copy(&c.State().Attrs, c) }
 
-// DropAttrs deletes copies for a duplicate of c that came to nothing. As that
-// does not exist, c stands for it.
+// DropAttrs deletes copies for a duplicate of c that was not made. c is passed to the DeleteFuncs
+// in its place.
 func DropAttrs(c *proc.Comm, copies comm.Attrs) { Keyvals.Drop(&copies, c) }
 
-// DeleteAttrs deletes all attributes of c, which ceases to be. After an error c
-// has to stay.
+// DeleteAttrs deletes all attributes of c, which is about to be freed. After an error c has to
+// stay.
 func DeleteAttrs(c *proc.Comm) error { return Keyvals.Clear(&c.State().Attrs, c) }

@@ -61,10 +61,10 @@ func TypeFree(t *proc.Datatype) error {
 	return t.Free()
 }
 
-// attaching guards what handles of datatypes have attached.
+// attaching guards what is attached to datatypes.
 var attaching sync.Mutex
 
-// typeAttrs gives the attributes of a datatype that can be used.
+// typeAttrs returns the attributes of t, or an error if t cannot be used.
 func typeAttrs(t *proc.Datatype) (*comm.Attrs, error) {
 	if err := t.Valid(); err != nil {
 		return nil, err

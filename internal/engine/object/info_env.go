@@ -18,7 +18,7 @@ func InfoEnv() *proc.Info {
 	return env(proc.The)
 }
 
-// env is made at the first call, as few programs ask.
+// env makes the info object at the first call, as few programs need it.
 func env(p *proc.Process) *proc.Info {
 	p.Environment.Do(func() {
 		wdir, _ := os.Getwd() // unknown is possible
@@ -28,7 +28,7 @@ func env(p *proc.Process) *proc.Info {
 	return p.Info
 }
 
-// Environment leaves out what is unknown or longer than a value can be.
+// Environment makes MPI_INFO_ENV, without values that are unknown or too long.
 func Environment(args []string, procs int, host, wdir string) *proc.Info {
 	i := proc.FixedInfo()
 	if len(args) == 0 { // whoever started us can do that

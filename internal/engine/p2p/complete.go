@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Functions about several requests give the communicator whose handler is to hear of the error: that
-// of the first request that failed.
+// Functions for several requests also return the communicator whose handler is told of the error:
+// that of the first request that failed.
 
 func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 	if err := checkLen(reqs, statuses); err != nil {
@@ -48,9 +48,9 @@ func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 	return f.c, f.err()
 }
 
-// settle completes the request of a message as almost all are: without an error, and
-// nobody asks for its status. It gives false if the request has to be completed
-// as others are. The process is locked.
+// settle completes the request of a message without an error whose status is not asked for, as
+// almost all are. It returns false if the request has to be completed by WaitBeside. The process
+// is locked.
 func settle(q *proc.Request) bool {
 	r := q.Message()
 	if q.State != proc.Active || *q.Extra() != nil {
@@ -76,7 +76,7 @@ func Testall(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bo
 	return c, true, err
 }
 
-// allReady tells whether all requests are complete, and leaves them as they are.
+// allReady reports whether all requests are complete, and leaves them as they are.
 func allReady(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
 		return noted(reqs), false, err
@@ -127,8 +127,8 @@ func Testsome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indice
 	return c, indices, len(indices) > 0 || !any, err
 }
 
-// testany completes the first request that is done, one of c. any tells whether
-// one is active at all.
+// testany completes the first request that is done, and returns its communicator. any reports
+// whether one is active.
 func testany(reqs []proc.Request) (i int, any bool, c *proc.Comm, st proc.Status, err error) {
 	for i := range reqs {
 		q := &reqs[i]
@@ -228,8 +228,8 @@ func checkLen(reqs []proc.Request, statuses []proc.Status) error {
 	return nil
 }
 
-// noted is the communicator whose handler hears of errors of calls on requests
-// that concern none of them: nil if there is none.
+// noted is the communicator whose handler is told of errors of a call on requests that concern
+// none of them; nil if there is none.
 func noted(reqs []proc.Request) *proc.Comm {
 	for i := range reqs {
 		if reqs[i].Comm() != nil {
@@ -246,7 +246,7 @@ type faults struct {
 	down bool // one is that a peer is gone
 }
 
-// add notes the error of request i, and gives it back.
+// add records the error of request i, and returns it.
 func (f *faults) add(c *proc.Comm, i int, err error) error {
 	if f.errs == nil {
 		f.c = c

@@ -30,7 +30,7 @@ func GrequestStart(g Generalized) (proc.Request, error) {
 	return Grequest(p, g), nil
 }
 
-// Grequest is GrequestStart for a proc.
+// Grequest makes the request of an operation that the program has begun.
 func Grequest(p *proc.Process, g Generalized) proc.Request {
 	return p.Begun(nil, "", &generalized{p: p, fns: g})
 }

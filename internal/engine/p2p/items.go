@@ -60,7 +60,7 @@ func Irecv(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Request, error) {
 	return startRecv(c, proc.ByIrecv, b, src, tag)
 }
 
-// fits refuses a Buffer that no message on c can be made of.
+// fits is an error if b cannot be the data of a message on c.
 func fits(c *proc.Comm, b *proc.Buffer) error {
 	if c == nil {
 		return proc.NoComm()

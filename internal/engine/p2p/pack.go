@@ -49,8 +49,8 @@ func packable(c *proc.Comm, b *proc.Buffer) error {
 	return b.Check()
 }
 
-// packedAs is the representation of packed data: memory as it is, the one that all
-// others have, or else external32.
+// packedAs is the representation of packed data: memory as it is, the one that all others have, or
+// else external32.
 func packedAs(p *proc.Process) datatype.Representation {
 	if p.Data.Homogeneous {
 		return datatype.Native

@@ -10,14 +10,14 @@ import (
 )
 
 // A partitioned operation (MPI-4, Partitioned Point-to-Point Communication) is a
-// persistent send or receive whose data are given, or looked at, in parts. All parts
-// travel in one message, which leaves when the last one is ready.
+// persistent send or receive whose data are provided, or used, in parts. All parts travel in
+// one message, which leaves when the last one is ready.
 //
-// Its sends match its receives only, in the order in which both were made: the
-// message is in the context of collective operations, with a rank that no member
-// has, which counts those of a pair with the same tag.
+// Partitioned sends match partitioned receives only, in the order in which both were made:
+// the message is in the context of collective operations, and instead of a rank it has the
+// number of the operation among those of the pair with this tag.
 
-// partitions is where those ranks begin.
+// partitions is the first of those numbers; no member has such a rank.
 const partitions wire.CommRank = 1 << 30
 
 // partitioned is the operation of a partitioned request.
@@ -186,7 +186,7 @@ func parted(q *proc.Request) (*partitioned, error) {
 	return nil, fmt.Errorf("%w: it is not partitioned", proc.ErrRequest)
 }
 
-// part refuses a number that no part has.
+// part is an error if there is no part number i.
 func (x *partitioned) part(i int) error {
 	if i < 0 || i >= len(x.ready) {
 		return fmt.Errorf("%w: partition %d of %d", proc.ErrArg, i, len(x.ready))
@@ -205,7 +205,7 @@ func (x *partitioned) Status() (proc.Status, error) {
 	return x.described(x.c.Process().Arrived(x.r, x.items)), nil
 }
 
-// described gives a status the rank and the tag that the program knows.
+// described sets the rank and the tag that the program knows.
 func (x *partitioned) described(st proc.Status) proc.Status {
 	st.Source, st.Tag = x.peer, x.tag
 	return st

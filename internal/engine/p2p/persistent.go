@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// SendInit is MPI_Send_init and, in other modes, its like, of which fn is the one.
+// SendInit makes a persistent send in any mode, for the function fn.
 func SendInit(c *proc.Comm, fn string, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
 	return plan(c, proc.Plan{Fn: fn, Mode: mode, Buf: b, Peer: dst, Tag: tag})
 }
@@ -32,7 +32,7 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 	return proc.Unstarted(c, &proc.Extra{Fn: pl.Fn, Plan: &pl}), nil
 }
 
-// idle refuses requests that cannot be started.
+// idle is an error if the request cannot be started.
 func idle(q *proc.Request) error {
 	if q.Plan() == nil || q.State != proc.Inactive {
 		return fmt.Errorf("%w: only an inactive persistent request can be started", proc.ErrRequest)

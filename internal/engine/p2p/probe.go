@@ -25,8 +25,8 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 	}
 }
 
-// hopeless tells why nothing can come any more from a peer, or from anybody for
-// NoPeer.
+// hopeless is the reason why nothing can come any more from a peer, or from any for NoPeer; nil if
+// something can.
 func hopeless(p *proc.Process, from message.Peer) error {
 	if p.Failure == nil && from != message.NoPeer {
 		return p.Eng.Down(from)
@@ -107,7 +107,7 @@ func (m *Message) Comm() *proc.Comm {
 	return m.c
 }
 
-// Irecv begins to receive the message, unless b is not fit for that, for the function fn.
+// Irecv begins to receive the message into b, for the function fn.
 func (m *Message) Irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
 	if m == nil || m.c == nil {
 		return proc.Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", proc.ErrMessage)

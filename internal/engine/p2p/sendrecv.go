@@ -23,7 +23,7 @@ func IsendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (pr
 	return isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
-// Swap is what a Sendrecv is to do.
+// Swap has the arguments of a Sendrecv.
 type Swap struct {
 	Out       proc.Buffer
 	Dst, Stag int
@@ -40,7 +40,7 @@ type twoway struct {
 	out, in *proc.Stream
 }
 
-// Exchange sends and receives at a time, and blocks until both are complete.
+// Exchange sends and receives at the same time, and blocks until both are complete.
 func Exchange(c *proc.Comm, w Swap) (proc.Status, error) {
 	if c == nil {
 		return proc.Status{}, proc.NoComm()
@@ -75,7 +75,7 @@ func isendrecv(c *proc.Comm, fn string, w Swap) (proc.Request, error) {
 	return p.Begun(c, fn, x), nil
 }
 
-// begin starts what is to be done on c, or nothing if that is in error.
+// begin starts both messages, or none if an argument is wrong.
 func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 	peer, noDst, err := c.PartnerOf(w.Dst, w.Stag)
 	if err != nil {
@@ -110,7 +110,7 @@ func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 	return nil
 }
 
-// detach makes a cargo independent of the program's memory.
+// detach copies a cargo, so that it does not depend on the program's memory.
 func detach(p *proc.Process, x *proc.Cargo) {
 	if x.Items == nil {
 		x.Mem = append([]byte(nil), x.Mem...)

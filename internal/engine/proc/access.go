@@ -1,6 +1,6 @@
 package proc
 
-// What the rooms above see of the types that programs have.
+// Accessors for the rooms above.
 
 import (
 	"sync/atomic"
@@ -11,28 +11,28 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// InPlace tells whether b stands for the other buffer (MPI_IN_PLACE).
+// InPlace reports whether b is MPI_IN_PLACE.
 func (b Buffer) InPlace() bool { return b.inPlace }
 
-// Len is how many bytes of memory there are from Memory on; negative if only the caller knows.
+// Len is the number of bytes of memory from Memory on; Unknown if only the program knows.
 func (b Buffer) Len() int64 { return b.len }
 
-// Memory is where the first item has its origin.
+// Memory is the origin of the first item.
 func (b Buffer) Memory() unsafe.Pointer { return b.mem }
 
-// State is what the rooms above keep in it.
+// State is what the rooms above keep in the communicator.
 func (c *Comm) State() *CommState { return &c.state }
 
-// Process is the one that it is of.
+// Process is the process that the communicator belongs to.
 func (c *Comm) Process() *Process { return c.p }
 
-// Action is what becomes of an error.
+// Action is what the handler does with an error.
 func (h *Errhandler) Action() action { return h.action }
 
-// Holds counts how often the program has it.
+// Holds counts the program's references to the handler.
 func (h *Errhandler) Holds() *atomic.Int64 { return &h.holds }
 
-// Name is how people call it.
+// Name is for messages to people.
 func (h *Errhandler) Name() string { return h.name }
 
 // Other is the function for objects that are no communicators, nil if there is none.
@@ -44,32 +44,32 @@ func (g *Group) Members() *comm.Group { return g.g }
 // Pairs are keys and values; the object is locked.
 func (i *Info) Pairs() *[]InfoPair { return &i.pairs }
 
-// Comm is whose handler hears of errors, nil of a request that was never made.
+// Comm is the communicator whose handler is told of errors; nil for a request that was never made.
 func (q *Request) Comm() *Comm { return q.c }
 
-// Extra is what a request has that is no message of its own, nil mostly.
+// Extra is nil for most requests: see Extra.
 func (q *Request) Extra() **Extra { return &q.extra }
 
-// Message is the request of the engine, if it is about one message.
+// Message is the request of core/message, if the request is for one message.
 func (q *Request) Message() *message.Request { return q.r }
 
-// Clients says of which site each rank is.
+// Clients gives the site of each rank.
 func (r *MemberTable) Clients() *comm.Clients { return r.clients }
 
-// Hosts says on which host each rank is, host ranks taken for client ranks. It is nil if
-// no site of the job has several hosts.
+// Hosts gives the host of each rank, with host ranks in place of client ranks. It is nil if no site of
+// the job has several hosts.
 func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
 
-// Common is the representation that all ranks read.
+// Common is the representation that all ranks can read.
 func (r *MemberTable) Common() datatype.Representation { return r.common }
 
 // Data are the representations of user data, by rank.
 func (r *MemberTable) Data() []datatype.Representation { return r.data }
 
-// Directory says who the ranks are.
+// Directory identifies the ranks.
 func (r *MemberTable) Directory() *message.Directory { return r.directory }
 
-// Foreign tells of each site whether some of its ranks run another library.
+// Foreign reports by site whether some of its ranks run another library.
 func (r *MemberTable) Foreign() []bool { return r.foreign }
 
 // Masters are the first ranks of the sites.

@@ -29,8 +29,8 @@ type boards struct {
 	asleep bool          // they have said that they sleep
 }
 
-// OnBoard gives the proc the board that it shares with the procs of its host. back
-// allocates a part of it. Nothing was communicated before.
+// OnBoard gives the proc the board that it shares with the procs of its host, before any
+// communication. back allocates a part of it.
 func (bs *boards) OnBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
 	bs.ranks = bs.Housemates()
 	at := slices.Index(bs.ranks, bs.p.Job.Rank)
@@ -60,7 +60,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 	return bs.OnBoard(b, bells, back)
 }
 
-// Housemates are the procs of this one's host.
+// Housemates are the procs of this proc's host.
 func (bs *boards) Housemates() []wire.WorldRank {
 	var ranks []wire.WorldRank
 	own := &bs.p.Job.Procs[bs.p.Job.Rank]
@@ -85,7 +85,7 @@ type BoardPlace struct {
 	Ops     uint
 }
 
-// Locate finds the members on the board, and tells whether all are there.
+// Locate looks up the members on the board and reports whether all of them use it.
 func (s *BoardPlace) Locate() bool {
 	a, n := &s.C.p.Boards, s.C.Size()
 	if a.Board == nil || s.C.Inter() || n < 2 || n > len(a.ranks) {
@@ -102,7 +102,7 @@ func (s *BoardPlace) Locate() bool {
 	return true
 }
 
-// LeaveBoard gives the communicator's place up.
+// LeaveBoard gives up the communicator's place.
 func (c *Comm) LeaveBoard() {
 	c.state.Colls.Seating.Lock()
 	defer c.state.Colls.Seating.Unlock()
@@ -113,7 +113,7 @@ func (c *Comm) LeaveBoard() {
 	c.state.Colls.Settled.Store(true)
 }
 
-// lost tells why one of those that are waited for will not come.
+// lost is the error of a member that is waited for and down, or nil.
 func (s *BoardPlace) lost() error {
 	for rank, proc := range s.procs {
 		if s.wait.Left()&board.Member(rank) == 0 {
@@ -126,7 +126,7 @@ func (s *BoardPlace) lost() error {
 	return nil
 }
 
-// SameMachine tells whether two ranks can share memory.
+// SameMachine reports whether two ranks can share memory.
 func SameMachine(a, b *wireup.Proc) bool {
 	return a.Machine != "" && a.Machine == b.Machine || a.Client == b.Client && a.Node == b.Node
 }

@@ -19,8 +19,7 @@ const (
 	seldom = 32
 )
 
-// Await waits for what the others do on the board. The process is locked, but may
-// be unlocked in between.
+// Await waits until w is over. The process is locked, but may be unlocked meanwhile.
 func (s *BoardPlace) Await(w board.Wait) error {
 	if w.Over() {
 		return nil
@@ -53,14 +52,14 @@ func (s *BoardPlace) linger() error {
 	return nil
 }
 
-// Notify wakes those that sleep and may wait for what was written last.
+// Notify wakes the members that sleep, as they may wait for what was written last.
 func (s *BoardPlace) Notify() {
 	for m := s.Place.Sleepers(); m != 0; m &= m - 1 {
 		s.bells[bits.TrailingZeros64(m)].Wake()
 	}
 }
 
-// turnAtBoard is turn for one that waits for something on the board.
+// turnAtBoard is Process.Turn for a goroutine that waits for something on the board.
 func (bs *boards) turnAtBoard(s *BoardPlace) {
 	if bs.p.Driving {
 		if bs.p.Asleep { // the driver does not look at s yet
@@ -79,9 +78,8 @@ func (bs *boards) turnAtBoard(s *BoardPlace) {
 	bs.p.Driving = false
 }
 
-// driveAtBoard looks at the board, and now and then at the links, and sleeps in the
-// end. After each switch of procs the caches are cold: so it is little that it
-// looks at most times.
+// driveAtBoard polls the board, sometimes the links too, and finally sleeps. It polls little
+// each time because caches are cold after a switch between procs.
 func (bs *boards) driveAtBoard(s *BoardPlace) {
 	if bs.p.Endpoints.deferred {
 		bs.p.Endpoints.FlushAll()
@@ -103,7 +101,7 @@ func (bs *boards) driveAtBoard(s *BoardPlace) {
 	}
 }
 
-// glance looks at the board: once where others want the core, else for a while.
+// glance polls the board: once if other procs want the core, else for a while.
 func (bs *boards) glance(s *BoardPlace) bool {
 	if bs.p.spin.Shared() {
 		return s.wait.Over()
@@ -117,7 +115,7 @@ func (bs *boards) glance(s *BoardPlace) bool {
 	return false
 }
 
-// lookAtBoards tells goroutines that sleep on turns that what they wait for on the board is there.
+// lookAtBoards wakes goroutines that sleep on turns if one of their waits on the board is over.
 func (bs *boards) lookAtBoards() (progress bool) {
 	for _, s := range bs.places {
 		if s.wait.Over() {
@@ -128,8 +126,7 @@ func (bs *boards) lookAtBoards() (progress bool) {
 	return false
 }
 
-// sleepAtBoards says on the board that those who wait sleep, and tells whether they
-// may.
+// sleepAtBoards announces on the board that the waiters sleep. It returns false if they must not.
 func (bs *boards) sleepAtBoards() bool {
 	bs.asleep = true
 	for _, s := range bs.places {
@@ -141,7 +138,7 @@ func (bs *boards) sleepAtBoards() bool {
 	return true
 }
 
-// wakeFromBoards ends that.
+// wakeFromBoards undoes sleepAtBoards.
 func (bs *boards) wakeFromBoards() {
 	bs.asleep = false
 	for _, s := range bs.places {
@@ -149,14 +146,13 @@ func (bs *boards) wakeFromBoards() {
 	}
 }
 
-// rung takes the bell's event.
+// rung handles the bell's event.
 func (bs *boards) rung() {
 	bs.bell.Clear()
 	bs.lookAtBoards()
 }
 
-// Enter waits until the communicator's last operation is over, if it is not, and
-// begins another.
+// Enter waits for the communicator's previous operation to end, and begins another.
 func (s *BoardPlace) Enter() (board.Turn, error) {
 	p := s.C.p
 	if s.Ops++; s.Ops%seldom == 0 {
@@ -184,7 +180,7 @@ func (s *BoardPlace) Leave() {
 	}
 }
 
-// Room waits for the memory to post n bytes.
+// Room waits until there is memory for n bytes, and returns it.
 func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
 	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
 		if err := s.C.p.Boards.Back(at, size); err != nil {

@@ -31,7 +31,7 @@ type Comm struct {
 	common *dynamic.Limits // of all members' jobs; nil: they are of this one
 }
 
-// CommState is what the rooms above keep in a communicator, or need to know of it.
+// CommState is the state of a communicator that the rooms above use.
 type CommState struct {
 	Local        *Comm         // the private one of an intercommunicator's own group
 	Life         atomic.Uint32 // usable, not yet born or freed
@@ -125,8 +125,8 @@ func Self() *Comm {
 	return The.Comms.Self
 }
 
-// NoComm says what a nil communicator is: MPI_COMM_NULL, unless it comes from
-// World before Init.
+// NoComm is the error for a nil communicator: MPI_COMM_NULL, or what World returns before
+// Init.
 func NoComm() error {
 	if !Initialized() {
 		return ErrNotInitialized
@@ -134,7 +134,7 @@ func NoComm() error {
 	return fmt.Errorf("%w: nil, which is MPI_COMM_NULL", comm.ErrComm)
 }
 
-// PartnerOf resolves a destination: the peer, or none for ProcNull.
+// PartnerOf finds the peer of a destination; none reports ProcNull.
 func (c *Comm) PartnerOf(rank, tag int) (peer message.Peer, none bool, err error) {
 	switch {
 	case c == nil:
@@ -151,8 +151,8 @@ func (c *Comm) PartnerOf(rank, tag int) (peer message.Peer, none bool, err error
 	return message.Peer(proc), false, c.Alive()
 }
 
-// Wanted resolves a source, which may be a wildcard: its envelope and the only
-// possible peer, if there is only one.
+// Wanted finds the envelope of a source, which may be a wildcard, and the peer if there is only
+// one possible.
 func (c *Comm) Wanted(rank, tag int) (env message.Envelope, from message.Peer, none bool, err error) {
 	env = message.Envelope{Rank: wire.CommRank(rank), Tag: wire.Tag(tag)}
 	from = message.NoPeer
@@ -171,7 +171,7 @@ func (c *Comm) Wanted(rank, tag int) (env message.Envelope, from message.Peer, n
 	return env, from, none, err
 }
 
-// Alive refuses to begin anything once the job is over, or c is.
+// Alive is an error once the job has ended or c was freed.
 func (c *Comm) Alive() error {
 	if Phase(c.p.State.Load()) == Ended {
 		return ErrFinalized
@@ -185,7 +185,7 @@ func (c *Comm) Alive() error {
 	return nil
 }
 
-// Usable refuses communicators that cannot be used.
+// Usable is an error if c is nil, freed or not complete yet.
 func (c *Comm) Usable() error {
 	if c == nil {
 		return NoComm()
@@ -207,20 +207,20 @@ func (c *Comm) Rank() int {
 	return c.Comm.Rank()
 }
 
-// Ordinal numbers the constructors that all members of c call in the same order.
-// The process is locked.
+// Ordinal returns the next number of a constructor; all members of c call those in the same
+// order. The process is locked.
 func (c *Comm) Ordinal() uint32 {
 	c.state.Constructors++
 	return c.state.Constructors
 }
 
-// Pairing is what partitioned operations are counted by.
+// Pairing identifies partitioned operations that match each other; they are counted by it.
 type Pairing struct {
 	Recv      bool
 	Peer, Tag int
 }
 
-// collectives are a communicator's means of collective operations.
+// collectives is a communicator's state of collective operations.
 type collectives struct {
 	Once    sync.Once
 	Planner *coll.Planner
@@ -237,7 +237,7 @@ type collectives struct {
 	Place   *BoardPlace
 }
 
-// Expected is a communicator that is c's double until become makes it one of its own.
+// Expected makes a communicator that cannot be used until Become gives it contexts of its own.
 func (c *Comm) Expected(hints *Info) *Comm {
 	d := &Comm{p: c.p, Comm: c.Comm, state: CommState{Local: c.state.Local, Hints: hints}}
 	d.state.Life.Store(unborn)
@@ -248,8 +248,7 @@ func (c *Comm) Expected(hints *Info) *Comm {
 // C's terminator.
 const MaxObjectName = 127
 
-// ObjectName is the name that a program has given an object. It is not for other
-// procs to see.
+// ObjectName is the name that a program has given an object. Other procs do not see it.
 type ObjectName struct {
 	mu   sync.Mutex
 	name string
@@ -261,7 +260,7 @@ func (n *ObjectName) Get() string {
 	return n.name
 }
 
-// Set keeps as much of the name as objects have.
+// Set keeps the first MaxObjectName bytes of the name.
 func (n *ObjectName) Set(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -288,7 +287,7 @@ func (c *Comm) SetName(name string) error {
 // left to do here is to know which rank a proc has, and to agree on new contexts in
 // the draft's numbers.
 
-// enroll notes whom the contexts of c are for.
+// enroll stores the group that the contexts of c are for.
 func (cs *communicators) enroll(c *comm.Comm) {
 	if cs.p.Job.Dialect != wire.Draft {
 		return
@@ -299,7 +298,7 @@ func (cs *communicators) enroll(c *comm.Comm) {
 	}
 }
 
-// Strike forgets c.
+// Strike is the inverse of enroll.
 func (cs *communicators) Strike(c *comm.Comm) {
 	if cs.p.Job.Dialect != wire.Draft {
 		return
@@ -310,8 +309,8 @@ func (cs *communicators) Strike(c *comm.Comm) {
 	}
 }
 
-// rankIn gives the rank of a peer among those whom a context is for. Where nobody
-// knows it any more, it is that in the world.
+// rankIn is the rank of a peer in the group of a context. If the group is not known any more,
+// it is the rank in the world.
 func (cs *communicators) rankIn(context wire.ContextID, peer message.Peer) wire.CommRank {
 	if g, ok := cs.groups.Load(context &^ 1); ok {
 		if rank, ok := g.(*comm.Group).Rank(comm.Proc(peer)); ok {
@@ -321,8 +320,8 @@ func (cs *communicators) rankIn(context wire.ContextID, peer message.Peer) wire.
 	return wire.CommRank(peer)
 }
 
-// DraftAgreement has agree work on context IDs as the draft has them: one for each
-// communicator, where the largest of ours belongs to the second of a pair.
+// DraftAgreement makes agree work on the draft's context IDs, of which a communicator has one
+// where ours has a pair.
 func DraftAgreement(agree func(wire.ContextID) (wire.ContextID, error)) func(wire.ContextID) (wire.ContextID, error) {
 	return func(mine wire.ContextID) (wire.ContextID, error) {
 		agreed, err := agree(mine >> 1)

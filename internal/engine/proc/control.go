@@ -26,8 +26,8 @@ type NodeConn struct{ *wireup.Conn }
 // Send sends a message without descriptors.
 func (c NodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
 
-// nodeControl is the connection to the node, what the node has said that was not taken yet, and
-// what it was asked.
+// nodeControl is the connection to the node, with the messages of the node that were not handled
+// yet and the inquiries that it has not answered.
 type nodeControl struct {
 	p         *Process
 	Control   machine.Node // nil in a program that no node started
@@ -44,8 +44,7 @@ type nodeControl struct {
 	Last chan struct{}
 }
 
-// Listen reads what the node says after the welcome, in a goroutine of its own
-// that sleeps nearly always.
+// Listen reads the messages of the node after the welcome, in a goroutine of its own.
 func (nc *nodeControl) Listen(node NodeConn) {
 	for {
 		m, fds, err := node.Recv()
@@ -65,13 +64,13 @@ func (nc *nodeControl) Listen(node NodeConn) {
 	}
 }
 
-// brings tells whether a link may come with a message.
+// brings reports whether a link may come with a message.
 func brings(k wireup.Kind) bool {
 	return k == wireup.KindLink || k == wireup.KindCaller || k == wireup.KindCalled
 }
 
-// received is openLink, but that a connection of a resumable link which broke on its
-// way here is one that is broken: its user asks for another.
+// received is openLink. A connection of a resumable link that broke on its way here becomes a
+// lostLink, so that its user asks for another.
 func received(m wireup.Message, fds []int) (link.Link, error) {
 	l, err := openLink(m, fds)
 	switch {
@@ -94,8 +93,7 @@ func (lostLink) Limits() link.Limits          { return link.Limits{} }
 func (l lostLink) CloseSend() error           { return l.why }
 func (lostLink) Close() error                 { return nil }
 
-// openLink makes a link of the descriptors that came with a KindLink, and owns
-// them.
+// openLink makes a link of the descriptors that came with a message, and owns them.
 func openLink(m wireup.Message, fds []int) (link.Link, error) {
 	switch plane := transports.DataPlane(m.DataPlane); {
 	case plane == transports.PlanePeerSHM && len(fds) == 2:
@@ -123,8 +121,8 @@ func OpenRing(region, sock, side int) (link.Link, error) {
 	return l, nil
 }
 
-// Hear takes a message of the node's. It never takes the process's lock: links
-// are left in the inbox, for whoever makes progress.
+// Hear handles a message of the node. It never takes the process's lock: links go to the
+// inbox, for the goroutine that makes progress.
 func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 	switch m.Kind {
 	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
@@ -164,7 +162,7 @@ func (nc *nodeControl) nodeGone(err error) {
 	nc.exit(ExitDown)
 }
 
-// takeDeliveries puts the links that the node gave us to use.
+// takeDeliveries handles the inbox.
 func (nc *nodeControl) takeDeliveries() (progress bool) {
 	nc.inboxLock.Lock()
 	inbox := nc.inbox
@@ -177,7 +175,7 @@ func (nc *nodeControl) takeDeliveries() (progress bool) {
 	return len(inbox) > 0
 }
 
-// Take uses what the node has given. The process is locked.
+// Take handles a message of the inbox. The process is locked.
 func (nc *nodeControl) Take(d Delivery) {
 	switch {
 	case d.Msg.Kind != wireup.KindLink:
@@ -212,7 +210,7 @@ func (nc *nodeControl) Take(d Delivery) {
 	}
 }
 
-// linkTo makes a port of a link that the node gave us.
+// linkTo makes an endpoint of a link from the node.
 func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
 		return es.addResumable(d, peer)
@@ -238,8 +236,7 @@ func (p *Process) SetFailed(err error) {
 	}
 }
 
-// inquiry is what the node was asked and has not answered yet. The process's lock
-// guards it.
+// inquiry is a request to the node, which it answers. The process's lock guards it.
 type inquiry struct {
 	Answer *Delivery
 	Port   dynamic.World // that it is about, if it is to wait for a caller
@@ -269,7 +266,7 @@ func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, erro
 	return *q.Answer, refusal(&q.Answer.Msg)
 }
 
-// answered takes the answer to a inquiry; one that nobody has asked is of no use.
+// answered completes the inquiry that d answers. An answer without an inquiry is dropped.
 func (nc *nodeControl) answered(d Delivery) {
 	var q *inquiry
 	if d.Msg.Meeting != nil {
@@ -283,8 +280,8 @@ func (nc *nodeControl) answered(d Delivery) {
 	nc.p.Rouse()
 }
 
-// refusal is the error that an answer is. One with a link says why it is by that data
-// plane.
+// refusal is the error that an answer reports, or nil. In an answer with a link, the reason is
+// why it has its data plane.
 func refusal(m *wireup.Message) error {
 	switch {
 	case m.Meeting.Class == 0: // with a link, the reason is that of its data plane

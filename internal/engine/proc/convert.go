@@ -63,8 +63,8 @@ func (s *Stream) Unpack(src []byte, off int64) {
 	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
 }
 
-// came gives the size of the n bytes that s has taken, and what it counts: bytes
-// in memory, unless they are no whole elements.
+// came returns the size of n received bytes, and the representation that it counts: that of
+// memory, unless they are no whole elements.
 func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	t := s.Buf.typ
 	if s.Rep == datatype.Native || t.Identity(s.Rep) {
@@ -78,7 +78,7 @@ func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	return n, s.Rep
 }
 
-// sites says which procs run which library.
+// sites reports which procs run another library.
 type sites interface {
 	Foreign(peer message.Peer) bool
 	ForeignClient(client wire.ClientRank) bool
@@ -121,11 +121,11 @@ func (cv *conversion) Retire(s *Stream) {
 	cv.streams = append(cv.streams, s)
 }
 
-// unconverted tells that nobody's elements of k need any conversion.
+// unconverted reports whether elements of k need no conversion with any proc.
 func (cv *conversion) unconverted(k datatype.Kind) bool { return cv.plain>>k&1 != 0 }
 
-// foreign tells whether elements of k travel to and from peer in another way than
-// they lie in memory; peer may be anybody. So do all where they are compared.
+// foreign reports whether elements of k need conversion between memory and messages of peer,
+// which may be any peer. If elements are compared, all of them do.
 func (cv *conversion) foreign(peer message.Peer, k datatype.Kind) bool {
 	if cv.unconverted(k) {
 		return false
@@ -149,8 +149,8 @@ func (cv *conversion) foreignItems(peer message.Peer, t *Datatype) bool {
 	return false
 }
 
-// cargo gives elements of k in b as they travel to or from peer, which may be
-// anybody for what is received. The process is locked.
+// cargo makes the cargo of elements of k in b, to or from peer, which may be any peer for a
+// receive. The process is locked.
 func (cv *conversion) cargo(peer message.Peer, b []byte, k datatype.Kind) Cargo {
 	if cv.foreign(peer, k) {
 		return cv.Items(peer, elements(b, k))
@@ -158,7 +158,7 @@ func (cv *conversion) cargo(peer message.Peer, b []byte, k datatype.Kind) Cargo 
 	return Cargo{Mem: b, Count: int64(len(b) / k.Size()), Dtype: uint64(k)}
 }
 
-// Items is cargo for a Buffer that has been checked.
+// Items is cargo for a Buffer, which has been checked.
 func (cv *conversion) Items(peer message.Peer, b Buffer) Cargo {
 	k, _ := b.typ.Kind()
 	x := Cargo{Count: int64(b.count), Dtype: uint64(k)}
@@ -184,7 +184,7 @@ func (cv *conversion) Items(peer message.Peer, b Buffer) Cargo {
 // beginning of its own sequence. So all messages of programs have streams then, which know it, and
 // none is a fast-box message, which has no room.
 
-// sign is what a message to peer says of b.
+// sign is what the packets of a message to peer say about b.
 func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {
 	if !cv.kin(peer) {
 		k, _ := b.typ.Kind()
@@ -194,13 +194,13 @@ func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uin
 	return s.Len, s.Bits()
 }
 
-// kin tells whether peer is a proc of this library.
+// kin reports whether peer runs this library.
 func (cv *conversion) kin(peer message.Peer) bool {
 	return peer >= 0 && (cv.sites.Foreign(peer) || !cv.sites.ForeignClient(cv.sites.Clients().Of(comm.Proc(peer))))
 }
 
-// compared gives the error of a message that has other elements than items, if its sender has
-// said what they are.
+// compared is the error of a message with other elements than items, if its sender has said
+// what they are.
 func (cv *conversion) compared(r *message.Request, items *Stream) error {
 	if !cv.check || items == nil {
 		return nil
@@ -266,7 +266,7 @@ func (s *Stream) rescue(before bool, dst []byte) {
 	clear(dst)
 }
 
-// verdict is how a message ended whose items s has moved, if there is an s.
+// verdict is the error of a message: that of s, which may be nil, or else err.
 func (s *Stream) verdict(err error) error {
 	if s != nil && s.fault != nil {
 		return s.fault

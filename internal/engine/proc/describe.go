@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// describe tells the node of our links and of how we wait. Nothing is counted
-// for it: links and engine know anyway. It takes the lock once.
+// describe sends the node the statistics of links and of waiting. It takes the lock once, and
+// nothing is counted for it.
 func (nc *nodeControl) describe() {
 	nc.p.Lock()
 	s := nc.stats()
@@ -22,7 +22,7 @@ func (nc *nodeControl) describe() {
 	}
 }
 
-// stats is what we know now. p is locked.
+// stats returns the statistics. The process is locked.
 func (nc *nodeControl) stats() *wireup.Stats {
 	w := nc.p.spin.Waiting()
 	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Crowded, Score: w.Score, State: "computing"}
@@ -57,7 +57,7 @@ func (nc *nodeControl) stats() *wireup.Stats {
 	return s
 }
 
-// measure asks a link what it knows of itself.
+// measure takes a link's own statistics.
 func measure(l link.Link, x *wireup.LinkStats) {
 	if c, ok := l.(interface {
 		Counts() (sent, received uint64)

@@ -10,11 +10,10 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// A link to a proc of another world is closed only where both procs have agreed to
-// it. Who has no communicator with that world any more says so; who hears it says
-// the same, and then neither sends anything by this link again, or that the link
-// stays, and then says it later. So there is never a link that one of them uses and
-// the other one has given up, whatever each of them does in the meantime.
+// A link to a proc of another world is closed only if both procs agree. A proc that has
+// no communicator with that world any more sends wordClose. The other one answers
+// wordClose, after which neither sends anything by this link again, or wordStay, and sends
+// wordClose later. So there is never a link that one proc uses and the other has given up.
 
 // linkWord is what two procs say to each other about their link, as a tag in a context
 // that no communicator has.
@@ -50,7 +49,7 @@ type disconnects struct {
 	closing *closingLinks // nil: no world is known
 }
 
-// listen begins to receive the words of those who are met.
+// listen begins to receive the words of procs of other worlds.
 func (dc *disconnects) listen() {
 	if dc.closing == nil {
 		dc.closing = &closingLinks{p: dc.p}
@@ -107,7 +106,7 @@ func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	return es.List[i]
 }
 
-// say sends a word.
+// say sends a word to the other end of q.
 func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
 	r := dc.p.Eng.Send(q.Peer, message.Envelope{Context: closeContext, Tag: wire.Tag(w)}, message.Standard, nil, 0, 0)
 	dc.p.Endpoints.Send(q.Peer, 0, true)
@@ -143,14 +142,14 @@ func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 	dc.p.Rouse() // who waits for it
 }
 
-// done tells whether nothing here needs the world that is at the other end of q.
+// done reports whether nothing here needs the world at the other end of q.
 func (dc *disconnects) done(q *Endpoint) bool {
 	w := dc.p.Worlds.WorldOf(comm.Proc(q.Peer))
 	return w != nil && w.Leaving && dc.p.Worlds.meetings == 0
 }
 
-// BeginMeeting and EndMeeting are around what may make worlds known. Meanwhile no link
-// to any is given up, because it may be needed at once.
+// BeginMeeting and EndMeeting enclose what may make worlds known. Meanwhile no link to a world
+// is given up, because it may be needed at once.
 func (dc *disconnects) BeginMeeting() { dc.p.Worlds.meetings++ }
 
 // EndMeeting is the other end of BeginMeeting.
@@ -179,10 +178,9 @@ func (dc *disconnects) leave(w *MetWorld) {
 	dc.p.Worlds.forget(w)
 }
 
-// Settled waits until all links to members of a group are ones that both ends use, or
-// are closed. It must be called before anything is sent to members that were met in
-// the meeting that goes on: who has said close must not send anything before it knows
-// the answer, and a link that is to be closed is no way for it either.
+// Settled waits until no link to a member of g is about to be closed. It must be called before
+// anything is sent to members that were met in the present meeting: a proc that has sent
+// wordClose must send nothing before it knows the answer.
 func (dc *disconnects) Settled(g *comm.Group) error {
 	for dc.p.Failure == nil {
 		if !slices.ContainsFunc(dc.p.Endpoints.List, func(q *Endpoint) bool {
@@ -200,8 +198,8 @@ func contains(g *comm.Group, peer message.Peer) bool {
 	return ok
 }
 
-// supersede drops the link to a proc that a new one has come from: the other end has
-// closed it, or there would be no new one.
+// supersede drops the link to a proc from which a new link has come: the other end must have
+// closed it.
 func (dc *disconnects) supersede(peer message.Peer) {
 	if q := dc.p.Endpoints.endpointOf(peer); q != nil {
 		q.forgotten = true // what the node knows is the new one
@@ -213,7 +211,7 @@ func (dc *disconnects) supersede(peer message.Peer) {
 // forgetLink tells the node that there may be another link to the proc at the other
 // end of q.
 func (dc *disconnects) forgetLink(q *Endpoint) {
-	if q.forgotten || dc.p.Worlds.Callers[q.Peer] != nil {
+	if q.forgotten || dc.p.Worlds.Remotes[q.Peer] != nil {
 		return
 	}
 	q.forgotten = true
@@ -227,7 +225,7 @@ func (dc *disconnects) tellForgotten(world []byte, rank wire.WorldRank) {
 	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.Meeting{World: world}}) // without a node there are no links either
 }
 
-// Left tells whether this proc has disconnected from the world at the other end of q.
+// Left reports whether this proc has disconnected from the world at the other end of q.
 func (dc *disconnects) Left(q *Endpoint) bool {
 	w := dc.p.Worlds.WorldOf(comm.Proc(q.Peer))
 	return w == nil || w.Leaving
@@ -253,8 +251,7 @@ func (dc *disconnects) releaseSpawned(w *MetWorld) {
 	}
 }
 
-// DisconnectLost disconnects from worlds whose jobs are over, as it seems: to remain connected with them
-// is of no use.
+// DisconnectLost disconnects from those of the worlds whose jobs seem to be over.
 func (dc *disconnects) DisconnectLost(met []*MetWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()

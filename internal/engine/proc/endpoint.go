@@ -20,7 +20,7 @@ import (
 const (
 	// lendShared is how many bytes are lent, at least, where cores are shared.
 	lendShared = 128 << 10
-	// grace is how long a broken link is kept from the program.
+	// grace is how long the program is not told of a broken link: see broke.
 	grace = 2 * time.Second
 	// holdBack is how many bytes of Isends are gathered before they are written: a
 	// series of them goes up to a half faster over TCP in few long writes;
@@ -32,7 +32,7 @@ const (
 
 // Endpoint is a link of this proc, with what is on its way to be written to it.
 type Endpoint struct {
-	drive.Port
+	drive.Endpoint
 	p         *Process
 	ID        message.LinkID
 	Peer      message.Peer      // message.NoPeer for the agent
@@ -52,7 +52,7 @@ type Endpoint struct {
 	forgotten bool             // the node knows that there may be another
 }
 
-// endpoints are the links of this proc, and what of them is not written yet or has ended.
+// endpoints are the links of this proc, including those that have broken.
 type endpoints struct {
 	p          *Process
 	List       []*Endpoint      // by message.LinkID; nil once closed
@@ -82,7 +82,7 @@ func (es *endpoints) add(q *Endpoint) error {
 	if n > 0 {
 		q.ID = es.vacant[n-1]
 	}
-	if err := es.p.Driver.Add(&q.Port, uint32(q.ID), q); err != nil {
+	if err := es.p.Driver.Add(&q.Endpoint, uint32(q.ID), q); err != nil {
 		return err
 	}
 	if n > 0 {
@@ -94,7 +94,7 @@ func (es *endpoints) add(q *Endpoint) error {
 		es.p.Eng.Attach(q.ID)
 	} else {
 		es.p.Eng.AttachPeer(q.ID, q.Peer)
-		es.p.Driver.Warm(&q.Port)
+		es.p.Driver.Warm(&q.Endpoint)
 	}
 	q.lender, _ = q.Link.(link.Lender)
 	if m, ok := q.Link.(link.Memory); ok {
@@ -141,7 +141,7 @@ func (q *Endpoint) Flush() (progress bool) {
 			return true
 		}
 		if q.Full {
-			if p.Asleep && !p.Driver.Rearm(&q.Port) { // so that the driver wakes up once q takes more
+			if p.Asleep && !p.Driver.Rearm(&q.Endpoint) { // so that the driver wakes up once q takes more
 				p.Rouse()
 			}
 			break
@@ -153,8 +153,8 @@ func (q *Endpoint) Flush() (progress bool) {
 	return progress
 }
 
-// Due tells whether Flush has something to do: of a link that resumes, to which
-// everything was lent, there may only be the rest to wait for.
+// Due reports whether Flush has something to do. A resumable link to which everything was lent
+// may only have to wait.
 func (q *Endpoint) Due() bool {
 	if q.ended || !q.p.Eng.HasOutput(q.ID) {
 		return false
@@ -163,9 +163,9 @@ func (q *Endpoint) Due() bool {
 	return r == nil || !q.lent || r.Owes() || r.Behind() || q.p.Eng.Fresh(q.ID)
 }
 
-// write gives output to the link. The engine leaves it where it is until it is
-// sent, so that it may be lent. Who lends has to wait until the receiver runs, which
-// is dearer than a copy if the receiver waits for a core.
+// write gives output to the link. The engine leaves it where it is until it is sent, so it may be
+// lent. The lender has to wait until the receiver runs, which costs more than a copy if the
+// receiver waits for a core.
 func (q *Endpoint) write(out [][]byte) (int, error) {
 	p := q.p
 	n := link.Len(out)
@@ -180,8 +180,8 @@ func (q *Endpoint) write(out [][]byte) (int, error) {
 	return k, err
 }
 
-// writeResumable is write for a link that resumes: what the engine keeps until it is
-// acknowledged need not be copied.
+// writeResumable is write for a resumable link, which need not copy what the engine keeps until
+// it is acknowledged.
 func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
 	p := q.p
 	switch {
@@ -200,8 +200,8 @@ func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
 	return n, err
 }
 
-// FlushAll writes what is there for any endpoint. One whose link was full is
-// tried again too: that is the only way to learn that it is not.
+// FlushAll flushes all endpoints, those whose link was full included: there is no other way to
+// learn that it has room.
 func (es *endpoints) FlushAll() (progress bool) {
 	es.deferred = false
 	for _, q := range es.List {
@@ -216,7 +216,7 @@ func (es *endpoints) FlushAll() (progress bool) {
 	return progress
 }
 
-// Receive reads q and tells whether anything came.
+// Receive reads q and reports whether anything came.
 func (q *Endpoint) Receive() (progress bool) {
 	p := q.p
 	if q.InPlace != nil {
@@ -254,8 +254,8 @@ func (q *Endpoint) Receive() (progress bool) {
 	return progress
 }
 
-// takeFrames takes the packets that lie whole in what has come for a link that resumes, or the
-// beginning of a long one, and tells whether there were any, and whether that was all.
+// takeFrames takes complete packets, or the beginning of a long one, out of the buffer of a
+// resumable link. It reports whether there were any, and whether that was all.
 func (q *Endpoint) takeFrames() (progress, all bool) {
 	p := q.p
 	for range drive.MaxReads {
@@ -285,8 +285,8 @@ func (q *Endpoint) takeFrames() (progress, all bool) {
 	return progress, false
 }
 
-// takeInPlace takes fast-box messages and the packets that lie whole in the link's memory, and
-// tells whether there were any, and whether that was all that had come.
+// takeInPlace takes fast-box messages and complete packets out of the link's memory. It reports
+// whether there were any, and whether that was all that had come.
 func (q *Endpoint) takeInPlace() (progress, all bool) {
 	p := q.p
 	if q.fastBoxes {
@@ -309,14 +309,14 @@ func (q *Endpoint) takeInPlace() (progress, all bool) {
 	return progress || n > 0, n == len(b)
 }
 
-// Drop closes an endpoint that is of no more use. The engine fails what needs it.
+// Drop closes the endpoint because of cause. The engine fails what needs it.
 func (q *Endpoint) Drop(cause error) {
 	p := q.p
 	if p.Endpoints.List[q.ID] != q {
 		return
 	}
 	p.Endpoints.List[q.ID] = nil
-	p.Driver.Remove(&q.Port)
+	p.Driver.Remove(&q.Endpoint)
 	q.setLent(false)
 	if p.FastPath != nil {
 		p.FastPath.leave(q)
@@ -333,9 +333,8 @@ func (q *Endpoint) Drop(cause error) {
 	q.broke(cause)
 }
 
-// Lose makes what needs q fail. Without its agent a proc cannot go on: the agent
-// stays until the node knows that the proc has finished, so that even in
-// Finalize its end is no good news.
+// Lose makes what needs q fail. A proc cannot go on without its agent, even in Finalize: the
+// agent stays until the node knows that the proc has finished.
 func (q *Endpoint) Lose(cause error) {
 	p := q.p
 	q.tellLost(cause)
@@ -347,7 +346,7 @@ func (q *Endpoint) Lose(cause error) {
 	}
 }
 
-// route has packets to peer leave by l. They cannot by an agent that is lost.
+// route makes packets to peer leave by l, unless that is an agent that is lost.
 func (es *endpoints) route(peer message.Peer, l message.LinkID) {
 	if l == AgentLink && es.lost != nil {
 		es.p.Eng.PeerDown(peer, es.lost)
@@ -361,7 +360,7 @@ func (q *Endpoint) who() string {
 	if q.Peer == message.NoPeer {
 		return "the agent"
 	}
-	if g := p.Worlds.Callers[q.Peer]; g != nil {
+	if g := p.Worlds.Remotes[q.Peer]; g != nil {
 		return "who was met at a port"
 	}
 	if p.Worlds.Foreign(q.Peer) {
@@ -370,7 +369,7 @@ func (q *Endpoint) who() string {
 	return fmt.Sprintf("rank %d", q.Peer)
 }
 
-// findRoutes decides how to reach the peers that have their first packet.
+// findRoutes chooses a route for peers that get their first packet.
 func (es *endpoints) findRoutes() {
 	for {
 		peer, ok := es.p.Eng.Unrouted()
@@ -385,7 +384,7 @@ func (es *endpoints) findRoutes() {
 	}
 }
 
-// rank is a peer of the engine as a world rank; the first peers are those.
+// rank converts a peer of this job to a world rank: they have the same numbers.
 func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }
 
 // breach is a link that has ended, and why.
@@ -394,10 +393,10 @@ type breach struct {
 	cause error
 }
 
-// broke sees to a link of this job that has ended. Mostly one breaks because a proc
-// died, and then the node ends this one within moments, with a message that says which.
-// The program need not add its own of the consequences. In Finalize it may also be a
-// peer that has passed the barrier sooner; whoever dies there does the same to links.
+// broke handles a link of this job that has ended. Usually a proc has died, and the node ends this
+// one within moments, with a message that names it. So the program is told only after grace, to
+// keep it from reporting consequences. In Finalize a peer may have passed the barrier sooner,
+// which cannot be told from one that dies there.
 func (q *Endpoint) broke(cause error) {
 	p := q.p
 	at := Phase(p.State.Load())
@@ -418,8 +417,8 @@ func (q *Endpoint) broke(cause error) {
 	})
 }
 
-// PassBarrier is for the moment from which on nobody needs anything of anybody: links
-// that have ended need not be thought about any longer.
+// PassBarrier is called when the barrier of Finalize is passed: no proc needs anything any more,
+// so links that have ended are lost at once.
 func (es *endpoints) PassBarrier() {
 	es.p.Lock()
 	defer es.p.Unlock()
@@ -431,8 +430,8 @@ func (es *endpoints) PassBarrier() {
 	}
 }
 
-// tellLost tells the node that a link to a proc of this job is lost, before the program
-// can see it: if this proc ends in a bad way now, that may be only a consequence.
+// tellLost tells the node that a link to a proc of this job is lost, before the program is told: if
+// this proc fails now, that may be only a consequence.
 func (q *Endpoint) tellLost(cause error) {
 	p := q.p
 	if p.Node.Control == nil || q.Peer == message.NoPeer || p.Worlds.Foreign(q.Peer) || Phase(p.State.Load()) >= quiet {

@@ -64,7 +64,7 @@ func (h *Errhandler) Free() error {
 	return nil
 }
 
-// Check refuses handlers that are no more the program's to use.
+// Check is an error if the handler is nil or was freed.
 func (h *Errhandler) Check() error {
 	switch {
 	case h == nil:
@@ -75,7 +75,7 @@ func (h *Errhandler) Check() error {
 	return nil
 }
 
-// Held gives h to the program once more.
+// Held adds a reference of the program's and returns h.
 func (h *Errhandler) Held() *Errhandler {
 	if h.action == CallUser {
 		h.holds.Add(1)
@@ -83,7 +83,7 @@ func (h *Errhandler) Held() *Errhandler {
 	return h
 }
 
-// Fallback is what objects have that no handler was set on.
+// Fallback is the handler of objects on which none was set.
 var Fallback atomic.Pointer[Errhandler]
 
 func SetDefaultErrhandler(h *Errhandler) error {
@@ -140,8 +140,8 @@ func (c *Comm) CallErrhandler(err error) error {
 	return nil
 }
 
-// Inherit takes over what a new communicator has from the one it is made of.
-// Every constructor calls it.
+// Inherit takes over the error handler of the communicator that c is made of. Every constructor
+// calls it.
 func (c *Comm) Inherit(parent *Comm) { c.state.Handler.Set.Store(parent.state.Handler.Set.Load()) }
 
 // handle calls the handler of c. The process is not locked: the handler may
@@ -179,8 +179,8 @@ func (p *Process) Fatal(object string, err error) {
 	p.Machine.Exit(code)
 }
 
-// Noted is the communicator whose handler hears of errors of calls that have
-// none: SELF if a handler was set on it, else WORLD.
+// Noted is the communicator whose handler is told of errors of calls without a communicator:
+// SELF if a handler was set on it, else WORLD.
 func (cs *communicators) Noted() *Comm {
 	if cs.Self.state.Handler.Set.Load() != nil {
 		return cs.Self
@@ -188,8 +188,8 @@ func (cs *communicators) Noted() *Comm {
 	return cs.World
 }
 
-// Failed puts the function's name before an error of a call without a
-// communicator, and tells the handler. The process must not be locked.
+// Failed puts the function's name before an error of a call without a communicator and calls the
+// handler. The process must not be locked.
 func (p *Process) Failed(fn string, err error) error {
 	if err == nil {
 		return nil
@@ -197,8 +197,8 @@ func (p *Process) Failed(fn string, err error) error {
 	return p.Comms.Noted().Failed(fn, err)
 }
 
-// Failed puts the function's name before an error of a call that has no
-// communicator, and tells the handler. No lock of this package may be held.
+// Failed is Process.Failed for calls that may come before Init. No lock of this package may be
+// held.
 func Failed(fn string, err error) error {
 	if err == nil {
 		return nil
@@ -217,9 +217,8 @@ func Failed(fn string, err error) error {
 	return err
 }
 
-// Failed puts the function's name before an error of a call on c and tells c's
-// error handler, or that of calls without a communicator if c is none. The process
-// must not be locked.
+// Failed puts the function's name before an error of a call on c and calls c's error handler, or
+// that of calls without a communicator if c is nil or was freed. The process must not be locked.
 func (c *Comm) Failed(fn string, err error) error {
 	if err == nil {
 		return nil // and is inlined

@@ -25,7 +25,7 @@ var (
 	ErrInStatus = errors.New("requests failed")
 )
 
-// ErrJoin means that nobody joins at the other end of a socket, or not in time.
+// ErrJoin means that no proc joins at the other end of a socket, or not in time.
 var ErrJoin = errors.New("the other end of the socket does not join")
 
 // ErrPending is in the status of a request that is neither complete nor has
@@ -151,7 +151,7 @@ var codes struct {
 	added mpierr.Codes
 }
 
-// WithCodes has f use the codes.
+// WithCodes calls f with the codes locked.
 func WithCodes[T any](f func(*mpierr.Codes) (T, error)) (T, error) {
 	codes.Lock()
 	defer codes.Unlock()
@@ -188,7 +188,7 @@ func ErrorCode(err error) Class {
 	return ErrorClass(err)
 }
 
-// coded is the Error that err wraps, unless that is one of several that failed.
+// coded is the Error that err wraps, or nil; of ErrInStatus, which wraps several, it is nil.
 func coded(err error) *Error {
 	var own *Error
 	if errors.Is(err, ErrInStatus) || !errors.As(err, &own) {

@@ -14,7 +14,7 @@ import (
 // knocks is how often Go looks for C to leave the gate before it offers its core.
 const knocks = 256
 
-// fastPath is a proc's part in the memory that it shares with C.
+// fastPath is what Go knows about the memory that it shares with C.
 type fastPath struct {
 	*fastpath.Memory
 	p         *Process
@@ -52,15 +52,15 @@ func (p *Process) UseFastPath(m *fastpath.Memory) {
 	}
 }
 
-// ForgetFastPath has the C code look up all communicators again: one was freed, or its handle given
-// away.
+// ForgetFastPath makes C look up all communicators again, because one was freed or its handle is
+// used for another one.
 func ForgetFastPath() {
 	if p, err := Current(); err == nil {
 		p.FastPath.Forget()
 	}
 }
 
-// Forget has C look up all communicators again. x may be nil.
+// Forget makes C look up all communicators again. x may be nil.
 func (x *fastPath) Forget() {
 	if x != nil {
 		x.p.Lock()
@@ -69,8 +69,8 @@ func (x *fastPath) Forget() {
 	}
 }
 
-// join gives q a peer if it takes fast-box messages, its data are those of this machine, and one is
-// free.
+// join makes q one of the peers if it takes fast-box messages, its data need no conversion, and an
+// entry is free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
 	if !q.fastBoxes || !ofThisMachine(p.Data.DataOf(q.Peer)) {
 		return
@@ -86,13 +86,13 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 	}
 }
 
-// ofThisMachine tells whether who has that representation has elements like ours, but for those
-// that differ between languages.
+// ofThisMachine reports whether elements in r are like this proc's, but for those that differ
+// between languages.
 func ofThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
-// leave takes the peer of q back, if it has one.
+// leave frees the entry of q, if it has one.
 func (x *fastPath) leave(q *Endpoint) {
 	for i := range x.endpoints {
 		if x.endpoints[i] == q {
@@ -105,7 +105,7 @@ func (x *fastPath) leave(q *Endpoint) {
 	}
 }
 
-// close keeps C out, and makes the receives that it has left Go's. The process is locked.
+// close closes the gate to C, and takes over the receives that C has left. The process is locked.
 func (x *fastPath) close(p *Process) {
 	if x.Gate.Load() == fastpath.Closed {
 		return
@@ -123,7 +123,7 @@ func (x *fastPath) close(p *Process) {
 	}
 }
 
-// knock has C leave, and closes the gate behind it.
+// knock asks C to leave, and closes the gate when it has.
 func (x *fastPath) knock() {
 	x.Knock.Store(1)
 	for i := 1; !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed); i++ {
@@ -152,7 +152,7 @@ func (x *fastPath) adopt(p *Process) {
 	x.adopted[i] = p.Endpoints.IrecvBytes(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
 }
 
-// open lets C in if nobody else is at anything. The process is locked, and unlocked afterwards.
+// open opens the gate to C if nothing else needs progress. The process is locked, and is unlocked next.
 func (x *fastPath) open(p *Process) {
 	if x.Used == 0 || !p.calm() || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
 		return
@@ -179,7 +179,7 @@ func flag(b bool) uint32 {
 	return 0
 }
 
-// FastPath tells C what c is, which it calls by handle, unless it knows.
+// FastPath describes c to C, under its handle, unless C knows it.
 func (c *Comm) FastPath(handle uintptr) {
 	x := c.p.FastPath
 	if x == nil || x.Place(handle).Handle == handle {

@@ -25,10 +25,7 @@ const (
 	Ended
 )
 
-// The faults of using MPI outside its life.
-var ()
-
-// the is the program's process, from Init on.
+// The is the program's process, from Init on, and TheLock guards it.
 var (
 	The     *Process
 	TheLock sync.Mutex

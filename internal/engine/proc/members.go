@@ -89,9 +89,9 @@ func (r *MemberTable) readData(procs []wireup.Proc) error {
 	return nil
 }
 
-// commonForm is the representation that all procs of the job understand: that of
-// the other libraries, if theirs is the same, as this one reads any; external32, if
-// theirs differ. Among ourselves it is one that loses nothing of a long.
+// commonForm is the representation that all procs of the job can read: that of the other
+// libraries if they have the same, as this one reads any, or else external32. If all run this
+// library it is one that keeps all bits of a long.
 func commonForm(procs []wireup.Proc) datatype.Representation {
 	common := datatype.Native
 	for i := range procs {
@@ -110,7 +110,7 @@ func commonForm(procs []wireup.Proc) datatype.Representation {
 	return common
 }
 
-// sameProcs tells whether these are the procs that the table was made of.
+// sameProcs reports whether the table was made of these procs.
 func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 	if r.directory.Len() != len(procs) {
 		return false

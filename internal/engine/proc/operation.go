@@ -7,12 +7,11 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// operation is what a request is about that is no message: a collective
-// operation, a generalized request, a communicator in the making. Its process is
-// locked at all calls; who runs code of the program unlocks it meanwhile.
+// operation is what a request waits for if it is no message: a collective operation, a
+// generalized request, a communicator that is being made. Its process is locked at all calls; an
+// operation that runs code of the program unlocks it meanwhile.
 //
-// A request whose operation waits for other things than messages is woken up by
-// process.rouse.
+// What waits for other things than messages is woken by Process.Rouse.
 type operation interface {
 	// Generation changes when the operation is finished, so that copies of the
 	// request can tell.
@@ -40,7 +39,7 @@ func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	return Request{c: c, extra: &Extra{Op: op, Fn: fn}, standing: standing{Gen: op.Generation(), State: Active}}
 }
 
-// Steady is the part of an operation that nothing can be done about but to wait.
+// Steady is embedded in operations that can neither be cancelled nor freed.
 type Steady struct{ Gen uint32 }
 
 // Generation is of Operation.
@@ -66,15 +65,15 @@ type BackgroundOp interface {
 // background are the operations that go on in whichever call of MPI the program makes.
 type background struct{ List []BackgroundOp }
 
-// Dispatch begins a background operation.
+// Dispatch starts a background operation.
 func (b *background) Dispatch(e BackgroundOp) {
 	if !e.CarryOn() {
 		b.List = append(b.List, e)
 	}
 }
 
-// carryOn carries all background operations on after something has arrived. One may end others,
-// or begin some.
+// carryOn calls CarryOn of all background operations after something has arrived. They may end
+// others or start new ones.
 func (b *background) carryOn() {
 	for i := 0; i < len(b.List); {
 		e := b.List[i]
@@ -90,14 +89,14 @@ func (b *background) carryOn() {
 	}
 }
 
-// Introduced is the first message of a caller.
+// Introduced is the first message of a Remote.
 type Introduced struct {
 	R *message.Request
 	B [8]byte
 }
 
-// Caller is who is at the other end of a temporary link, by which a port was called.
-type Caller interface {
+// Remote is the proc at the other end of a temporary link, which was made by a port.
+type Remote interface {
 	// Gone says that the link is closed. The process is locked.
 	Gone()
 }

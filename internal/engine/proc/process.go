@@ -20,11 +20,10 @@ const AgentLink message.LinkID = 0
 // What else it has is in the types of its fields, which it guards. A program has one; tests have
 // several.
 //
-// Whoever calls MPI makes the progress: the goroutine that waits reads and
-// writes the links itself. When several wait, one of them drives and the others
-// sleep on turns. Whoever gives the lock away, by unlock or to sleep, has told
-// the sleepers what has happened; and where somebody sleeps on turns, somebody
-// drives or was just roused to.
+// The goroutines that call MPI make the progress: one that waits reads and writes the links itself.
+// If several wait, one of them drives and the others sleep on turns. A goroutine that releases the
+// lock, by Unlock or to sleep, has woken the sleepers that may have what they wait for; and if
+// goroutines sleep on turns, one drives or was just woken to drive.
 type Process struct {
 	Mu      sync.Mutex
 	turns   sync.Cond // on Mu: something has happened, or somebody must drive
@@ -64,8 +63,8 @@ type Delivery struct {
 	L   link.Link // nil: use the agent
 }
 
-// Lock takes the process's lock. The goroutine that drives may hold it for
-// long, but gives it away as soon as it sees that somebody wants it.
+// Lock takes the process's lock. The goroutine that drives may hold it for long, but releases it
+// when it sees that another one waits.
 func (p *Process) Lock() {
 	if !p.Mu.TryLock() {
 		p.Driver.Wanted.Add(1)
@@ -77,8 +76,7 @@ func (p *Process) Lock() {
 	}
 }
 
-// Unlock gives the lock away. If the goroutine that drove is about to leave,
-// another takes its place.
+// Unlock releases the lock. If no goroutine drives, it wakes one that sleeps, to drive.
 func (p *Process) Unlock() {
 	if p.Eng.Events() != p.told {
 		p.tell()
@@ -94,7 +92,7 @@ func (p *Process) Unlock() {
 	p.Mu.Unlock()
 }
 
-// tell rouses those that sleep if something has happened that they may wait for.
+// tell wakes the sleepers if something has happened that they may wait for.
 func (p *Process) tell() (news bool) {
 	n := p.Eng.Events()
 	if n == p.told {
@@ -105,15 +103,15 @@ func (p *Process) tell() (news bool) {
 	return true
 }
 
-// own says that r was begun just now by the caller. If it is done already, and
-// nothing else has happened, nobody needs to be told.
+// own says that the calling goroutine has just started r. If r is done already and nothing else
+// has happened, the sleepers need not be woken.
 func (p *Process) own(r *message.Request) {
 	if r.Done() && p.Eng.Events() == p.told+1 {
 		p.told++
 	}
 }
 
-// Rouse makes all that sleep look again whether they have what they wait for.
+// Rouse makes all sleepers check again whether they have what they wait for.
 func (p *Process) Rouse() {
 	if p.Waiters > 0 {
 		p.Driver.Wanted.Add(int32(p.Waiters))
@@ -125,7 +123,7 @@ func (p *Process) Rouse() {
 	}
 }
 
-// giveWay lets those in that want the lock.
+// giveWay lets goroutines that wait for the lock have it.
 func (p *Process) giveWay() {
 	p.Mu.Unlock()
 	runtime.Gosched()

@@ -22,9 +22,8 @@ func (p *Process) Wait(r *message.Request) {
 	}
 }
 
-// Turn makes some progress, or sleeps until there is some: once it returns, the
-// caller looks whether that was what it waits for. p is locked, but may be
-// unlocked in between.
+// Turn makes some progress, or sleeps until there is some; the caller then checks whether that
+// was what it waits for. p is locked, but may be unlocked meanwhile.
 func (p *Process) Turn() {
 	if p.Driving {
 		p.watch()
@@ -42,7 +41,7 @@ func (p *Process) Turn() {
 	p.Driving = false
 }
 
-// watch sleeps until something has happened, or somebody must drive.
+// watch sleeps until something has happened, or this goroutine must drive.
 func (p *Process) watch() {
 	if p.output() || p.tell() { // the driver may be asleep, and does not know of what we began
 		return
@@ -52,8 +51,8 @@ func (p *Process) watch() {
 	p.Driver.Wanted.Add(-1)
 }
 
-// drive polls, and sleeps in the end, until something comes or somebody wants
-// the lock, who may change what the caller waits for.
+// drive polls, and finally sleeps, until something comes or another goroutine wants the lock,
+// which may change what this one waits for.
 func (p *Process) drive() {
 	p.spin.Begin()
 	for i := 0; !p.step() && p.Driver.Wanted.Load() == 0; i++ {
@@ -97,9 +96,9 @@ func (p *Process) step() (progress bool) {
 	return progress
 }
 
-// output writes what progress has brought about: acknowledgements, the rest of
-// long messages, what waited for a window. It tells whether anything left, which
-// may be what somebody waits for.
+// output writes what has become possible or due by progress: acknowledgements, the rest of long
+// messages, what waited for a window. It reports whether anything left, for which a goroutine may
+// wait.
 func (p *Process) output() (progress bool) {
 	p.Driver.Owed() // what is owed is written now
 	p.Endpoints.findRoutes()
@@ -111,7 +110,8 @@ func (p *Process) output() (progress bool) {
 	return progress
 }
 
-// Event hears of what is no port's in the poll set: the waker, and the bell of the board.
+// Event handles events of the poll set that are not of endpoints: the waker's, and those of the
+// board's bell.
 func (p *Process) Event(key uint32) (progress bool) {
 	if key == boardKey {
 		p.Boards.rung()
@@ -119,8 +119,7 @@ func (p *Process) Event(key uint32) (progress bool) {
 	return true
 }
 
-// park sleeps until a link or the waker has something. Other goroutines may
-// use p meanwhile.
+// park sleeps until a link or the waker has an event. Other goroutines may use p meanwhile.
 func (p *Process) park() {
 	sleepless := p.output() || p.Node.news.Load() || p.Endpoints.lent > 0 && p.Endpoints.keepLent(true)
 	sleepless = !p.Driver.ArmAll() || sleepless
@@ -146,18 +145,16 @@ func (p *Process) park() {
 	p.output()
 }
 
-// doze sleeps without the lock, and has it again afterwards, even if the machine
-// ends this proc in its sleep.
+// doze sleeps without the lock, and takes it again even if the machine ends this proc meanwhile.
 func (p *Process) doze() ([]poll.Event, error) {
 	p.Mu.Unlock()
 	defer p.Mu.Lock()
 	return p.Driver.Wait(-1)
 }
 
-// Send gets the packets of a request that was just started on their way. Those
-// of blocking calls leave at once. Of a series of non-blocking ones the first
-// does; the others wait for company until the program waits for something, until
-// there are many, or for flushAfter.
+// Send writes the packets of a send that was just started. Those of blocking calls leave at once.
+// Of a series of non-blocking ones the first does; the others are gathered until the program waits
+// for something, until there are many, or for flushAfter.
 func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
 	id, ok := es.p.Eng.Route(to)
 	if !ok {
@@ -191,7 +188,7 @@ func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
 	}
 }
 
-// IsendBytes starts a send of b, which is no program's, and gets it on its way.
+// IsendBytes starts a send of b, which is memory of the library.
 func (es *endpoints) IsendBytes(to message.Peer, env message.Envelope, b []byte) *message.Request {
 	r := es.p.Eng.Send(to, env, message.Standard, b, int64(len(b)), uint64(datatype.Byte))
 	es.Send(to, len(b), true)
@@ -205,8 +202,8 @@ func (es *endpoints) IrecvBytes(env message.Envelope, from message.Peer, b []byt
 	return r
 }
 
-// Began is called after receive r was posted. If its message was there already,
-// that has brought about an answer, which leaves now unless it joins held Isends.
+// Began is called after receive r was posted. If its message was there already, an answer has to
+// be sent, which leaves now unless it is gathered with Isends.
 func (es *endpoints) Began(r *message.Request) {
 	if r.Posted() {
 		return
@@ -230,7 +227,7 @@ func (es *endpoints) flushLate() {
 	}
 }
 
-// Settle makes progress until done says that it is enough.
+// Settle makes progress until done returns true.
 func (p *Process) Settle(done func() bool) error {
 	p.Lock()
 	defer p.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// StreakMax is how many receives in a row need not look at anything but what they receive.
+// StreakMax is how many receives in a row may poll nothing but the link that they receive from.
 const StreakMax = 64
 
 func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, error) {
@@ -68,7 +68,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 	}
 }
 
-// calm tells whether nobody and nothing but the caller needs progress.
+// calm reports whether nothing but the calling goroutine needs progress.
 func (p *Process) calm() bool {
 	return !p.Driving && p.Waiters == 0 && len(p.Background.List) == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
 }
@@ -105,7 +105,7 @@ func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Cargo) *mes
 	return r
 }
 
-// Received finishes a receive and gives its request and stream back.
+// Received finishes a receive and releases its request and stream.
 func (p *Process) Received(r *message.Request, items *Stream) (st Status, err error) {
 	if !r.Done() {
 		return st, p.End(r, items)

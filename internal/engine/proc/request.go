@@ -26,7 +26,7 @@ type standing struct {
 	Fn    Maker
 }
 
-// Extra is what a request has that is no message of its own.
+// Extra is the state of a request that is not a plain send or receive.
 type Extra struct {
 	Op   operation // instead of a message
 	Fn   string    // that made it
@@ -53,7 +53,7 @@ var Makers = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv
 
 func (m Maker) receives() bool { return m >= ByIrecv }
 
-// Op is what the request is about if it is no message.
+// Op is what the request waits for if it is no message.
 func (q *Request) Op() operation {
 	if q.extra == nil {
 		return nil
@@ -77,7 +77,7 @@ func (q *Request) name() string {
 	return q.extra.Fn
 }
 
-// streamOf packs or unpacks the message of r, if it is not memory as it stands.
+// streamOf is the stream that packs or unpacks the message of r, or nil.
 func streamOf(r *message.Request) *Stream {
 	if r.User == nil {
 		return nil
@@ -125,8 +125,8 @@ func (q *Request) wait() (Status, error) {
 	}
 }
 
-// WaitBeside is wait, but not for what may never be: where a peer is down only what
-// is complete is completed, and the rest is ErrPending.
+// WaitBeside is wait, but if a peer is down, which may keep the request from ever completing, a
+// request that is not complete is ErrPending.
 func (q *Request) WaitBeside(down bool) (Status, error) {
 	if !down || q.State != Active {
 		return q.wait()
@@ -250,7 +250,7 @@ func (q *Request) Done() (bool, error) {
 	return q.r.Done(), nil
 }
 
-// generation is that of what the request is about now.
+// generation is that of the operation or message that the request refers to.
 func (q *Request) generation() uint32 {
 	if q.Op() != nil {
 		return q.Op().Generation()
@@ -258,7 +258,7 @@ func (q *Request) generation() uint32 {
 	return q.r.Generation()
 }
 
-// poll is done after some progress.
+// poll is Done after some progress.
 func (q *Request) poll() (bool, error) {
 	done, err := q.Done()
 	if done || err != nil {

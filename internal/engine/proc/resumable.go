@@ -19,21 +19,21 @@ const (
 	// again: then the copy is made sooner than the peer has them.
 	lendResumable = 16 << 10
 	lendBlocking  = 128 << 10
-	// patience is how many steps that bring nothing a blocking call makes before it
-	// has the links copy what they are lent, keepChunk bytes at a time: the peer may
-	// still be reading them, and say so soon.
+	// patience is how many steps without progress a blocking call makes before it has the
+	// links copy what they are lent, keepChunk bytes at a time: the peer may still read and
+	// acknowledge it soon.
 	patience  = 32
 	keepChunk = 128 << 10
 )
 
-// addResumable makes a port of the first link below one that resumes.
+// addResumable makes an endpoint of a resumable link, of which d brings the first link below.
 func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	t := d.Msg.Resumable
 	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
 		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
 	q := &Endpoint{p: es.p, Peer: peer, terms: t}
-	r := es.p.Driver.NewResumable(&q.Port, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
+	r := es.p.Driver.NewResumable(&q.Endpoint, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
 	q.Link = es.p.Trace.Traced(r, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
 	if w, ok := es.p.Machine.(machine.Watcher); ok {
 		q.Link = w.Watch(q.Link, t.Session)
@@ -63,9 +63,8 @@ func (q *Endpoint) setLent(lent bool) {
 	}
 }
 
-// keepLent makes links that resume copy some of what they are lent, so that it is sent
-// as far as the program is concerned: of bytes that were not written, too, if all is
-// set. It tells whether any did.
+// keepLent makes resumable links copy some of what they are lent, which then counts as sent for the
+// program; with all, also bytes that were not written. It reports whether any did.
 func (es *endpoints) keepLent(all bool) (progress bool) {
 	for _, q := range es.resumables {
 		if !q.lent || es.List[q.ID] != q || !es.p.Eng.HasOutput(q.ID) || !all && q.Resumable.Behind() {
@@ -88,8 +87,7 @@ func (es *endpoints) keepLent(all bool) (progress bool) {
 	return progress
 }
 
-// again takes a further connection for a link that resumes, or the word that there is
-// none.
+// again handles a further connection for a resumable link, or the message that there is none.
 func (es *endpoints) again(d *Delivery, peer message.Peer) {
 	t := d.Msg.Resumable
 	q := es.resumableTo(peer, t.Session)
@@ -124,7 +122,7 @@ func (q *Endpoint) Ask(why error, epoch uint64) bool {
 	return q.p.Node.Control.Send(m) == nil
 }
 
-// Resumed has those look who wait for room.
+// Resumed wakes goroutines that wait for room.
 func (q *Endpoint) Resumed() { q.p.Rouse() }
 
 // Ended forgets the link. If it has failed, the node refuses further connections, so that the peer
@@ -148,8 +146,8 @@ func (q *Endpoint) Ended(why error) {
 	p.Rouse()
 }
 
-// Tend looks after links that resume in the timer's goroutine. Where somebody makes
-// progress, it is they who do.
+// Tend calls Driver.Tend in the timer's goroutine. If the process is locked, the goroutine that makes
+// progress does what is due.
 func (p *Process) Tend() {
 	if !p.Mu.TryLock() {
 		p.Driver.TendLater()

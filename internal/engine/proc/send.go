@@ -45,7 +45,7 @@ func (c *Comm) Active(fn Maker, r *message.Request, items *Stream) Request {
 	return Request{c: c, r: r, standing: standing{r.Generation(), Active, fn}}
 }
 
-// Envelope is what a message of ours in c is matched by.
+// Envelope is the envelope of a message from this proc in c.
 func (c *Comm) Envelope(tag int) message.Envelope {
 	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
 }
@@ -58,14 +58,14 @@ func (p *Process) Send(peer message.Peer, env message.Envelope, mode message.Mod
 	return p.sendAndWait(peer, env, mode, out)
 }
 
-// sendAndWait is Send for what has to wait.
+// sendAndWait is Send for messages that cannot leave at once.
 func (p *Process) sendAndWait(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
 	r := p.Isend(peer, env, mode, out, true)
 	p.Wait(r)
 	return p.End(r, out.Items)
 }
 
-// sendEager sends a message that is short and can leave at once.
+// sendEager sends a short message if it can leave at once, and reports whether it did.
 func (p *Process) sendEager(peer message.Peer, env message.Envelope, b []byte, count int64, dtype uint64) bool {
 	l, ok := p.Eng.SendEager(peer, env, b, count, dtype)
 	if !ok {
@@ -81,7 +81,7 @@ func (p *Process) sendEager(peer message.Peer, env message.Envelope, b []byte, c
 	return true
 }
 
-// Isend starts a send and gets it on its way.
+// Isend starts a send and writes what can leave.
 func (p *Process) Isend(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo, blocking bool) *message.Request {
 	var r *message.Request
 	size := len(out.Mem)
@@ -97,7 +97,7 @@ func (p *Process) Isend(peer message.Peer, env message.Envelope, mode message.Mo
 	return r
 }
 
-// End gives r and the stream of its data, if any, back and tells how it ended.
+// End releases r and the stream of its data, if any, and returns the error of the message.
 func (p *Process) End(r *message.Request, items *Stream) error {
 	err := r.Err()
 	if r.Done() {

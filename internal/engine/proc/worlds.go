@@ -45,9 +45,9 @@ type worlds struct {
 	Table       atomic.Pointer[worldTable]
 	Early       []Delivery                   // links from worlds that are not known yet
 	meetings    int                          // that go on
-	Callers     map[message.Peer]Caller      // at the other ends of calls
-	Called      uint32                       // calls so far
-	Introduced  map[message.Peer]*Introduced // first messages of callers
+	Remotes     map[message.Peer]Remote      // by the peers that they are for core/message
+	Called      uint32                       // temporary links so far
+	Introduced  map[message.Peer]*Introduced // first messages of Remotes
 }
 
 // describeOwn reads how others see this job.
@@ -81,8 +81,8 @@ func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 	return nil
 }
 
-// Known gives a world that was met and is remembered; nil if there is none. The
-// process is locked.
+// Known finds a world by its name; nil if it is not known, or not any more. The process is
+// locked.
 func (ws *worlds) Known(name dynamic.World) *MetWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.World == name {
@@ -115,8 +115,7 @@ func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
 	return dynamic.Member{World: w.World, Rank: wire.WorldRank(proc - w.First)}
 }
 
-// allows tells whether all procs of a world limit what they keep of messages that nobody has
-// asked for.
+// allows reports whether all procs of a world limit the unexpected messages that they keep.
 func allows(d *dynamic.Description) bool {
 	return !slices.ContainsFunc(d.Groups, func(g dynamic.Group) bool { return g.Card.Unexpected == 0 })
 }
@@ -194,8 +193,8 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 	return met
 }
 
-// Doubt notes that worlds may be over, where a communicator with members of them has
-// failed because somebody has died.
+// Doubt marks worlds as lost if the error of a communicator with members of them says that a
+// proc has died.
 func (ws *worlds) Doubt(met []*MetWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
 		ws.p.Lock()
@@ -231,7 +230,7 @@ func (ws *worlds) forget(w *MetWorld) {
 	ws.Table.Store(&worldTable{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
 }
 
-// ProcOf is what the job, or another one, says of a proc.
+// ProcOf describes a proc of this job or of another one.
 func (ws *worlds) ProcOf(proc comm.Proc) *wireup.Proc {
 	if !ws.Foreign(message.Peer(proc)) {
 		return &ws.p.Job.Procs[proc]
@@ -275,8 +274,8 @@ func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
 // Checks tells whether the members compare what they call.
 func (c *Comm) Checks() bool { return c.p.Check && (c.common == nil || c.common.Check) }
 
-// Before tells whether a proc comes first where two groups are of equal right. All
-// processes see it alike, whatever they number others.
+// Before reports whether the group of proc a comes before that of b if nothing else decides. All
+// procs get the same answer, whatever numbers they have for others.
 //
 // IMPI ch.4, Intercomm_merge: by the ranks in the world; by the world, if they are
 // of several.

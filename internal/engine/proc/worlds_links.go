@@ -10,9 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// maxEarly is how many links from worlds that this proc does not know yet may
-// wait: it is just meeting them. Who is in no meeting, or has been in one that failed,
-// has no use for them.
+// maxEarly is the most links from worlds that are not known yet that a proc keeps during a meeting.
+// Outside of meetings it keeps none.
 const maxEarly = 256
 
 // card is the business card of a rank of the world.
@@ -44,8 +43,7 @@ func (ws *worlds) openForeign(peer message.Peer) {
 	}
 }
 
-// takeForeign takes a link to a proc of another world, or the news that there is
-// none.
+// takeForeign handles a link to a proc of another world, or the message that there is none.
 func (ws *worlds) takeForeign(d Delivery) {
 	var name dynamic.World
 	if copy(name[:], d.Msg.Meeting.World) != len(name) || ws.Description == nil {
@@ -68,7 +66,7 @@ func (ws *worlds) takeForeign(d Delivery) {
 	}
 }
 
-// takeLink takes a link to a proc of a world that is known, or that there is none.
+// takeLink is takeForeign for a world that is known.
 func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
 		w.lost = true
@@ -91,7 +89,7 @@ func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	}
 }
 
-// takeEarly looks again at links that came before their world was known.
+// takeEarly calls takeForeign again for links that came before their world was known.
 func (ws *worlds) takeEarly() {
 	early := ws.Early
 	ws.Early = nil
@@ -120,7 +118,7 @@ func (q *Endpoint) loseForeign(cause error) {
 		q.said = nil
 	}
 	p.Rouse()
-	if g := p.Worlds.Callers[q.Peer]; g != nil {
+	if g := p.Worlds.Remotes[q.Peer]; g != nil {
 		g.Gone()
 		return
 	}

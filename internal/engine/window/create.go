@@ -80,7 +80,7 @@ func checkSize(size int64) error {
 	return nil
 }
 
-// newWin agrees on a window, and has it served.
+// newWin makes a window and begins to serve it.
 func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	w, err := unservedWin(c, s, info)
 	if err != nil {
@@ -89,7 +89,7 @@ func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	return w, w.open()
 }
 
-// unservedWin makes a window that does not listen yet.
+// unservedWin makes a window that does not serve the other members yet.
 func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	return w, w.memory.exchange(s.extent)
 }
 
-// exchange has the members tell each other how much memory they have.
+// exchange exchanges the sizes and units of the members' memory.
 func (m *memory) exchange(mine rma.Extent) error {
 	n := m.w.c.Size()
 	all := make([]int64, 2*n)
@@ -133,8 +133,8 @@ func (m *memory) exchange(mine rma.Extent) error {
 	return nil
 }
 
-// open begins to serve the others. They may begin operations once all of them
-// have come so far, which is why it ends with all.
+// open begins to serve the other members. It returns when all have begun, as they may start operations
+// then.
 func (w *Win) open() error {
 	p := w.Process
 	p.Lock()
@@ -166,7 +166,7 @@ func (w *Win) Free() error {
 	return w.end()
 }
 
-// end waits until nobody needs this member, and stops to listen.
+// end waits until no member needs this one, and stops serving.
 func (w *Win) end() error {
 	err := construct.Meet(w.c)
 	p := w.Process

@@ -49,7 +49,7 @@ func (w *Win) Detach(b proc.Buffer) error {
 	return nil
 }
 
-// attachable is the size of memory that Attach and Detach are called with.
+// attachable checks the memory of Attach and Detach, and returns its size.
 func (w *Win) attachable(b *proc.Buffer) (int64, error) {
 	if err := w.Check(); err != nil {
 		return 0, err

@@ -55,9 +55,8 @@ func (w *Win) handle(err error) {
 	}
 }
 
-// Failed puts the function's name before an error of a call on w and tells w's
-// error handler, or that of calls without an object if w is none. The process must
-// not be locked.
+// Failed puts the function's name before an error of a call on w and calls w's error handler, or that of
+// calls without an object if w is nil or was freed. The process must not be locked.
 func (w *Win) Failed(fn string, err error) error {
 	switch {
 	case err == nil:

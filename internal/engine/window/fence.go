@@ -21,10 +21,9 @@ const (
 	NoSucceed = rma.NoSucceed
 )
 
-// Fence completes what this member has begun, at its targets, and then meets the
-// others: after that nothing is under way, and nobody can have begun anything of
-// the next epoch here. It takes no numbers of operations, whose vectors would be as
-// long as the window has members.
+// Fence completes this member's operations at their targets, and then synchronises all members: after
+// that nothing is under way, and no operation of the next epoch can have begun here. No counts of
+// operations are exchanged, which would take a vector as long as the number of members.
 func (e *Epochs) Fence(assert Assert) error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (e *Epochs) Test() (done bool, err error) {
 	return false, e.gone(&e.w.server.completes, ranks)
 }
 
-// ranks are those of a group's members, in a call that takes some assertions.
+// ranks checks the arguments of Post or Start, and returns the ranks of the group's members.
 func (e *Epochs) ranks(group *proc.Group, assert, allowed Assert) (ranks []int, err error) {
 	if err := e.w.Check(); err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (e *Epochs) ranks(group *proc.Group, assert, allowed Assert) (ranks []int, 
 	return ranks, nil
 }
 
-// notify tells ranks something that they do not answer, and wait for.
+// notify sends ranks a notice, which they wait for and do not answer.
 func (e *Epochs) notify(ranks []int, kind rma.Kind) {
 	defer e.w.Process.Endpoints.FlushAll()
 	for _, rank := range ranks {
@@ -158,7 +157,7 @@ func (e *Epochs) notify(ranks []int, kind rma.Kind) {
 	}
 }
 
-// await takes a notice of each rank, waiting for them.
+// await waits for a notice of each rank.
 func (e *Epochs) await(notices *rma.Arrivals, ranks []int) error {
 	return e.w.server.until(func() (bool, error) {
 		if notices.Take(ranks) {
@@ -168,7 +167,7 @@ func (e *Epochs) await(notices *rma.Arrivals, ranks []int) error {
 	})
 }
 
-// gone tells whether a rank that has not given a notice never will.
+// gone is an error if a rank that has not sent a notice never will.
 func (e *Epochs) gone(notices *rma.Arrivals, ranks []int) error {
 	for _, rank := range ranks {
 		if _, missing := notices.Missing([]int{rank}); !missing {

@@ -48,7 +48,7 @@ func (e *Epochs) FlushAll(remote bool) error {
 	return e.w.origin.flushAll(remote)
 }
 
-// flushAll is flush of all ranks that operations have gone to.
+// flushAll is flush for all ranks that operations have gone to.
 func (o *Origin) flushAll(remote bool) error {
 	ranks := o.dirty
 	if remote {
@@ -94,8 +94,7 @@ func (o *Origin) drain(ranks []int) error {
 	return nil
 }
 
-// fault gives the first errors of the operations at some ranks that nothing was
-// said of.
+// fault returns the first error at each rank that was not reported yet.
 func (o *Origin) fault(ranks []int) (err error) {
 	for _, rank := range ranks {
 		if t := &o.targets[rank]; t.err != nil {

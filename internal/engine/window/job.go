@@ -35,7 +35,7 @@ const (
 	dropping               // data of an operation that was refused
 )
 
-// operation begins what h says.
+// operation begins the operation of a header.
 func (s *server) operation(c *client, h *rma.Header) error {
 	if h.Apart {
 		j := s.newJob(c, h)
@@ -55,8 +55,8 @@ func (s *server) incomingData(c *client, h *rma.Header, in *proc.Cargo) *message
 	return s.w.Process.Irecv(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
 }
 
-// perform begins an operation whose datatype is known. Errors are such as no
-// member of ours makes.
+// perform begins an operation whose datatype is known. Errors mean that the origin does not follow the
+// protocol.
 func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 	if h.Passive && s.locks.Excludes(c.rank) {
 		return s.refuse(c, h, rma.Conflicting)
@@ -87,7 +87,7 @@ func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 	return nil
 }
 
-// fitting tells whether the data goes with the items.
+// fitting is an error if the data does not fit the items.
 func fitting(h *rma.Header, at *rma.Items) error {
 	size := at.Size()
 	var ok bool
@@ -111,7 +111,7 @@ func fitting(h *rma.Header, at *rma.Items) error {
 	return nil
 }
 
-// store puts data where it belongs.
+// store writes the data of a Put to its place.
 func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	if h.Data != nil {
 		var carry datatype.Carry
@@ -124,12 +124,12 @@ func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	j.r = s.incomingData(c, h, &in)
 }
 
-// buffer is the items as what messages come from and go to.
+// buffer is the items as a Buffer.
 func buffer(at *rma.Items) proc.Buffer {
 	return proc.At(at.Mem, at.Count, at.Type)
 }
 
-// fetch sends items to the origin from where they are.
+// fetch sends items to the origin.
 func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	out := s.w.Process.Data.Items(c.peer, buffer(&at))
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
@@ -141,7 +141,7 @@ func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	j.stage, j.r, j.items = leaving, r, out.Items
 }
 
-// combine does an accumulate, as soon as its data is there.
+// combine does an accumulate when its data is there.
 func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	if h.Data != nil || h.Len == 0 {
 		return s.accumulated(c, h, &at, h.Data)
@@ -170,8 +170,8 @@ func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byt
 	return nil
 }
 
-// refuse does not do an operation, which its origin could not know, and says so at
-// once where data is expected, else when it is asked.
+// refuse skips an operation that turns out to be invalid at the target. It tells the origin at once if
+// that expects data, else when it is asked.
 func (s *server) refuse(c *client, h *rma.Header, code rma.Code) error {
 	if c.code == rma.Done && !h.Kind.Answered() {
 		c.code = code
@@ -202,7 +202,7 @@ func (s *server) newJob(c *client, h *rma.Header) *job {
 	return j
 }
 
-// finishJobs takes jobs on whose data is there, or has left.
+// finishJobs continues jobs whose data is there, or has left.
 func (s *server) finishJobs() (progress bool) {
 	s.answers = slices.DeleteFunc(s.answers, func(r construct.Sending) bool {
 		if !r.Done() {
@@ -269,14 +269,13 @@ func (s *server) typed(j *job) error {
 	return s.perform(j.c, &j.h, t)
 }
 
-// typeCache has the derived datatypes that others have told of.
+// typeCache has derived datatypes of origins.
 type typeCache struct{ known map[string]*proc.Datatype }
 
 // cachedTypes is how many there are at most.
 const cachedTypes = 64
 
-// parse makes a datatype of what describes it. None of its displacements is
-// trusted before it is placed in a window.
+// parse decodes a datatype. Its displacements are not trusted before it is placed in a window.
 func (x *typeCache) parse(form []byte) (*proc.Datatype, error) {
 	if t := x.known[string(form)]; t != nil {
 		return t, nil

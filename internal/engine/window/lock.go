@@ -50,7 +50,7 @@ func (e *Epochs) lockable(t LockType, rank int, assert Assert) (none bool, err e
 	return e.member(rank)
 }
 
-// member checks a rank; none tells that it is ProcNull.
+// member checks a rank; none reports that it is ProcNull.
 func (e *Epochs) member(rank int) (none bool, err error) {
 	if rank != proc.ProcNull && (rank < 0 || rank >= e.w.c.Size()) {
 		return false, e.w.noRank(rank)
@@ -58,7 +58,7 @@ func (e *Epochs) member(rank int) (none bool, err error) {
 	return rank == proc.ProcNull, nil
 }
 
-// locked asks ranks for their locks, all at a time, and waits for them.
+// locked requests the locks of ranks, all at the same time, and waits for them.
 func (e *Epochs) locked(ranks []int, t LockType, assert Assert) error {
 	e.w.Process.Test() // for the others, who wait while this proc locks its own memory in a loop
 	unchecked := assert&rma.NoCheck != 0
@@ -71,15 +71,15 @@ func (e *Epochs) locked(ranks []int, t LockType, assert Assert) error {
 	return e.w.origin.askAll(ranks, rma.Header{Kind: rma.Lock, Lock: t})
 }
 
-// question is something that a rank has been asked.
+// question is a request to a rank that is answered.
 type question struct {
 	*access
 	begun uint64 // operations before it
 }
 
-// askAll asks ranks for something, all at a time, and waits for the answers. What
-// drains tells that the operations before it are complete; those that another
-// goroutine begins meanwhile may not be.
+// askAll sends a request to ranks, all at the same time, and waits for the answers. The answer to a
+// request that drains means that the operations before it are complete; those that another goroutine
+// begins meanwhile may not be.
 func (o *Origin) askAll(ranks []int, h rma.Header) (err error) {
 	asked := make([]question, len(ranks))
 	for i, rank := range ranks {
@@ -143,7 +143,7 @@ func (e *Epochs) Unlock(rank int) error {
 	return err
 }
 
-// unlocked gives locks back, or completes what was done without them.
+// unlocked releases locks, or completes operations that were done without them.
 func (e *Epochs) unlocked(ranks []int) error {
 	if len(ranks) > 0 && e.w.origin.targets[ranks[0]].unchecked {
 		return e.w.origin.flush(ranks, true)

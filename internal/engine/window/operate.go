@@ -11,8 +11,7 @@ import (
 // sizes are how many bytes travel: what is at this side, and at the target.
 type sizes struct{ here, there int64 }
 
-// mayGo checks all of an operation but its epoch. none tells that there is nothing
-// to be done.
+// mayGo checks everything about an operation but its epoch. none reports that there is nothing to do.
 func (o *Origin) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err error) {
 	if err := o.w.Check(); err != nil {
 		return size, false, err
@@ -42,8 +41,8 @@ func (o *Origin) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err e
 	return size, false, nil
 }
 
-// reach tells whether the items are in the target's window, which only the target
-// knows of dynamic ones.
+// reach is an error if the items are not in the target's window. For a dynamic one only the target
+// knows.
 func (o *Origin) reach(to *Target) error {
 	if o.w.flavor == WinFlavorDynamic {
 		return rma.Check(int64(to.Count), to.Type)
@@ -54,7 +53,7 @@ func (o *Origin) reach(to *Target) error {
 	return nil
 }
 
-// nothing is the Request of what need not be done.
+// nothing is the Request of an operation with nothing to do.
 func (o *Origin) nothing() proc.Request {
 	if o.w == nil || o.w.Process == nil {
 		return proc.Request{}
@@ -62,8 +61,7 @@ func (o *Origin) nothing() proc.Request {
 	return proc.NoPartner(o.w.c, proc.ByIsend)
 }
 
-// operate begins an operation that has been checked. size is how many bytes it is
-// about.
+// operate begins an operation of size bytes that has been checked.
 func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int64, request bool) (proc.Request, error) {
 	p := o.w.Process
 	p.Lock()
@@ -102,7 +100,7 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	return proc.Request{}, nil
 }
 
-// describe gives a datatype as the target is told it.
+// describe encodes a datatype for the target.
 func (o *Origin) describe(t *proc.Datatype) (form []byte, err error) {
 	if o.form, err = t.AppendBinary(o.form[:0]); err != nil {
 		return nil, err
@@ -113,8 +111,7 @@ func (o *Origin) describe(t *proc.Datatype) (form []byte, err error) {
 	return o.form, nil
 }
 
-// enlist keeps an operation until it is complete here. Those before it that are
-// complete go.
+// enlist keeps an operation until it is complete here, and removes earlier ones that are complete.
 func (o *Origin) enlist(t *target, a *access) {
 	t.reap()
 	if len(t.open) == 0 && a.Done() {
@@ -126,7 +123,7 @@ func (o *Origin) enlist(t *target, a *access) {
 	t.open = append(t.open, a)
 }
 
-// reap takes out the operations that are complete, up to the first that is not.
+// reap removes complete operations, up to the first that is not.
 func (t *target) reap() {
 	n := 0
 	for ; n < len(t.open) && t.open[n].Done(); n++ {
@@ -141,7 +138,7 @@ func (t *target) reap() {
 	}
 }
 
-// note keeps the error of an operation that no Request will tell.
+// note keeps the error of an operation that no Request reports.
 func (t *target) note(a *access) {
 	if a.err != nil && !a.held && t.err == nil {
 		t.err = a.err

@@ -14,8 +14,8 @@ import (
 // when one ends it. Until then, or until a Flush, neither the memory that they take
 // from nor what they change may be used for anything else.
 
-// Replace and NoOp are operations of accumulates alone: one puts the operand in the
-// place of what is there, the other leaves that as it is.
+// Replace and NoOp are operations for accumulates only: Replace stores the operand, NoOp changes
+// nothing.
 var (
 	Replace collective.Op = datatype.Replace
 	NoOp    collective.Op = datatype.NoOp
@@ -87,8 +87,7 @@ func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op c
 	return o.operate(fn, &to, h, x, size.there, request)
 }
 
-// combines tells whether an accumulate can have a target and a datatype at this
-// side.
+// combines is an error if an accumulate cannot have the target and a datatype at the origin.
 func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	for _, t := range []*proc.Datatype{to.Type, here} {
 		if err := op.CheckAccumulate(t); err != nil {
@@ -140,7 +139,7 @@ func (o *Origin) single(b *proc.Buffer) error {
 	return nil
 }
 
-// alike tells whether two items are of one predefined datatype.
+// alike is an error unless two items have the same predefined datatype.
 func alike(a, b *proc.Buffer) error {
 	k, _ := a.Datatype().Kind()
 	if other, _ := b.Datatype().Kind(); k != other {

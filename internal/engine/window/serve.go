@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// headerSlots is how many headers can be on their way into this proc's own
-	// memory at a time; others wait where messages wait that nobody has asked for.
+	// headerSlots is the number of receives that wait for headers; other headers are unexpected
+	// messages.
 	headerSlots = 8
-	// heldHeaders is how many headers are kept because of what is before them.
-	// Others are not listened to until some are gone.
+	// heldHeaders is the most headers that are kept until operations before them are complete.
+	// No more are received then.
 	heldHeaders = 256
 )
 
-// slot is a receive of a header from anybody.
+// slot is a receive of a header from any member.
 type slot struct {
 	r   *message.Request
 	buf [rma.HeaderSize]byte
 }
 
-// client is another member, or this one, as one that begins operations here.
+// client is a member, which may be this one, as the origin of operations here.
 type client struct {
 	rank    int
 	peer    message.Peer
@@ -46,15 +46,15 @@ func (s *server) listen(in *slot) {
 	s.w.Process.Endpoints.Began(in.r)
 }
 
-// CarryOn is of backgroundOp: it serves the others as far as that goes without waiting.
-// The process is locked, and stays so.
+// CarryOn implements proc.BackgroundOp: it serves the origins as far as possible without waiting. The
+// process stays locked.
 func (s *server) CarryOn() bool {
 	for !s.over && (s.finishJobs() || s.hear()) {
 	}
 	return s.over
 }
 
-// until makes progress until something is so. The process is locked.
+// until makes progress until so returns true. The process is locked.
 func (s *server) until(so func() (bool, error)) error {
 	for {
 		s.CarryOn()
@@ -68,13 +68,13 @@ func (s *server) until(so func() (bool, error)) error {
 	}
 }
 
-// broken ends the job because a member does what none of ours does.
+// broken ends the job because a member does not follow the protocol.
 func (s *server) broken(rank int, err error) {
 	s.over = true
 	s.w.Process.SetFailed(fmt.Errorf("window %s: rank %d: %w", s.w.label(), rank, err))
 }
 
-// hear takes the next header that has come.
+// hear handles the next header that has come.
 func (s *server) hear() bool {
 	in := &s.slots[s.next]
 	if s.held >= heldHeaders || !in.r.Done() {
@@ -111,7 +111,7 @@ func (s *server) hear() bool {
 	return true
 }
 
-// client gives the member that a header says it comes from, if it does.
+// client returns the member that has sent a header, or an error if it was another one.
 func (s *server) client(rank int, peer message.Peer) (*client, error) {
 	if c := s.clients[rank]; c != nil && c.peer == peer {
 		return c, nil
@@ -124,7 +124,7 @@ func (s *server) client(rank int, peer message.Peer) (*client, error) {
 	return c, nil
 }
 
-// ready tells whether h need not wait for what came before it.
+// ready reports whether h need not wait for earlier operations.
 func (c *client) ready(h *rma.Header) bool {
 	switch {
 	case h.Kind.Drains():
@@ -135,7 +135,7 @@ func (c *client) ready(h *rma.Header) bool {
 	return true
 }
 
-// goOn serves what c's jobs have held up.
+// goOn serves headers that have waited for c's jobs.
 func (s *server) goOn(c *client) {
 	for len(c.held) > 0 && !s.over {
 		h, err := rma.Parse(c.held[0])
@@ -152,7 +152,7 @@ func (s *server) goOn(c *client) {
 	}
 }
 
-// serve does what a header asks for, or begins to.
+// serve does what a header requests, or begins to.
 func (s *server) serve(c *client, h *rma.Header) {
 	var err error
 	switch h.Kind {
@@ -175,7 +175,7 @@ func (s *server) serve(c *client, h *rma.Header) {
 	}
 }
 
-// settle tells an origin how all that it has begun has ended.
+// settle reports to an origin how all its operations have ended.
 func (s *server) settle(c *client, h *rma.Header) {
 	s.answer(c, h.AnswerTag(), c.code)
 	c.code = rma.Done
@@ -186,7 +186,7 @@ func (s *server) answer(c *client, tag int32, code rma.Code) {
 	s.reply(c, tag, proc.Cargo{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
 }
 
-// reply sends what nobody here waits for, but Free.
+// reply sends an answer. Only Free waits for it to leave.
 func (s *server) reply(c *client, tag int32, x proc.Cargo) {
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
@@ -196,7 +196,7 @@ func (s *server) reply(c *client, tag int32, x proc.Cargo) {
 	s.answers = append(s.answers, r)
 }
 
-// grant has an origin lock this proc's memory, now or when its turn comes.
+// grant gives an origin the lock of this proc's memory, now or when its turn comes.
 func (s *server) grant(c *client, h *rma.Header) error {
 	c.lock = h.Seq
 	granted, err := s.locks.Request(c.rank, h.Lock)
@@ -206,7 +206,7 @@ func (s *server) grant(c *client, h *rma.Header) error {
 	return err
 }
 
-// release takes the lock back and gives it to those whose turn it is.
+// release releases an origin's lock and grants it to the next ones.
 func (s *server) release(c *client) (err error) {
 	s.granted, err = s.locks.Release(c.rank, s.granted[:0])
 	for _, rank := range s.granted {

@@ -33,7 +33,7 @@ func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 	return w, w.open()
 }
 
-// together tells whether all members of c are on this proc's machine.
+// together is an error unless all members of c are on this proc's machine.
 func together(c *proc.Comm) error {
 	self := c.Process().Worlds.ProcOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {
@@ -53,7 +53,7 @@ type segments struct {
 // memfd says where the memory is: what rank 0 tells the others.
 type memfd struct{ pid, fd, dev, ino, apart int64 }
 
-// share has rank 0 make the memory and all map it. Whoever fails tells the others.
+// share makes rank 0 create the memory and all members map it. If one fails, all do.
 func (m *memory) share() error {
 	var file memfd
 	own, bad := -1, error(nil)
@@ -86,7 +86,7 @@ func (m *memory) share() error {
 	return err
 }
 
-// apart is 1 if the parts need not follow each other.
+// apart is 1 if the members' parts need not be contiguous.
 func (w *Win) apart() int64 {
 	if w.hints == nil {
 		return 0
@@ -126,8 +126,7 @@ func (f *memfd) create(_ []int64, total int64) (fd int, err error) {
 	return fd, err
 }
 
-// identify tells files apart: another PID namespace has other files by the same
-// names.
+// identify identifies a file: another PID namespace may have another file by the same name.
 func identify(fd int) (dev, ino int64, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

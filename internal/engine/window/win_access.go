@@ -19,7 +19,7 @@ type Target struct {
 	Type  *proc.Datatype
 }
 
-// target is what a proc knows of another that it begins operations at.
+// target is the state of an origin's operations at one rank.
 type target struct {
 	open      []*access // not complete here, in the order of their beginning
 	begun     uint64    // operations that nothing comes back of
@@ -29,8 +29,7 @@ type target struct {
 	err       error     // of the first that failed since it was asked
 }
 
-// access is a request to a target under way: an operation, or a synchronisation
-// that the target answers.
+// access is a request to a target that is under way: an operation or a synchronisation.
 type access struct {
 	proc.Steady
 	w      *Win
@@ -49,7 +48,7 @@ type access struct {
 	err    error
 }
 
-// parts are what a request is about at this side.
+// parts are the buffers of a request at the origin.
 type parts struct {
 	out  *proc.Buffer // data
 	swap *proc.Buffer // of CompareAndSwap: what is compared
@@ -62,12 +61,12 @@ func (w *Win) peer(rank int) message.Peer {
 	return message.Peer(proc)
 }
 
-// incoming is what messages of a rank to this proc are matched by.
+// incoming is the envelope of messages from a rank to this proc.
 func (w *Win) incoming(rank wire.CommRank, tag int32) message.Envelope {
 	return message.Envelope{Context: w.c.Context(), Rank: rank, Tag: wire.Tag(tag)}
 }
 
-// ask begins what h says at a rank. The process is locked.
+// ask sends the request h to a rank. The process is locked.
 func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 	a := o.newAccess(rank)
 	o.seq = rma.Next(o.seq)
@@ -112,7 +111,7 @@ func size(x *proc.Cargo) int64 {
 	return int64(len(x.Mem))
 }
 
-// inline puts the data behind the header.
+// inline appends the data to the header.
 func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Cargo, swap *proc.Buffer) {
 	p, room := a.w.Process, a.head[len(a.head)-int(h.Len):]
 	n := unload(p, room, &out)
@@ -122,7 +121,7 @@ func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Cargo, swap *
 	}
 }
 
-// unload copies a cargo as it travels, and gives its size.
+// unload copies a cargo as it travels, and returns its size.
 func unload(p *proc.Process, dst []byte, x *proc.Cargo) int {
 	if x.Items == nil {
 		return copy(dst, x.Mem)
@@ -135,7 +134,7 @@ func unload(p *proc.Process, dst []byte, x *proc.Cargo) int {
 	return n
 }
 
-// expect receives the answer, before anything is asked.
+// expect begins to receive the answer.
 func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 	if !h.Kind.Answered() {
 		return
@@ -168,7 +167,7 @@ func (o *Origin) newAccess(rank int) *access {
 // spareAccesses is how many are kept for reuse at most.
 const spareAccesses = 64
 
-// discard takes back what nobody looks at any more.
+// discard keeps an access for reuse, if it is not needed any more.
 func (a *access) discard() {
 	if a.queued || a.held {
 		return
@@ -180,7 +179,7 @@ func (a *access) discard() {
 	}
 }
 
-// Done tells whether the request is complete at this side, and ends it then.
+// Done reports whether the request is complete at the origin, and ends it then.
 func (a *access) Done() bool {
 	if a.ended {
 		return true
@@ -197,8 +196,7 @@ func (a *access) Done() bool {
 	return true
 }
 
-// end gives all messages back, and notes the first thing that went wrong. Some may
-// not be done if the job is over.
+// end releases all messages and records the first error. Some may not be done if the job is over.
 func (a *access) end() {
 	p := a.w.Process
 	a.ended = true
@@ -229,8 +227,8 @@ func (a *access) end() {
 	}
 }
 
-// verdict is what an answer of n bytes means: data, or nothing where the target
-// refused, or a code.
+// verdict is the error that an answer of n bytes means. The answer is data, a code, or empty if the
+// target has refused.
 func (a *access) verdict(n int64) error {
 	switch {
 	case a.want == 0 && n == 1:

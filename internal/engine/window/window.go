@@ -39,7 +39,7 @@ type Win struct {
 	server server
 }
 
-// memory is what of the members' memory is in the window.
+// memory is the memory of the window.
 type memory struct {
 	w       *Win
 	mem     unsafe.Pointer // of this proc
@@ -48,7 +48,7 @@ type memory struct {
 	dynamic attachments    // of WinCreateDynamic
 }
 
-// Origin is what this proc does to others: operations that it has begun, and requests.
+// Origin is the state of the operations that this proc has begun.
 type Origin struct {
 	w       *Win
 	seq     uint32
@@ -64,7 +64,7 @@ type Epochs struct {
 	epochs rma.Epochs
 }
 
-// server is the target's side: what others do to this proc's memory.
+// server is the target's side: operations of other members in this proc's memory.
 type server struct {
 	w         *Win
 	slots     [headerSlots]slot
@@ -83,7 +83,7 @@ type server struct {
 	over      bool
 }
 
-// Origin is w as one that begins operations. Those of a nil window fail.
+// Origin returns the origin's side of w, whose operations fail if w is nil.
 func (w *Win) Origin() *Origin {
 	if w == nil {
 		return &Origin{}
@@ -91,7 +91,7 @@ func (w *Win) Origin() *Origin {
 	return &w.origin
 }
 
-// Epochs is w as one that synchronises. What is done with a nil window fails.
+// Epochs returns the synchronisations of w, which fail if w is nil.
 func (w *Win) Epochs() *Epochs {
 	if w == nil {
 		return &Epochs{}
@@ -186,8 +186,7 @@ func (w *Win) SetInfo(info *proc.Info) error {
 	return err
 }
 
-// presumed are hints that a window has unless it was given others. It keeps them even if
-// they ask for less.
+// presumed are the default hints of a window.
 var presumed = []proc.InfoPair{{Key: "accumulate_ordering", Value: "rar,raw,war,waw"}, {Key: "accumulate_ops", Value: "same_op_no_op"}}
 
 func (w *Win) GetInfo() (*proc.Info, error) {
