@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -249,5 +250,34 @@ func TestLinesAreBounded(t *testing.T) {
 	var p Place
 	if err := newLine(b).receive(&p, maxPlace); err == nil || !strings.Contains(err.Error(), "more than 1024") {
 		t.Error(err)
+	}
+}
+
+// TestASilentProcess: who connects and says nothing does not keep the others out, and who was
+// slow is heard.
+func TestASilentProcess(t *testing.T) {
+	ours, file, err := wireup.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	fd, err := unix.Dup(int(file.Fd()))
+	_ = file.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := wireup.NewConn(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	if _, _, err := recvWithin(ours, time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("nothing was said: %v", err)
+	}
+	if err := theirs.Send(wireup.Message{Kind: wireup.KindAttach}); err != nil {
+		t.Fatal(err)
+	}
+	if m, _, err := recvWithin(ours, time.Hour); err != nil || m.Kind != wireup.KindAttach {
+		t.Errorf("%v, %v", m, err)
 	}
 }

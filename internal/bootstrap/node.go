@@ -149,11 +149,12 @@ func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
 	if err != nil {
 		return err
 	}
-	m, fds, err := conn.Recv()
+	m, fds, err := recvWithin(conn, greeting)
 	wireup.CloseAll(fds)
 	i := int(m.Peer) - block.First
 	switch {
 	case err != nil:
+		err = fmt.Errorf("process %d: %w", pid, err)
 	case m.Kind != wireup.KindAttach || m.Version != wireup.Version:
 		err = fmt.Errorf("it begins with %q of version %d, not %q of version %d", m.Kind, m.Version, wireup.KindAttach, wireup.Version)
 	case i < 0 || i >= len(procs):
@@ -165,6 +166,16 @@ func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
 		return nil
 	}
 	return errors.Join(err, conn.Close())
+}
+
+// greeting is how long a process may take to say who it is, while others wait.
+const greeting = 10 * time.Second
+
+func recvWithin(conn *wireup.Conn, limit time.Duration) (m wireup.Message, fds []int, err error) {
+	if err = conn.RecvBy(time.Now().Add(limit)); err == nil {
+		m, fds, err = conn.Recv()
+	}
+	return m, fds, errors.Join(err, conn.RecvBy(time.Time{}))
 }
 
 // Close tells who has started this that nothing of the job is left, and how it has ended.

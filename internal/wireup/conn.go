@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,6 +111,9 @@ func (c *Conn) Send(m Message, fds ...int) error {
 	}
 	return nil
 }
+
+// RecvBy bounds how long Recv waits; the zero time is no bound.
+func (c *Conn) RecvBy(t time.Time) error { return c.conn.SetReadDeadline(t) }
 
 // Recv waits for the next message. The caller owns the descriptors, which are
 // close-on-exec. io.EOF means that the peer has gone.
