@@ -98,24 +98,25 @@ test: ## run all tests; what was not run comes last
 	$(call run-tests,-p 3 -vet=off -timeout 15m)
 
 # What the tests of these packages watch is other processes, which are built without the race
-# detector, or one goroutine: with it they take three times as long, and it sees nothing. What make
-# test has run of them, and make soak would not run longer, is taken from Go's cache.
+# detector, or one goroutine: with it they take three times as long, and it sees nothing.
 PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/matrix/... ./internal/conformance/protocol ./internal/conformance/faults/... ./internal/sim/scale ./internal/asked ./internal/repotest ./examples ./cmd/impi-bench/... ./config ./include
 
 soak: export IMPI_TEST_SOAK = $(SOAK)
 soak: ## run all tests, and those that take long, with the race detector where cgo works; SOAK=long: with every repetition, for hours
 ifeq ($(PKGS),./...)
-	$(MAKE) --no-print-directory soak-race PKGS="$$($(GO) list $(LONGEST) ./... | grep -vxF "$$($(GO) list $(PLAIN))" | tr '\n' ' ')"
-	$(MAKE) --no-print-directory soak-plain PKGS="$(PLAIN)"
+	@$(MAKE) --no-print-directory soak-plain PKGS="$(PLAIN)"
+	@all=$$($(GO) list $(LONGEST) ./...) && plain=$$($(GO) list $(PLAIN)) || exit 1; \
+	$(MAKE) --no-print-directory soak-race PKGS="$$(echo "$$all" | grep -vxF "$$plain" | tr '\n' ' ')"
 else
-	$(MAKE) --no-print-directory soak-race
+	@$(MAKE) --no-print-directory soak-race
 endif
 
+# Go's cache does not see the programs that such tests build, so that all of them run.
 .PHONY: soak-race soak-plain
 soak-race:
 	$(call run-tests,$(RACE) -count 1 -timeout $(if $(filter long,$(SOAK)),12h,20m))
 soak-plain:
-	$(call run-tests,-p 3 -vet=off -timeout $(if $(filter long,$(SOAK)),12h,15m))
+	$(call run-tests,-p 3 -vet=off -count 1 -timeout $(if $(filter long,$(SOAK)),12h,15m))
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \

@@ -97,6 +97,9 @@ func (b *builder) checkPorts() {
 			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
 		}
 		for _, h := range s.Hosts {
+			if s.Network != (Network{}) {
+				break // where they listen is found when they start
+			}
 			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name))
 		}
 	}

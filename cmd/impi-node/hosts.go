@@ -282,7 +282,12 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	isLocal := func(a netip.Addr) bool { return a == x.Hosts[self].Address || machine(a) }
 	opt := loadOptions()
 	opt.Local, opt.Environ, opt.KeysKnown, opt.Addresses = isLocal, x.Environ, true, x.Addresses
-	opt.Allocation = func(string, config.Launch) []config.Host { return x.Hosts }
+	opt.Allocation = func(site string, _ config.Launch) []config.Host {
+		if site != x.Site {
+			return nil // as at the head
+		}
+		return x.Hosts
+	}
 	job, found := config.LoadText(x.File, x.Text, opt)
 	if job, found = finishLoad(job, found, isLocal, false); found.HasErrors() {
 		show(std.err, found)

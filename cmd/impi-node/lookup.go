@@ -101,7 +101,9 @@ func unknownNames(sites []config.Site) (names []config.HostName) {
 // without. With whole, the sites are those of the whole file; as soon as some of them have a host
 // on this machine, the names of the others do not matter.
 func (l *lookup) run(ctx context.Context, sites []config.Site, whole bool) (addresses map[string]netip.Addr, missing []config.HostName) {
+	l.mu.Lock() // waitsFor may be asked already
 	l.known, l.faults = make(map[string][]netip.Addr), make(map[string]error)
+	l.mu.Unlock()
 	missing = unknownNames(sites)
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		l.ask(ctx, missing)

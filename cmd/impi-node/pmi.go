@@ -55,10 +55,8 @@ func managed(n *bootstrap.Node, std streams) int {
 	defer cancel(nil)
 	now := make(chan struct{})
 	defer onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
-	opt, limit := managedOptions(n), config.DefaultStart
-	within, done := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%v have passed", limit))
-	defer done()
-	places, joined, err := n.Gather(within)
+	opt := managedOptions(n)
+	places, joined, err := n.Gather(ctx, config.DefaultStart)
 	if err != nil {
 		return conclude(err, std)
 	}

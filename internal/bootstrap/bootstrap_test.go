@@ -152,7 +152,7 @@ func TestProcsAreLetIn(t *testing.T) {
 	got := make(chan result, 1)
 	go func() {
 		var r result
-		r.places, r.procs, r.err = n.Gather(context.Background())
+		r.places, r.procs, r.err = n.Gather(context.Background(), time.Hour)
 		got <- r
 	}()
 	say := func(m wireup.Message) *wireup.Conn {
@@ -216,7 +216,7 @@ func TestGatherEndsWithItsStarter(t *testing.T) {
 			} else {
 				_ = starter.Close()
 			}
-			if _, _, err := n.Gather(ctx); err == nil || !strings.Contains(err.Error(), "2 of 2 procs are missing: "+says) {
+			if _, _, err := n.Gather(ctx, time.Hour); err == nil || !strings.Contains(err.Error(), "2 of 2 procs are missing: "+says) {
 				t.Error(err)
 			}
 			cancel(nil)

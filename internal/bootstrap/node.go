@@ -85,8 +85,9 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 }
 
 // Gather gives the places of all blocks, and the procs of this one in their order, when all are there.
+// A rank may come to MPI_Init as late as it likes; from when all have, limit is for their connections.
 // It gives up when ctx ends, or the process that has started this.
-func (n *Node) Gather(ctx context.Context) (places []Place, procs []Proc, err error) {
+func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc, error) {
 	defer n.door.Close()
 	if n.server != nil {
 		defer n.server.Close() // the server comes next
@@ -94,24 +95,10 @@ func (n *Node) Gather(ctx context.Context) (places []Place, procs []Proc, err er
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	context.AfterFunc(ctx, func() { _ = n.door.SetDeadline(time.Unix(1, 0)) })
-	told := make(chan error, 1)
-	go func() {
-		err := n.line.receive(&places, maxLine)
-		if err == nil && len(places) != len(n.Blocks) {
-			err = fmt.Errorf("it has told of %d blocks, not %d", len(places), len(n.Blocks))
-		}
-		if err != nil {
-			err = fmt.Errorf("rank %d, which has started this node, has ended: %w", n.Blocks[n.Self].First, err)
-			cancel(err)
-		}
-		told <- err
-		if err == nil { // it says nothing more, but its end is seen
-			err = n.line.receive(new(Place), maxPlace)
-			cancel(fmt.Errorf("rank %d, which has started this node, has ended: %w", n.Blocks[n.Self].First, err))
-		}
-	}()
+	told := make(chan answer, 1)
+	go n.hearStarter(told, limit, cancel)
 	block := n.Blocks[n.Self]
-	procs = make([]Proc, block.Procs)
+	procs := make([]Proc, block.Procs)
 	for missing := block.Procs; missing > 0; {
 		c, err := n.door.AcceptUnix()
 		if err != nil {
@@ -127,7 +114,38 @@ func (n *Node) Gather(ctx context.Context) (places []Place, procs []Proc, err er
 		}
 		missing--
 	}
-	return places, procs, <-told
+	a := <-told
+	return a.places, procs, a.err
+}
+
+// answer is what the starter of a node says of the blocks.
+type answer struct {
+	places []Place
+	err    error
+}
+
+// hearStarter hears of the blocks, after which procs have limit to connect, and of the end of the
+// process that has started this.
+func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel context.CancelCauseFunc) {
+	var a answer
+	a.err = n.line.receive(&a.places, maxLine)
+	if a.err == nil && len(a.places) != len(n.Blocks) {
+		a.err = fmt.Errorf("it has told of %d blocks, not %d", len(a.places), len(n.Blocks))
+	}
+	ended := func(err error) error {
+		return fmt.Errorf("rank %d, which has started this node, has ended: %w", n.Blocks[n.Self].First, err)
+	}
+	if a.err != nil {
+		a.err = ended(a.err)
+		cancel(a.err)
+		told <- a
+		return
+	}
+	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%v have passed since all were in MPI_Init", limit)) })
+	defer late.Stop()
+	told <- a
+	err := n.line.receive(new(Place), maxPlace) // it says nothing more, but its end is seen
+	cancel(ended(err))
 }
 
 func closeAll(procs []Proc) {

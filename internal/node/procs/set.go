@@ -268,8 +268,19 @@ func (s *Set) Signal(sig syscall.Signal) {
 	}
 }
 
-// wordTime is how long procs have to act on KindDown before they are signalled.
-const wordTime = 500 * time.Millisecond
+// How long procs have to act on KindDown before they are signalled: those that a process manager
+// has started tell it, and end with the job's status by themselves.
+const (
+	wordTime    = 500 * time.Millisecond
+	managedTime = 5 * time.Second
+)
+
+func (s *Set) wordTime() time.Duration {
+	if s.Joined != nil {
+		return min(managedTime, s.Routes.Job.Limits.Stop/2)
+	}
+	return min(wordTime, s.Routes.Job.Limits.Stop)
+}
 
 // Tell tells all procs that the job is over, and with which exit status, and gives them a
 // moment. A proc that does not read is left to Stop.
@@ -277,7 +288,7 @@ func (s *Set) Tell(reason string, status int) {
 	for _, p := range s.all {
 		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
 	}
-	s.gone(min(wordTime, s.Routes.Job.Limits.Stop))
+	s.gone(s.wordTime())
 }
 
 // Stop ends the procs that are left, by SIGTERM and then by SIGKILL. When it
@@ -286,7 +297,7 @@ func (s *Set) Stop() {
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
-	}{{syscall.SIGTERM, s.Routes.Job.Limits.Stop - wordTime}, {syscall.SIGKILL, time.Hour}} {
+	}{{syscall.SIGTERM, s.Routes.Job.Limits.Stop - s.wordTime()}, {syscall.SIGKILL, time.Hour}} {
 		if s.gone(0) {
 			break
 		}
