@@ -29,6 +29,7 @@ exec 4>&2 5>&1 2>/dev/null # the shell itself does not say how processes ended
   kill_all() {
     tell 'end 137' >&5
     tell 'end 137' >&4
+    sleep 1 # srun drops what it has not read when all of a step is killed
     kill -s KILL 0
   }
   while IFS= read -r signal <&3; do

@@ -371,7 +371,11 @@ func (s *Started) end(e End) {
 func (s *Started) lost(i int, reason func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.places[i]; p.ended {
+	switch p := s.places[i]; {
+	case p.ended:
+		return
+	case p.told > 0: // by one of its outputs; srun may drop what the other still had
+		s.end(End{Machine: i, Status: p.status})
 		return
 	}
 	why := reason()
