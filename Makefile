@@ -116,7 +116,7 @@ endif
 soak-race:
 	$(call run-tests,$(RACE) -count 1 -timeout $(if $(filter long,$(SOAK)),12h,20m))
 soak-plain:
-	$(call run-tests,-p 3 -vet=off -count 1 -timeout $(if $(filter long,$(SOAK)),12h,15m))
+	$(call run-tests,-p 3 -count 1 -timeout $(if $(filter long,$(SOAK)),12h,15m))
 
 lint: ## gofmt, go vet and golangci-lint (its first run builds it)
 	@unformatted=$$(gofmt -l cmd config core examples internal plugins transports); \
