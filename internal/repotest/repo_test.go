@@ -1,93 +1,175 @@
 package repotest
 
 import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"testing"
-	"testing/fstest"
+	"path"
+	"slices"
+	"strings"
 )
 
-// root is the folder with go.mod above the working folder.
-func root(t *testing.T) fs.FS {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+// Module is the import path of the repository's root.
+const Module = "github.com/openimpi/impi"
+
+// Repo is a repository: its text files, with the Go ones parsed. Nested modules
+// and testdata have their text only.
+type Repo struct {
+	Top   []string // folders at the top that are part of the repository
+	Go    []*GoFile
+	Texts []Text
+	Fset  *token.FileSet
+}
+
+// GoFile is one Go file of the repository's own module.
+type GoFile struct {
+	Path      string // from the root, with slashes
+	Dir       string // the same for its package
+	Test      bool   // *_test.go
+	Generated bool
+	Lines     int
+	AST       *ast.File
+}
+
+// Text is any file without NUL bytes.
+type Text struct {
+	Path string
+	Data []byte
+}
+
+// Problem is one place where a rule is broken.
+type Problem struct {
+	Path string
+	Line int // 0 if it is the whole file or folder
+	Text string
+}
+
+// String is path:line: text.
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.Path + ": " + p.Text
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return os.DirFS(dir)
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
+	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Text)
+}
+
+// Rule is one thing that holds everywhere in the repository.
+type Rule struct {
+	Name  string
+	Check func(*Repo) []Problem
+}
+
+// Rules are all of them.
+func Rules() []Rule {
+	return []Rule{
+		{"top-level-folders", TopLevel},
+		{"imports", Imports},
+		{"pure-core", PureCore},
+		{"transport-names", TransportNames},
+		{"words", Words},
+		{"package-comments", PackageComments},
+		{"exported-comments", ExportedComments},
+		{"sizes", Sizes},
+		{"rooms", Rooms},
+		{"face", Face},
+		{"test-habits", HabitsOfTests},
+		{"error-classes", ErrorClasses},
+		{"machine-paths", MachinePaths},
+		{"semantics", Semantics},
+		{"doc-links", DocLinks},
+		{"doc-width", DocWidth},
 	}
 }
 
-func TestRepository(t *testing.T) {
-	r, err := Read(root(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Go) < 50 {
-		t.Fatalf("only %d Go files were found", len(r.Go))
-	}
-	for _, rule := range Rules() {
-		t.Run(rule.Name, func(t *testing.T) {
-			for _, p := range Sorted(rule.Check(r)) {
-				t.Error(p)
+// Read parses the repository in root. Files that git ignores by the top-level
+// names in .gitignore are left out.
+func Read(root fs.FS) (*Repo, error) {
+	r := &Repo{Fset: token.NewFileSet()}
+	skip := ignored(root)
+	nested := map[string]bool{}
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case skip[name] || d.Name() == ".git":
+			if d.IsDir() {
+				return fs.SkipDir
 			}
-		})
-	}
-}
-
-// read parses a repository that consists of files.
-func read(t *testing.T, files map[string]string) *Repo {
-	t.Helper()
-	tree := fstest.MapFS{}
-	for name, text := range files {
-		tree[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	r, err := Read(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func TestReadLeavesOutWhatIsNotOurs(t *testing.T) {
-	r := read(t, map[string]string{
-		".gitignore":                  "/bin/\n*.prof\n",
-		".git/config":                 "x",
-		".ci/run":                     "echo",
-		"bin/x.go":                    "package x",
-		"core/a/a.go":                 "package a",
-		"core/a/testdata/broken.go":   "package",
-		"examples/vendor/go.mod":      "module other",
-		"examples/vendor/a/vendor.go": "package vendor",
-		"picture.png":                 "\x89PNG\x00",
+			return nil
+		case d.IsDir():
+			if !strings.Contains(name, "/") && !strings.HasPrefix(name, ".") {
+				r.Top = append(r.Top, name)
+			}
+			_, own := fs.Stat(root, name+"/go.mod")
+			nested[name] = own == nil || nested[path.Dir(name)] || d.Name() == "testdata"
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		}
+		data, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		return r.add(name, data, nested[path.Dir(name)])
 	})
-	if len(r.Go) != 1 || r.Go[0].Path != "core/a/a.go" || r.Go[0].Dir != "core/a" {
-		t.Errorf("Go files %v", r.Go)
-	}
-	if len(r.Top) != 2 || r.Top[0] != "core" || r.Top[1] != "examples" {
-		t.Errorf("folders %v", r.Top)
-	}
-	for _, text := range r.Texts {
-		if text.Path == "picture.png" || text.Path == "bin/x.go" || text.Path == ".git/config" {
-			t.Errorf("read %s", text.Path)
+	return r, err
+}
+
+// ignored are the names that .gitignore anchors to the root.
+func ignored(root fs.FS) map[string]bool {
+	names := map[string]bool{}
+	data, _ := fs.ReadFile(root, ".gitignore")
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "/") {
+			names[strings.Trim(line, "/")] = true
 		}
 	}
-	if len(r.Texts) != 6 {
-		t.Errorf("%d texts", len(r.Texts))
-	}
+	return names
 }
 
-func TestReadReportsBrokenGo(t *testing.T) {
-	_, err := Read(fstest.MapFS{"a.go": {Data: []byte("package")}})
-	if err == nil {
-		t.Error("no error")
+func (r *Repo) add(name string, data []byte, foreign bool) error {
+	if bytes.IndexByte(data, 0) < 0 {
+		r.Texts = append(r.Texts, Text{name, data})
 	}
+	if foreign || path.Ext(name) != ".go" {
+		return nil
+	}
+	file, err := parser.ParseFile(r.Fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	r.Go = append(r.Go, &GoFile{
+		Path: name, Dir: path.Dir(name), AST: file,
+		Test:      strings.HasSuffix(name, "_test.go"),
+		Generated: ast.IsGenerated(file),
+		Lines:     bytes.Count(data, []byte("\n")),
+	})
+	return nil
+}
+
+// line is the line of a position.
+func (r *Repo) line(pos token.Pos) int { return r.Fset.Position(pos).Line }
+
+// packages groups the files that are neither tests nor generated, by folder.
+func (r *Repo) packages() map[string][]*GoFile {
+	packages := map[string][]*GoFile{}
+	for _, f := range r.Go {
+		if !f.Test && !f.Generated {
+			packages[f.Dir] = append(packages[f.Dir], f)
+		}
+	}
+	return packages
+}
+
+// Sorted puts problems in the order of paths and lines.
+func Sorted(problems []Problem) []Problem {
+	slices.SortFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
+	})
+	return problems
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// TestHabits wants tests that wait for events instead of sleeping, that say why they
+// HabitsOfTests wants tests that wait for events instead of sleeping, that say why they
 // skip, and that install nothing.
-func TestHabits(r *Repo) []Problem {
+func HabitsOfTests(r *Repo) []Problem {
 	var problems []Problem
 	for _, f := range r.Go {
 		if !f.Test {
