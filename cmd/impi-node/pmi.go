@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/bootstrap"
@@ -68,6 +71,7 @@ func managed(n *bootstrap.Node, std streams) int {
 	opt.Failing = func(f *ending.Failure) {
 		if !f.Told {
 			complain(std.err, f)
+			awaitReader(std.err)
 		}
 		said = true
 	}
@@ -78,6 +82,31 @@ func managed(n *bootstrap.Node, std streams) int {
 		return f.Status
 	}
 	return conclude(err, std)
+}
+
+// readTime is how long awaitReader waits at most.
+const readTime = time.Second
+
+// awaitReader waits until what was written to a pipe has been read. A process manager that is told of an
+// abort ends before it has read what its programs wrote before.
+func awaitReader(w io.Writer) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return
+	}
+	if at, err := f.Stat(); err != nil || at.Mode()&os.ModeNamedPipe == 0 {
+		return
+	}
+	for end := time.Now().Add(readTime); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		unread := 0
+		raw, err := f.SyscallConn()
+		if err == nil {
+			_ = raw.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+		}
+		if err != nil || unread == 0 {
+			return
+		}
+	}
 }
 
 // managedOptions makes the job of the order that a node has got: one site, whose hosts are the blocks.
