@@ -17,11 +17,12 @@ var launchEngines = []string{LaunchSSH, LaunchSlurm, LaunchPBS, LaunchExec}
 
 // Launch says how the node of a site's head starts those of its other hosts.
 type Launch struct {
-	Engine  string   // LaunchSSH, ...
-	Program string   `hcl:"program"` // impi-node there; empty: the path that it has here
-	Options []string `hcl:"options"` // added to the command line of ssh or srun
-	MPI     string   `hcl:"mpi"`     // srun's --mpi; empty: none
-	Command []string `hcl:"command"` // of LaunchExec: runs the words that are added to it, on {host}
+	Engine  string            // LaunchSSH, ...
+	Program string            `hcl:"program"` // impi-node there; empty: the path that it has here
+	Options []string          `hcl:"options"` // added to the command line of ssh or srun
+	MPI     string            `hcl:"mpi"`     // srun's --mpi; empty: none
+	Command []string          `hcl:"command"` // of LaunchExec: runs the words that are added to it, on {host}
+	Users   map[string]string // to log in as by ssh, for some hosts; in jobs that no file describes
 	Pos     Pos
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"slices"
 )
@@ -61,4 +62,18 @@ func DefaultParts(parts []Part, builtins []Builtin) (*Job, error) {
 	}
 	site.Program = site.Parts[0].Program
 	return job, nil
+}
+
+// On has the procs of a job that no file describes run on machines: hosts, whose addresses may be
+// unknown where they have names, are those of its only site, and l starts their nodes. The number of
+// procs must be that of the job's programs.
+func (j *Job) On(hosts []Host, l Launch) error {
+	s := &j.Sites[0]
+	wanted := s.Procs()
+	s.Hosts, s.Launch = hosts, &l
+	if s.Procs() != wanted {
+		return fmt.Errorf("the machines have %d procs, and the programs %d", s.Procs(), wanted)
+	}
+	s.Server.Address = netip.AddrPortFrom(hosts[0].Address, 0)
+	return nil
 }

@@ -22,6 +22,7 @@ type options struct {
 	procs    int
 	command  []string
 	programs string // several programs, as JSON
+	on       string // machines to run on, as JSON
 	logLevel string
 	logJSON  bool
 	noPrefix bool
@@ -39,6 +40,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.host, "host", "", "run this host of the site only, by its address or name")
 	f.IntVar(&o.procs, "n", 0, "number of procs, without a job file")
 	f.StringVar(&o.programs, "programs", "", "several programs, as JSON")
+	f.StringVar(&o.on, "on", "", "machines to run on, as JSON")
 	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
 	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON")
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "do not begin lines of output with [rank]")
@@ -65,6 +67,8 @@ func (o *options) check() error {
 	switch {
 	case o.programs != "" && (o.file != "" || o.procs != 0 || len(o.command) > 0):
 		return errors.New("-programs says what to run: leave out -config, -n and what is behind the flags")
+	case o.on != "" && o.file != "":
+		return errors.New("the job file names the hosts: leave out -on")
 	case o.programs != "" && o.site != "":
 		return errors.New("-site needs a job file (-config job.hcl)")
 	case o.programs != "":
@@ -117,6 +121,9 @@ func (o *options) apply(s *config.Site) {
 // args returns the flags with which to start a node.
 func (o *options) args(p nodeSpec) []string {
 	args := []string{"-config", o.file, "-site", p.site.Name}
+	if o.file == "" {
+		args = []string{"-programs", o.programs, "-on", o.on}
+	}
 	if p.host != allHosts && !p.launches {
 		args = append(args, "-host", p.site.Hosts[p.host].String())
 	}

@@ -59,6 +59,7 @@ Flags:
   -host ADDRESS      with -site: run this host of it only, by address or name
   -n PROCS           how many procs, if there is no job file
   -programs JSON     several programs, each with its procs; impiexec writes it
+  -on JSON           machines with procs, and how to start there; impiexec writes it
   -log-level LEVEL   trace, debug, info, warn or error (job file: log block)
   -log-json          log as JSON, one object per line
   -no-prefix         lines of output do not begin with [rank]

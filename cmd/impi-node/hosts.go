@@ -28,7 +28,7 @@ const hostVerb = "host"
 // hostOrder is what the head tells the node of another host: all that this needs to know, in the
 // line that an engine writes to its standard input, since nobody else may see the keys.
 type hostOrder struct {
-	File    string        `json:"file"` // the job file's absolute path at the head
+	File    string        `json:"file"` // the job file's absolute path at the head; empty: there is none
 	Text    []byte        `json:"text"` // and what stands in it
 	Environ []string      `json:"environ"`
 	Site    string        `json:"site"`
@@ -139,9 +139,14 @@ func hostCommand(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 		Environ: os.Environ(), Site: p.site.Name, Hosts: p.site.Hosts, Flags: o.args(*p), Server: p.site.Server, Auth: p.site.Auth, Names: p.site.Names.Auth,
 		Head: p.others.Head, Secret: p.others.Secret, Addresses: names,
 	}
-	order.File, err = filepath.Abs(job.File)
+	if job.File != "" {
+		if order.File, err = filepath.Abs(job.File); err == nil {
+			order.Text, err = os.ReadFile(job.File)
+		}
+	}
+	dir := ""
 	if err == nil {
-		order.Text, err = os.ReadFile(job.File)
+		dir, err = folder(o)
 	}
 	var secret []byte
 	if err == nil {
@@ -150,14 +155,14 @@ func hostCommand(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	if err != nil {
 		return c, errors.Join(err, p.others.Listener.Close())
 	}
-	return engine.Command{Args: []string{program, hostVerb}, Secret: string(secret), Grace: job.Limits.Stop}, nil
+	return engine.Command{Args: []string{program, hostVerb}, Dir: dir, Secret: string(secret), Grace: job.Limits.Stop}, nil
 }
 
 // engineOf gives the engine of a launch block, and what it calls some hosts.
 func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e engine.Engine, called []engine.Machine, err error) {
 	if e = schedulerOf(l); e == nil {
 		for _, h := range hosts {
-			called = append(called, engine.Machine{Name: h.String()})
+			called = append(called, engine.Machine{Name: h.String(), User: l.Users[h.String()]})
 		}
 		if l.Engine == config.LaunchExec {
 			return engine.Exec{Command: l.Command}, called, nil
@@ -280,6 +285,32 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 		return p, nil, o, err
 	}
 	isLocal := func(a netip.Addr) bool { return a == x.Hosts[self].Address || machine(a) }
+	if o, err = parseFlags(x.Flags); err != nil {
+		return p, nil, o, err
+	}
+	job, found := x.job(o, isLocal)
+	if found.HasErrors() {
+		show(std.err, found)
+		return p, nil, o, nil
+	}
+	p.site, _ = job.Site(x.Site)
+	p.host = self
+	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
+	p.site.Server.Embedded = false
+	p.others = member.Cluster{Secret: x.Secret, Head: x.Head}
+	o.apply(&p.site)
+	return p, job, o, nil
+}
+
+// job makes the job as it is at the head.
+func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job, config.Diagnostics) {
+	if x.File == "" {
+		job, found := withoutFile(o)
+		if job != nil {
+			job.Sites[0].Hosts = x.Hosts
+		}
+		return job, found
+	}
 	opt := loadOptions()
 	opt.Local, opt.Environ, opt.KeysKnown, opt.Addresses = isLocal, x.Environ, true, x.Addresses
 	opt.Allocation = func(site string, _ config.Launch) []config.Host {
@@ -289,17 +320,5 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 		return x.Hosts
 	}
 	job, found := config.LoadText(x.File, x.Text, opt)
-	if job, found = finishLoad(job, found, isLocal, false); found.HasErrors() {
-		show(std.err, found)
-		return p, nil, o, nil
-	}
-	p.site, _ = job.Site(x.Site)
-	p.host = self
-	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
-	p.site.Server.Embedded = false
-	p.others = member.Cluster{Secret: x.Secret, Head: x.Head}
-	if o, err = parseFlags(x.Flags); err == nil {
-		o.apply(&p.site)
-	}
-	return p, job, o, err
+	return finishLoad(job, found, isLocal, false)
 }

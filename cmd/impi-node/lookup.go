@@ -53,6 +53,11 @@ func lookUp(o *options, isLocal func(netip.Addr) bool, std streams) (addresses m
 	if job == nil {
 		return nil, 0, found
 	}
+	return lookUpIn(o, job, isLocal, std)
+}
+
+// lookUpIn is lookUp for a job whose file has been read, or that has none.
+func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std streams) (addresses map[string]netip.Addr, took time.Duration, found config.Diagnostics) {
 	sites := candidates(job, o.site)
 	if len(unknownNames(sites)) == 0 {
 		return nil, 0, nil

@@ -79,13 +79,18 @@ func checkAlone(job *config.Job, site config.Site) error {
 // has checked the ports already, and may have opened one; h is what it said, else nil. told is
 // what nodes that this process starts are to hear of it.
 func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, found config.Diagnostics) {
-	if o.file == "" || o.programs != "" {
-		job, found = withoutFile(o)
-		return job, told, found
-	}
 	isLocal, err := local()
 	if err != nil {
-		return nil, told, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
+		return nil, told, fault(err)
+	}
+	if o.file == "" {
+		if job, found = withoutFile(o); o.on == "" || found.HasErrors() {
+			return job, told, found
+		}
+		if told.Addresses, told.Waited, found = lookUpIn(o, job, isLocal, std); !found.HasErrors() {
+			found = fault(resolve(job, told.Addresses, isLocal))
+		}
+		return job, told, found
 	}
 	ports := allPorts
 	if h != nil {
@@ -100,18 +105,19 @@ func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, 
 	return job, told, found
 }
 
-// withoutFile makes the job for a command line without a job file.
+// fault is an error that is about no line of a file.
+func fault(err error) config.Diagnostics {
+	if err == nil {
+		return nil
+	}
+	return config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
+}
+
+// withoutFile makes the job for a command line without a job file. Hosts may lack their addresses.
 func withoutFile(o *options) (*config.Job, config.Diagnostics) {
-	if o.programs != "" {
-		parts, err := readParts(o.programs)
-		var job *config.Job
-		if err == nil {
-			job, err = config.DefaultParts(parts, known())
-		}
-		if err != nil {
-			return nil, config.Diagnostics{{Severity: config.Error, Problem: err.Error()}}
-		}
-		return job, nil
+	if o.programs != "" || o.on != "" {
+		job, err := ofParts(o)
+		return job, fault(err)
 	}
 	job := config.Default(o.procs, o.command, known())
 	if job.Sites[0].Program.Path == "" {

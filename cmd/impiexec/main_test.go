@@ -33,6 +33,13 @@ func program() int {
 		return 99
 	}
 	world := mpi.World()
+	if slices.Contains(os.Args, "where") {
+		fmt.Println(where())
+		if err := mpi.Finalize(); err != nil {
+			return 96
+		}
+		return 0
+	}
 	app, _, err := world.Attr(mpi.AppNum)
 	if err != nil {
 		return 98
@@ -167,12 +174,12 @@ func TestRuns(t *testing.T) {
 		}
 	})
 	for want, args := range map[string][]string{
-		`is it -hostfile?`:     {"--hostfil", "h", self},
-		`no program "./none"`:  {"-n", "1", self, ":", "./none"},
-		`no folder`:            {"-wdir", "nowhere", self},
-		`there is no program`:  {"-n", "2", "./none"},
-		`"ls-of-no-folder"`:    {"-n", "2", "ls-of-no-folder"},
-		`is not this machine.`: {"-host", "192.0.2.1", self},
+		`is it -hostfile?`:    {"--hostfil", "h", self},
+		`no program "./none"`: {"-n", "1", self, ":", "./none"},
+		`no folder`:           {"-wdir", "nowhere", self},
+		`there is no program`: {"-n", "2", "./none"},
+		`"ls-of-no-folder"`:   {"-n", "2", "ls-of-no-folder"},
+		`is not this one`:     {"-host", "192.0.2.1", self},
 	} {
 		t.Run("fault "+want, func(t *testing.T) {
 			if r := start(t, dir, impiexec, args...); r.status != statusUsage || !strings.Contains(r.err, want) {

@@ -1,45 +1,236 @@
 package mpiexec
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/hostlist"
+	"github.com/openimpi/impi/internal/launch/engine"
 )
 
-// hostFile reads a file of hosts. Its slots count for nothing: a machine has as
-// many procs as are asked for.
+// Host is a machine that the programs run on.
+type Host struct {
+	Name    string // by which the engine knows it
+	Address string // of IP or DNS; empty: Name
+	User    string // to log in as; empty: the engine's default
+	Procs   int
+}
+
+// The engines by which machines are reached, as a job file's launch block names them.
+const (
+	BySSH   = "ssh"
+	BySlurm = "slurm"
+	ByPBS   = "pbs"
+	ByFork  = "fork" // on this machine only
+)
+
+// list is a list of machines that some of the programs run on: those from first on, up to the next list.
+type list struct {
+	first    int
+	machines []engine.Machine
+}
+
+// hostFile reads a file of machines.
 func (p *parser) hostFile(name string) error {
 	text, err := p.machine.Read(name)
 	if err != nil {
 		return err
 	}
-	line := 0
-	for text := range strings.Lines(text) {
-		line++
-		text, _, _ = strings.Cut(text, "#")
-		fields := strings.Fields(text)
-		if len(fields) == 0 {
-			continue
+	machines, err := engine.ParseHostFile(name, strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return p.on(machines)
+}
+
+// on keeps a list of machines for the program that is being read.
+func (p *parser) on(machines []engine.Machine) error {
+	program := len(p.run.Programs)
+	if n := len(p.lists); n > 0 && p.lists[n-1].first == program {
+		return errors.New("the program's machines are named twice: leave one of the lists out")
+	}
+	p.lists = append(p.lists, list{program, machines})
+	return nil
+}
+
+// place decides on which machines the procs run, and says how these are reached.
+func (p *parser) place() error {
+	scheduler, machines, err := p.allocation()
+	if err != nil {
+		return fmt.Errorf("%w; -launcher fork runs the procs on this machine alone", err)
+	}
+	if len(p.lists) == 0 && scheduler != "" {
+		p.lists = []list{{0, machines}}
+	}
+	if scheduler != "" {
+		if err := p.within(machines); err != nil {
+			return err
 		}
-		if err := p.host(fields[0]); err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
+	}
+	if len(p.lists) == 0 {
+		p.count(nil)
+		return nil
+	}
+	p.lists[0].first = 0 // programs before the first list have it, too
+	local := true
+	for i, l := range p.lists {
+		end := len(p.run.Programs)
+		if i+1 < len(p.lists) {
+			end = p.lists[i+1].first
+		}
+		programs := p.run.Programs[l.first:end]
+		slots := p.slots(l.machines)
+		p.count(slots, programs...)
+		procs := 0
+		for _, x := range programs {
+			procs += x.Procs
+		}
+		for k, n := range deal(procs, slots) {
+			m := l.machines[k]
+			local = local && p.machine.Local(m.Name)
+			p.run.put(Host{Name: m.Name, Address: m.Address, User: m.User, Procs: n})
+		}
+	}
+	return p.reach(scheduler, local)
+}
+
+// within gives the machines of the lists their addresses, which the scheduler knows.
+func (p *parser) within(job []engine.Machine) error {
+	for _, l := range p.lists {
+		for i := range l.machines {
+			m := &l.machines[i]
+			k := slices.IndexFunc(job, func(x engine.Machine) bool { return x.Name == m.Name || x.Address == m.Name })
+			if k < 0 {
+				var names []string
+				for _, x := range job {
+					names = append(names, x.Name)
+				}
+				return fmt.Errorf("%s is not one of the machines that this job has got: %s", m.Name, hostlist.Compress(names))
+			}
+			m.Name, m.Address = job[k].Name, job[k].Address
 		}
 	}
 	return nil
 }
 
-// host checks one host, which may have a number of slots behind a colon.
-func (p *parser) host(word string) error {
-	name := word
-	if before, slots, found := strings.Cut(word, ":"); found && !strings.Contains(slots, ":") {
-		name = before
+// allocation asks the scheduler for the machines that this job has got, if it is part of one.
+func (p *parser) allocation() (scheduler string, machines []engine.Machine, err error) {
+	if p.launcher == ByFork || p.launcher == BySSH {
+		return "", nil, nil
 	}
-	if p.machine.Local(strings.Trim(name, "[]")) {
-		return nil
+	if p.machine.Allocation != nil {
+		scheduler, machines, err = p.machine.Allocation()
 	}
-	return fmt.Errorf("%s is not this machine. A job on several machines has a site on each, and impi-node runs there: see impi-node help site, and docs/config.md", name)
+	if err == nil && p.launcher != "" && p.launcher != scheduler {
+		err = fmt.Errorf("-launcher %s: this is not inside of a job of it", p.launcher)
+	}
+	return scheduler, machines, err
+}
+
+// count gives programs that do not say how many procs they have theirs: a single one has all the
+// slots of its machines.
+func (p *parser) count(slots []int, programs ...Program) {
+	all := 0
+	for _, n := range slots {
+		all += n
+	}
+	if slots == nil {
+		programs = p.run.Programs
+	}
+	for i := range programs {
+		switch x := &programs[i]; {
+		case x.Procs > 0:
+		case len(programs) == 1 && all > 0:
+			x.Procs = all
+		default:
+			x.Procs = max(p.perHost, 1)
+		}
+	}
+}
+
+// slots says how many procs machines are for.
+func (p *parser) slots(machines []engine.Machine) []int {
+	slots := make([]int, len(machines))
+	for i, m := range machines {
+		slots[i] = max(m.Tasks, 1)
+		if p.perHost > 0 {
+			slots[i] = p.perHost
+		}
+	}
+	return slots
+}
+
+// deal gives procs to machines in their order, each as many as it has slots. When all are full each
+// gets so many again, and has its procs in a row. Those behind the last one that gets any are left out.
+func deal(procs int, slots []int) (each []int) {
+	all := 0
+	for _, n := range slots {
+		all += n
+	}
+	rounds, rest := procs/all, procs%all
+	for _, n := range slots {
+		last := min(n, rest)
+		rest -= last
+		if rounds*n+last == 0 {
+			break
+		}
+		each = append(each, rounds*n+last)
+	}
+	return each
+}
+
+// put adds procs on a machine. Those behind others on the same one are of its node, too.
+func (r *Run) put(h Host) {
+	if n := len(r.Hosts); n > 0 {
+		last := &r.Hosts[n-1]
+		if same := (Host{last.Name, last.Address, last.User, h.Procs}); same == h {
+			last.Procs += h.Procs
+			return
+		}
+	}
+	r.Hosts = append(r.Hosts, h)
+}
+
+// reach chooses the engine. If all machines are this one none is needed.
+func (p *parser) reach(scheduler string, local bool) error {
+	switch {
+	case local && p.launcher != BySSH:
+		p.run.Hosts = nil
+	case p.launcher == ByFork:
+		return errors.New("-launcher fork runs the procs on this machine, and there are others in the list of hosts: leave one of the two out")
+	case scheduler != "":
+		p.run.Engine = scheduler
+	default:
+		p.run.Engine = BySSH
+	}
+	return nil
+}
+
+// askScheduler bounds how long a scheduler may take to say which machines a job has.
+const askScheduler = time.Minute
+
+// allocated gives the machines of the scheduler's job that this process is part of.
+func allocated() (scheduler string, machines []engine.Machine, err error) {
+	var e engine.Engine
+	switch environ := os.Environ(); {
+	case engine.InSlurm(environ):
+		scheduler, e = BySlurm, engine.Slurm{}
+	case engine.InPBS(environ):
+		scheduler, e = ByPBS, engine.PBS{}
+	default:
+		return "", nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askScheduler)
+	defer cancel()
+	machines, err = e.Allocation(ctx)
+	return scheduler, machines, err
 }
 
 // ThisMachine is the machine that the process runs on. Names are compared, not
@@ -51,9 +242,10 @@ func ThisMachine() Machine {
 			b, err := os.ReadFile(file)
 			return string(b), err
 		},
+		Allocation: allocated,
 		Local: func(host string) bool {
 			if a, err := netip.ParseAddr(host); err == nil {
-				return a.IsLoopback() || hasAddress(a)
+				return hasAddress(a)
 			}
 			name, err := os.Hostname()
 			short, _, _ := strings.Cut(name, ".")
@@ -64,6 +256,9 @@ func ThisMachine() Machine {
 
 // hasAddress tells whether an interface of this machine has the address.
 func hasAddress(want netip.Addr) bool {
+	if want.IsLoopback() {
+		return true
+	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return false

@@ -17,6 +17,19 @@ type part struct {
 	Err     string            `json:"err,omitempty"`
 }
 
+// machines are where programs run, as impi-node reads it.
+type machines struct {
+	Engine string    `json:"engine"`
+	Hosts  []machine `json:"hosts"`
+}
+
+type machine struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+	User    string `json:"user,omitempty"`
+	Procs   int    `json:"procs"`
+}
+
 // Args are the arguments of impi-node that do what the run asks for.
 func (r *Run) Args() ([]string, error) {
 	var args []string
@@ -28,6 +41,17 @@ func (r *Run) Args() ([]string, error) {
 	}
 	if r.Bind != "" {
 		args = append(args, "-bind", r.Bind)
+	}
+	if r.Engine != "" {
+		m := machines{Engine: r.Engine}
+		for _, h := range r.Hosts {
+			m.Hosts = append(m.Hosts, machine(h))
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			return nil, fmt.Errorf("the machines cannot be written as JSON: %w", err)
+		}
+		args = append(args, "-on", string(text))
 	}
 	if p := r.Programs[0]; len(r.Programs) == 1 && p.plain() {
 		return append(append(args, "-n", strconv.Itoa(p.Procs), "--"), p.Command...), nil
@@ -50,7 +74,8 @@ func (p Program) plain() bool { return len(p.Env) == 0 && p.Dir == "" && p.Out =
 // Help is what impiexec -help prints.
 func Help() string {
 	var b strings.Builder
-	b.WriteString(`impiexec runs MPI programs on this machine, with the options of mpiexec.
+	b.WriteString(`impiexec runs MPI programs with the options of mpiexec: on this machine, on those of a
+list, or on those that the job of Slurm or PBS has that it is part of.
 
 Usage: impiexec [options] PROGRAM [ARGS...] [: [options] PROGRAM [ARGS...]]...
 
@@ -60,6 +85,8 @@ Examples:
   impiexec -n 4 -l ./prog                    each line of output behind its rank
   impiexec -n 1 ./master : -n 3 ./worker     MPI_APPNUM is 0 and 1
   impiexec -n 4 -outfile-pattern out.%r ./prog
+  impiexec -n 64 -hostfile nodes ./prog      by ssh; the first line is this machine
+  salloc -N 4 --ntasks-per-node=16 impiexec ./prog
 
 Options, with one dash or two:
 `)
@@ -73,8 +100,12 @@ A name without a slash is looked for in PATH, then in this folder.
 All variables of the environment are passed on. Rank 0 reads standard input. The
 exit status is that of the first proc that failed; see: impi-node help exit
 
-Several machines, other networks, LAM/MPI at another site: that is a job file,
-which impi-node -config runs.
+Each machine gets its slots in procs, with ranks in a row; when all are full each
+gets so many again. Without -n all slots are used. The program, the folder and
+impi-node must be at the same place on all machines.
+
+Several sites, other networks, LAM/MPI at another site: that is a job file, which
+impi-node -config runs.
 `)
 	return b.String()
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/openimpi/impi/internal/launch/engine"
 )
 
 // option is one option, by all its names.
@@ -63,20 +65,26 @@ var environment = []option{
 }
 
 var places = []option{
-	{[]string{"-hostfile", "-machinefile", "-f"}, []string{"FILE"}, "hosts, one a line: all must be this machine", func(p *parser, v []string) error {
+	{[]string{"-hostfile", "-machinefile", "-f"}, []string{"FILE"}, "machines, one a line: node1 slots=4, or node1:4", func(p *parser, v []string) error {
 		return p.hostFile(v[0])
 	}},
-	{[]string{"-host", "-hosts", "-H"}, []string{"HOSTS"}, "the same, with commas between", func(p *parser, v []string) error {
-		for _, h := range strings.Split(v[0], ",") {
-			if err := p.host(h); err != nil {
-				return err
-			}
+	{[]string{"-host", "-hosts", "-H"}, []string{"HOSTS"}, "machines: node1:4,node2:4", func(p *parser, v []string) error {
+		machines, err := engine.ParseHosts(v[0])
+		if err != nil {
+			return err
 		}
-		return nil
+		return p.on(machines)
 	}},
-	{[]string{"-ppn", "-perhost", "-N", "-npernode"}, []string{"PROCS"}, "procs on this machine, where -n is not given", func(p *parser, v []string) (err error) {
+	{[]string{"-ppn", "-perhost", "-N", "-npernode"}, []string{"PROCS"}, "procs on each machine", func(p *parser, v []string) (err error) {
 		p.perHost, err = number(v[0])
 		return err
+	}},
+	{[]string{"-launcher", "-bootstrap"}, []string{"WHAT"}, "ssh; fork: this machine alone; without it as the scheduler has it", func(p *parser, v []string) error {
+		if !slices.Contains([]string{BySSH, BySlurm, ByPBS, ByFork}, v[0]) {
+			return errors.New("programs are started by ssh, slurm, pbs or fork, which is this machine alone")
+		}
+		p.launcher = v[0]
+		return nil
 	}},
 }
 
@@ -123,7 +131,7 @@ var ignored = []option{
 // refused are options that cannot be done, and what to do instead.
 var refused = []option{
 	refuse(2, "this is a setting of Open MPI; transports are chosen by the routes of a job file, see docs/config.md", "-mca", "-gmca"),
-	refuse(1, "ranks follow the order of the programs; leave it out", "-map-by", "-rank-by", "-rmk", "-launcher", "-bootstrap", "-iface"),
+	refuse(1, "ranks follow the order of the programs; leave it out", "-map-by", "-rank-by", "-rmk", "-iface"),
 	refuse(1, "write timeout SECONDS impiexec ...", "-timeout"),
 	refuse(1, "write the programs on the command line, with a colon between two of them", "-configfile", "-app"),
 	refuse(1, "write impi-node -config FILE", "-config"),

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openimpi/impi/internal/launch/engine"
 )
 
 // Run is what a command line asks for.
@@ -17,6 +19,8 @@ type Run struct {
 	Verbose  bool      // print what is done
 	LogLevel string    // of impi-node; empty: its own
 	Bind     string    // core or none; empty: nothing is said
+	Engine   string    // by which Hosts are reached; empty: all runs on this machine
+	Hosts    []Host    // in the order of the ranks, with the procs of all programs
 	Help     bool
 	Version  bool
 	Notes    []string // for the user: what was passed over
@@ -37,6 +41,10 @@ type Machine struct {
 	Getenv func(name string) (value string, set bool)
 	Read   func(file string) (string, error)
 	Local  func(host string) bool // whether a host's name or address is this machine's
+
+	// Allocation gives the machines of the scheduler's job that this process is part of: BySlurm,
+	// ByPBS, or "" if there is none. nil: there is none.
+	Allocation func() (scheduler string, machines []engine.Machine, err error)
 }
 
 // ErrUsage is wrapped by all errors of Parse.
@@ -49,7 +57,10 @@ type parser struct {
 	global  map[string]string // environment of all programs
 	dir     string            // of all programs
 	now     Program           // the program that is being read
-	perHost int               // procs on each host, if n is not given
+	perHost int               // procs on each machine; 0: as many as it has slots
+	lists   []list            // of machines, in the order of the programs
+
+	launcher string // BySSH, ...; empty: what fits
 }
 
 // Parse reads a command line, without the command's own name.
@@ -75,6 +86,9 @@ func Parse(args []string, machine Machine) (*Run, error) {
 			break
 		}
 		args = rest[colon+1:]
+	}
+	if err := p.place(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
 	}
 	p.share()
 	return &p.run, nil
@@ -123,9 +137,6 @@ func (p *parser) finish(command []string) error {
 			return errors.New("there is no program behind the last colon")
 		}
 		return errors.New("no program is given: write it behind the options, as in impiexec -n 4 ./prog")
-	}
-	if p.now.Procs == 0 {
-		p.now.Procs = max(p.perHost, 1)
 	}
 	p.now.Command = command
 	p.run.Programs = append(p.run.Programs, p.now)

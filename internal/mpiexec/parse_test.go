@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/internal/launch/engine"
 )
 
 // fake is a machine called here, with two variables and a file of hosts.
@@ -17,6 +19,8 @@ var fake = Machine{
 		text, ok := map[string]string{
 			"local":  "# ours\nhere slots=4 max_slots=8\nhere:2\n\nlocalhost\n[::1]\n",
 			"remote": "here\n\nnode7:4\n",
+			"wrong":  "here\nnode7:x\n",
+			"empty":  "# none\n",
 		}[file]
 		if !ok {
 			return "", os.ErrNotExist
@@ -49,8 +53,26 @@ func TestArgs(t *testing.T) {
 		"-bind-to-core -n 2 ./a":            "-no-prefix -bind core -n 2 -- ./a",
 		"-hostfile local -n 2 ./a":          "-no-prefix -n 2 -- ./a",
 		"-host here:4,localhost -n 2 ./a":   "-no-prefix -n 2 -- ./a",
-		"-H ::1 -machinefile local ./a":     "-no-prefix -n 1 -- ./a",
-		"-x MISSING -genvall -n 2 ./a":      "-no-prefix -n 2 -- ./a",
+		"-H ::1 ./a":                        "-no-prefix -n 1 -- ./a",
+		"-machinefile local ./a":            "-no-prefix -n 8 -- ./a",
+		"-launcher fork -H here ./a":        "-no-prefix -n 1 -- ./a",
+
+		"-hostfile remote ./a":      onSSH("here 1,node7 4") + "-n 5 -- ./a",
+		"-f remote -n 3 ./a":        onSSH("here 1,node7 2") + "-n 3 -- ./a",
+		"-f remote -n 11 ./a":       onSSH("here 3,node7 8") + "-n 11 -- ./a",
+		"-f remote -n 1 ./a":        "-no-prefix -n 1 -- ./a",
+		"-f remote -ppn 2 ./a":      onSSH("here 2,node7 2") + "-n 4 -- ./a",
+		"-f remote -N 2 -n 3 ./a":   onSSH("here 2,node7 1") + "-n 3 -- ./a",
+		"-host a,b:4 ./a":           onSSH("a 1,b 4") + "-n 5 -- ./a",
+		"-host a:2,b,a -n 3 ./a":    onSSH("a 3") + "-n 3 -- ./a",
+		"-launcher ssh -H here ./a": onSSH("here 1") + "-n 1 -- ./a",
+		"-H a,b -n 2 ./a : -n 2 ./b": onSSH("a 2,b 2") +
+			`-programs [{"procs":2,"command":["./a"]},{"procs":2,"command":["./b"]}]`,
+		"-n 1 ./a : -H a,b ./b": onSSH("a 1,b 1") +
+			`-programs [{"procs":1,"command":["./a"]},{"procs":1,"command":["./b"]}]`,
+		"-n 1 -H a ./a : -H b:2,a ./b": onSSH("a 1,b 2,a 1") +
+			`-programs [{"procs":1,"command":["./a"]},{"procs":3,"command":["./b"]}]`,
+		"-x MISSING -genvall -n 2 ./a": "-no-prefix -n 2 -- ./a",
 
 		"-n 2 -env A 1 ./a":         `-no-prefix -programs [{"procs":2,"command":["./a"],"env":{"A":"1"}}]`,
 		"-x A=b=c ./a":              `-no-prefix -programs [{"procs":1,"command":["./a"],"env":{"A":"b=c"}}]`,
@@ -78,6 +100,50 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+// onSSH begins the arguments for machines, written as name and procs with commas between.
+func onSSH(hosts string) string {
+	var list []string
+	for h := range strings.SplitSeq(hosts, ",") {
+		name, procs, _ := strings.Cut(h, " ")
+		list = append(list, `{"name":"`+name+`","procs":`+procs+`}`)
+	}
+	return `-no-prefix -on {"engine":"ssh","hosts":[` + strings.Join(list, ",") + "]} "
+}
+
+// TestAllocation: a scheduler's job says where programs run, unless the command line does.
+func TestAllocation(t *testing.T) {
+	inJob := fake
+	inJob.Allocation = func() (string, []engine.Machine, error) {
+		return BySlurm, []engine.Machine{{Name: "n1", Address: "10.0.0.1", Tasks: 2}, {Name: "n2", Tasks: 2}}, nil
+	}
+	both := `-no-prefix -on {"engine":"slurm","hosts":[{"name":"n1","address":"10.0.0.1","procs":2},{"name":"n2","procs":%]} `
+	for line, want := range map[string]string{
+		"./a":                         strings.Replace(both, "%", "2}", 1) + "-n 4 -- ./a",
+		"-n 3 ./a":                    strings.Replace(both, "%", "1}", 1) + "-n 3 -- ./a",
+		"-launcher slurm -n 4 ./a":    strings.Replace(both, "%", "2}", 1) + "-n 4 -- ./a",
+		"-launcher fork -n 3 ./a":     "-no-prefix -n 3 -- ./a",
+		"-host n2 ./a":                `-no-prefix -on {"engine":"slurm","hosts":[{"name":"n2","procs":1}]} -n 1 -- ./a`,
+		"-H 10.0.0.1:2 ./a":           `-no-prefix -on {"engine":"slurm","hosts":[{"name":"n1","address":"10.0.0.1","procs":2}]} -n 2 -- ./a`,
+		"-launcher ssh -host x:2 ./a": onSSH("x 2") + "-n 2 -- ./a",
+	} {
+		run, err := Parse(args(line), inJob)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got, err := run.Args(); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s:\n got %s, %v\nwant %s", line, strings.Join(got, " "), err, want)
+		}
+	}
+	if _, err := Parse(args("-host n1,n3 ./a"), inJob); err == nil || !strings.Contains(err.Error(), "n3 is not one of the machines that this job has got: n[1-2]") {
+		t.Error(err)
+	}
+	inJob.Allocation = func() (string, []engine.Machine, error) { return "", nil, errors.New("no scontrol") }
+	if _, err := Parse(args("./a"), inJob); err == nil || !strings.Contains(err.Error(), "no scontrol; -launcher fork") {
+		t.Error(err)
+	}
+}
+
 // TestFaults wants each refusal to say what to do.
 func TestFaults(t *testing.T) {
 	for line, want := range map[string]string{
@@ -93,9 +159,14 @@ func TestFaults(t *testing.T) {
 		"-env A=B C ./a":            "cannot be the name of a variable",
 		"-x =1 ./a":                 "cannot be the name of a variable",
 		"-genvlist A,,B ./a":        "cannot be the name of a variable",
-		"-hostfile remote -n 2 ./a": "line 3: node7 is not this machine",
+		"-hostfile wrong -n 2 ./a":  "wrong:2: node7: \"x\" is no number of procs: write one from 1 to",
+		"-hostfile empty ./a":       "empty: it names no machine: write one in each line",
 		"-hostfile nowhere ./a":     "-hostfile nowhere: file does not exist",
-		"-host here,node7 ./a":      "node7 is not this machine",
+		"-host here,,b ./a":         "\"\" is no name of a machine",
+		"-H a -f remote ./a":        "named twice",
+		"-launcher fork -H a ./a":   "there are others in the list of hosts",
+		"-launcher slurm ./a":       "not inside of a job",
+		"-launcher rsh ./a":         "ssh, slurm, pbs or fork",
 		"--mca btl tcp ./a":         "setting of Open MPI",
 		"--bind-to socket ./a":      "core or none",
 		"-outfile-pattern o.%h ./a": "%h means nothing here",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -20,23 +21,23 @@ func ReadHostFile(path string) ([]Machine, error) {
 		return nil, fmt.Errorf("cannot read the list of machines: %w", err)
 	}
 	defer f.Close()
-	machines, err := ParseHostFile(f)
-	if err != nil {
-		return nil, fmt.Errorf("list of machines %s: %w", path, err)
-	}
-	return machines, nil
+	return ParseHostFile(path, f)
 }
+
+// equals finds an equals sign with blanks around it.
+var equals = regexp.MustCompile(`\s*=\s*`)
 
 // ParseHostFile reads machines, one per line: a name or an address, optionally after a user and an
 // @, and the number of procs after a colon or as slots=. # begins a comment. A machine that is
 // listed again has more procs. If no number is given, Tasks of a machine is 0, or how often it is
 // listed if that is more than once. Options of other MPIs that do not matter here are ignored.
-func ParseHostFile(r io.Reader) ([]Machine, error) {
+// Errors begin with path, the file's name, and the line.
+func ParseHostFile(path string, r io.Reader) ([]Machine, error) {
 	var list hosts
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		text, _, _ := strings.Cut(lines.Text(), "#")
-		fields := strings.Fields(text)
+		fields := strings.Fields(equals.ReplaceAllString(text, "="))
 		if len(fields) == 0 {
 			continue
 		}
@@ -50,11 +51,14 @@ func ParseHostFile(r io.Reader) ([]Machine, error) {
 			err = list.add(m)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(list.list) == 0 {
+		return nil, fmt.Errorf("%s: it names no machine: write one in each line, as in: node1 slots=4", path)
 	}
 	return list.machines(), nil
 }
@@ -101,7 +105,7 @@ func parseHost(word string) (h host, err error) {
 		err = h.count(after)
 	}
 	if err == nil && (h.name == "" || strings.HasPrefix(h.name, "-") || strings.HasPrefix(h.user, "-") || strings.ContainsAny(h.name, "[]=,/'\"\\;&|$`()<>*?!{}~")) {
-		err = fmt.Errorf("%q is no name of a machine", word)
+		err = fmt.Errorf("%q is no name of a machine: write a name or an address, and the number of procs as in %s", word, "node1 slots=4")
 	}
 	return h, err
 }
@@ -109,7 +113,7 @@ func parseHost(word string) (h host, err error) {
 func (h *host) count(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxSlots {
-		return fmt.Errorf("%s: %q is no number of procs from 1 to %d", h.name, text, maxSlots)
+		return fmt.Errorf("%s: %q is no number of procs: write one from 1 to %d", h.name, text, maxSlots)
 	}
 	h.slots = n
 	return nil
@@ -122,7 +126,7 @@ func (h *host) option(field string) error {
 		return fmt.Errorf("%s: %q is not understood: write slots=NUMBER, or one machine in each line", h.name, field)
 	}
 	switch strings.ReplaceAll(key, "-", "_") {
-	case "slots":
+	case "slots", "cpu", "cpus", "count":
 		return h.count(value)
 	case "user", "username":
 		h.user = value

@@ -30,23 +30,23 @@ func TestParseHostFile(t *testing.T) {
 		want []Machine
 	}{
 		"MPICH":    {"# ours\nnode1:4\nnode2:2 # the small one\n\nnode3\n", []Machine{{Name: "node1", Tasks: 4}, {Name: "node2", Tasks: 2}, {Name: "node3"}}},
-		"Open MPI": {"node1 slots=4 max_slots=8\nme@node2 slots=2\nnode3 max-slots=3\n", []Machine{{Name: "node1", Tasks: 4}, {Name: "node2", User: "me", Tasks: 2}, {Name: "node3"}}},
+		"Open MPI": {"node1 slots = 4 max_slots=8\nme@node2 slots=2\nnode3 max-slots=3\nnode4 cpu=5\n", []Machine{{Name: "node1", Tasks: 4}, {Name: "node2", User: "me", Tasks: 2}, {Name: "node3"}, {Name: "node4", Tasks: 5}}},
 		"PBS":      {"a\na\nb\na\n", []Machine{{Name: "a", Tasks: 3}, {Name: "b"}}},
 		"repeated": {"a:2\na\na slots=3\n", []Machine{{Name: "a", Tasks: 6}}},
 		"later":    {"a\na\na:2\n", []Machine{{Name: "a", Tasks: 4}}},
 		"numbers":  {"10.0.0.1:2\nfe80::1\n[fe80::2]:3\n[fe80::3]\n", []Machine{{Name: "10.0.0.1", Tasks: 2}, {Name: "fe80::1"}, {Name: "fe80::2", Tasks: 3}, {Name: "fe80::3"}}},
 		"options":  {"a:2 ifname=eth0 binding=user:0\nb user=you\n", []Machine{{Name: "a", Tasks: 2}, {Name: "b", User: "you"}}},
 	} {
-		got, err := ParseHostFile(strings.NewReader(c.text))
+		got, err := ParseHostFile("hosts", strings.NewReader(c.text))
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v %v, want %v", name, got, err, c.want)
 		}
 	}
 	for text, words := range map[string]string{
-		"a\nb:0\n": "line 2: b: ", "a:x": "line 1", "a b": "one machine in each line", "a slot=2": "no option \"slot\"",
+		"a\nb:0\n": "hosts:2: b: ", "a:x": "hosts:1: a: \"x\" is no number of procs", "# none\n": "hosts: it names no machine", "a b": "one machine in each line", "a slot=2": "no option \"slot\"",
 		"-oProxyCommand=x": "no name of a machine", "@a": "no user", "me@a\nyou@a": "two users", "a;b": "no name of a machine", "[a": "no name",
 	} {
-		if got, err := ParseHostFile(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), words) {
+		if got, err := ParseHostFile("hosts", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v %v, want %q", text, got, err, words)
 		}
 	}
@@ -145,7 +145,7 @@ func FuzzHosts(f *testing.F) {
 		if tasks, err := expandTasks(text); err == nil && len(tasks) > maxMachines {
 			t.Errorf("%d machines", len(tasks))
 		}
-		machines, err := ParseHostFile(strings.NewReader(text))
+		machines, err := ParseHostFile("hosts", strings.NewReader(text))
 		for _, m := range machines {
 			if err == nil && (m.Name == "" || strings.HasPrefix(m.Name, "-") || m.Tasks < 0 || m.Tasks > maxSlots) {
 				t.Errorf("%+v", m)

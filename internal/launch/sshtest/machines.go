@@ -38,7 +38,7 @@ func StartOn(tb testing.TB, machines []*netns.Machine) (config string) {
 		}
 		return path
 	}
-	passwd := file("passwd", fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\nsshd:x:%d:%[2]d::/run/sshd:/bin/false\n", dir, uid))
+	passwd := file("passwd", fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\nsshd:x:%d:%[2]d::/run/sshd:/bin/false\n", dir, UID))
 	var known strings.Builder
 	for _, m := range machines {
 		fmt.Fprintf(&known, "%s %s", m.Address, public)

@@ -16,10 +16,11 @@ import (
 // User is the user to log in as. Only these sshd know the name.
 const User = "impitest"
 
-// uid is User's number, which no account of Debian has.
-const uid = 64999
+// UID is User's number, which no account of Debian has.
+const UID = 64999
 
-// Hosts are machines that can be reached by ssh: s1, s2, ... at 127.0.0.21, 127.0.0.22, ...
+// Hosts are machines that can be reached by ssh: s1, s2, ... at 127.0.0.21, 127.0.0.22, ..., by
+// their names or their addresses.
 type Hosts struct {
 	*daemons.Group
 
@@ -41,13 +42,13 @@ func Start(tb testing.TB, hosts int) *Hosts {
 	}
 	authorized, err := os.ReadFile(g.Dir + "/user.pub")
 	if err == nil {
-		err = os.Chown(g.Dir+"/host", uid, uid)
+		err = os.Chown(g.Dir+"/host", UID, UID)
 	}
 	if err != nil {
 		tb.Fatal(err)
 	}
 	g.File("authorized", string(authorized), 0o644)
-	g.File("passwd", fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\n%s:x:%d:%d::%s:/bin/sh\n", User, uid, uid, g.Dir), 0o644)
+	g.File("passwd", fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\n%s:x:%d:%d::%s:/bin/sh\n", User, UID, UID, g.Dir), 0o644)
 	g.Do("mount --bind passwd /etc/passwd")
 
 	public, err := os.ReadFile(g.Dir + "/host.pub")
@@ -58,7 +59,7 @@ func Start(tb testing.TB, hosts int) *Hosts {
 	for n := 1; n <= hosts; n++ {
 		name, at := fmt.Sprintf("s%d", n), free(tb, fmt.Sprintf("127.0.0.%d", 20+n))
 		h.Names = append(h.Names, name)
-		fmt.Fprintf(&config, "Host %s\n  HostName %s\n  Port %d\n", name, at.IP, at.Port)
+		fmt.Fprintf(&config, "Host %s %s\n  HostName %[2]s\n  Port %[3]d\n", name, at.IP, at.Port)
 		fmt.Fprintf(&known, "[%s]:%d %s\n", at.IP, at.Port, strings.Join(strings.Fields(string(public))[:2], " "))
 		conf := g.File(name+".conf", fmt.Sprintf(`ListenAddress %v
 HostKey %[2]s/host
@@ -69,7 +70,7 @@ StrictModes no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 `, at, g.Dir), 0o644)
-		g.Machine(name, fmt.Sprintf("setpriv --reuid %d --regid %[1]d --clear-groups %s -D -e -f %s", uid, sshd, conf))
+		g.Machine(name, fmt.Sprintf("setpriv --reuid %d --regid %[1]d --clear-groups %s -D -e -f %s", UID, sshd, conf))
 	}
 	fmt.Fprintf(&config, "Host *\n  User %s\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[2]s/known\n  GlobalKnownHostsFile none\n", User, g.Dir)
 	g.File("known", known.String(), 0o644)

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+)
+
+// part is one program of the flag -programs.
+type part struct {
+	Procs   int               `json:"procs"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env"`
+	Dir     string            `json:"dir"`
+	Out     string            `json:"out"` // file for standard output, %r is the rank
+	Err     string            `json:"err"` // and for standard error
+}
+
+// ofParts makes the job of several programs, or of machines.
+func ofParts(o *options) (job *config.Job, err error) {
+	parts := []config.Part{{Procs: o.procs, Program: config.Program{Command: o.command}}}
+	if o.programs != "" {
+		if parts, err = readParts(o.programs); err != nil {
+			return nil, err
+		}
+	}
+	if job, err = config.DefaultParts(parts, known()); err != nil || o.on == "" {
+		return job, err
+	}
+	m, err := readMachines(o.on)
+	if err == nil {
+		err = m.place(job)
+	}
+	if err == nil {
+		o.programs, err = everywhere(job)
+	}
+	return job, err
+}
+
+// readParts parses the value of -programs: a JSON list.
+func readParts(text string) (parts []config.Part, err error) {
+	var list []part
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&list); err != nil {
+		return nil, fmt.Errorf(`-programs: %w; it is a list like [{"procs": 2, "command": ["./prog"]}]`, err)
+	}
+	for _, p := range list {
+		parts = append(parts, config.Part{Procs: p.Procs, Program: config.Program{
+			Command: p.Command, Env: p.Env, Dir: p.Dir, OutFile: p.Out, ErrFile: p.Err,
+		}})
+	}
+	return parts, nil
+}
+
+// machines is the value of the flag -on: where a job without a file runs, and what starts nodes there.
+type machines struct {
+	Engine string    `json:"engine"` // config.LaunchSSH and the like
+	Hosts  []machine `json:"hosts"`
+}
+
+type machine struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"` // of IP or DNS; empty: Name
+	User    string `json:"user,omitempty"`    // to log in as
+	Procs   int    `json:"procs"`
+}
+
+// readMachines parses the value of -on.
+func readMachines(text string) (m machines, err error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&m); err != nil {
+		return m, fmt.Errorf(`-on: %w; it is like {"engine": "ssh", "hosts": [{"name": "node1", "procs": 2}]}`, err)
+	}
+	engines := []string{config.LaunchSSH, config.LaunchSlurm, config.LaunchPBS}
+	if !slices.Contains(engines, m.Engine) {
+		return m, fmt.Errorf("-on: there is no engine %q; it can be %s", m.Engine, strings.Join(engines, ", "))
+	}
+	if len(m.Hosts) == 0 {
+		return m, fmt.Errorf("-on: it has no hosts")
+	}
+	for i, h := range m.Hosts {
+		if h.Name == "" || h.Procs < 1 {
+			return m, fmt.Errorf("-on: host %d of %d: name %q, %d procs", i+1, len(m.Hosts), h.Name, h.Procs)
+		}
+	}
+	return m, nil
+}
+
+// place has a job without a file run on the machines of -on. Those whose addresses are not known yet
+// have names.
+func (m machines) place(job *config.Job) error {
+	l := config.Launch{Engine: m.Engine, Users: map[string]string{}}
+	var hosts []config.Host
+	for _, x := range m.Hosts {
+		at := x.Address
+		if at == "" {
+			at = x.Name
+		}
+		h := config.Host{Procs: x.Procs}
+		var err error
+		if h.Address, err = netip.ParseAddr(at); err != nil {
+			h.Name = at
+		}
+		if x.User != "" {
+			l.Users[h.String()] = x.User
+		}
+		hosts = append(hosts, h)
+	}
+	return job.On(hosts, l)
+}
+
+// resolve gives the hosts of a job on machines their addresses, and says what keeps it from starting.
+func resolve(job *config.Job, addresses map[string]netip.Addr, isLocal func(netip.Addr) bool) error {
+	s := &job.Sites[0]
+	var loopback []string
+	for i := range s.Hosts {
+		h := &s.Hosts[i]
+		if !h.Address.IsValid() {
+			h.Address = addresses[h.Name]
+		}
+		if h.Address.IsLoopback() {
+			loopback = append(loopback, h.String())
+		}
+	}
+	s.Server.Address = netip.AddrPortFrom(s.Hosts[0].Address, 0)
+	switch {
+	case len(loopback) > 0 && len(s.HostsHere(isLocal)) < len(s.Hosts):
+		return fmt.Errorf("the other machines cannot reach %s, which has an address of the loopback network: write the name or address that they know", strings.Join(loopback, ", "))
+	case s.Launch.Engine == config.LaunchSSH && !isLocal(s.Hosts[0].Address):
+		return fmt.Errorf("the first machine of the list, %s, is not this one: start the command there, as by ssh, or begin the list with this machine", s.Hosts[0])
+	}
+	return nil
+}
+
+// everywhere writes the programs of a job as they are on all of its machines: with absolute paths.
+func everywhere(job *config.Job) (string, error) {
+	s := &job.Sites[0]
+	var list []part
+	for i := range s.Parts {
+		p := &s.Parts[i].Program
+		p.Command[0] = p.Path
+		list = append(list, part{Procs: s.Parts[i].Procs, Command: p.Command, Env: p.Env, Dir: p.Dir, Out: p.OutFile, Err: p.ErrFile})
+	}
+	s.Program.Command = s.Parts[0].Program.Command
+	text, err := json.Marshal(list)
+	return string(text), err
+}
+
+// folder is where the procs of a job without a file start on each of its machines.
+func folder(o *options) (string, error) {
+	if o.on == "" {
+		return "", nil
+	}
+	return os.Getwd()
+}
