@@ -113,13 +113,6 @@ func (k *Keys) Free(f Family, n Keyval) error {
 	return nil
 }
 
-// Len returns how many keys exist.
-func (k *Keys) Len() int {
-	k.lock()
-	defer k.unlock()
-	return len(k.keys)
-}
-
 // find returns a key that exists.
 func (k *Keys) find(f Family, n Keyval) (*key, error) {
 	x := k.keys[n]

@@ -33,14 +33,6 @@ func NewClients(clients []wire.ClientRank) *Clients {
 	return t
 }
 
-// Procs is the number of procs in the table.
-func (t *Clients) Procs() int {
-	if len(t.ranges) == 0 {
-		return 0
-	}
-	return int(t.ranges[len(t.ranges)-1].end)
-}
-
 // Of returns the client of a proc of the table.
 func (t *Clients) Of(p Proc) wire.ClientRank { return t.ranges[t.find(p)].client }
 

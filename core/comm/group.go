@@ -160,15 +160,6 @@ func (g *Group) Map(f func(Proc) Proc) *Group {
 	return b.group()
 }
 
-// Procs lists the members in rank order.
-func (g *Group) Procs() []Proc {
-	procs := make([]Proc, 0, g.size)
-	for p := range g.All() {
-		procs = append(procs, p)
-	}
-	return procs
-}
-
 // Translate returns for each rank in g the rank of the same process in h, or Undefined;
 // ProcNull stays ProcNull. A rank that g does not have gives ErrRank.
 func (g *Group) Translate(ranks []int, h *Group) ([]int, error) {

@@ -2,8 +2,6 @@ package comm
 
 import (
 	"fmt"
-
-	"github.com/openimpi/impi/core/wire"
 )
 
 // How many consecutive context IDs a communicator takes: one for point-to-point messages
@@ -57,15 +55,6 @@ func (c *Comm) Partners() *Group {
 // Partner returns the process of a source's or destination's rank; ok is false if there is
 // no such rank.
 func (c *Comm) Partner(rank int) (p Proc, ok bool) { return c.Partners().At(rank) }
-
-// PartnerClient returns the client of a process of either group.
-func (c *Comm) PartnerClient(rank int) (client wire.ClientRank, ok bool) {
-	p, ok := c.Partner(rank)
-	if !ok {
-		return 0, false
-	}
-	return c.spec.Clients.Of(p), true
-}
 
 // Compare returns how c and d relate: the same object (Identical), the same groups
 // (Congruent), the same members in another order (Similar), or Unequal. An intra- and an

@@ -39,9 +39,6 @@ type queue[V any] struct {
 // Len is the number of entries.
 func (q *queue[V]) Len() int { return q.len }
 
-// Steps counts entries and table slots looked at since the beginning.
-func (q *queue[V]) Steps() uint64 { return q.steps + q.table.steps }
-
 // All returns the entries' values, oldest first. The value just returned may be removed.
 func (q *queue[V]) All() iter.Seq[V] {
 	return func(yield func(V) bool) {

@@ -223,12 +223,3 @@ func (e *procs) giveBack(p *peer) {
 	e.pool.given -= p.extra
 	p.extra = 0
 }
-
-// Kept returns how many bytes unexpected messages of others take here, as allowances count
-// them.
-func (e *procs) Kept() (n int64) {
-	for _, p := range e.peers.made {
-		n += p.held
-	}
-	return n
-}

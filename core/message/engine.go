@@ -159,9 +159,6 @@ func New(cfg Config) (*Engine, error) {
 // with ErrMemory.
 func (e *matcher) CheckMemory(there func(b []byte) bool) { e.there = there }
 
-// Counters returns the counts since New.
-func (e *linkTable) Counters() Counters { return e.counters }
-
 // Completed returns the number of finished requests, so that a driver that waits for one of
 // many looks at them only when the number has changed.
 func (e *operations) Completed() uint64 { return e.completed }

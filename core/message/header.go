@@ -147,9 +147,6 @@ func (e *reader) dataHeader(s *linkState, p *peer) error {
 	return nil
 }
 
-// Finished reports whether PK_FINI has come by l: only PROTOACKs follow it.
-func (e *linkTable) Finished(l LinkID) bool { return e.link(l).fini }
-
 // fault returns the error for the packet in e.in.
 func (e *linkTable) fault(s *linkState, field string, value uint64, reason string) *ProtocolError {
 	err := &ProtocolError{

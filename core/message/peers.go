@@ -86,9 +86,6 @@ func (e *procs) newPeer(i Peer) *peer {
 	return p
 }
 
-// Peers returns how many procs were ever in the table, this one included.
-func (e *procs) Peers() int { return int(e.next) }
-
 // Proc returns the identity of a peer.
 func (e *procs) Proc(p Peer) wire.Proc {
 	proc, _ := e.identity(p)

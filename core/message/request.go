@@ -126,6 +126,3 @@ func (r *Request) Err() error { return r.status.Err }
 // Generation changes with every Release, so that the owner of a handle can find out that
 // its request has been reused.
 func (r *Request) Generation() uint32 { return r.gen }
-
-// IsRecv reports whether the request is a receive.
-func (r *Request) IsRecv() bool { return r.kind == kindRecv }

@@ -32,14 +32,6 @@ type Hello struct {
 	Checksum bool   // the sender wants checksums
 }
 
-// Append appends the frame to b.
-func (h *Hello) Append(b []byte) []byte {
-	at := len(b)
-	b = append(b, make([]byte, HelloSize)...)
-	h.put(b[at:])
-	return b
-}
-
 // put writes the frame to b[:HelloSize].
 func (h *Hello) put(b []byte) {
 	body := b[headerSize:HelloSize]

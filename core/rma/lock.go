@@ -69,6 +69,3 @@ func (l *Locks) admit(granted []int) []int {
 func (l *Locks) Excludes(origin int) bool {
 	return l.exclusive && len(l.holders) > 0 && l.holders[0] != origin
 }
-
-// Held reports whether anybody holds the lock or waits for it.
-func (l *Locks) Held() bool { return len(l.holders)+len(l.queue) > 0 }

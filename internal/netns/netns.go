@@ -106,11 +106,3 @@ func (m *Machine) Forbid(address string, port int) {
 	m.t.Helper()
 	ip(m.t, "-n", m.Name, "rule", "add", "to", address, "ipproto", "tcp", "dport", fmt.Sprint(port), "prohibit")
 }
-
-// Interface adds an address to the machine, on a network that leads nowhere.
-func (m *Machine) Interface(name, address string) {
-	m.t.Helper()
-	ip(m.t, "-n", m.Name, "link", "add", name, "type", "dummy")
-	ip(m.t, "-n", m.Name, "address", "add", address, "dev", name)
-	ip(m.t, "-n", m.Name, "link", "set", name, "up")
-}

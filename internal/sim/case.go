@@ -50,16 +50,6 @@ func procsAt(sites []job.Site) int {
 	return cfg.Procs()
 }
 
-// Deadly tells whether one of the faults may end the job.
-func (c *Case) Deadly() bool {
-	for _, f := range c.Faults {
-		if f.Kind.Deadly() {
-			return true
-		}
-	}
-	return false
-}
-
 // Check tells whether a case can be run: the program is legal and fits the job.
 func (c *Case) Check() error {
 	switch {

@@ -74,16 +74,6 @@ func (c Coverage) Add(other Coverage) {
 	}
 }
 
-// Missing lists the counters of a list that are 0.
-func (c Coverage) Missing(counters []string) (names []string) {
-	for _, name := range counters {
-		if c[name] == 0 {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // String is the counts per 1000 jobs, a line for each group.
 func (c Coverage) String() string {
 	names := slices.Clone(Counters)

@@ -33,9 +33,6 @@ type Identity struct {
 // Name returns the site's name in its certificate.
 func (id *Identity) Name() string { return nameOf(id.leaf) }
 
-// Expires returns when the site's certificate expires.
-func (id *Identity) Expires() time.Time { return id.leaf.NotAfter }
-
 // Server returns the TLS configuration of the accepting side. protocol is the ALPN name
 // that both sides must use.
 func (id *Identity) Server(protocol string) *tls.Config {

@@ -115,31 +115,20 @@ func (k pkType) hasData() bool { return k == pkData || k == pkDataSync }
 // counted tells whether flow control counts the packet.
 func (k pkType) counted() bool { return k != pkProtoAck && k != pkFini }
 
-// Context IDs of MPI_COMM_WORLD, and the tags of collectives.
+// Context IDs of MPI_COMM_WORLD, and the tags of the collectives that the tester takes part in.
 const (
 	worldCID  = 0
 	worldColl = 1 // collectives of MPI_COMM_WORLD
 
-	tagBarrier   = 110
-	tagBcast     = 120
-	tagGather    = 130
-	tagGatherv   = 140
-	tagScatter   = 150
-	tagScatterv  = 160
-	tagAlltoall  = 170
-	tagAlltoallv = 180
-	tagReduce    = 190
-	tagScan      = 200
-	tagDup       = 210
-	tagMerge     = 220
-	tagCommFree  = 230
+	tagBarrier = 110
+	tagBcast   = 120
+	tagReduce  = 190
 )
 
-// What -1 stands for in C_COLL_XSIZE and C_COLL_MAXLINEAR, and the least MPI_TAG_UB.
+// What -1 stands for in C_COLL_XSIZE and C_COLL_MAXLINEAR.
 const (
 	defaultXSize     = 1024
 	defaultMaxLinear = 4
-	leastTagUB       = 32767
 )
 
 // headerSize is the bytes of a packet before its data.

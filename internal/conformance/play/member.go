@@ -63,9 +63,6 @@ func (m *member) takesSize(n int) {
 	equal(m.t, "IMPI: the number of clients", int(binary.BigEndian.Uint32(r.data)), n)
 }
 
-// submits sends COLL.
-func (m *member) submits(l label, values []byte) { m.record(coll(l, values)) }
-
 // takes waits for an answer, all of which must be as said.
 func (m *member) takes(l label, mask uint32, values []byte) {
 	r := m.next("the answer to " + l.String())

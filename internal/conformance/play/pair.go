@@ -81,20 +81,6 @@ func (ch *channel) due() (all []packet) {
 // take waits for a packet of the pair, of that type.
 func (k *procPair) take(typ pkType, what string) packet { return k.next(k.u, k.p, typ, what) }
 
-// whole takes a short message and checks everything that its only packet says.
-func (k *procPair) whole(typ pkType, tag int32, data []byte, what string) packet {
-	p := k.take(typ, what)
-	k.isFirst(&p, tag, len(data), what)
-	k.hasData(&p, data, what)
-	return p
-}
-
-// isFirst checks the fields of the first packet of a message on MPI_COMM_WORLD.
-func (k *procPair) isFirst(p *packet, tag int32, msglen int, what string) {
-	k.isMessage(p, tag, worldCID, k.u.rank, msglen, what)
-	equal(k.t, "pk_len of "+what, int(p.len), min(msglen, int(k.datalen)))
-}
-
 // isMessage checks what all packets of a message have in common.
 func (j *job) isMessage(p *packet, tag int32, cid uint64, lsrank, msglen int, what string) {
 	equal(j.t, "pk_msglen of "+what, p.msglen, uint64(msglen))
@@ -108,15 +94,6 @@ func (j *job) hasData(p *packet, data []byte, what string) {
 	if !bytes.Equal(p.data, data) {
 		j.t.Fatalf("the data of %s is %s, not %s", what, shortHex(p.data), shortHex(data))
 	}
-}
-
-// long gives a message that is longer than the data length to the IUT, up to its first
-// packet.
-func (k *procPair) long(tag int32, srqid uint64, data []byte) packet {
-	p := k.out(pkDataSync, tag, data[:k.datalen])
-	p.srqid, p.msglen, p.count = srqid, uint64(len(data)), int64(len(data))
-	k.give(p)
-	return p
 }
 
 // rest gives what follows the first packet of data, in packets of the data length.
@@ -291,11 +268,6 @@ func (j *job) next(from, to *proc, k pkType, what string) packet {
 		j.t.Fatalf("%s should go from rank %d (%v) to rank %d (%v): %v", what, from.rank, from.id, to.rank, to.id, &p)
 	}
 	return p
-}
-
-// short sends a short message in one DATA packet.
-func (j *job) short(from, to *proc, tag int32, data []byte) {
-	j.send(j.packet(pkData, from, to, tag, data))
 }
 
 // message takes a whole message of the IUT, short or long, doing what a receiver does.

@@ -3,7 +3,6 @@ package proc
 // Accessors for the rooms above.
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/comm"
@@ -28,9 +27,6 @@ func (c *Comm) Process() *Process { return c.p }
 
 // Action is what the handler does with an error.
 func (h *Errhandler) Action() action { return h.action }
-
-// Holds counts the program's references to the handler.
-func (h *Errhandler) Holds() *atomic.Int64 { return &h.holds }
 
 // Name is for messages to people.
 func (h *Errhandler) Name() string { return h.name }
@@ -77,6 +73,3 @@ func (r *MemberTable) Masters() *comm.Masters { return r.masters }
 
 // World is the group of all ranks.
 func (r *MemberTable) World() *comm.Group { return r.world }
-
-// Rep is the representation that the bytes are counted in.
-func (s Status) Rep() datatype.Representation { return s.rep }

@@ -111,13 +111,6 @@ func (d *Door) Admit(nc net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Unknown returns how many connections have not proved the key.
-func (d *Door) Unknown() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.unknown.Len()
-}
-
 // Close closes the connections that have not proved the key. It refuses all that follow.
 func (d *Door) Close() {
 	d.mu.Lock()

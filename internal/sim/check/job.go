@@ -68,12 +68,6 @@ func ProcEnd(rank int) Endpoint { return Endpoint{KindProc, rank} }
 // AgentEnd is the endpoint of a host's agent.
 func AgentEnd(host int) Endpoint { return Endpoint{KindAgent, host} }
 
-// ServerEnd is the endpoint of the server.
-func ServerEnd() Endpoint { return Endpoint{KindServer, 0} }
-
-// ClientEnd is the client side of a connection to the server.
-func ClientEnd(client int) Endpoint { return Endpoint{KindClient, client} }
-
 // String names the endpoint.
 func (e Endpoint) String() string {
 	if e.Kind == KindServer {

@@ -30,10 +30,6 @@ func (c *Checker) perPair() int64 {
 	return h*(HeaderSize+int64(c.job.Datalen)) + h/a*HeaderSize
 }
 
-// Held gives the bytes of packets that the agent of a host has read and not
-// written, those that it has thrown away included.
-func (c *Checker) Held(host int) int64 { return c.hosts[host].held }
-
 // Bound gives the most bytes of packets that the agent of a host may hold now:
 // a window for each pair whose packets pass it, and for each of its links the part
 // of a header that belongs to no pair yet, and a FINI. That Held is never above

@@ -130,21 +130,6 @@ func Line(header []byte) string {
 	return fmt.Sprintf("%s->%s %s%s", who(header[offSrc:]), who(header[offDest:]), typeName(p.typ), p.fields())
 }
 
-// Line describes the packet that begins with header in one line, its procs by
-// their ranks. Any bytes will do.
-func (c *Checker) Line(header []byte) string {
-	if len(header) < HeaderSize {
-		return Line(header)
-	}
-	src, ok := c.byID[[IdentitySize]byte(header[offSrc:])]
-	dest, also := c.byID[[IdentitySize]byte(header[offDest:])]
-	if !ok || !also {
-		return Line(header)
-	}
-	p := decode(header)
-	return fmt.Sprintf("%d->%d %s%s", src, dest, typeName(p.typ), p.fields())
-}
-
 // who gives the identity at the front of b for people.
 func who(b []byte) string {
 	host := netip.AddrFrom16([16]byte(b))

@@ -96,9 +96,6 @@ var endNames = [2]string{", end 0", ", end 1"}
 // Name is the link's name.
 func (l *Link) Name() string { return l.spec.Name }
 
-// WasCut tells whether Cut was called.
-func (l *Link) WasCut() bool { return l.cut }
-
 // Link is the link that e is an end of.
 func (e *End) Link() *Link { return e.l }
 
