@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,84 +22,11 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-const usage = `impi-bench: message latency, bandwidth and rate, as ratios
+//go:embed help/usage.txt
+var usage string
 
-usage: impi-bench [flags] BENCHMARK...
-       impi-bench startup [flags]
-
-benchmarks:
-  pingpong   half a round trip of a blocking send and receive, in microseconds
-  stream     one direction, 16 messages at a time, in MB/s
-  rate       one direction, 64 messages at a time, in thousand messages per second
-  barrier    these are collective operations of all ranks, in microseconds for each
-  bcast      from each rank in turn
-  reduce     sum of float64, to each rank in turn
-  allreduce  sum of float64
-  alltoall   a block of the size from each rank to each
-  gather     a block of the size from each rank, to each rank in turn
-  comm_dup   a copy of the world, freed again
-  comm_split the world into even and odd ranks, freed again
-  connect    MPI_Comm_accept of a proc of another world, which connects, and
-             MPI_Comm_disconnect, in microseconds
-  spawn      a world of 1 or 4 procs, from MPI_Comm_spawn to MPI_Comm_disconnect, in
-             milliseconds
-  start      a program of 4 ranks that does nothing, from its start to its end, in
-             seconds; ours on two sites
-  memory     resident memory of one of those ranks, in MB
-  plugins    resident memory of shm, unix, tcp and quic as plugins of one node with 4
-             procs, all together, in MB
-  collectives  the eight from barrier to comm_split
-  all          each of these
-
-  startup    a whole job's agreement on who is who, of 32 clients and a million
-             procs: time and memory; it has flags of its own (startup -help)
-
-flags:
-`
-
-const examples = `
-examples:
-  impi-bench pingpong
-        latency over the usual sizes, on the transport that the node would choose
-  impi-bench -transport tcp -sizes 8 -floor -peer mpich,openmpi pingpong rate
-        beside polling sockets, MPICH and Open MPI, all on TCP
-  impi-bench -transport tcp -sizes 256K -peer mpich,openmpi stream
-  impi-bench -transport tcp -plane ring pingpong stream
-        what it costs when a plugin passes the bytes on
-  impi-bench -transport quic -floor -sizes 1M stream
-        two sites over QUIC beside the library alone
-  impi-bench -transport shm -sizes 8,1M -repeat 11 -beside in-process pingpong stream
-        the plugin's links beside the same transport called in the procs themselves
-  impi-bench -transport tcp -sizes 8,256K -beside resume,ring pingpong stream
-        what it costs to resume links, and to have a plugin pass the bytes on
-  impi-bench -transport shm -procs 4 -peer openmpi pingpong
-        two pairs of procs at the same time
-  impi-bench -transport shm -procs 2,4 -sizes 8,1K,32K,1M -peer mpich,openmpi collectives
-        all collective operations, of two and of four procs
-  impi-bench -transport shm -sizes 8,1M -peer c,mpich,openmpi pingpong stream rate allreduce
-        the same C loops with our library and theirs
-  impi-bench -procs 4 -path channel barrier comm_split
-        the same between two sites, through their agents
-  impi-bench -path channel -sizes 8 pingpong
-        through the agents of two sites instead of a direct link
-  impi-bench -transport shm -repeat 5 -peer mpich,openmpi connect spawn
-  impi-bench -json all > figures.json
-
-With -peer, the compilers and launchers mpicc.NAME and mpiexec.NAME are used
-(Debian: mpich libmpich-dev openmpi-bin libopenmpi-dev), or with -peer NAME=FOLDER
-those in FOLDER/bin. As Debian's MPICH can neither open ports nor spawn, connect and spawn use the one
-that make peers has built, if it has. The peer c is ours: the
-peers' loops compiled with the impicc beside impi-node. Each implementation
-runs once per repetition, in turn; medians are printed, and under each peer how
-many times better ours is: above 1 is faster than the peer. -beside measures ours
-once more with one thing changed, and never resumed unless it says so; the ratio is how
-many times better ours is without that change. All jobs live at the same time then and
-take turns of -seconds/-rounds: the ratio is the median of those of turns beside each
-other, and from 6 repetitions on the 95 % interval of a repetition's median is
-printed. in-process, the floor and the peers run one after the other as ever.
-
-exit status: 0; 1 if a run failed; 2 for wrong usage
-`
+//go:embed help/examples.txt
+var examples string
 
 // options are the command line.
 type options struct {

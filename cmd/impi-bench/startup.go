@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -19,30 +20,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-const startupUsage = `impi-bench startup: how long a job takes to agree on who is who
+//go:embed help/startup-usage.txt
+var startupUsage string
 
-One server and all clients of a job, each client a machine of core/startup with a
-TCP connection of its own over loopback. They go from AUTH to FINI with every
-label of IMPI 0.0; every client works out the whole job and checks it. The server
-is one process, the clients together are another.
-
-usage: impi-bench startup [flags]
-
-flags:
-`
-
-const startupExamples = `
-examples:
-  impi-bench startup
-  impi-bench startup -clients 4 -hosts 16 -procs 65536 -json
-
-Printed are medians of the repetitions and (max-min)/median: seconds from the first
-connection to the last client that knows the job, the most resident memory that the
-server and both processes together had, and the bytes of startup that went to and
-from the server.
-
-exit status: 0; 1 if a run failed; 2 for wrong usage
-`
+//go:embed help/startup-examples.txt
+var startupExamples string
 
 // startupOptions say how large the job is.
 type startupOptions struct {

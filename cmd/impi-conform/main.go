@@ -5,6 +5,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
@@ -65,46 +66,9 @@ func run(args []string, out, err io.Writer) int {
 	return statusUsage
 }
 
-const help = `impi-conform judges a transport plugin, or an implementation of IMPI.
-
-Usage:
-  impi-conform transport [flags] ./impi-transport-NAME
-  impi-conform rules
-  impi-conform protocol [flags] [PATTERN]        (impi-conform help protocol)
-  impi-conform program > interpreter.c
-  impi-conform help [protocol]
-
-Examples of transports:
-  The whole contract, some minutes; a table on the terminal:
-      impi-conform transport ./impi-transport-mine
-
-  In less than a minute, while you write it:
-      impi-conform transport -quick ./impi-transport-mine
-
-  One rule again, and those about closing on one data plane:
-      impi-conform transport -run T-SIZE-01 ./impi-transport-mine
-      impi-conform transport -run ring:T-CLOSE ./impi-transport-mine
-
-  For CI: a file for it, and an object for your own programs:
-      impi-conform transport -junit report.xml -json ./impi-transport-mine > report.json
-
-Flags of transport:
-  -run REGEXP        the cases whose number or name it matches; before it there
-                     may be a data plane and a colon
-  -plane NAME        this data plane only; may be given several times
-  -quick             leave out what takes long; smaller transfers, fewer links
-  -json              the report as one JSON object on the standard output
-  -junit FILE        the report as JUnit's XML too
-  -set NAME=VALUE    a setting of its config block; may be given several times
-  -env NAME=VALUE    a variable of its environment; may be given several times
-  -no-mtls           it comes without AutoMTLS, as those in other languages do
-  -host ADDRESS      where it listens, 127.0.0.1 unless told
-  -q                 no progress
-
-A case is one rule of the contract. Its number begins with P- if it is about the
-plugin's process and with T- if it is about its links; these are tried on each
-data plane that the plugin offers. "impi-conform rules" lists them all.
-
-Exit status: 0 if no rule was violated, 1 if one was, 2 for a wrong command line,
-3 if the plugin does not start.
-`
+var (
+	//go:embed help/impi-conform.txt
+	help string
+	//go:embed help/protocol.txt
+	helpProtocol string
+)

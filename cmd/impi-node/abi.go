@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"flag"
 	"fmt"
 	"io"
@@ -9,14 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/abi"
 )
 
-const abiHelp = `The functions of MPI's standard ABI, and what the C library libmpi_abi.so.1 does:
-
-  impi-node abi [-json]
-
-All of them can be linked. Those that are not implemented return
-MPI_ERR_UNSUPPORTED_OPERATION through the error handler, those of the tool
-interface (MPI_T_) MPI_T_ERR_NOT_SUPPORTED.
-`
+//go:embed help/abi.txt
+var abiHelp string
 
 // showABI is the verb.
 func showABI(args []string, std streams) int {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,43 +15,8 @@ import (
 	"github.com/openimpi/impi/internal/pki"
 )
 
-const certHelp = `impi-node cert makes the certificates by which the sites of a job know each
-other: a CA for the job, and one certificate per site. The transports quic, and
-tcp with tls, want them.
-
-Usage:
-  impi-node cert init  [-dir certs] [-days 365] -sites NAME,NAME... | -config JOB.HCL
-  impi-node cert issue [-dir certs] [-days 365] [-renew] SITE...
-  impi-node cert show  FILE...
-
-Examples:
-  A CA and certificates for two sites, in the folder certs:
-      impi-node cert init -sites alpha,beta
-
-  The same for all sites of a job file:
-      impi-node cert init -config job.hcl
-
-  A third site joins:
-      impi-node cert issue gamma
-
-  New certificates before the old ones expire, from the same CA:
-      impi-node cert issue -renew alpha beta
-
-  Whose is this, and how long is it valid?
-      impi-node cert show certs/alpha.pem
-
-Flags:
-  -dir FOLDER      where the files are (certs)
-  -days N          how long the certificates are valid (365)
-  -sites NAMES     the sites, with commas between them
-  -config JOB.HCL  the sites of this job file
-  -renew           replace the certificate and key of a site that has some
-
-init makes ca.pem and ca.key, and NAME.pem and NAME.key for each site. A site's
-machines need ca.pem and the site's own two files, and nothing else. Who has
-ca.key can join any job of this CA under any name: keep it where no job runs.
-A file that exists is never replaced, except by issue -renew.
-`
+//go:embed help/cert.txt
+var certHelp string
 
 // certOptions is the command line of cert.
 type certOptions struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -23,42 +24,8 @@ const (
 	statusPartial = 3 // a node did not answer
 )
 
-const linksHelp = `impi-node links shows how the procs of running jobs are linked, and why.
-
-Usage:
-  impi-node links [-explain] [-measure] [-json] [-all] [-job NAME] [-pid PID]
-
-Examples:
-  All jobs of yours that have a host here:
-      impi-node links
-
-  Why this transport and not a better one? Every candidate, with its verdict:
-      impi-node links -explain
-
-  How fast is it? The nodes measure each transport in use, for some tenths of
-  a second, on links of their own:
-      impi-node links -measure
-
-  One job of several, for a program to read:
-      impi-node links -job heat2d -json
-
-Flags:
-  -explain         candidates, waiting procs, agents and plugins too; measures
-  -measure         measure half round trips and rates
-  -json            print JSON, as docs/impi-node.md describes it
-  -all             pairs that have sent nothing, too
-  -job NAME        the job of that name (its file's), or of that ID
-  -pid PID         the job of that process: a node, its launcher or a proc
-  -deadline TIME   wait for nobody any longer than this (2s)
-  -run-dir DIR     where the nodes' run directories are, if not in the usual place
-  -user NAME       that user's jobs (root only)
-
-All hosts of a site are asked, from any of their machines. Sites that have no
-host here are named, but not asked: run the command there too.
-
-Exit status: 0; 1 if there is no such job; 2 for a wrong command line;
-3 if a node did not answer in time (what the others say is shown).
-`
+//go:embed help/links.txt
+var linksHelp string
 
 // linksOptions are the command line of impi-node links.
 type linksOptions struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -151,22 +152,8 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-const validateHelp = `impi-node validate finds every fault of a job file, with its line and what to write
-instead. It looks at this machine's files, ports and addresses, too, and starts the
-plugins of the sites that are here, as their nodes will.
-
-Usage:
-  impi-node validate JOB.HCL [-json]
-
-Examples:
-  Is the file right?
-      impi-node validate job.hcl
-
-  For an editor:
-      impi-node validate -json job.hcl
-
-Exit status: 0 if there are no faults; else 2.
-`
+//go:embed help/validate.txt
+var validateHelp string
 
 // validate is the subcommand.
 func validate(args []string, std streams) int {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,65 +9,8 @@ import (
 	"strings"
 )
 
-const pluginsHelp = `impi-node plugins looks after the transport plugins of a site, and helps those who
-write them.
-
-Usage:
-  impi-node plugins list   [-dir FOLDER | -config JOB.HCL] [-json]
-  impi-node plugins info   [-dir FOLDER] [-json] NAME|FILE
-  impi-node plugins verify [-dir FOLDER | -config JOB.HCL] [-json] [NAME|FILE...]
-  impi-node plugins test   [-dir FOLDER] [-full] [-plane NAME] [-no-mtls] [-json] NAME|FILE
-  impi-node plugins reload [-job NAME | -all] [-force] [-json] NAME
-  impi-node plugins new    [-module PATH] [-vendor NAME] [-impi CHECKOUT] NAME
-
-Examples:
-  What is installed, what is built in, and does it load?
-      impi-node plugins list -dir plugins
-
-  Its settings, data planes and reach, and its block for a job file:
-      impi-node plugins info quic
-
-  Lines with checksums to paste into a job file:
-      impi-node plugins verify -dir plugins
-
-  Are the files those that the job file trusts?
-      impi-node plugins verify -config job.hcl
-
-  Does it keep the contract? Half a minute; -full takes some minutes:
-      impi-node plugins test ./impi-transport-mine
-
-  The plugin of a running job was upgraded: its next process is the new file:
-      impi-node plugins reload quic
-
-  A transport of your own in the folder impi-transport-mine, working and tested:
-      impi-node plugins new mine
-
-Flags:
-  -dir FOLDER      where plugins are (plugins)
-  -config JOB.HCL  the plugins of this job file, with its checksums
-  -json            for programs
-  -full            everything that impi-conform tries
-  -plane NAME      links of this data plane only
-  -job NAME        the running job of that name, or whose ID begins so; needed where
-                   several of yours have the transport
-  -all             all of your running jobs that have it
-  -run-dir DIR     where the nodes' run directories are, if not in the usual place
-  -force           even where links that are not resumed are lost by it
-  -no-mtls         the plugin comes without AutoMTLS
-  -module PATH     the module's path in go.mod (example.com/impi-transport-NAME)
-  -vendor NAME     what the plugin says of its maker
-  -impi CHECKOUT   build against this source tree of impi, not a release
-
-A NAME is that of the transport; its file is impi-transport-NAME in the folder, or
-it is built in. A FILE has a slash in it. Plugins are started and asked, nothing
-else: no job needs to run, but for reload. That one has each node of one job on this
-machine that runs the plugin start it again: links made afterwards use the new
-process, links that have left the plugin do not notice, and those whose bytes pass
-through it are resumed if their routes say resume = true. What list, info and verify print as JSON is one object.
-
-The exit status is 0; 1 if a plugin is unsafe, not the one that is trusted, does
-not load or breaks a rule; 2 if the command line is wrong.
-`
+//go:embed help/plugins.txt
+var pluginsHelp string
 
 // statusBad is the exit status if something is wrong with a plugin.
 const statusBad = 1

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,6 +28,9 @@ import (
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/transports/socket"
 )
+
+//go:embed help.txt
+var help string
 
 // Exit codes.
 const (

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 	"github.com/openimpi/impi/internal/sim"
 	"github.com/openimpi/impi/internal/version"
 )
+
+//go:embed help.txt
+var help string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -22,30 +23,8 @@ import (
 	"github.com/openimpi/impi/internal/matrix"
 )
 
-const help = `The matrix: jobs of 2+2 procs on two sites, over every transport, by every data
-plane, direct and through agents, with several programs and faults.
-
-usage: go run ./internal/matrix/run [flags]
-
-  -bin DIR       the programs, as make build makes them, and matrix-check (bin)
-  -quick         only the cells that show each data plane with each fault once
-  -only REGEXP   only cells whose name, as tcp/fd/direct/ring/none, matches
-  -limit T       how long a job may take (2m)
-  -jobs N        run so many at once (1: each has the machine for itself)
-  -out FILE      write the table there, as docs/matrix.md is
-  -keep FILE     take the results of cells that are not to run from there, where an
-                 earlier run of the same programs left them, and leave all there
-  -peers         only the jobs with other MPIs (make peers), which with -out take
-                 the place of their part of the file
-  -json          print the results as JSON instead of a table
-
-exit status: 0; 1 if a cell has failed; 2 for wrong flags
-
-examples:
-  make matrix
-  go run ./internal/matrix/run -only '^shm/' -limit 30s
-  go run ./internal/matrix/run -only '/heat2d/' -keep matrix.json -out docs/matrix.md
-`
+//go:embed help.txt
+var help string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

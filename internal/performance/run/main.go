@@ -4,6 +4,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -24,26 +25,8 @@ import (
 	"github.com/openimpi/impi/internal/performance"
 )
 
-const help = `Measures what docs/performance.md says by impi-bench, and writes that page.
-
-usage: go run ./internal/performance/run [flags]
-
-  -bin DIR       the programs, as make build makes them (bin)
-  -only REGEXP   ask only the questions of that name: %s
-  -data FILE     keep the figures there, also those of questions that are not asked now
-                 (docs/performance.json)
-  -out FILE      write the page there (docs/performance.md)
-  -render        measure nothing: write the page of the figures that there are
-
-It takes a quarter of an hour and wants a machine with nothing else to do. Peers are Debian's
-mpich libmpich-dev openmpi-bin libopenmpi-dev.
-
-exit status: 0; 1 if a run failed; 2 for wrong flags
-
-examples:
-  make performance
-  make performance ONLY='^(shm|resume)$'
-`
+//go:embed help.txt
+var help string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
