@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/procs"
 )
 

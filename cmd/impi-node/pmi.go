@@ -19,10 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/launch/engine"
 	"github.com/openimpi/impi/internal/node"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
 )
@@ -57,7 +58,7 @@ func managed(n *bootstrap.Node, std streams) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
-	defer onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
+	defer onSignals(func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
 	opt := managedOptions(n)
 	places, joined, err := n.Gather(ctx, config.DefaultStart)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"syscall"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 )
 
 // runJob runs a job: one site in this process, or a process for each of several sites.
@@ -169,7 +170,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	// Standard output may be closed before the job ends: Write then returns an error,
 	// instead of a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stop := onSignals(func(s syscall.Signal) { cancel(ending.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
+	stop := onSignals(func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
 	defer stop()
 	if p.launches {
 		l, err := launchHosts(o, job, &p, told.Addresses)

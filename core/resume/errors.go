@@ -19,6 +19,10 @@ var (
 	ErrGone     = errors.New("the peer has closed it")
 )
 
+// ErrNotResumed is wrapped by the error of a resumable link for which there will be no further link
+// below.
+var ErrNotResumed = errors.New("it was lost and not resumed")
+
 // errLent is the reason for giving up a Link whose user has ended its stream while bytes
 // were lent.
 var errLent = errors.New("it was ended while some of its bytes were lent")

@@ -37,10 +37,6 @@ const (
 	remind = time.Second
 )
 
-// ErrNotResumed is wrapped by the error of a resumable link for which there will be no
-// further link below.
-var ErrNotResumed = errors.New("it was lost and not resumed")
-
 // ErrPeerLost is the reason for closing a link below that seems to work.
 var ErrPeerLost = errors.New("the peer has lost it")
 
@@ -150,7 +146,7 @@ func (r *Resumable) PeerOver() bool {
 
 // GiveUp fails the link because there will be no further link below.
 func (r *Resumable) GiveUp(reason string) {
-	err := fmt.Errorf("%w: %s", ErrNotResumed, reason)
+	err := fmt.Errorf("%w: %s", resume.ErrNotResumed, reason)
 	if r.why != nil {
 		err = fmt.Errorf("%w; it was lost because: %w", err, r.why)
 	}

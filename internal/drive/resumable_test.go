@@ -112,11 +112,11 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 		t.Fatal("given up too soon")
 	}
 	c.pass(time.Second)
-	if c.who[0].ended != 0 || c.who[1].ended != 1 || !errors.Is(c.who[1].err, ErrNotResumed) || !errors.Is(c.who[1].err, link.ErrBroken) && c.ends[1].why == nil {
+	if c.who[0].ended != 0 || c.who[1].ended != 1 || !errors.Is(c.who[1].err, resume.ErrNotResumed) || !errors.Is(c.who[1].err, link.ErrBroken) && c.ends[1].why == nil {
 		t.Fatalf("%d, %d: %v", c.who[0].ended, c.who[1].ended, c.who[1].err)
 	}
 	c.pass(slack)
-	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, ErrNotResumed) || c.desks[0].d.Kept() != 0 {
+	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, resume.ErrNotResumed) || c.desks[0].d.Kept() != 0 {
 		t.Errorf("%d: %v", c.who[0].ended, c.who[0].err)
 	}
 }
@@ -191,7 +191,7 @@ func TestWordOfThePeer(t *testing.T) {
 		t.Error("it does not have all of the peer's bytes")
 	}
 	c.ends[0].GiveUp("it says so")
-	if c.desks[0].d.Mend(); !errors.Is(c.who[0].err, ErrNotResumed) || !errors.Is(c.who[0].err, ErrPeerLost) {
+	if c.desks[0].d.Mend(); !errors.Is(c.who[0].err, resume.ErrNotResumed) || !errors.Is(c.who[0].err, ErrPeerLost) {
 		t.Errorf("%v", c.who[0].err)
 	}
 }

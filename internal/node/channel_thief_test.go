@@ -14,11 +14,11 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
@@ -246,7 +246,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
 		case agent.HostDied:
-			n.end.Fail(channelLost(&n.routes, ev))
+			n.end.Fail(ending.ChannelLost(n.routes.HostName(ev.Peer.Host), ev.Err))
 		case agent.ProcLost:
 			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.Finished:

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -95,7 +96,7 @@ func TestOperatorEndsTheJob(t *testing.T) {
 	for i, r := range all {
 		fds = append(fds, pidfd(t, r.out.number(t, fmt.Sprintf("[%d] pid ", i))))
 	}
-	all[1].cancel(ending.Interrupt{Signal: syscall.SIGTERM})
+	all[1].cancel(lifetime.Interrupt{Signal: syscall.SIGTERM})
 	f := wantAll(t, all, "the operator ended the job at site beta (SIGTERM)")
 	if f[1].Status != 143 || f[0].Status != ending.StatusRemote {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
@@ -110,7 +111,7 @@ func TestDeafProcIsKilledInTheEnd(t *testing.T) {
 	job.Limits.Stop = time.Millisecond
 	all := start(t, job)
 	fd := pidfd(t, all[0].out.number(t, "[1] pid "))
-	all[0].cancel(ending.Interrupt{Signal: syscall.SIGINT})
+	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	wantAll(t, all, "the operator ended the job at site alpha (SIGINT)")
 	gone(t, fd)
 }
@@ -120,7 +121,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	job.Limits.Stop = time.Hour
 	all := start(t, job)
 	fd := pidfd(t, all[0].out.number(t, "[0] pid "))
-	all[0].cancel(ending.Interrupt{Signal: syscall.SIGINT})
+	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	all[0].hurry()
 	<-all[0].done
 	gone(t, fd)
@@ -172,7 +173,7 @@ func nodeMain() {
 		}
 		fmt.Fprintln(os.Stdout, "dir", n.dir.Path)
 	}()
-	if f := n.life(context.Background()); f != nil {
+	if f := n.life(context.Background()).Failure; f != nil {
 		fmt.Fprintln(os.Stderr, f)
 		os.Exit(f.Status)
 	}
@@ -310,7 +311,7 @@ func TestWrongKey(t *testing.T) {
 	if f := all[1].failure; f == nil || !strings.Contains(f.Text, "wrong key") || f.Status != ending.StatusNode {
 		t.Errorf("%v", f)
 	}
-	all[0].cancel(ending.Interrupt{Signal: syscall.SIGINT})
+	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	<-all[0].done
 }
 

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // newStderr is where the log and what procs write to stderr goes. A job does not die

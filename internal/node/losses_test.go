@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 )
 
 // full is a writer on a disk that is full until there is room.
@@ -135,7 +136,7 @@ func TestRefusedConnectionsDoNotFillTheLog(t *testing.T) {
 		nc.Close()
 	}
 	all[0].hurry()
-	all[0].cancel(ending.Interrupt{Signal: syscall.SIGINT})
+	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	<-all[0].done
 	log := all[0].err.String()
 	if n := strings.Count(log, "connection refused: "); n == 0 || n > 50 || !strings.Contains(log, "connection refused … and ") {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
@@ -271,7 +271,7 @@ func startSites(t testing.TB, job *config.Job, sites []config.Site, change ...fu
 			defer close(r.done)
 			defer r.out.close()
 			defer r.err.close()
-			r.failure = r.n.life(ctx)
+			r.failure = r.n.life(ctx).Failure
 		}()
 		t.Cleanup(func() {
 			r.hurry()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
@@ -17,8 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/inspect"
+	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/probe"
@@ -38,7 +39,7 @@ type node struct {
 	log      hclog.Logger
 	spawner  *spawner.Spawner // of the site; those of spawned worlds share it
 	deadline time.Time        // for everything until all sites are connected
-	end      *ending.Ending
+	end      *lifetime.Lifetime
 	launcher *launch.Launcher
 	dir      *host.RunDir
 	stdout   *launch.Output
@@ -75,20 +76,19 @@ type node struct {
 //
 // The end of ctx ends the job: procs are told, then signalled, then killed.
 func Run(ctx context.Context, opt Options) error {
-	if f := newNode(opt).life(ctx); f != nil {
-		return f
+	if o := newNode(opt).life(ctx); o.Failure != nil {
+		return o.Failure
 	}
 	return nil
 }
 
 // life is the whole of a node's.
-func (n *node) life(ctx context.Context) *ending.Failure {
+func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		n.spawner = n.newSpawner(ctx)
 		defer n.spawner.Stop(nil)
-		defer context.AfterFunc(ctx, n.others.Stop)() // as the spawner's ends with it here
 	}
-	n.end, ctx = ending.New(ctx)
+	n.end, ctx = lifetime.New(ctx)
 	n.procs.End = n.end
 	n.member = member.New(member.Settings{
 		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
@@ -96,7 +96,7 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 	})
 	if n.others != nil {
 		n.others.End = n.end
-		n.end.OnLate(n.others.Late)
+		n.end.OnLate = n.others.Late
 	}
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
@@ -112,10 +112,11 @@ func (n *node) life(ctx context.Context) *ending.Failure {
 	n.shutDown(f)
 	n.limiter.Close()
 	incomplete := n.sayLosses()
-	if f = n.end.Over(f); f == nil {
-		f = incomplete
+	n.end.Report(func(_ time.Time, e *ending.Ending) { o = e.Over(f) })
+	if o.Failure == nil {
+		o.Failure = incomplete
 	}
-	return f
+	return o
 }
 
 func newNode(opt Options) *node {
@@ -171,7 +172,6 @@ func (n *node) outputLost(err error) {
 	}
 	n.end.Fail(f)
 	n.spawner.Stop(f)
-	n.others.Stop()
 }
 
 // run is the life of a job that goes well. Steps return early when the ending
@@ -337,10 +337,10 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	}
 	<-ctx.Done()
 	n.end.Close()
-	if f := ending.Of(ctx); f != nil {
+	if f := lifetime.Of(ctx); f != nil {
 		return f
 	}
-	return ending.Interrupted(n.opt.Site.Name, context.Cause(ctx))
+	return lifetime.Interrupted(n.opt.Site.Name, context.Cause(ctx))
 }
 
 // shutDown leaves nothing behind. On failure f the other sites are told first.
@@ -367,9 +367,7 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.meetings.Close()
 	}
 	if n.opt.spawned == nil {
-		leave := n.others.Linger()
 		n.spawner.Wait()
-		leave()
 	}
 	n.site.Close()
 	if n.opt.spawned == nil { // they are the site's

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/skips"
 )
 

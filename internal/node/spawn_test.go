@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
@@ -328,7 +329,7 @@ func TestParentsEnd(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("free", 1)}, 1))
 		child := pidfd(t, all[0].out.number(t, "[spawn1.0] pid "))
 		all[0].err.says("the job is over; what it has spawned goes on", 0)
-		all[0].cancel(ending.Interrupt{Signal: unix.SIGTERM})
+		all[0].cancel(lifetime.Interrupt{Signal: unix.SIGTERM})
 		if f := end(all)[0]; f == nil || f.Status != 128+int(unix.SIGTERM) {
 			t.Errorf("%v", f)
 		}

@@ -7,14 +7,14 @@ import (
 
 // layers of core, and of the engine: a package imports only packages of the same part with a lower number.
 var layers = map[string]int{
-	"core/wire": 0, "core/link": 0, "core/board": 0, "core/unproved": 0, "core/blame": 0, "core/names": 0,
+	"core/wire": 0, "core/link": 0, "core/board": 0, "core/unproved": 0,
 	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1, "core/resume": 1, "core/membership": 1,
 	"core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,
 	"core/agent":  3,
-	"core/mpierr": 4,
-	"core/spawn":  5,
-	"core/mpi":    6,
-	doubles:       9, // for tests alone
+	"core/mpierr": 4, "core/ending": 4,
+	"core/spawn": 5,
+	"core/mpi":   6,
+	doubles:      9, // for tests alone
 
 	// The rooms of the engine behind core/mpi.
 	"internal/engine/proc": 0, "internal/engine/p2p": 1, "internal/engine/object": 1, "internal/engine/collective": 2, "internal/engine/construct": 3,

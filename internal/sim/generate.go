@@ -117,9 +117,6 @@ func (g *generator) worlds(c *Case) {
 	}
 	c.Key, c.Direct, c.Links = g.One(4), g.IntN(4) > 0, g.links()
 	c.Chunk = 256 << g.IntN(7)
-	if g.One(2) {
-		c.Names = 1 + g.IntN(2)
-	}
 	c.Links.Abroad = g.link(time.Millisecond)
 	c.Links.Abroad.Lend = g.pick(0, 0.5)
 	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
@@ -319,7 +316,7 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 	return s
 }
 
-// faults are none for most seeds, harmless ones for some, and deadly for a third.
+// faults are none for most seeds, harmless ones for some, and deadly for four in ten.
 func (g *generator) faults(resumed bool) (all []job.Fault) {
 	for range g.IntN(3) * g.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
@@ -331,6 +328,9 @@ func (g *generator) faults(resumed bool) (all []job.Fault) {
 		return all
 	}
 	if !g.One(3) {
+		if !resumed && g.One(6) {
+			all = append(all, g.fault(job.FailLate, job.CrashProc, job.CrashProc))
+		}
 		return all
 	}
 	for range 1 + g.IntN(4)/3 {
@@ -342,9 +342,11 @@ func (g *generator) faults(resumed bool) (all []job.Fault) {
 // fault happens at any time, most often when the job is running.
 func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
 	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
-	if g.One(3) {
+	switch {
+	case f.Kind == job.FailLate:
+	case g.One(3):
 		f.At = g.upTo(200 * time.Millisecond)
-	} else {
+	default:
 		f.Event = uint64(g.Between(1, 100<<g.IntN(7)))
 	}
 	return f

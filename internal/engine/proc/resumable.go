@@ -138,7 +138,7 @@ func (q *Endpoint) Ended(why error) {
 		if p.Node.Control != nil {
 			_ = p.Node.Control.Send(m) // it may be gone
 		}
-		if errors.Is(why, drive.ErrNotResumed) {
+		if errors.Is(why, resume.ErrNotResumed) {
 			why = fmt.Errorf("%w: %w", ErrPeerGone, why)
 		}
 		q.Drop(why)

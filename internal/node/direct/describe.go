@@ -2,10 +2,10 @@ package direct
 
 import (
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
-	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -20,7 +20,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 	case dynamic.Refused:
 		return links.StateAgents
 	case dynamic.Linked:
-		if s == nil && d.Procs.Of(x.Local).Phase() == procs.Finished || s != nil && l != nil && !l.Direct {
+		if s == nil && d.Procs.Of(x.Local).Phase() == ending.Finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
 		return links.StateLinked

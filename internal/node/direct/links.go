@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
@@ -185,7 +186,7 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 	switch {
 	case p == nil || int(h.Src) >= len(d.Routes.World.Procs):
 		return nil, dynamic.UnknownRank
-	case p.Phase() != procs.InMPI:
+	case p.Phase() != ending.InMPI:
 		return nil, dynamic.Leaving
 	case !d.Routes.Allows(h.Src, t) || h.Session != (dynamic.Session{}) && !d.Routes.Resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
@@ -234,7 +235,7 @@ func (d *Links) Through(transport string) (resumable, others int) {
 			continue
 		}
 		switch {
-		case r.transport != transport || d.Procs.Of(x.Local).Phase() == procs.Finished:
+		case r.transport != transport || d.Procs.Of(x.Local).Phase() == ending.Finished:
 		case d.sessions.Get(x) != nil:
 			resumable++
 		default:

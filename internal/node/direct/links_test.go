@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
@@ -18,7 +19,7 @@ func twoSites(t *testing.T, own ...config.Route) *Links {
 	job := routestest.Job()
 	site := job.Sites[0]
 	rt := routestest.TwoSites(job, &site, own...)
-	set := procs.Unstarted(procs.Settings{Routes: &rt}, 2, procs.InMPI)
+	set := procs.Unstarted(procs.Settings{Routes: &rt}, 2, ending.InMPI)
 	set.Place()
 	return New(Settings{Routes: &rt, Procs: set, Tasks: tasks.New(t.Context())})
 }
@@ -96,7 +97,7 @@ func TestJudgement(t *testing.T) {
 
 func TestFinishedProcTakesNoLink(t *testing.T) {
 	d := twoSites(t)
-	d.Procs = procs.Unstarted(procs.Settings{Routes: d.Routes}, 2, procs.Finished)
+	d.Procs = procs.Unstarted(procs.Settings{Routes: d.Routes}, 2, ending.Finished)
 	if _, v := d.judge(dynamic.Hello{Src: 2, Dst: 0}, d.Routes.Transport("tcp")); v != dynamic.Leaving {
 		t.Errorf("%v", v)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/node/accept"
 	"github.com/openimpi/impi/internal/node/dial"
@@ -213,12 +214,12 @@ func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *
 	switch {
 	case p == nil || int(x.Peer) >= len(d.Routes.World.Procs):
 		return nil, nil, dynamic.UnknownRank
-	case p.Phase() != procs.Finished && !d.Routes.Allows(x.Peer, t):
+	case p.Phase() != ending.Finished && !d.Routes.Allows(x.Peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := d.sessions.Judge(x, h, p.Phase() == procs.Finished)
+	v := d.sessions.Judge(x, h, p.Phase() == ending.Finished)
 	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/wire"
@@ -135,7 +136,7 @@ func (m *Meetings) judge(x dynamic.WorldPair, l link.Link, t *routes.Transport) 
 	switch {
 	case p == nil || x.Peer.World == m.world:
 		return nil, dynamic.UnknownRank
-	case p.Phase() != procs.InMPI:
+	case p.Phase() != ending.InMPI:
 		return nil, dynamic.Leaving
 	case !m.Routes.AllowsAbroad(l, t):
 		return nil, dynamic.NotAllowed

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
@@ -21,7 +22,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := &routes.Table{Site: &config.Site{Hosts: []config.Host{{Procs: 1}}}}
-	set := procs.Unstarted(procs.Settings{Routes: table, Log: hclog.NewNullLogger()}, 1, procs.InMPI)
+	set := procs.Unstarted(procs.Settings{Routes: table, Log: hclog.NewNullLogger()}, 1, ending.InMPI)
 	dials, token := 0, dynamic.Token{1}
 	m := New(Settings{
 		Ctx: context.Background(), Begin: func(func()) bool { dials++; return true },

@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/rendezvous"

@@ -9,8 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/core/blame"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/core/ending"
 )
 
 // hostReport is what hosts tell each other about the end of a job.
@@ -19,7 +18,7 @@ type hostReport struct {
 	Status int           `json:"status"`
 	Remote bool          `json:"remote,omitempty"`
 	Early  bool          `json:"early,omitempty"`
-	Weight blame.Weight  `json:"weight"`
+	Weight ending.Weight `json:"weight"`
 	Ago    time.Duration `json:"ago,omitempty"` // since the proc ended
 	Proc   int           `json:"proc,omitempty"`
 	Late   bool          `json:"late,omitempty"` // after its Finalize
@@ -64,7 +63,7 @@ func (e events) Fails(host int, b []byte) {
 	if f := r.failure(); !r.Late {
 		e.o.End.Fail(f)
 	} else {
-		e.o.End.Late(f) // that host has logged it, and its log comes out here
+		e.o.End.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) }) // that host has logged it, and its log comes out here
 	}
 }
 
@@ -77,7 +76,7 @@ func (e events) Over(b []byte) {
 	r := hostReport{Text: "the head has ended the job", Status: ending.StatusNode}
 	_ = json.Unmarshal(b, &r) // over is over
 	f := r.failure()
-	f.Weight, f.Told = blame.Decided, true
+	f.Weight, f.Told = ending.Decided, true
 	e.o.End.Fail(f)
 }
 
@@ -94,17 +93,11 @@ func (e events) Lost(_ int, why error) { e.o.End.Fail(e.o.lost(why)) }
 
 // Ask answers another host.
 func (e events) Ask(ctx context.Context, question []byte) []byte {
-	if len(question) == 0 || question[0] >= byte(topics) {
-		return nil
-	}
-	if f := e.o.answer[question[0]].Load(); f != nil && *f != nil {
-		return (*f)(ctx, question[1:])
+	if f := e.o.answer.Load(); f != nil && *f != nil {
+		return (*f)(ctx, question)
 	}
 	return nil
 }
-
-// Stop ends what was spawned here.
-func (e events) Stop() { e.o.StopSpawned() }
 
 // Outlet is where a node's output goes: to its own, or to that of the head.
 type Outlet struct {

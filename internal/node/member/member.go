@@ -13,11 +13,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
@@ -32,7 +32,7 @@ type Settings struct {
 	Routes   *routes.Table // get their World when the site has joined
 	Site     *site.Site
 	Procs    *procs.Set
-	End      *ending.Ending // hears the server's word that the job is over
+	End      *lifetime.Lifetime // hears the server's word that the job is over
 	Log      hclog.Logger
 	Deadline time.Time       // until which the operator is told what is waited for
 	Now      <-chan struct{} // once closed, the server is not waited for
@@ -113,10 +113,10 @@ func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
-		if f := ending.Of(ctx); f != nil {
+		if f := lifetime.Of(ctx); f != nil {
 			cancel(f)
 		} else {
-			cancel(ending.Interrupted(m.Routes.Site.Name, context.Cause(ctx)))
+			cancel(lifetime.Interrupted(m.Routes.Site.Name, context.Cause(ctx)))
 		}
 	})
 	return within, func() { release(); cancel(nil) }
@@ -216,12 +216,9 @@ func (m *Member) Leave(ctx context.Context) error {
 // serverSaid makes a failure of what ended startup, or the connection to the
 // server.
 func (m *Member) serverSaid(err error) *ending.Failure {
-	f := ending.ByServer(m.Routes.Job, err)
+	f := ending.ByServer(err, m.session != nil, m.Routes.ClientName)
 	if !f.Remote {
 		f.Text = fmt.Sprintf("site %s: %s", m.Routes.Site.Name, f.Text)
-	}
-	if errors.Is(err, startup.ErrLost) && m.session != nil {
-		f.Weight = blame.Lost // whoever broke it may have told why elsewhere
 	}
 	return f
 }

@@ -2,11 +2,10 @@ package procs
 
 import (
 	"fmt"
+	"time"
 
-	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
@@ -25,37 +24,18 @@ func (w Who) String() string {
 	return fmt.Sprintf("rank %d on site %s", w.Rank, w.Site)
 }
 
-// late reports a proc that failed after Finalize. The others go on: they may have
-// results to write.
-func (s *Set) late(f *ending.Failure) {
-	if first, _ := s.End.Late(f); first {
-		s.Log.Warn("a proc failed after the end of its job", "problem", f.Text)
+// last has f tell the node's ending of the proc's end. A failure after Finalize is logged: the others
+// go on, as they may have results to write.
+func (p *Proc) last(f func(now time.Time, e *ending.Ending, p ending.Proc) (late *ending.Failure)) {
+	x := ending.Proc{Name: p.Who().String(), Number: p.Local, Phase: p.Phase(), Loss: p.lost(), Aborted: p.aborted.Load()}
+	var late *ending.Failure
+	p.set.End.Report(func(now time.Time, e *ending.Ending) { late = f(now, e, x) })
+	if late != nil {
+		p.set.Log.Warn("a proc failed after the end of its job", "problem", late.Text)
 	}
 }
 
-// procEnded is the failure of a proc that ended in the given phase of its life.
-func procEnded(w Who, phase Phase, e launch.Exit) *ending.Failure {
-	f := &ending.Failure{Text: fmt.Sprintf("%v %v", w, e), Status: e.Status(), Weight: blame.Died, Proc: w.Local + 1}
-	switch {
-	case phase == Starting:
-		f.Text += " before it called MPI Init"
-	case e.OK(), e.Unseen:
-		f.Text += " without MPI Finalize"
-	}
-	if f.Status == 0 {
-		f.Status = 1
-	}
-	return f
-}
-
-// procAborted is the failure of a proc that called Abort.
-func procAborted(w Who, code int, reason string) *ending.Failure {
-	f := &ending.Failure{Text: fmt.Sprintf("%v called MPI Abort with code %d", w, code), Status: code & 0xff, Weight: blame.Died, Proc: w.Local + 1}
-	if reason != "" {
-		f.Text += ": " + reason
-	}
-	if f.Status == 0 {
-		f.Status = 1
-	}
-	return f
+// ends reports the proc's end.
+func (p *Proc) ends(x ending.Exit) {
+	p.last(func(now time.Time, e *ending.Ending, p ending.Proc) *ending.Failure { return e.ProcEnded(now, p, x) })
 }

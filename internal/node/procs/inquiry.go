@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -26,8 +27,8 @@ var errSilent = errors.New("it does not answer")
 // Stats asks a proc that is in MPI, until ctx ends.
 func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
 	switch p.Phase() {
-	case InMPI:
-	case Finished:
+	case ending.InMPI:
+	case ending.Finished:
 		return nil, errors.New("it has passed MPI Finalize")
 	default:
 		return nil, errors.New("it is not in MPI yet")

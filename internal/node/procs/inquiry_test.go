@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -75,7 +76,7 @@ func TestAProcIsAskedOnce(t *testing.T) {
 	defer theirs.Close()
 	defer control.Close()
 	p := &Proc{os: x, control: control}
-	p.phase.Store(int32(InMPI))
+	p.phase.Store(int32(ending.InMPI))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	var waited chan struct{}

@@ -8,23 +8,11 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
-)
-
-// Phase is how far a proc's life has got.
-type Phase int32
-
-// The phases in their order.
-const (
-	Starting Phase = iota // until its hello
-	Greeted               // it waits in Init
-	InMPI                 // it runs between Init and Finalize
-	Finished              // it has passed Finalize
 )
 
 // controlFD is the descriptor number of a proc's control socket.
@@ -60,7 +48,7 @@ type Proc struct {
 func (p *Proc) Rank() wire.WorldRank { return wire.WorldRank(p.rank.Load()) }
 
 // Phase is how far it has got.
-func (p *Proc) Phase() Phase { return Phase(p.phase.Load()) }
+func (p *Proc) Phase() ending.Phase { return ending.Phase(p.phase.Load()) }
 
 // Address is that of its host.
 func (p *Proc) Address() string { return p.host.Address.String() }
@@ -109,7 +97,7 @@ func (p *Proc) prefix() string {
 
 // Welcome tells a proc that waits in Init that it may run.
 func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
-	p.phase.Store(int32(InMPI))
+	p.phase.Store(int32(ending.InMPI))
 	return p.Tell(m, fds...)
 }
 
@@ -135,34 +123,31 @@ func (p *Proc) heard(m wireup.Message) {
 	phase := p.Phase()
 	switch {
 	case m.Kind == wireup.KindAbort:
-		f := procAborted(p.Who(), m.Code, m.Reason).After(p.lost())
-		f.At = time.Now()
+		p.last(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
+			return e.ProcAborted(now, x, m.Code, m.Reason)
+		})
 		p.aborted.Store(true)
-		if phase == Finished {
-			p.set.late(f) // the job may be over before ending decides
-		}
-		p.set.End.Fail(f)
-	case m.Kind == wireup.KindLost && phase == InMPI:
+	case m.Kind == wireup.KindLost && phase == ending.InMPI:
 		p.loses(m)
-	case m.Kind == wireup.KindHello && phase == Starting:
+	case m.Kind == wireup.KindHello && phase == ending.Starting:
 		if m.Version != wireup.Version {
 			p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
 				p.Who(), m.Library, m.Version, wireup.Version)))
 			return
 		}
 		p.board = m.Board
-		p.phase.Store(int32(Greeted))
+		p.phase.Store(int32(ending.Greeted))
 		p.set.greeted <- p
-	case phase == InMPI && p.set.Events.Heard(p, m):
-	case m.Kind == wireup.KindStats && phase >= InMPI:
+	case phase == ending.InMPI && p.set.Events.Heard(p, m):
+	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
 		if !p.inquiry.heard(m.Stats, len(p.set.Routes.World.Procs)) {
 			p.set.Log.Warn("a proc tells more of its links than was asked for", "proc", p.Who())
 		}
 	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
 		p.cut = true
 		p.set.traceCut(p, m)
-	case m.Kind == wireup.KindFini && phase == InMPI:
-		p.phase.Store(int32(Finished))
+	case m.Kind == wireup.KindFini && phase == ending.InMPI:
+		p.phase.Store(int32(ending.Finished))
 		p.set.Events.Left(p, true)
 		p.os.Release() // one that has joined may wait for our end now
 	default:
@@ -214,19 +199,10 @@ func (p *Proc) watch() {
 		}
 	}
 	_ = p.control.Close() // listen ends, if it has not
-	if p.Phase() == InMPI {
+	if p.Phase() == ending.InMPI {
 		p.set.Events.Left(p, false)
 	}
-	phase := p.Phase()
-	switch {
-	case p.aborted.Load(): // it has said so, and why
-	case phase != Finished:
-		f := procEnded(p.Who(), phase, e).After(p.lost())
-		f.At = at
-		p.set.End.Fail(f)
-	case !e.OK() && !e.Unseen:
-		p.set.late(procEnded(p.Who(), phase, e))
-	}
+	p.ends(ending.Exit{Text: e.String(), Status: e.Status(), Unseen: e.Unseen, At: at})
 }
 
 // outlivesSocket waits for the exit of a proc that has closed its control socket.
@@ -235,8 +211,8 @@ func (p *Proc) outlivesSocket() {
 	select {
 	case <-p.os.Exited():
 	case <-time.After(lastWords):
-		if p.Phase() != Finished {
-			p.set.End.Fail(&ending.Failure{Text: p.Who().String() + " closed its connection to the node without MPI Finalize", Status: 1, Weight: blame.Died})
+		if p.Phase() != ending.Finished {
+			p.ends(ending.Exit{Text: "closed its connection to the node", At: time.Now()})
 		}
 	}
 }

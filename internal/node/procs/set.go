@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
-	"github.com/openimpi/impi/internal/node/ending"
+	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -37,7 +38,7 @@ type Settings struct {
 	Joined         []Joined        // the procs, where a process manager has started them; nil: Start does
 	Now            <-chan struct{} // once closed, nobody waits for procs that are to end
 	Log            hclog.Logger
-	End            *ending.Ending // is told how procs end too early
+	End            *lifetime.Lifetime // is told how procs end too early
 	Events         Events
 }
 
@@ -66,7 +67,7 @@ func New(s Settings) *Set {
 }
 
 // Unstarted is for tests: the set has n procs of the site's first host, which are no processes.
-func Unstarted(s Settings, n int, phase Phase) *Set {
+func Unstarted(s Settings, n int, phase ending.Phase) *Set {
 	set := New(s)
 	for i := range n {
 		p := &Proc{set: set, Local: i, host: s.Routes.Site.Hosts[0]}
@@ -234,7 +235,7 @@ func (s *Set) Missing() (who string, first int) {
 	first = -1
 	others := -1
 	for i, p := range s.all {
-		if p.Phase() != Starting {
+		if p.Phase() != ending.Starting {
 			continue
 		}
 		if others++; first < 0 {
@@ -256,7 +257,7 @@ func (s *Set) Missing() (who string, first int) {
 
 // Finishing tells whether some proc has passed Finalize.
 func (s *Set) Finishing() bool {
-	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.Phase() == Finished })
+	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.Phase() == ending.Finished })
 }
 
 // Signal sends a signal to all procs.

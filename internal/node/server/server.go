@@ -15,10 +15,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/names"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -109,7 +109,7 @@ func (s *Server) Failure() *ending.Failure {
 	if s.err == nil {
 		return nil
 	}
-	return ending.ByServer(s.job, s.err)
+	return ending.ByServer(s.err, false, func(c wire.ClientRank) string { return routes.ClientName(s.job, c) })
 }
 
 // Close ends the server; a job that is not over fails.

@@ -2,14 +2,12 @@ package spawner
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
-	"github.com/openimpi/impi/internal/node/ending"
 )
 
 // Local is this site's part of a spawned world: procs on one host of the site, with a node of their
@@ -17,13 +15,11 @@ import (
 type Local struct {
 	spawner  *Spawner
 	part     *spawn.Part
-	claim    claim // its slots
-	at       int   // its host, among those of the site
 	host     config.Host
 	programs []config.Program // by command
 	granted  []int            // procs, by command
 
-	of *world // whose part it is, if a proc of this node has spawned it
+	of *world // whose part it is, if a proc of this site has spawned it
 
 	numbers []int  // by proc: its command among all of the spawn
 	runs    []int  // by proc: its command among the part's
@@ -31,9 +27,8 @@ type Local struct {
 
 	node    Node
 	cancel  context.CancelCauseFunc
-	done    chan struct{}   // closed when nothing of it is left; nil: it has not begun
-	failure *ending.Failure // valid then
-	late    bool            // it came after the end of the part's job
+	done    chan struct{}  // closed when nothing of it is left; nil: it has not begun
+	outcome ending.Outcome // valid then
 }
 
 // start is what the parts of a spawned world have to know of each other. It is for their nodes
@@ -63,44 +58,10 @@ func (p *Local) AppNum(local int) int { return p.numbers[local] }
 
 // Inherit is for a failure of procs that the world has spawned itself, and that comes when the world
 // is over: it is its parents', if it is connected with them.
-func (p *Local) Inherit(f *ending.Failure, late bool) {
+func (p *Local) Inherit(o ending.Outcome) {
 	if p.of != nil && p.of.state() == spawn.Connected {
-		p.of.parents.Inherit(f, late)
+		p.of.parents.Inherit(o)
 	}
-}
-
-// prepare looks for the programs of a part, which has slots of a claim on a host that this node runs.
-// of is nil if another node wants it, elsewhere says that it is another site's. The part must be
-// begun or ended.
-func (d *Spawner) prepare(c claim, host int, part *spawn.Part, of *world, elsewhere bool) (*Local, *spawn.Refusal) {
-	own := d.Routes.Site.Hosts
-	p := &Local{spawner: d, part: part, claim: c, at: host, host: own[min(host, len(own)-1)], of: of}
-	for i := range part.Commands {
-		c := &part.Commands[i]
-		program, problem := programOf(d.Routes.Site, c, elsewhere)
-		if problem != "" {
-			if d.Hosts != nil {
-				problem = fmt.Sprintf("on host %s, %s", d.Hosts[host], problem)
-			}
-			return nil, c.Refuse(problem)
-		}
-		p.programs, p.granted = append(p.programs, program), append(p.granted, c.Procs)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.parts[c] = append(d.parts[c], p)
-	return p, nil
-}
-
-// release gives the slots of a part back, of which nothing is left.
-func (d *Spawner) release(p *Local) {
-	d.mu.Lock()
-	delete(d.running, p)
-	if d.parts[p.claim] = slices.DeleteFunc(d.parts[p.claim], func(x *Local) bool { return x == p }); len(d.parts[p.claim]) == 0 {
-		delete(d.parts, p.claim)
-	}
-	d.mu.Unlock()
-	d.giveBackAt(p.claim, p.at)
 }
 
 // begin starts the procs and their node.
@@ -121,8 +82,7 @@ func (p *Local) begin(o *start) error {
 	d.mu.Unlock()
 	d.wg.Go(func() {
 		defer cancel(nil)
-		p.failure, p.late = node.Run(ctx)
-		p.tellSpawner()
+		p.outcome = node.Run(ctx)
 		d.release(p)
 		close(p.done)
 	})
@@ -131,8 +91,6 @@ func (p *Local) begin(o *start) error {
 
 func (p *Local) site() string { return p.spawner.Routes.Site.Name }
 
-func (p *Local) clients() int { return 1 }
-
 // settled waits until the procs are in Init.
 func (p *Local) settled() *spawn.Refusal {
 	select {
@@ -140,7 +98,7 @@ func (p *Local) settled() *spawn.Refusal {
 		return nil
 	case <-p.done:
 	}
-	switch f := p.failure; {
+	switch f := p.outcome.Failure; {
 	case f == nil:
 		return spawn.Refuse(-1, "%s ended", p.part.World)
 	case f.Proc > 0:

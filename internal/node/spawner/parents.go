@@ -2,15 +2,13 @@ package spawner
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/spawn"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
@@ -22,8 +20,8 @@ type Parents struct {
 	meet    *meet.Meetings
 
 	// Inherit is for a failure of procs that they have spawned and are connected with: it is one
-	// of their own job. late: it came after the end of the spawned procs' job.
-	Inherit func(f *ending.Failure, late bool)
+	// of their own job.
+	Inherit func(ending.Outcome)
 
 	mu     sync.Mutex
 	worlds spawn.Worlds[*procs.Proc]
@@ -32,7 +30,7 @@ type Parents struct {
 }
 
 // NewParents makes the parents of a node that meets other worlds by m.
-func (d *Spawner) NewParents(m *meet.Meetings, inherit func(f *ending.Failure, late bool)) *Parents {
+func (d *Spawner) NewParents(m *meet.Meetings, inherit func(ending.Outcome)) *Parents {
 	s := &Parents{spawner: d, meet: m, Inherit: inherit, of: make(map[*spawn.World[*procs.Proc]]*world)}
 	m.PortClosed = func(port dynamic.World) { s.withWorlds(func() { s.worlds.PortClosed(port) }) }
 	return s
@@ -74,15 +72,10 @@ func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world)
 	}
 }
 
-// endedBy is the failure of a world that somebody ends.
-func endedBy(text string) *ending.Failure {
-	return &ending.Failure{Text: text, Status: 1, Weight: blame.Decided}
-}
-
 // Failed says that the job of the parents has failed: what they have spawned ends with it, but for
 // the worlds that they have no communicator with any more.
 func (s *Parents) Failed(f *ending.Failure) {
-	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return endedBy("the job of its parents is over: " + f.Text) })
+	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return ending.Ended("the job of its parents is over: " + f.Text) })
 }
 
 // Gone says that a proc is no more.
@@ -115,7 +108,7 @@ func (s *Parents) cancel(p *procs.Proc, request uint64) {
 		}
 		return list
 	}
-	s.end(which, func(*world) *ending.Failure { return endedBy("its parents could not connect with it") })
+	s.end(which, func(*world) *ending.Failure { return ending.Ended("its parents could not connect with it") })
 }
 
 // spawn starts procs for one of ours.
@@ -158,7 +151,7 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, commands []spawn.
 	if r != nil {
 		log.Debug("procs could not be spawned", "world", w.name, "for", p.Who(), "reason", r.Reason)
 		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
-		w.giveUp(endedBy("it could not be spawned: " + r.Reason))
+		w.giveUp(ending.Ended("it could not be spawned: " + r.Reason))
 		return nil, r
 	}
 	log.Debug("procs are spawned", "world", w.name, "for", p.Who())
@@ -173,7 +166,8 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, commands []spawn.
 
 // follow waits for the end of a world and tells those whom it concerns.
 func (s *Parents) follow(w *world) {
-	f, late := w.awaitEnd()
+	o := w.awaitEnd()
+	f := o.Failure
 	text := ""
 	if f != nil {
 		text = f.Text
@@ -188,9 +182,8 @@ func (s *Parents) follow(w *world) {
 	case end.TooEarly:
 		log.Debug("a spawned world has ended too early", "world", w.name, "reason", end.Reason)
 	case end.Fails:
-		up := *f
-		up.Text = fmt.Sprintf("%s, which %v has spawned, failed: %s", w.name, w.By.Who(), f.Text)
-		s.Inherit(&up, late)
+		o.Failure = ending.SpawnedFailed(w.name, w.By.Who().String(), f)
+		s.Inherit(o)
 	case end.Apart:
 		log.Warn("a spawned world that had parted from its parents has failed", "world", w.name, "problem", f.Text)
 	}

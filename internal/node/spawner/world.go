@@ -9,15 +9,14 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
-	"github.com/openimpi/impi/internal/node/ending"
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
 // part is what one site starts of a world: this one, or another.
 type part interface {
 	site() string
-	clients() int // of the new world, one after the other, which the part is
 	begin(*start) error
 	settled() *spawn.Refusal // waits until the procs are in Init, or says why they are not
 	end(*ending.Failure)     // nothing is started, or what was is ended
@@ -51,17 +50,13 @@ func (w *world) start(parent string, commands []spawn.Command) *spawn.Refusal {
 		return spawn.Refuse(-1, "there is no port that the procs could call: %v", err)
 	}
 	d := w.parents.spawner
-	var r *spawn.Refusal
-	w.Port = port.Name()
-	if w.name, r = d.nextName(w.ctx); r != nil {
-		return r
-	}
-	plan, r := d.plan(w.ctx, w.name, w.By, commands)
+	w.Port, w.name = port.Name(), d.nextName()
+	plan, r := d.job().Plan(w.name, w.By.Address(), commands)
 	if r != nil {
 		return r
 	}
 	for _, p := range plan {
-		if r := w.reserve(p, spawn.MaxParts/len(plan)); r != nil {
+		if r := w.reserve(p); r != nil {
 			return r
 		}
 	}
@@ -70,53 +65,47 @@ func (w *world) start(parent string, commands []spawn.Command) *spawn.Refusal {
 	}
 	order := start{Parent: parent}
 	for _, p := range w.parts {
-		for range p.clients() {
-			order.Sites = append(order.Sites, p.site())
-		}
+		order.Sites = append(order.Sites, p.site())
 	}
 	if err := w.serve(&order); err != nil {
 		return spawn.Refuse(-1, "%v", err)
 	}
-	mine := order
-	for _, p := range w.parts {
+	for client, p := range w.parts {
+		mine := order
+		mine.Client = client
 		if err := p.begin(&mine); err != nil {
 			return spawn.Refuse(-1, "site %s: %v", p.site(), err)
 		}
-		mine.Client += p.clients()
 	}
 	return nil
 }
 
-// reserve gets slots for a part, on at most most hosts, unless it may do without procs and has to.
-func (w *world) reserve(planned *spawn.Placed, most int) *spawn.Refusal {
+// reserve gets slots for a part, unless it may do without procs and has to.
+func (w *world) reserve(planned *spawn.Placed) *spawn.Refusal {
 	d := w.parents.spawner
-	var parts []part
+	var p part
 	var granted []int
 	if planned.Client == d.Routes.World.Self {
-		var r *spawn.Refusal
-		if parts, granted, r = d.reserve(w.ctx, &planned.Part, planned.Hosts, most, w); r != nil {
+		l, r := d.reserve(w.ctx, &planned.Part, w)
+		if r != nil {
 			return r
 		}
-		for _, p := range parts {
-			if l, ok := p.(*Local); ok {
-				w.local = append(w.local, l)
-			}
+		p, granted = l, l.granted
+		if anyProcs(granted) {
+			w.local = append(w.local, l)
 		}
 	} else {
-		if planned.Host == "" && most > 1 {
-			planned.Most = most
-		}
 		e, r := d.request(w.ctx, planned)
 		if r != nil {
 			return r
 		}
-		if granted = e.granted; anyProcs(granted) {
-			parts = append(parts, e)
-		} else {
-			e.end(nil)
-		}
+		p, granted = e, e.granted
 	}
-	w.parts = append(w.parts, parts...)
+	if !anyProcs(granted) {
+		p.end(nil)
+		return nil
+	}
+	w.parts = append(w.parts, p)
 	for i, n := range granted {
 		w.granted[planned.Commands[i].Number] += n
 	}
@@ -196,31 +185,14 @@ func (w *world) end(f *ending.Failure) {
 	}
 }
 
-// awaitEnd waits until nothing of the world is left, and gives its failure, if it has failed: what
-// this site has found out, rather than what others have told. late: it came after the end of its job.
-func (w *world) awaitEnd() (f *ending.Failure, late bool) {
+// awaitEnd waits until nothing of the world is left, and says how it has ended.
+func (w *world) awaitEnd() ending.Outcome {
+	var parts []ending.Outcome
 	for _, p := range w.local {
 		<-p.done
-		if p.failure != nil && (f == nil || f.Remote) {
-			f, late = p.failure, p.late
-		}
+		parts = append(parts, p.outcome)
 	}
-	told := w.server.Failure()
-	for _, x := range w.parts {
-		h, ok := x.(*hosted)
-		if !ok {
-			continue
-		}
-		if told != nil && (f == nil || f.Remote) {
-			if why := h.whyGone(w.parents.spawner.Routes.Job.Limits.Stop + errandTime); why != nil {
-				f, late = why.failure(), why.Late
-			}
-		}
-		h.forget()
-	}
-	if f == nil {
-		f = told
-	}
+	o := ending.OfWorld(parts, w.server.Failure())
 	w.server.Close()
-	return f, late
+	return o
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -19,7 +20,7 @@ func (h *host) begin() {
 	}
 	d, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: hosts, Deadline: s.w.time().Add(s.w.cfg.Limit)})
 	if err != nil {
-		s.fail(err)
+		s.fail(ending.NodeFailed(err))
 		return
 	}
 	h.dance = d
@@ -167,11 +168,11 @@ func (h *host) steps() {
 			h.conns[st.Conn].OnReady(nil)
 			_ = h.conns[st.Conn].Close()
 		case agent.Prove:
-			s.fail(fmt.Errorf("the dance wants a proof, and simulated hosts say plain ranks"))
+			s.fail(ending.NodeFailed(fmt.Errorf("the dance wants a proof, and simulated hosts say plain ranks")))
 		case agent.Complete:
 			h.complete()
 		case agent.TimedOut, agent.Unreachable:
-			s.fail(st.Err)
+			s.fail(ending.NodeFailed(st.Err))
 		}
 	}
 }
@@ -185,11 +186,11 @@ func (h *host) complete() {
 	}
 	a, err := agent.New(c)
 	if err != nil {
-		s.fail(err)
+		s.fail(ending.NodeFailed(err))
 		return
 	}
 	if h.sw, err = h.newSwitch(a); err != nil {
-		s.fail(err)
+		s.fail(ending.NodeFailed(err))
 		return
 	}
 	for r := range wire.HostRank(len(s.job.Hosts)) {
@@ -198,7 +199,7 @@ func (h *host) complete() {
 			continue
 		}
 		if err := h.sw.attachHost(e, r); err != nil {
-			s.fail(err)
+			s.fail(ending.NodeFailed(err))
 			return
 		}
 	}

@@ -18,6 +18,7 @@ type FaultKind string
 // The kinds of fault. A link that is resumed may be cut, or ended, without harm.
 const (
 	CrashProc   FaultKind = "crash-proc"   // Target is a world rank
+	FailLate    FaultKind = "fail-late"    // Target is a world rank: its program fails after Finalize, whenever that is
 	CrashNode   FaultKind = "crash-node"   // Target is a client rank
 	CrashServer FaultKind = "crash-server" // Target is not used
 	CutLink     FaultKind = "cut"          // Target picks one of the links that are in use
@@ -27,7 +28,7 @@ const (
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose, Stall, PluginCrash}
+var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, Stall, PluginCrash}
 
 // Deadly tells whether a fault of this kind may end the job.
 func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash }
@@ -85,6 +86,10 @@ func ParseFault(s string) (Fault, error) {
 
 // Plan has a fault happen. It must be called before Run.
 func (w *World) Plan(f Fault) {
+	if f.Kind == FailLate {
+		w.failLate[f.Target%len(w.procs)] = &f
+		return
+	}
 	if f.Event > 0 {
 		w.k.AtEvent(f.Event, func() { w.commit(f) })
 		return
@@ -104,6 +109,8 @@ type Hit struct {
 
 	// Deadly tells that the job cannot have ended in order after it.
 	Deadly bool
+
+	late *proc // whose program failed after its Finalize
 }
 
 func (w *World) commit(f Fault) {
@@ -113,9 +120,10 @@ func (w *World) commit(f Fault) {
 	switch f.Kind {
 	case CrashProc:
 		if p := w.procs[f.Target%len(w.procs)]; p != nil && !p.task.Ended() {
-			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left)
+			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left && !p.said)
 			p.crash()
 		}
+	case FailLate: // Plan
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
 			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), true)
@@ -138,10 +146,19 @@ func (w *World) commit(f Fault) {
 func (w *World) hit(f Fault, what string, deadly bool) {
 	w.k.Note("%s of %s", f.Kind, what)
 	w.met[f.Kind]++
-	w.hits = append(w.hits, Hit{f, what, w.k.Now(), w.k.Events(), deadly})
+	w.hits = append(w.hits, Hit{Fault: f, What: what, At: w.k.Now(), Event: w.k.Events(), Deadly: deadly})
 	if deadly {
 		w.broken()
 	}
+}
+
+// lateText says how the programs end that fail after Finalize.
+const lateText = "exited with status 4"
+
+// failsLate notes that a proc's program fails after its Finalize, which does not end the job.
+func (w *World) failsLate(p *proc, f Fault) {
+	w.hit(f, fmt.Sprintf("rank %d", p.rank), false)
+	w.hits[len(w.hits)-1].late = p
 }
 
 // maxStall is the longest that a fault holds a link up.
@@ -184,7 +201,7 @@ func (w *World) harm(f Fault) {
 			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, CrashNode, CrashServer, PluginCrash: // they harm no link
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash: // they harm no link
 	}
 }
 

@@ -56,8 +56,8 @@ func (w *World) judge() error {
 	if err := w.agree(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisorder, err)
 	}
-	if w.broke == nil {
-		return nil
+	if err := w.afterwards(); err != nil || w.broke == nil {
+		return err
 	}
 	if err := w.blamed(); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *World) agree() error {
 			return fmt.Errorf("site %d has no error, and did not finish", s.rank)
 		case s.err != nil && !errors.Is(s.err, ErrFailed):
 			return fmt.Errorf("site %d could not end: %w", s.rank, s.err)
-		case s.err != nil:
+		case s.err != nil && !s.outcome.Late:
 			failed = s
 		}
 	}
@@ -129,6 +129,25 @@ func (w *World) blamed() error {
 	}
 	if want := w.hits[0].What + " was killed"; w.server.err == nil || !strings.Contains(w.server.err.Error(), want) {
 		return fmt.Errorf("%w: %s, and the server was told: %w", ErrBlame, want, w.server.err)
+	}
+	return nil
+}
+
+// afterwards looks whether a proc that failed after its Finalize, in a job in which nothing else went
+// wrong, made its own site fail and nobody else.
+func (w *World) afterwards() error {
+	if len(w.hits) != 1 || w.hits[0].late == nil || w.cfg.Abroad != nil {
+		return nil
+	}
+	p := w.hits[0].late
+	for _, s := range w.sites {
+		want := s == p.s
+		if (s.err != nil) != want || want && !strings.Contains(s.err.Error(), w.hits[0].What+" "+lateText) {
+			return fmt.Errorf("%w: rank %d of site %d failed after its Finalize, and site %d ended with: %w", ErrBlame, p.rank, p.s.rank, s.rank, s.err)
+		}
+	}
+	if w.server.err != nil {
+		return fmt.Errorf("%w: rank %d failed after its Finalize, and the server was told: %w", ErrBlame, p.rank, w.server.err)
 	}
 	return nil
 }

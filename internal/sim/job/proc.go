@@ -1,10 +1,11 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/resume"
@@ -27,7 +28,9 @@ type proc struct {
 	fini    bool          // its node knows that it has finished
 	said    bool          // it has told its node so
 	heard   time.Duration // when its node hears its last message
-	loss    bool          // it has told its node that it lost a link
+	loss    string        // the first link that it has told its node of as lost
+	aborted bool          // it has called MPI_Abort
+	judged  bool          // its node has seen its end
 	crashed bool
 	frozen  bool  // in the middle of something, until it dies
 	err     error // of its program
@@ -99,18 +102,35 @@ func (s *site) shared() (*mpi.Roster, error) {
 // closes its links, and its node learns of it.
 func (p *proc) exited() {
 	p.closeLinks()
+	x := ending.Exit{Text: "exited with status 0"}
+	switch f := p.s.w.failLate[int(p.rank)]; {
+	case p.err != nil:
+		x = ending.Exit{Text: fmt.Sprintf("failed: %v", p.err), Status: 1}
+	case f != nil && p.said && !p.s.left:
+		p.s.w.failsLate(p, *f)
+		x = ending.Exit{Text: lateText, Status: 4}
+	}
+	p.noticed(x)
+}
+
+// noticed has the node notice the end of the proc's process, when it has heard all that the proc said.
+func (p *proc) noticed(x ending.Exit) {
 	k := p.s.w.k
-	k.After(k.Between(0, time.Millisecond), func() {
+	k.After(max(k.Between(0, time.Millisecond), p.heard+1-k.Now()), func() {
 		p.s.w.cfg.Abroad.gone(p)
-		switch {
-		case p.err != nil:
-			p.endsEarly(fmt.Errorf("rank %d: %w", p.rank, p.err))
-		case !p.said:
-			p.endsEarly(fmt.Errorf("rank %d ended without Finalize", p.rank))
-		default:
-			p.s.finish()
-		}
+		p.judged, x.At = true, p.s.w.time()
+		p.s.report(func(now time.Time) { p.s.end.ProcEnded(now, p.standing(), x) })
+		p.s.finish()
 	})
+}
+
+// standing is what the node knows of the proc.
+func (p *proc) standing() ending.Proc {
+	x := ending.Proc{Name: fmt.Sprintf("rank %d", p.rank), Number: int(p.rank), Phase: ending.InMPI, Loss: p.loss, Aborted: p.aborted}
+	if p.fini {
+		x.Phase = ending.Finished
+	}
+	return x
 }
 
 func (p *proc) closeLinks() {
@@ -136,22 +156,8 @@ func (p *proc) crash() {
 	}
 	p.crashed = true
 	p.down()
-	w := p.s.w
-	w.crashed(Endpoint{AtProc, int(p.rank)})
-	w.k.After(w.k.Between(0, time.Millisecond), func() {
-		w.cfg.Abroad.gone(p)
-		p.endsEarly(fmt.Errorf("rank %d was killed", p.rank))
-	})
-}
-
-// endsEarly is the node's report of a proc that ended without having finished: a consequence
-// if the proc had lost a link before.
-func (p *proc) endsEarly(reason error) {
-	if p.loss {
-		p.s.report(blame.Consequence, reason)
-		return
-	}
-	p.s.report(blame.Died, reason)
+	p.s.w.crashed(Endpoint{AtProc, int(p.rank)})
+	p.noticed(ending.Exit{Text: "was killed", Status: 137})
 }
 
 // World is the proc's MPI_COMM_WORLD.
@@ -229,9 +235,10 @@ func (s *site) told(p *proc, m wireup.Message) {
 		p.fini = true
 		p.h.sw.ProcDone(p.rank)
 	case wireup.KindAbort:
-		p.endsEarly(fmt.Errorf("rank %d called Abort: %s", p.rank, m.Reason))
+		s.report(func(now time.Time) { s.end.ProcAborted(now, p.standing(), m.Code, m.Reason) })
+		p.aborted = true
 	case wireup.KindLost:
-		p.loss = true
+		p.loss = cmp.Or(p.loss, fmt.Sprintf("it had lost its link to rank %d", m.Peer))
 	default:
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
@@ -35,17 +35,17 @@ type site struct {
 	procs  []*proc
 	table  []wireup.Proc // of the job, as its procs see it
 	roster *mpi.Roster   // of the table
-	blames blame.Decision[error]
+	end    ending.Ending
 
 	spawner *spawner
 	parents parents
-	names   nameService
 	part    *part // of a spawned world; nil: nobody has spawned the site's job
 
-	left bool // has told the server that it has finished, or has failed
-	done bool // nothing of it is left
-	dead bool // its node has crashed
-	err  error
+	left    bool // has told the server that it has finished, or has failed
+	done    bool // nothing of it is left
+	dead    bool // its node has crashed
+	outcome ending.Outcome
+	err     error
 
 	finished bool // in order
 	heard    bool // something from the server
@@ -182,12 +182,8 @@ func (s *site) serverGone(cause error) {
 
 // judge goes on once startup is over, or ends on an error.
 func (s *site) judge(err error) {
-	if errors.Is(err, startup.ErrLost) && s.job != nil {
-		s.report(blame.Lost, err) // whoever broke it may have told why elsewhere
-		return
-	}
 	if err != nil {
-		s.fail(err)
+		s.fail(ending.ByServer(err, s.job != nil, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }))
 		return
 	}
 	if job, ok := s.client.Job(); ok && s.job == nil {
@@ -236,7 +232,7 @@ func (s *site) connected() {
 		h := s.hosts[s.job.Procs[r].Host-self.FirstHost]
 		p, err := s.newProc(h, r)
 		if err != nil {
-			s.fail(err)
+			s.fail(ending.NodeFailed(err))
 			return
 		}
 		s.procs = append(s.procs, p)
@@ -278,13 +274,9 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 func (s *site) noticed(h *host, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:
-		weight := blame.Lost
-		if errors.Is(ev.Err, agent.ErrProtocol) {
-			weight = blame.Decided
-		}
-		s.report(weight, fmt.Errorf("host %d closed its channel to host %d before the job's end: %w", ev.Peer.Host, h.rank, ev.Err))
+		s.fail(ending.ChannelLost(fmt.Sprintf("host %d", ev.Peer.Host), ev.Err))
 	case agent.ProcLost:
-		s.fail(fmt.Errorf("rank %d: its agent gave it up: %w", ev.Peer.Rank, ev.Err))
+		s.fail(ending.NodeFailed(fmt.Errorf("rank %d: its agent gave it up: %w", ev.Peer.Rank, ev.Err)))
 	case agent.Finished:
 		h.over = true
 		s.finish()
@@ -303,50 +295,61 @@ func (s *site) finish() {
 		}
 	}
 	for _, p := range s.procs {
-		if !p.task.Ended() {
+		if !p.judged {
 			return
 		}
 	}
 	err := s.client.Finish()
 	s.say()
+	var f *ending.Failure
 	if err != nil { // the server was lost while the procs ended
-		err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, err)
+		f = ending.NodeFailed(err)
 	}
-	s.blames.Close()
-	s.left, s.done, s.finished, s.err = true, true, err == nil, err
+	s.end.Close()
+	s.left, s.done, s.finished = true, true, err == nil
+	s.over(f)
 	s.conn.finish()
 	s.timer.Stop()
 	s.gone()
 }
 
+// over settles how the job has ended for the site. f is the failure with which it was shut down, or
+// nil.
+func (s *site) over(f *ending.Failure) {
+	s.outcome = s.end.Over(f)
+	if f := s.outcome.Failure; f != nil {
+		s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
+	}
+}
+
 // gone is called once nothing of the site is left.
 func (s *site) gone() {
-	s.names.close()
 	if s.part != nil {
 		s.part.gone()
 	}
 }
 
-// fail reports what leaves nothing to find out.
-func (s *site) fail(reason error) { s.report(blame.Decided, reason) }
+// fail reports a failure. The job goes on until it is decided what is to blame.
+func (s *site) fail(f *ending.Failure) {
+	s.report(func(now time.Time) { s.end.Fail(now, f) })
+}
 
-// report takes what the site notices of a failure. The job goes on until it is decided
-// what is to blame.
-func (s *site) report(weight blame.Weight, reason error) {
+// report has f tell the site's ending something.
+func (s *site) report(f func(now time.Time)) {
 	if s.left || s.dead {
 		return
 	}
-	s.w.broken()
+	_, waited := s.end.Deadline()
 	now := s.w.time()
-	r := blame.Report{Weight: weight}
-	if weight <= blame.Died && weight != blame.Lost {
-		r.Ended = now
+	f(now)
+	at, waits := s.end.Deadline()
+	if waits || s.end.Made() {
+		s.w.broken()
 	}
-	if _, waits := s.blames.Deadline(); !waits {
-		s.w.broke.waits = max(s.w.broke.waits, weight.Settle())
+	if waits && !waited {
+		s.w.broke.waits = max(s.w.broke.waits, at.Sub(now))
 	}
-	s.blames.Report(now, r, reason)
-	if at, ok := s.blames.Deadline(); ok {
+	if waits {
 		s.w.k.After(at.Sub(now), s.decide)
 		return
 	}
@@ -358,18 +361,18 @@ func (s *site) decide() {
 	if s.left || s.dead {
 		return
 	}
-	s.blames.Tick(s.w.time())
-	if reason, ok := s.blames.Cause(); ok {
-		s.giveUp(reason)
+	s.end.Tick(s.w.time())
+	if f := s.end.Cause(); f != nil {
+		s.giveUp(f)
 	}
 }
 
 // giveUp ends the job for this site, and says so to the others.
-func (s *site) giveUp(reason error) {
+func (s *site) giveUp(f *ending.Failure) {
 	s.left = true
-	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, reason)
-	s.w.k.Note("site %d fails: %v", s.rank, reason)
-	s.client.Fail(reason)
+	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
+	s.w.k.Note("site %d fails: %v", s.rank, f)
+	s.client.Fail(f)
 	s.say()
 	if s.conn != nil {
 		s.conn.finish()
@@ -392,6 +395,7 @@ func (s *site) shutDown() {
 		h.close()
 	}
 	s.parentsFailed()
+	s.over(s.end.Cause())
 	s.gone()
 }
 
@@ -417,7 +421,7 @@ func (s *site) crash() {
 		return
 	}
 	s.dead, s.left, s.done = true, true, true
-	s.err = fmt.Errorf("%w: the node of site %d has crashed", ErrFailed, s.rank)
+	s.over(ending.NodeFailed(fmt.Errorf("the node of site %d has crashed", s.rank)))
 	s.timer.Stop()
 	if s.conn != nil {
 		s.conn.close()

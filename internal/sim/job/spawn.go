@@ -3,14 +3,14 @@ package job
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
-	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -139,15 +139,15 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	}
 	w.a.spawns++
 	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
-	j := spawn.Job{Self: w.parents.rank, By: w.By.h.number, Names: []string{"here"}}
+	j := spawn.Job{Self: w.parents.rank, Names: []string{"here"}}
 	for _, s := range w.parents.w.sites {
 		x := spawn.Site{Name: siteName(int(s.rank))}
 		for i := range s.hosts {
-			x.Hosts = append(x.Hosts, spawn.Host{Addresses: []netip.Addr{address(s.rank, i).Addr()}})
+			x.Hosts = append(x.Hosts, address(s.rank, i).Addr())
 		}
 		j.Sites = append(j.Sites, x)
 	}
-	return j.Plan(w.name, w.commands)
+	return j.Plan(w.name, address(w.parents.rank, w.By.h.number).Addr().String(), w.commands)
 }
 
 // reserve gets slots for the parts of a plan, one after the other, and then has all begin.
@@ -202,9 +202,7 @@ func (p *part) reserve(answer func(*spawn.Refusal)) {
 		p.granted = a.Granted
 		answer(a.Refused)
 	}
-	d.withSlots(func(now time.Time) {
-		d.slots.Reserve(now, p, spawn.Wish{Commands: p.Commands, Soft: sets, Hosts: []int{0}, Most: 1})
-	})
+	d.withSlots(func(now time.Time) { d.slots.Reserve(now, p, p.Commands, sets) })
 }
 
 // begin starts the world: its server, and the nodes of its parts.
@@ -320,7 +318,7 @@ func (p *part) end(why string) {
 	case p.site == nil:
 		p.at.spawner.withSlots(func(time.Time) { p.at.spawner.slots.Release(p) })
 	case !p.site.left:
-		p.site.fail(errors.New(why))
+		p.site.fail(ending.Ended(why))
 	}
 }
 
@@ -384,36 +382,43 @@ func (w *spawned) check() {
 	if w.refused != nil {
 		return
 	}
-	text := ""
-	if err := w.failure(); err != nil {
-		text = err.Error()
+	text, o := "", w.outcome()
+	if o.Failure != nil {
+		text = o.Failure.Text
 	}
 	end := s.parents.worlds.Ended(&w.World, text, false)
 	if end.Fails {
-		s.inherit(fmt.Errorf("%s, which rank %d has spawned, failed: %s", w.name, w.By.rank, text))
+		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.By.rank), o.Failure)
+		s.inherit(o)
 	}
 	w.a.ports.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason))
 	w.a.portSteps()
 }
 
-// failure is that of the world, as this site has found it out rather than others.
-func (w *spawned) failure() error {
+// outcome is how the world has ended for the site that spawned it.
+func (w *spawned) outcome() ending.Outcome {
+	var parts []ending.Outcome
 	for _, p := range w.parts {
-		if p.local() && p.site.err != nil {
-			return p.site.err
+		if p.local() {
+			parts = append(parts, p.site.outcome)
 		}
 	}
-	return w.world.server.err
+	var server *ending.Failure
+	if err := w.world.server.err; err != nil {
+		server = ending.ByServer(err, false, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) })
+	}
+	return ending.OfWorld(parts, server)
 }
 
-// inherit is for a failure of procs that this site's have spawned and are connected with: it is that
-// of their own job. If that is over it is its parents', if it is connected with them.
-func (s *site) inherit(err error) {
-	switch {
-	case !s.left:
-		s.report(blame.Decided, err)
-	case s.part != nil && s.part.of.State() == spawn.Connected:
-		s.part.of.parents.inherit(err)
+// inherit is for a failure of procs that this site's have spawned and are connected with.
+func (s *site) inherit(o ending.Outcome) {
+	passOn := false
+	if !s.dead {
+		passOn = s.end.Inherit(s.w.time(), o)
+		s.report(func(time.Time) {})
+	}
+	if passOn && s.part != nil && s.part.of.State() == spawn.Connected {
+		s.part.of.parents.inherit(o)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
@@ -122,7 +122,7 @@ func (l *procLink) Recv(batch [][]byte) (int, error) {
 	if err != nil && !l.over {
 		l.over = true
 		if !inOrder(err) {
-			l.s.report(blame.Lost, fmt.Errorf("rank %d: its link to host %d: %w", l.rank, l.host, err))
+			l.s.fail(ending.ConnectionLost(fmt.Sprintf("rank %d: its link to host %d: %v", l.rank, l.host, err), err))
 		}
 	}
 	return n, err

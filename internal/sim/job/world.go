@@ -38,6 +38,7 @@ type World struct {
 	procTable   []agent.Proc
 	roster      *mpi.Roster // of the site that was last to need one
 	hits        []Hit
+	failLate    map[int]*Fault // by world rank
 	buf         []byte
 	wrong       error             // what must not be
 	broke       *moment           // when it became certain that the job fails
@@ -45,7 +46,6 @@ type World struct {
 	resumed     int               // how often a link was dialled again
 	number      int               // of the world, among those of cfg.Abroad
 	spawned     *spawned          // as which it was started; nil: nobody has spawned it
-	names       *nameServer       // of this job and those that it has spawned; nil: not used yet
 	ended       *moment           // when it was over
 	stalls      time.Duration     // how long links were held up, all together
 }
@@ -59,7 +59,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), channels: make(map[*kernel.Link]*resumed),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed),
 	}
 	if cfg.Abroad != nil {
 		cfg.Abroad.join(w)

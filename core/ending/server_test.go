@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
 )
 
 func TestServersWordsNameSites(t *testing.T) {
-	job := &config.Job{Sites: []config.Site{{Name: "alpha"}, {Name: "beta", Client: 1}}}
+	name := func(c wire.ClientRank) string {
+		return fmt.Sprintf("site %s (client %d)", []string{"alpha", "beta"}[c], c)
+	}
 	for _, c := range []struct {
 		err    error
 		text   string
@@ -36,9 +38,20 @@ func TestServersWordsNameSites(t *testing.T) {
 			fmt.Errorf("startup: client 7: %w", startup.ErrRank), "startup: client 7: client rank cannot be used", StatusNode, false,
 		},
 	} {
-		f := ByServer(job, c.err)
+		f := ByServer(c.err, false, name)
 		if f.Text != c.text || f.Status != c.status || f.Remote != c.remote || (!f.Remote && !errors.Is(f, c.err)) {
 			t.Errorf("%v:\ngot  %q %d %v\nwant %q %d %v", c.err, f.Text, f.Status, f.Remote, c.text, c.status, c.remote)
 		}
+	}
+}
+
+// A server that goes away during startup is the failure; later others may know why it did.
+func TestLossOfTheServer(t *testing.T) {
+	lost := fmt.Errorf("startup: client 0: %w", startup.ErrLost)
+	if f := ByServer(lost, false, nil); f.Weight != Decided || f.Status != StatusRemote {
+		t.Errorf("in startup: %+v", f)
+	}
+	if f := ByServer(lost, true, nil); f.Weight != Lost || f.Status != StatusRemote {
+		t.Errorf("after it: %+v", f)
 	}
 }

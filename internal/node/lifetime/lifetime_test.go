@@ -1,4 +1,4 @@
-package ending
+package lifetime
 
 import (
 	"context"
@@ -7,20 +7,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/openimpi/impi/core/blame"
+	"github.com/openimpi/impi/core/ending"
 )
 
-func at(w blame.Weight, text string) *Failure { return &Failure{Text: text, Weight: w} }
+func at(w ending.Weight, text string) *ending.Failure { return &ending.Failure{Text: text, Weight: w} }
 
 func TestTheContextEndsByWhatIsToBlame(t *testing.T) {
 	for _, c := range []struct {
-		reports []*Failure
+		reports []*ending.Failure
 		want    string
 		after   time.Duration
 	}{
-		{[]*Failure{at(blame.Lost, "a")}, "a", 2 * time.Second},
-		{[]*Failure{at(blame.Lost, "channel"), at(blame.Died, "rank 1")}, "rank 1", 100 * time.Millisecond},
-		{[]*Failure{at(blame.Died, "rank 1"), at(blame.Decided, "operator")}, "operator", 0},
+		{[]*ending.Failure{at(ending.Lost, "a")}, "a", 2 * time.Second},
+		{[]*ending.Failure{at(ending.Lost, "channel"), at(ending.Died, "rank 1")}, "rank 1", 100 * time.Millisecond},
+		{[]*ending.Failure{at(ending.Died, "rank 1"), at(ending.Decided, "operator")}, "operator", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, ctx := New(context.Background())
@@ -40,9 +40,9 @@ func TestTheContextEndsByWhatIsToBlame(t *testing.T) {
 func TestNoReportAfterTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, ctx := New(context.Background())
-		e.Fail(at(blame.Died, "first"))
+		e.Fail(at(ending.Died, "first"))
 		<-ctx.Done()
-		e.Fail(at(blame.Decided, "second"))
+		e.Fail(at(ending.Decided, "second"))
 		if got := Of(ctx); got.Text != "first" {
 			t.Errorf("%v", got)
 		}
@@ -57,5 +57,18 @@ func TestAllIsWell(t *testing.T) {
 	e.Close()
 	if f := Of(ctx); f != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Errorf("%v, %v", f, context.Cause(ctx))
+	}
+}
+
+// The first late failure is passed on once, and does not end the context.
+func TestOnLate(t *testing.T) {
+	l, ctx := New(context.Background())
+	var told []string
+	l.OnLate = func(f *ending.Failure) { told = append(told, f.Text) }
+	for _, text := range []string{"first", "second"} {
+		l.Report(func(_ time.Time, e *ending.Ending) { e.Late(at(ending.Died, text)) })
+	}
+	if len(told) != 1 || told[0] != "first" || ctx.Err() != nil {
+		t.Errorf("%q, %v", told, ctx.Err())
 	}
 }

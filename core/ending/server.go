@@ -6,19 +6,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/blame"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// ByServer makes a failure of the error with which a side of startup ended.
-func ByServer(job *config.Job, err error) *Failure {
+// ByServer makes a failure of the error with which a side of startup ended. joined: startup was over
+// by then, so that others may know why the server went away. name names a client.
+func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failure {
 	text := err.Error()
 	marker := startup.ErrFailed.Error() + ": "
 	if i := strings.LastIndex(text, marker); i >= 0 && errors.Is(err, startup.ErrFailed) {
-		f := ToldBy(withSites(job, text[i+len(marker):]))
+		f := ToldBy(withNames(text[i+len(marker):], name))
 		switch {
 		case strings.HasPrefix(f.Text, startup.ErrTimeout.Error()):
 			f.Status = StatusTimeout // the server's own limit, which is everybody's
@@ -31,12 +29,15 @@ func ByServer(job *config.Job, err error) *Failure {
 		}
 		return f
 	}
-	f := &Failure{Text: withSites(job, text), Status: StatusNode, Weight: blame.Decided, Cause: err}
+	f := &Failure{Text: withNames(text, name), Status: StatusNode, Weight: Decided, Cause: err}
 	switch {
 	case errors.Is(err, startup.ErrTimeout):
 		f.Status = StatusTimeout
 	case errors.Is(err, startup.ErrLost):
 		f.Status = StatusRemote
+		if joined {
+			f.Weight = Lost
+		}
 	}
 	return f
 }
@@ -47,25 +48,22 @@ var (
 	clientSet = regexp.MustCompile(`\bclients \{([\d,]+)\} of \d+`)
 )
 
-// withSites puts the sites' names where the server, which does not know them,
-// speaks of clients.
-func withSites(job *config.Job, text string) string {
+// withNames puts the sites' names where the server, which does not know them, speaks of clients.
+func withNames(text string, name func(wire.ClientRank) string) string {
+	list := func(ranks string) string {
+		var names []string
+		for s := range strings.SplitSeq(ranks, ",") {
+			if c, err := strconv.Atoi(s); err == nil {
+				names = append(names, name(wire.ClientRank(c)))
+			}
+		}
+		return strings.Join(names, ", ")
+	}
 	text = oneClient.ReplaceAllStringFunc(text, func(s string) string {
 		m := oneClient.FindStringSubmatch(s)
-		return siteList(job, m[1]) + " at " + m[2]
+		return list(m[1]) + " at " + m[2]
 	})
 	return clientSet.ReplaceAllStringFunc(text, func(s string) string {
-		return siteList(job, clientSet.FindStringSubmatch(s)[1])
+		return list(clientSet.FindStringSubmatch(s)[1])
 	})
-}
-
-// siteList names the clients of a list of ranks.
-func siteList(job *config.Job, ranks string) string {
-	var names []string
-	for s := range strings.SplitSeq(ranks, ",") {
-		if c, err := strconv.Atoi(s); err == nil {
-			names = append(names, routes.ClientName(job, wire.ClientRank(c)))
-		}
-	}
-	return strings.Join(names, ", ")
 }

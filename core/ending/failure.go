@@ -1,0 +1,132 @@
+package ending
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/resume"
+)
+
+// The exit statuses of a node whose job did not fail by a proc's own status.
+const (
+	StatusRemote  = 123 // another site failed
+	StatusTimeout = 124 // a time limit passed, as with timeout(1)
+	StatusNode    = 125 // impi-node could not do its work, as with env(1)
+)
+
+// Weight ranks failures: the heavier of two explains the lighter one.
+type Weight int
+
+const (
+	// Consequence is the end of a proc that had lost its link to another proc before. That
+	// proc may have died, or its machine may be lost.
+	Consequence Weight = iota
+	// Lost is the end of a connection of the node. The process at its other end knows the
+	// reason.
+	Lost
+	// Died is the end of a proc, by exit, signal or MPI_Abort, that had not reported a lost
+	// link. The first such proc is to blame, however it ended.
+	Died
+	// Decided is a failure that needs no explanation: the operator, another site or a time
+	// limit ended the job, or the node cannot go on.
+	Decided
+)
+
+// Longest is the longest time that a failure waits for one that explains it.
+const Longest = 2 * time.Second
+
+// Settle is how long a failure of this weight is held back for one that explains it. One
+// from another site arrives after that site's own wait and the way through the
+// server. For procs that ended the wait is the same at all sites, so that of two sites the
+// one whose proc ended first reports first.
+func (w Weight) Settle() time.Duration {
+	switch w {
+	case Consequence, Lost:
+		return Longest
+	case Died:
+		return 100 * time.Millisecond
+	default:
+		return 0
+	}
+}
+
+// Failure is why a site's part of a job ended early. Its text names the rank, the site and how.
+type Failure struct {
+	Text   string
+	Status int  // exit status for the node
+	Remote bool // another site found it out and told us
+	Early  bool // before the job had begun at this site
+	Told   bool // the head of the site has decided it, and has told its operator
+	Weight Weight
+	At     time.Time // when a proc ended; zero for what is no proc's end
+	Cause  error     // that the node met; nil if it was none
+	Proc   int       // 1 + the number at its site of the proc that is to blame; 0: none
+}
+
+// Error is the text.
+func (f *Failure) Error() string { return f.Text }
+
+// Unwrap gives the error that the node met, if it was one.
+func (f *Failure) Unwrap() error { return f.Cause }
+
+// Explains reports whether f is a better cause than o, which was reported earlier. Of two
+// procs the one that ended first is to blame, even if its end was noticed later.
+func (f *Failure) Explains(o *Failure) bool {
+	switch {
+	case f.Weight != o.Weight:
+		return f.Weight > o.Weight
+	case f.At.IsZero() || o.At.IsZero():
+		return false
+	}
+	return f.At.Before(o.At)
+}
+
+// NodeFailed is a failure of the node itself.
+func NodeFailed(err error) *Failure {
+	return &Failure{Text: err.Error(), Status: StatusNode, Weight: Decided, Cause: err}
+}
+
+// TimedOut is the failure of a step that took longer than its limit.
+func TimedOut(format string, args ...any) *Failure {
+	return &Failure{Text: fmt.Sprintf(format, args...), Status: StatusTimeout, Weight: Decided}
+}
+
+// ToldBy is the verdict of another site.
+func ToldBy(text string) *Failure {
+	return &Failure{Text: text, Status: StatusRemote, Remote: true, Weight: Decided}
+}
+
+// Ended is the failure of a spawned world that those who have spawned it end.
+func Ended(text string) *Failure { return &Failure{Text: text, Status: 1, Weight: Decided} }
+
+// ConnectionLost is the failure of a job whose other side went away silently.
+func ConnectionLost(text string, cause error) *Failure {
+	return &Failure{Text: text, Status: StatusRemote, Weight: Lost, Cause: cause}
+}
+
+// ChannelLost is the failure of a job whose channel to a host ended before the job did, by err of
+// its agent. host names it.
+func ChannelLost(host string, err error) *Failure {
+	f := ConnectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, err), err)
+	var silent *link.SilentError
+	switch {
+	case errors.Is(err, agent.ErrProtocol):
+		f.Weight = Decided
+	case errors.As(err, &silent):
+		f.Text = fmt.Sprintf("nothing was heard from %s%s: %v", host, silent.Time(), link.ErrSilent)
+		if errors.Is(err, resume.ErrNotResumed) {
+			f.Text += fmt.Sprintf(" (%v)", err)
+		}
+	}
+	return f
+}
+
+// SpawnedFailed is the failure of a job by that of a world which one of its procs has spawned.
+func SpawnedFailed(world, by string, f *Failure) *Failure {
+	up := *f
+	up.Text = fmt.Sprintf("%s, which %s has spawned, failed: %s", world, by, f.Text)
+	return &up
+}

@@ -1,0 +1,69 @@
+package ending
+
+import (
+	"fmt"
+	"time"
+)
+
+// Phase is how far a proc's life has got.
+type Phase int32
+
+// The phases in their order.
+const (
+	Starting Phase = iota // until its hello
+	Greeted               // it waits in Init
+	InMPI                 // it runs between Init and Finalize
+	Finished              // it has passed Finalize
+)
+
+// Proc is what a proc's node knows of it when it ends.
+type Proc struct {
+	Name    string // in messages
+	Number  int    // at its site
+	Phase   Phase
+	Loss    string // what happened to it before, as "it had lost its link to rank 2"; empty: nothing
+	Aborted bool   // it has called MPI_Abort, and ProcAborted knows
+}
+
+// Exit is how a process has ended.
+type Exit struct {
+	Text   string // completes a sentence that begins with the proc's name
+	Status int    // as a shell would report it
+	Unseen bool   // somebody else has seen the status
+	At     time.Time
+}
+
+// ended is the failure that a proc's end is, or nil.
+func (p *Proc) ended(x Exit) *Failure {
+	text := p.Name + " " + x.Text
+	switch inOrder := x.Status == 0 || x.Unseen; {
+	case p.Aborted, p.Phase == Finished && inOrder:
+		return nil
+	case p.Phase == Starting:
+		text += " before it called MPI Init"
+	case p.Phase != Finished && inOrder:
+		text += " without MPI Finalize"
+	}
+	return p.failure(text, x.Status, x.At)
+}
+
+func (p *Proc) aborted(code int, reason string, at time.Time) *Failure {
+	text := fmt.Sprintf("%s called MPI Abort with code %d", p.Name, code)
+	if reason != "" {
+		text += ": " + reason
+	}
+	return p.failure(text, code&0xff, at)
+}
+
+// failure is a consequence if something had happened to the proc.
+func (p *Proc) failure(text string, status int, at time.Time) *Failure {
+	f := &Failure{Text: text, Status: status, Weight: Died, Proc: p.Number + 1, At: at}
+	if f.Status == 0 {
+		f.Status = 1
+	}
+	if p.Loss != "" {
+		f.Text += ", after " + p.Loss
+		f.Weight = Consequence
+	}
+	return f
+}

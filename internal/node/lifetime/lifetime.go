@@ -1,0 +1,97 @@
+// Package lifetime ends a node's part of a job: all parts of the node report what breaks to one
+// Lifetime, whose context ends by the failure that is to blame, as core/ending decides.
+package lifetime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch"
+)
+
+// Lifetime has an Ending its time and its context. Its methods may be called by any goroutine.
+type Lifetime struct {
+	// OnLate, set before the first report, hears of the first failure of a proc that came after its
+	// Finalize. It must not call the Lifetime.
+	OnLate func(*ending.Failure)
+
+	mu     sync.Mutex
+	ending ending.Ending
+	timer  *time.Timer // for the decision's deadline
+	cancel context.CancelCauseFunc
+}
+
+// New makes a Lifetime and the context that ends with it: the failure is its cause.
+func New(ctx context.Context) (*Lifetime, context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &Lifetime{cancel: cancel}, ctx
+}
+
+// Report has f tell the Ending something.
+func (l *Lifetime) Report(f func(now time.Time, e *ending.Ending)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := l.ending.FirstLate()
+	f(time.Now(), &l.ending)
+	if x := l.ending.FirstLate(); x != late && l.OnLate != nil {
+		l.OnLate(x)
+	}
+	at, waits := l.ending.Deadline()
+	switch {
+	case l.ending.Made():
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		if f := l.ending.Cause(); f != nil {
+			l.cancel(f)
+		} else {
+			l.cancel(nil)
+		}
+	case !waits:
+	case l.timer == nil:
+		l.timer = time.AfterFunc(time.Until(at), func() {
+			l.Report(func(now time.Time, e *ending.Ending) { e.Tick(now) })
+		})
+	default:
+		l.timer.Reset(time.Until(at))
+	}
+}
+
+// Fail reports a failure.
+func (l *Lifetime) Fail(f *ending.Failure) {
+	l.Report(func(now time.Time, e *ending.Ending) { e.Fail(now, f) })
+}
+
+// Close is for the end of the node: what is reported later has no effect.
+func (l *Lifetime) Close() { l.Report(func(_ time.Time, e *ending.Ending) { e.Close() }) }
+
+// Of gives the failure that ended a context of New, or nil.
+func Of(ctx context.Context) *ending.Failure {
+	if ctx.Err() == nil {
+		return nil
+	}
+	var f *ending.Failure
+	_ = errors.As(context.Cause(ctx), &f) // nil if it ended otherwise
+	return f
+}
+
+// Interrupt is the cause of a context that an operator's signal ended.
+type Interrupt struct{ Signal syscall.Signal }
+
+// Error names the signal.
+func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
+
+// Interrupted is the failure of a job that its operator ended at a site.
+func Interrupted(site string, cause error) *ending.Failure {
+	f := ending.NodeFailed(fmt.Errorf("the operator ended the job at site %s (%w)", site, cause))
+	var i Interrupt
+	if errors.As(cause, &i) {
+		f.Status = 128 + int(i.Signal)
+	}
+	return f
+}
