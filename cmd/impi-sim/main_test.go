@@ -191,6 +191,20 @@ func TestScale(t *testing.T) {
 			t.Errorf("%d: no %q in:\n%s", status, want, out)
 		}
 	}
+	status, out, _ = do(t, "-scale", "2:40x4")
+	for _, want := range []string{"2 sites, 4 procs on each host", "\n      1 ", "\n     32 ", "\n     40 "} {
+		if status != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%d: no %q in:\n%s", status, want, out)
+		}
+	}
+	if status, out, _ = do(t, "-scale", "2:3x4", "-json"); status != exitOK || strings.Count(out, `"head_bytes_in"`) != 2 {
+		t.Errorf("%d: %s", status, out)
+	}
+	for _, wrong := range []string{"4:1024x", "4:0x1", "33:1x1", "4:1024x1024"} {
+		if status, _, report := do(t, "-scale", wrong); status != exitUsage || !strings.Contains(report, "CLIENTS:HOSTSxPROCS") {
+			t.Errorf("%q: %d, %q", wrong, status, report)
+		}
+	}
 	for _, wrong := range []string{"4", "0:4", "33:100", "4:3", "4:x"} {
 		if status, _, report := do(t, "-scale", wrong); status != exitUsage || !strings.Contains(report, "CLIENTS:PROCS") {
 			t.Errorf("%q: %d, %q", wrong, status, report)

@@ -19,6 +19,7 @@ type options struct {
 	seed, seeds  string
 	scale        string
 	clients      int    // -scale
+	hosts        int    // -scale: of each site; 0: the procs' own work counts, too
 	procs        int    // -scale
 	first, count uint64 // seeds; count 0: without end
 	one          bool   // -seed
@@ -107,7 +108,7 @@ func (o *options) what() (err error) {
 	case o.scale != "":
 		return o.size(o.scale)
 	case o.file == "":
-		return errors.New("say what to run: -seed N, -seeds A:B, -case FILE or -scale CLIENTS:PROCS; -help shows examples")
+		return errors.New("say what to run: -seed N, -seeds A:B, -case FILE, -scale CLIENTS:PROCS or -scale CLIENTS:HOSTSxPROCS; -help shows examples")
 	}
 	return nil
 }

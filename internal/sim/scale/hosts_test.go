@@ -1,0 +1,57 @@
+package scale
+
+import (
+	"testing"
+	"time"
+)
+
+// TestHostsGrowth: with more hosts a head is told no more for each of them, the tree's depth grows
+// like a logarithm, and simulated time by what the depth adds.
+func TestHostsGrowth(t *testing.T) {
+	const sites, procs = 2, 16
+	for _, c := range []struct{ hosts, depth int }{{1, 0}, {32, 1}, {33, 1}, {34, 2}, {256, 2}, {1024, 2}, {1100, 3}} {
+		r, err := Hosts(sites, c.hosts, procs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%+v", r)
+		if r.Depth != c.depth {
+			t.Errorf("%d hosts: the farthest is %d away from the head, not %d", c.hosts, r.Depth, c.depth)
+		}
+		if r.Channels != sites*c.hosts-1 {
+			t.Errorf("%d hosts: one has %d channels", c.hosts, r.Channels)
+		}
+		for what, x := range map[string]struct{ got, each int }{
+			"messages to the head":          {r.HeadMessages, 3}, // where is my parent, and what the head's children pass on
+			"bytes to the head":             {r.HeadIn, 260 + 4*procs},
+			"messages of both sites":        {r.Messages, sites * 8},
+			"bytes of the job":              {r.Job, sites * (150 + 5*procs)},
+			"bytes from the server":         {r.Server, sites * (40 + 150*procs)},
+			"bytes that the head hands out": {r.HeadOut, 32*sites*(150+5*procs) + 100},
+		} {
+			if x.got > x.each*c.hosts+1000 {
+				t.Errorf("%d hosts: %d %s, more than %d for each host", c.hosts, x.got, what, x.each)
+			}
+		}
+		// Come, ask for the parent and be accepted by it, whether it was there or not; then the parts.
+		if most := inSite + 50*time.Millisecond + time.Duration(6*c.depth)*inSite; r.Gathered > most {
+			t.Errorf("%d hosts: the head knows them after %v, not %v", c.hosts, r.Gathered, most)
+		}
+		if took, most := r.Started-r.Joined, time.Duration(c.depth)*inSite+time.Microsecond; took > most {
+			t.Errorf("%d hosts: the job takes %v to the last of them, not %v", c.hosts, took, most)
+		}
+	}
+}
+
+// TestHostsMemory: what a host keeps of the job grows by no more than the procs.
+func TestHostsMemory(t *testing.T) {
+	for _, hosts := range []int{64, 256} {
+		r, err := Hosts(2, hosts, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if each := (r.JobHeap + r.AgentHeap) / (2 * hosts * 32); each > 250 {
+			t.Errorf("%d hosts: a host keeps %d bytes for each proc of the job", hosts, each)
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	pb "google.golang.org/protobuf/proto"
+
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/rpc/proto"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// host is one host of a site.
+type host struct {
+	t       *Tree
+	self    int
+	member  *membership.Member
+	here    bool // it takes connections
+	gone    bool
+	joined  bool  // its parent has accepted it
+	up      *pipe // nil at the head, and until it dials
+	below   map[int]*pipe
+	listens map[int]bool // at the head: hosts whose addresses it knows
+	asks    []question   // at the head: for others
+	timer   *kernel.Timer
+	traffic Traffic
+}
+
+// question is that of a host for its parent's address.
+type question struct {
+	p    *pipe
+	host int
+}
+
+// errEnded is why a neighbour is lost whose connection has ended.
+var errEnded = errors.New("its connection has ended")
+
+// with calls f with the member, and carries out the steps that result.
+func (h *host) with(f func(m *membership.Member, now time.Time)) {
+	if h.gone {
+		return
+	}
+	f(h.member, h.t.cfg.Time())
+	for s, ok := h.member.Next(); ok && !h.gone; s, ok = h.member.Next() {
+		h.step(s)
+	}
+	if !h.gone && h.here {
+		h.timer.Reset(h.member.Deadline().Sub(h.t.cfg.Time()))
+	}
+}
+
+// come begins: the head takes connections, the others look for it.
+func (h *host) come() {
+	if h.gone {
+		return
+	}
+	h.here = true
+	h.timer = h.t.cfg.Kernel.After(0, func() { h.with(func(m *membership.Member, now time.Time) { m.Tick(now) }) })
+	if h.self == 0 {
+		h.with(func(m *membership.Member, now time.Time) { m.Submit(h.t.cfg.Owner.Part(0), now) })
+		return
+	}
+	h.t.cfg.Kernel.After(h.t.until.Sub(h.t.cfg.Time()), func() {
+		if !h.joined && !h.gone {
+			h.t.cfg.Owner.Alone(h.self)
+		}
+	})
+	h.seek()
+}
+
+// seek asks the head for the parent, and connects to that.
+func (h *host) seek() {
+	switch now := h.t.cfg.Time(); {
+	case h.gone || !now.Before(h.t.until):
+	case !h.t.hosts[0].here || h.t.hosts[0].gone:
+		h.later()
+	default:
+		p := h.dial(0, h.placed)
+		p.send(h.newcomer())
+	}
+}
+
+func (h *host) later() {
+	h.up = nil
+	h.t.cfg.Kernel.After(pause, h.seek)
+}
+
+func (h *host) newcomer() *proto.Newcomer {
+	return &proto.Newcomer{Host: int32(h.self), Version: "v0.0.0-20260101000000-0123456789ab", File: make([]byte, 32)}
+}
+
+// dial connects to a host above.
+func (h *host) dial(to int, hear func(pb.Message)) *pipe {
+	mine, its := connect(h.t.cfg.Link(h.self, to), h.t.buf, h.t.cfg.Thin)
+	mine.run(&h.traffic, hear, func(why error) {
+		if h.joined {
+			h.lost(h.t.cfg.Shape.Parent(h.self), why)
+		} else if !h.gone {
+			h.later()
+		}
+	})
+	h.t.hosts[to].take(its)
+	h.up = mine
+	return mine
+}
+
+// placed hears where the parent is.
+func (h *host) placed(m pb.Message) {
+	switch parent := h.t.cfg.Shape.Parent(h.self); {
+	case parent == 0:
+		h.up.hear = h.fromParent
+	default:
+		h.up.close()
+		if x := h.t.hosts[parent]; !x.here || x.gone {
+			h.later()
+			return
+		}
+		h.dial(parent, h.fromParent)
+	}
+	h.up.send(&proto.Up{Word: &proto.Up_Hello{Hello: h.newcomer()}})
+}
+
+// fromParent takes a message from above.
+func (h *host) fromParent(m pb.Message) {
+	w := m.(*proto.Down) //nolint:errcheck // nothing else comes down
+	if !h.joined {
+		h.joined = true
+		h.with(func(m *membership.Member, now time.Time) { m.Join(now) })
+		if first, end := h.t.cfg.Shape.Children(h.self); first < end {
+			h.up.send(&proto.Up{Word: &proto.Up_Listens{Listens: &proto.Listens{Host: int32(h.self), Address: "10.77.100.100:40000"}}})
+		}
+		h.with(func(m *membership.Member, now time.Time) { m.Submit(h.t.cfg.Owner.Part(h.self), now) })
+	}
+	h.with(func(m *membership.Member, now time.Time) { m.Heard(h.t.cfg.Shape.Parent(h.self), now) })
+	switch x := w.GetWord().(type) {
+	case *proto.Down_Job:
+		h.tellBelow(w)
+		h.t.cfg.Owner.Started(h.self, x.Job)
+	case *proto.Down_Over:
+		h.with(func(m *membership.Member, _ time.Time) { m.End() })
+		h.tellBelow(w)
+		h.t.cfg.Owner.Over(h.self, string(x.Over))
+	}
+}
+
+// take takes a connection from below.
+func (h *host) take(p *pipe) {
+	child := 0
+	p.run(&h.traffic, func(m pb.Message) {
+		switch x := m.(type) {
+		case *proto.Newcomer:
+			h.asks = append(h.asks, question{p, int(x.GetHost())})
+			h.place()
+		case *proto.Up:
+			if hello := x.GetHello(); hello != nil {
+				child = h.attach(int(hello.GetHost()), p)
+			} else if child > 0 {
+				h.fromChild(child, x)
+			}
+		}
+	}, func(why error) {
+		if child > 0 {
+			h.lost(child, why)
+		}
+	})
+}
+
+// place answers hosts that ask for their parents, if those are there.
+func (h *host) place() {
+	var wait []question
+	for _, q := range h.asks {
+		if above := h.t.cfg.Shape.Parent(q.host); above == 0 || h.listens[above] {
+			q.p.send(&proto.Parent{Host: int32(above), Address: "10.77.100.100:40000"})
+		} else {
+			wait = append(wait, q)
+		}
+	}
+	h.asks = wait
+}
+
+// attach accepts a child, and returns it; 0 if it is refused.
+func (h *host) attach(child int, p *pipe) int {
+	var err error
+	h.with(func(m *membership.Member, now time.Time) {
+		if err = m.Attach(child, now); err == nil {
+			h.below[child] = p
+			p.send(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}})
+		}
+	})
+	if err != nil {
+		p.close()
+		return 0
+	}
+	return child
+}
+
+// fromChild takes a message from below.
+func (h *host) fromChild(child int, w *proto.Up) {
+	var err error
+	h.with(func(m *membership.Member, now time.Time) {
+		switch x := w.GetWord().(type) {
+		case *proto.Up_Parts:
+			var parts []membership.Part
+			for _, p := range x.Parts.GetPart() {
+				parts = append(parts, membership.Part{Host: int(p.GetHost()), Data: p.GetData()})
+			}
+			err = m.Take(child, parts, now)
+		case *proto.Up_WaitsFor:
+			var hosts []int
+			for _, w := range x.WaitsFor.GetHost() {
+				hosts = append(hosts, int(w))
+			}
+			err = m.Misses(child, hosts, now)
+		case *proto.Up_Finished:
+			err = m.Finishes(child, now)
+		default:
+			m.Heard(child, now)
+		}
+	})
+	switch x := w.GetWord().(type) {
+	case *proto.Up_Fails:
+		h.upward(w, func() { h.t.cfg.Owner.Fails(int(x.Fails.GetHost()), string(x.Fails.GetData())) })
+	case *proto.Up_Listens:
+		h.upward(w, func() {
+			h.listens[int(x.Listens.GetHost())] = true
+			h.place()
+		})
+	}
+	if err != nil && !h.gone {
+		h.below[child].close()
+		h.lost(child, err)
+	}
+}
+
+// upward passes a message on to the head, or, at the head, calls atHead.
+func (h *host) upward(w *proto.Up, atHead func()) {
+	switch {
+	case h.gone:
+	case h.self == 0:
+		atHead()
+	case h.up != nil:
+		h.up.send(w)
+	}
+}
+
+func (h *host) tellBelow(w *proto.Down) {
+	first, end := h.t.cfg.Shape.Children(h.self)
+	for c := first; c < end && !h.gone; c++ {
+		if p := h.below[c]; p != nil {
+			p.send(w)
+		}
+	}
+}
+
+func (h *host) lost(who int, why error) {
+	if why == nil {
+		why = errEnded
+	}
+	h.with(func(m *membership.Member, now time.Time) { m.Gone(who, why, now) })
+}
+
+// step carries out a step of the member.
+func (h *host) step(s membership.Step) {
+	switch s.Kind {
+	case membership.Beat:
+		for _, who := range s.Hosts {
+			if p := h.below[who]; p != nil {
+				p.send(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}})
+			} else if h.up != nil {
+				h.up.send(&proto.Up{Word: &proto.Up_Beat{Beat: &proto.Nothing{}}})
+			}
+		}
+	case membership.Report:
+		p := &proto.Parts{}
+		for _, x := range s.Parts {
+			p.Part = append(p.Part, &proto.Part{Host: int32(x.Host), Data: x.Data})
+		}
+		h.up.send(&proto.Up{Word: &proto.Up_Parts{Parts: p}})
+	case membership.Whole:
+		parts := make([][]byte, 0, len(s.Parts))
+		for _, x := range s.Parts {
+			parts = append(parts, x.Data)
+		}
+		h.t.cfg.Owner.Gathered(parts)
+	case membership.Wait:
+		if h.self > 0 && h.up != nil {
+			w := &proto.Hosts{}
+			for _, x := range s.Hosts {
+				w.Host = append(w.Host, int32(x))
+			}
+			h.up.send(&proto.Up{Word: &proto.Up_WaitsFor{WaitsFor: w}})
+		}
+	case membership.Finished:
+		if h.self == 0 {
+			h.t.cfg.Owner.Finished()
+		} else {
+			h.up.send(&proto.Up{Word: &proto.Up_Finished{Finished: &proto.Nothing{}}})
+		}
+	case membership.Lost:
+		h.t.cfg.Owner.Lost(h.self, s.Hosts[0], s.Err)
+	case membership.Missing:
+		h.t.cfg.Owner.Missing(s.Hosts, fmt.Errorf("%w: %v", s.Err, s.Hosts))
+	}
+}
+
+// leave ends the host; by ends each of its connections.
+func (h *host) leave(by func(*pipe)) {
+	if h.gone {
+		return
+	}
+	h.gone = true
+	h.timer.Stop()
+	if h.up != nil {
+		by(h.up)
+	}
+	for c, end := h.t.cfg.Shape.Children(h.self); c < end; c++ {
+		if p := h.below[c]; p != nil {
+			by(p)
+		}
+	}
+	for _, q := range h.asks {
+		by(q.p)
+	}
+}

@@ -1,0 +1,126 @@
+package tree
+
+import (
+	"io"
+
+	pb "google.golang.org/protobuf/proto"
+
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// frameHeader is what gRPC puts before each message, in bytes.
+const frameHeader = 5
+
+// pipe is one end of a connection between two hosts. The kernel's link carries as many bytes as the
+// messages have; the messages themselves are passed beside it, since nobody changes them. So a large
+// one is in memory once, however many hosts get it.
+type pipe struct {
+	end  *kernel.End
+	peer *pipe
+	out  []frame // not sent completely
+	sent int     // bytes of out[0], as the link counts them
+	in   []frame // on their way here
+	got  int     // bytes of in[0]
+	hear func(pb.Message)
+	gone func(why error) // nil: in order; the pipe is closed then
+	buf  []byte          // what bytes are read into; nobody looks at them
+	note *Traffic        // of the host at this end
+	thin int             // bytes of messages that a byte of the link stands for
+}
+
+// frame is a message, its size with its header, and how many bytes of the link that is.
+type frame struct {
+	m          pb.Message
+	size, long int
+}
+
+// connect makes the pipes at both ends of a link. Each must be given to run.
+func connect(l *kernel.Link, buf []byte, thin int) (a, b *pipe) {
+	a, b = &pipe{end: l.Ends[0], buf: buf, thin: thin}, &pipe{end: l.Ends[1], buf: buf, thin: thin}
+	a.peer, b.peer = b, a
+	return a, b
+}
+
+// run begins to receive.
+func (p *pipe) run(note *Traffic, hear func(pb.Message), gone func(error)) {
+	p.note, p.hear, p.gone = note, hear, gone
+	p.end.OnReady(p.ready)
+}
+
+// ready moves what can be moved.
+func (p *pipe) ready() {
+	for p.end != nil {
+		n, err := p.end.Recv([][]byte{p.buf})
+		if err != nil {
+			p.close()
+			if err == io.EOF { //nolint:errorlint // links report io.EOF itself
+				err = nil
+			}
+			p.gone(err)
+			return
+		}
+		if n == 0 {
+			break
+		}
+		p.got += n
+		p.deliver()
+	}
+	p.flush()
+}
+
+// deliver passes on the messages that are here completely.
+func (p *pipe) deliver() {
+	for p.end != nil && len(p.in) > 0 && p.got >= p.in[0].long {
+		f := p.in[0]
+		p.in, p.got = p.in[1:], p.got-f.long
+		p.note.Received++
+		p.note.BytesIn += f.size
+		p.hear(f.m)
+	}
+}
+
+// send sends a message once there is room.
+func (p *pipe) send(m pb.Message) {
+	if p.end == nil {
+		return
+	}
+	size := frameHeader + pb.Size(m)
+	f := frame{m, size, (size-1)/p.thin + 1}
+	p.note.Sent++
+	p.note.BytesOut += f.size
+	p.out = append(p.out, f)
+	p.flush()
+}
+
+func (p *pipe) flush() {
+	for p.end != nil && len(p.out) > 0 {
+		f := p.out[0]
+		n, err := p.end.Send([][]byte{p.buf[:min(f.long-p.sent, len(p.buf))]})
+		if err != nil || n == 0 {
+			return // Recv tells why, if it matters
+		}
+		if p.sent == 0 {
+			p.peer.in = append(p.peer.in, f)
+		}
+		if p.sent += n; p.sent == f.long {
+			p.out, p.sent = p.out[1:], 0
+		}
+	}
+}
+
+// close closes at once. Nothing is heard after that.
+func (p *pipe) close() {
+	if p.end != nil {
+		_ = p.end.Close() // never fails
+		p.end = nil
+	}
+}
+
+// hang stops without a word to the other end, as a machine without power does.
+func (p *pipe) hang() {
+	if p.end != nil {
+		p.end.Link().Stall(forever)
+		p.end.OnReady(nil)
+		p.end = nil
+	}
+}

@@ -1,0 +1,139 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// rig is a tree and what its owner has heard.
+type rig struct {
+	k     *kernel.Kernel
+	t     *Tree
+	heard []string
+	parts int
+}
+
+func (r *rig) say(format string, args ...any) {
+	r.heard = append(r.heard, fmt.Sprintf("%v ", r.k.Now().Round(time.Second))+fmt.Sprintf(format, args...))
+}
+
+func (r *rig) Part(host int) []byte { return []byte{byte(host)} }
+func (r *rig) Gathered(parts [][]byte) {
+	for i, p := range parts {
+		if int(p[0]) == i {
+			r.parts++
+		}
+	}
+	r.t.Start([]byte("job"))
+}
+func (r *rig) Started(host int, job []byte) {
+	if string(job) == "job" && host == r.t.cfg.Shape.Hosts-1 {
+		r.say("started")
+	}
+}
+func (r *rig) Finished()                     { r.say("finished") }
+func (r *rig) Fails(host int, report string) { r.say("host %d reports: %s", host, report) }
+func (r *rig) Over(host int, report string)  { r.say("over at %d: %s", host, report) }
+func (r *rig) Lost(at, who int, why error) {
+	kind := "gone"
+	if errors.Is(why, membership.ErrSilent) {
+		kind = "silent"
+	}
+	r.say("host %d has lost host %d: %s", at, who, kind)
+	if at > who && at > 0 {
+		r.t.Crash(at)
+	} else {
+		r.t.Fail(at, fmt.Sprintf("host %d is lost", who))
+	}
+}
+func (r *rig) Missing(hosts []int, _ error) { r.say("missing: %v", hosts) }
+func (r *rig) Alone(host int)               { r.say("alone: %d", host) }
+
+func newRig(t *testing.T, hosts, fan int) *rig {
+	t.Helper()
+	r := &rig{k: kernel.New(3)}
+	var err error
+	r.t, err = New(Config{
+		Kernel: r.k, Shape: membership.Tree{Hosts: hosts, Fan: fan}, Beat: 2 * time.Second, Silence: 8 * time.Second, Limit: time.Minute, Late: time.Millisecond,
+		Time: func() time.Time { return time.Unix(1000, 0).Add(r.k.Now()) }, Owner: r,
+		Link: func(from, to int) *kernel.Link {
+			return r.k.NewLink(kernel.LinkSpec{Name: fmt.Sprintf("host %d to %d", from, to), Delay: time.Millisecond, Capacity: 20}, nil)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rig) until(t *testing.T, end time.Duration) {
+	t.Helper()
+	if err := r.k.Run(1_000_000, end, func() bool { return false }); !errors.Is(err, kernel.ErrEndless) {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) wants(t *testing.T, want ...string) {
+	t.Helper()
+	slices.Sort(r.heard) // of what happens at one time the order is left to chance
+	slices.Sort(want)
+	if !reflect.DeepEqual(r.heard, want) {
+		t.Errorf("the owner has heard %q, not %q", r.heard, want)
+	}
+}
+
+func TestAllHostsComeAndFinish(t *testing.T) {
+	r := newRig(t, 8, 2)
+	r.until(t, 20*time.Second)
+	for h := range 8 {
+		r.t.Finish(h)
+	}
+	r.until(t, 21*time.Second)
+	r.wants(t, "0s started", "20s finished")
+	if r.parts != 8 {
+		t.Errorf("the head has %d parts", r.parts)
+	}
+}
+
+func TestAHostIsLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave func(*Tree, int)
+		want  []string
+	}{
+		"crashed": {(*Tree).Crash, []string{"0s started", "10s host 0 has lost host 1: gone", "10s host 0 reports: host 1 is lost", "10s host 3 has lost host 1: gone"}},
+		"silent":  {(*Tree).Vanish, []string{"0s started", "16s host 0 has lost host 1: silent", "16s host 0 reports: host 1 is lost", "16s host 3 has lost host 1: silent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 4, 2)
+			r.until(t, 10*time.Second)
+			c.leave(r.t, 1)
+			r.until(t, 30*time.Second)
+			r.wants(t, c.want...)
+		})
+	}
+}
+
+func TestALossIsReportedToTheHead(t *testing.T) {
+	r := newRig(t, 4, 2)
+	r.until(t, 10*time.Second)
+	r.t.Crash(3)
+	r.until(t, 11*time.Second)
+	r.wants(t, "0s started", "10s host 1 has lost host 3: gone", "10s host 1 reports: host 3 is lost")
+	r.t.End("so it is")
+	r.until(t, 30*time.Second)
+	r.wants(t, "0s started", "10s host 1 has lost host 3: gone", "10s host 1 reports: host 3 is lost", "10s over at 2: so it is", "10s over at 1: so it is")
+}
+
+func TestAHostDoesNotCome(t *testing.T) {
+	r := newRig(t, 4, 2)
+	r.t.Crash(1)
+	r.until(t, 61*time.Second)
+	r.wants(t, "1m0s alone: 3", "1m0s missing: [1 3]")
+}
