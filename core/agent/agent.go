@@ -16,7 +16,7 @@ const NoLink LinkID = -1
 // maxLinks bounds LinkIDs.
 const maxLinks = 1 << 20
 
-// state of a port.
+// state of an endpoint.
 type state uint8
 
 const (
@@ -25,10 +25,10 @@ const (
 	gone
 )
 
-// port is where the agent receives and sends packets: the link of a local proc, or the
+// endpoint is where the agent receives and sends packets: the link of a local proc, or the
 // channel to another host. It exists before its link is attached; packets for it wait in
 // its queue until then.
-type port struct {
+type endpoint struct {
 	peer  Peer
 	id    identity // of a proc
 	link  LinkID
@@ -47,34 +47,34 @@ type port struct {
 	err     *ProtocolError
 }
 
-func (p *port) isProc() bool    { return p.peer.Rank != NoRank }
-func (p *port) hasOutput() bool { return p.out.n > 0 || p.urgent.n > 0 }
+func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }
+func (p *endpoint) hasOutput() bool { return p.out.n > 0 || p.urgent.n > 0 }
 
-// accepts reports whether the agent queues packets for the port; packets for other ports
+// accepts reports whether the agent queues packets for the endpoint; packets for other endpoints
 // are dropped.
-func (p *port) accepts() bool { return p.state != gone && !(p.done && p.isProc()) }
+func (p *endpoint) accepts() bool { return p.state != gone && !(p.done && p.isProc()) }
 
-// proc says by which port the agent reaches a proc of the job.
+// proc says by which endpoint the agent reaches a proc of the job.
 type proc struct {
-	port  *port // its own if it is local, else its host's; nil if there is no way
-	host  wire.HostRank
-	index int // among its host's procs
+	endpoint *endpoint // its own if it is local, else its host's; nil if there is no way
+	host     wire.HostRank
+	index    int // among its host's procs
 }
 
 // Agent is the packet switch of one host (IMPI ch.3, Packet Protocol). Only one goroutine
 // may use it at a time.
 type Agent struct {
-	self    wire.HostRank
-	hosts   int
-	maxData uint32
-	silent  bool   // the dialect has no FINI
-	ports   []port // other hosts and self by rank, then the local procs
-	links   []*port
-	procs   []proc // by world rank
-	sizes   []int  // procs of each host
-	byID    *table
-	windows windows
-	pool    pool
+	self      wire.HostRank
+	hosts     int
+	maxData   uint32
+	silent    bool       // the dialect has no FINI
+	endpoints []endpoint // other hosts and self by rank, then the local procs
+	links     []*endpoint
+	procs     []proc // by world rank
+	sizes     []int  // procs of each host
+	byID      *table
+	windows   windows
+	pool      pool
 
 	running  int // local procs that are not done
 	channels int // that have not ended in order
@@ -104,7 +104,7 @@ func New(c Config) (*Agent, error) {
 		a.sizes[p.Host]++
 	}
 	a.running = a.sizes[c.Self]
-	a.ports = make([]port, len(c.Hosts)+a.running)
+	a.endpoints = make([]endpoint, len(c.Hosts)+a.running)
 	for h, host := range c.Hosts {
 		a.addHost(wire.HostRank(h), host)
 	}
@@ -122,7 +122,7 @@ func New(c Config) (*Agent, error) {
 }
 
 func (a *Agent) addHost(h wire.HostRank, host Host) {
-	p := &a.ports[h]
+	p := &a.endpoints[h]
 	p.link = NoLink
 	p.own = host.Own
 	p.peer = Peer{Host: h, Client: host.Client, Rank: NoRank}
@@ -144,11 +144,11 @@ func (a *Agent) addProcs(c *Config) error {
 		if other, ok := a.byID.insert(identityOf(p.ID), wire.WorldRank(r)); !ok {
 			return fmt.Errorf("%w: procs %d and %d have the same identity %v", ErrConfig, other, r, p.ID)
 		}
-		at := proc{port: &a.ports[p.Host], host: p.Host, index: r - first}
+		at := proc{endpoint: &a.endpoints[p.Host], host: p.Host, index: r - first}
 		switch {
 		case p.Host == a.self:
-			at.port = &a.ports[a.hosts+local]
-			*at.port = port{
+			at.endpoint = &a.endpoints[a.hosts+local]
+			*at.endpoint = endpoint{
 				peer:  Peer{Host: a.self, Client: c.Hosts[a.self].Client, Rank: wire.WorldRank(r)},
 				id:    identityOf(p.ID),
 				link:  NoLink,
@@ -157,7 +157,7 @@ func (a *Agent) addProcs(c *Config) error {
 			}
 			local++
 		case c.Hosts[p.Host].Unlinked:
-			at.port = nil
+			at.endpoint = nil
 		}
 		a.procs[r] = at
 	}
@@ -170,7 +170,7 @@ func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
 	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
 		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
 	}
-	return a.attach(l, a.procs[r].port)
+	return a.attach(l, a.procs[r].endpoint)
 }
 
 // AttachHost says that l is the channel to host h, on which the greeting is over (IMPI
@@ -179,10 +179,10 @@ func (a *Agent) AttachHost(l LinkID, h wire.HostRank) error {
 	if h < 0 || int(h) >= a.hosts || h == a.self {
 		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, a.hosts, h)
 	}
-	return a.attach(l, &a.ports[h])
+	return a.attach(l, &a.endpoints[h])
 }
 
-func (a *Agent) attach(l LinkID, p *port) error {
+func (a *Agent) attach(l LinkID, p *endpoint) error {
 	if l < 0 || l >= maxLinks {
 		return fmt.Errorf("%w: number %d for %v is not in 0 to %d", ErrLink, l, p.peer, maxLinks-1)
 	}
@@ -204,7 +204,7 @@ func (a *Agent) attach(l LinkID, p *port) error {
 	return nil
 }
 
-func (a *Agent) lookup(l LinkID) *port {
+func (a *Agent) lookup(l LinkID) *endpoint {
 	if l < 0 || int(l) >= len(a.links) {
 		return nil
 	}

@@ -53,6 +53,6 @@ func (e *ProtocolError) Error() string {
 // Unwrap gives ErrProtocol.
 func (e *ProtocolError) Unwrap() error { return ErrProtocol }
 
-func (p *port) violation(field string, value any, rule string, args ...any) *ProtocolError {
+func (p *endpoint) violation(field string, value any, rule string, args ...any) *ProtocolError {
 	return &ProtocolError{Peer: p.peer, Field: field, Value: fmt.Sprint(value), Rule: fmt.Sprintf(rule, args...)}
 }

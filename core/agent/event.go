@@ -84,7 +84,7 @@ func (a *Agent) emit(e Event) { a.events = append(a.events, e) }
 type Stats struct {
 	Packets   uint64 // passed on
 	Bytes     uint64 // of them, headers included
-	Dropped   uint64 // packets for a port that is gone or done, and PROTOACKs that exceed the window by far
+	Dropped   uint64 // packets for an endpoint that is gone or done, and PROTOACKs that exceed the window by far
 	Discarded uint64 // bytes that waited for a link when it ended
 	Queued    int    // bytes that wait now
 	Memory    int    // bytes of chunks in use now
@@ -93,8 +93,8 @@ type Stats struct {
 // Stats returns the counts up to now.
 func (a *Agent) Stats() Stats {
 	s := a.stats
-	for i := range a.ports {
-		s.Queued += a.ports[i].out.bytes + a.ports[i].urgent.bytes
+	for i := range a.endpoints {
+		s.Queued += a.endpoints[i].out.bytes + a.endpoints[i].urgent.bytes
 	}
 	s.Memory = a.pool.live * a.pool.size
 	return s

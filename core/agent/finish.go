@@ -15,7 +15,7 @@ func (a *Agent) ProcDone(r wire.WorldRank) error {
 	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
 		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
 	}
-	p := a.procs[r].port
+	p := a.procs[r].endpoint
 	if p.done || p.state == gone {
 		return fmt.Errorf("%w: proc %d has ended already", ErrLink, r)
 	}
@@ -41,7 +41,7 @@ func (a *Agent) allDone() {
 		return
 	}
 	for h := range a.hosts {
-		if p := &a.ports[h]; p.state != gone {
+		if p := &a.endpoints[h]; p.state != gone {
 			p.ended = true
 			if a.silent {
 				a.channelDone(p)
@@ -56,7 +56,7 @@ func (a *Agent) allDone() {
 }
 
 // fini records a peer's FINI (IMPI ch.3, Finalization). A second one is a protocol error.
-func (a *Agent) fini(p *port) *ProtocolError {
+func (a *Agent) fini(p *endpoint) *ProtocolError {
 	if p.isProc() {
 		return p.violation("pk_type", wire.PkFini, "only hosts send it")
 	}
@@ -70,7 +70,7 @@ func (a *Agent) fini(p *port) *ProtocolError {
 }
 
 // channelDone emits ChannelDone when both directions of a channel have ended.
-func (a *Agent) channelDone(p *port) {
+func (a *Agent) channelDone(p *endpoint) {
 	if p.isProc() || p.over || !p.done && !a.silent || !p.ended || p.hasOutput() || p.state != open {
 		return
 	}
@@ -108,7 +108,7 @@ func (a *Agent) Closed(l LinkID, cause error) {
 }
 
 // ending is the cause that an event reports for the end of a link.
-func (p *port) ending(cause error) error {
+func (p *endpoint) ending(cause error) error {
 	switch {
 	case p.err != nil:
 		return p.err

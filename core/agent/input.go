@@ -24,13 +24,13 @@ type input struct {
 	lent            bool // the driver may be reading into c
 	free            [1][]byte
 
-	dest    *port // of the run
-	packets int   // in the run
+	dest    *endpoint // of the run
+	packets int       // in the run
 
 	kind   wire.PacketType // of this packet
 	size   int             // of this packet; 0: its header is not complete
 	left   int             // bytes of it that are not here yet or not seen
-	target *port           // of this packet; nil: dropped
+	target *endpoint       // of this packet; nil: dropped
 	held   []seg           // parts of this packet in earlier chunks
 }
 
@@ -114,7 +114,7 @@ func (a *Agent) Received(l LinkID, n int) error {
 }
 
 // parse cuts the bytes that have arrived into packets.
-func (a *Agent) parse(p *port) (err *ProtocolError) {
+func (a *Agent) parse(p *endpoint) (err *ProtocolError) {
 	in := &p.in
 	for {
 		if in.size == 0 {

@@ -74,7 +74,7 @@ func (a *Agent) Touched() []LinkID {
 	return a.given
 }
 
-func (a *Agent) touch(p *port) {
+func (a *Agent) touch(p *endpoint) {
 	if !p.touched && p.link != NoLink {
 		p.touched = true
 		a.touched = append(a.touched, p.link)

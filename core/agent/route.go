@@ -16,7 +16,7 @@ const (
 )
 
 // header judges a packet by its header and says where it goes (IMPI ch.3, Packet Protocol).
-func (a *Agent) header(p *port, h []byte) *ProtocolError {
+func (a *Agent) header(p *endpoint, h []byte) *ProtocolError {
 	in := &p.in
 	in.kind = wire.PacketType(binary.BigEndian.Uint32(h[atType:]))
 	in.size, in.target = wire.HeaderSize, nil
@@ -44,7 +44,7 @@ func (a *Agent) header(p *port, h []byte) *ProtocolError {
 
 // address finds the packet's source and destination and counts the packet in the pair's
 // window.
-func (a *Agent) address(p *port, h []byte) *ProtocolError {
+func (a *Agent) address(p *endpoint, h []byte) *ProtocolError {
 	src, err := a.source(p, readIdentity(h[atSrc:]))
 	if err != nil {
 		return err
@@ -58,10 +58,10 @@ func (a *Agent) address(p *port, h []byte) *ProtocolError {
 	if !p.isProc() && d.host != a.self {
 		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, and this is host %d", dest, d.host, a.self)
 	}
-	if d.port == nil {
+	if d.endpoint == nil {
 		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, to which there is no channel", dest, d.host)
 	}
-	if s := &a.procs[src]; s.host != d.host && !(s.port.own && d.port.own) {
+	if s := &a.procs[src]; s.host != d.host && !(s.endpoint.own && d.endpoint.own) {
 		if ok, full := a.count(p, s, d); full {
 			return p.violation("pk_type", p.in.kind, "more than %d packets from proc %d to proc %d are not acknowledged",
 				a.windows.hiWater, src, dest)
@@ -69,15 +69,15 @@ func (a *Agent) address(p *port, h []byte) *ProtocolError {
 			return nil
 		}
 	}
-	if d.port.accepts() {
-		p.in.target = d.port
+	if d.endpoint.accepts() {
+		p.in.target = d.endpoint
 	}
 	return nil
 }
 
 // source checks that the peer may send packets with this pk_src (IMPI ch.3, Packet
 // Protocol), and returns the source's rank.
-func (a *Agent) source(p *port, id identity) (wire.WorldRank, *ProtocolError) {
+func (a *Agent) source(p *endpoint, id identity) (wire.WorldRank, *ProtocolError) {
 	if p.isProc() {
 		if id != p.id {
 			return NoRank, p.violation("pk_src", id.proc(), "it is not the identity of that proc, %v", p.id.proc())
@@ -97,12 +97,12 @@ func (a *Agent) source(p *port, id identity) (wire.WorldRank, *ProtocolError) {
 // count counts the packet in the window of a pair of which one proc is local. If ok is
 // false the packet is to be dropped; if full is set the source has broken the protocol by
 // sending it.
-func (a *Agent) count(p *port, s, d *proc) (ok, full bool) {
+func (a *Agent) count(p *endpoint, s, d *proc) (ok, full bool) {
 	local, remote := d, s
 	if p.isProc() {
 		local, remote = s, d
 	}
-	c := a.windows.pair(local.port.local, remote.host, remote.index, a.sizes[remote.host])
+	c := a.windows.pair(local.endpoint.local, remote.host, remote.index, a.sizes[remote.host])
 	packets, acks := &c.in, &c.out
 	if p.isProc() {
 		packets, acks = &c.out, &c.in

@@ -57,7 +57,7 @@ func TestCommJoin(t *testing.T) {
 				text := []byte{0}
 				_, errOut := unix.Write(fds[w], []byte{byte('p' + w)}) // the socket is as it was
 				_, errIn := unix.Read(fds[w], text)
-				return errors.Join(err, everyoneTalks(inter), errOut, errIn, expect("byte", text[0], byte('q'-w)), inter.Disconnect(),
+				return errors.Join(err, everyoneSends(inter), errOut, errIn, expect("byte", text[0], byte('q'-w)), inter.Disconnect(),
 					expect("ports left", len(c.in().Process().Node.Doors), 0))
 			})
 		})

@@ -282,8 +282,8 @@ func rendezvous(c *Comm, accepts bool, root int, name chan string) (*Comm, error
 	return d, err
 }
 
-// everyoneTalks has each member talk to each on the other side.
-func everyoneTalks(inter *Comm) error {
+// everyoneSends has each member send to each on the other side.
+func everyoneSends(inter *Comm) error {
 	n, err := inter.RemoteSize()
 	if err != nil {
 		return err
@@ -333,11 +333,11 @@ func TestConnect(t *testing.T) {
 					}
 					n, _ := inter.RemoteSize()
 					dup, err2 := inter.Dup()
-					if err := errors.Join(expect("remote size", n, size[1-w]), everyoneTalks(inter), err2); err != nil {
+					if err := errors.Join(expect("remote size", n, size[1-w]), everyoneSends(inter), err2); err != nil {
 						return err
 					}
 					sum := []int64{0}
-					return errors.Join(everyoneTalks(dup), Allreduce(dup, []int64{int64(10 + w)}, sum, Sum),
+					return errors.Join(everyoneSends(dup), Allreduce(dup, []int64{int64(10 + w)}, sum, Sum),
 						expect("sum of the others", sum[0], int64(size[1-w]*(11-w))),
 						dup.Disconnect(), inter.Disconnect())
 				})
@@ -371,7 +371,7 @@ func TestConnectThreeWorldsAtOnce(t *testing.T) {
 			go func() {
 				inter, err := rendezvous(own, pair[0] == w, 0, names[pair])
 				if err == nil {
-					err = errors.Join(everyoneTalks(inter), inter.Disconnect())
+					err = errors.Join(everyoneSends(inter), inter.Disconnect())
 				}
 				errs <- err
 			}()
@@ -391,7 +391,7 @@ func TestConnectAgainAndAgain(t *testing.T) {
 		for range times {
 			inter, err := rendezvous(c, w == 0, 0, name)
 			if err == nil {
-				err = errors.Join(everyoneTalks(inter), inter.Disconnect())
+				err = errors.Join(everyoneSends(inter), inter.Disconnect())
 			}
 			if err != nil {
 				return err

@@ -24,7 +24,7 @@ func TestStepsInATrace(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(everyoneTalks(inter), inter.Disconnect())
+		return errors.Join(everyoneSends(inter), inter.Disconnect())
 	})
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestPrivateContextsOfWorlds(t *testing.T) {
 		}
 		_, err1 = private(again, nil)
 		sum := []int64{0}
-		err = errors.Join(err1, everyoneTalks(dup), everyoneTalks(split), Allreduce(again, []int64{1}, sum, Sum), expect("members", sum[0], 5),
+		err = errors.Join(err1, everyoneSends(dup), everyoneSends(split), Allreduce(again, []int64{1}, sum, Sum), expect("members", sum[0], 5),
 			Allreduce(part, []int64{1}, sum, Sum), expect("members of a part", sum[0], int64(3-merged.Rank()%2)))
 		none, err1 := merged.Split(Undefined, 0)
 		err = errors.Join(err, err1, expect("no communicator", none == nil, true), part.Free(), again.Free(), merged.Free(), split.Free(), dup.Disconnect(), inter.Disconnect())

@@ -26,8 +26,8 @@ func toPeer(p *proc.Process, peer message.Peer) *proc.Endpoint {
 	return nil
 }
 
-// notesSent is how many fast-box messages p has sent to a peer.
-func notesSent(p *proc.Process, peer message.Peer) uint64 {
+// fastBoxesSent is how many fast-box messages p has sent to a peer.
+func fastBoxesSent(p *proc.Process, peer message.Peer) uint64 {
 	p.Lock()
 	defer p.Unlock()
 	return toPeer(p, peer).Link.(link.FastBoxLink).FastBoxesSent()
@@ -35,7 +35,7 @@ func notesSent(p *proc.Process, peer message.Peer) uint64 {
 
 // Messages that fit are fast-box messages where procs have memory in common, and cost no
 // allocation, whatever their receive is.
-func TestNotesAllocateNothing(t *testing.T) {
+func TestFastBoxMessagesAllocateNothing(t *testing.T) {
 	for _, n := range []int{0, 8, link.MaxFastBox, link.MaxFastBox + 1} {
 		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
 		a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
@@ -60,12 +60,12 @@ func TestNotesAllocateNothing(t *testing.T) {
 		for range 100 {
 			round() // pools fill
 		}
-		before := notesSent(procs[0], 1)
+		before := fastBoxesSent(procs[0], 1)
 		if a := testing.AllocsPerRun(200, round); a > 0 {
 			t.Errorf("%d bytes: %v allocations", n, a)
 		}
-		if sent := notesSent(procs[0], 1) - before; (sent > 0) != (n <= link.MaxFastBox) || sent%3 != 0 {
-			t.Errorf("%d bytes: %d notes", n, sent)
+		if sent := fastBoxesSent(procs[0], 1) - before; (sent > 0) != (n <= link.MaxFastBox) || sent%3 != 0 {
+			t.Errorf("%d bytes: %d fast-box messages", n, sent)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func asC(m *fastpath.Memory, buf []byte, tag int) (i int, gen uint32, err error)
 	c := m.Place(worldHandle)
 	peer := c.Peer[1-c.Rank]
 	if peer == fastpath.None || m.Peers[peer].Takes == 0 {
-		return 0, 0, fmt.Errorf("no notes by peer %d", peer)
+		return 0, 0, fmt.Errorf("no fast-box messages by peer %d", peer)
 	}
 	at := m.Spare
 	r := &m.Table[at]
@@ -203,8 +203,8 @@ func TestKnock(t *testing.T) {
 	})
 }
 
-// TestNotesOfC are what Go receives, and wake who sleeps.
-func TestNotesOfC(t *testing.T) {
+// TestFastBoxMessagesOfC are what Go receives, and wake who sleeps.
+func TestFastBoxMessagesOfC(t *testing.T) {
 	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
 		var word [1]int32
 		if c.Rank() == 1 {

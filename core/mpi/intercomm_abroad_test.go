@@ -31,7 +31,7 @@ func TestIntercommCreateOfWorlds(t *testing.T) {
 			return err
 		}
 		n, _ := inter.RemoteSize()
-		err = errors.Join(expect("remote size", n, len(worlds[1-w])), everyoneTalks(inter))
+		err = errors.Join(expect("remote size", n, len(worlds[1-w])), everyoneSends(inter))
 		if peer != nil {
 			err = errors.Join(err, peer.Disconnect())
 		}
@@ -40,7 +40,7 @@ func TestIntercommCreateOfWorlds(t *testing.T) {
 			return err
 		}
 		relation, err1 := dup.Compare(inter)
-		return errors.Join(err1, expect("relation", relation, Congruent), mergedAlike(dup, w), everyoneTalks(dup), dup.Disconnect(), inter.Disconnect())
+		return errors.Join(err1, expect("relation", relation, Congruent), mergedAlike(dup, w), everyoneSends(dup), dup.Disconnect(), inter.Disconnect())
 	})
 	forgotten(t, worlds)
 }
@@ -140,7 +140,7 @@ func TestIntercommCreateOfThreeWorlds(t *testing.T) {
 			return err
 		}
 		sum := []int64{0}
-		err = errors.Join(everyoneTalks(inter), Allreduce(all, []int64{int64(w)}, sum, Sum), expect("sum of the worlds", sum[0], 2*0+2*1+3*2),
+		err = errors.Join(everyoneSends(inter), Allreduce(all, []int64{int64(w)}, sum, Sum), expect("sum of the worlds", sum[0], 2*0+2*1+3*2),
 			all.Disconnect(), inter.Disconnect())
 		if peer != nil {
 			err = errors.Join(err, peer.Disconnect())
@@ -172,7 +172,7 @@ func TestConnectInOneWorld(t *testing.T) {
 		}
 		all, _ := c.Group()
 		ranks, err := theirs.Translate([]int{0, 1}, all)
-		return errors.Join(err, expect("their ranks", [2]int(ranks), [2]int{1 - c.Rank()%2, 3 - c.Rank()%2}), everyoneTalks(inter), inter.Disconnect())
+		return errors.Join(err, expect("their ranks", [2]int(ranks), [2]int{1 - c.Rank()%2, 3 - c.Rank()%2}), everyoneSends(inter), inter.Disconnect())
 	})
 	if n := len(worlds[0][0].Worlds.Table.Load().Met); n != 0 {
 		t.Errorf("%d worlds were met", n)

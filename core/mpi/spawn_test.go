@@ -77,7 +77,7 @@ func (b *breeder) breed(n int, port string) {
 			parents := x.Parent()
 			size, err := parents.RemoteSize()
 			if err := errors.Join(err, expect("name", parents.Name(), "MPI_COMM_PARENT"), expect("parents", size, 2),
-				expect("the same handle", x.Parent(), parents), everyoneTalks(parents), parents.Disconnect()); err != nil {
+				expect("the same handle", x.Parent(), parents), everyoneSends(parents), parents.Disconnect()); err != nil {
 				return err
 			}
 			return expect("parents that are left", x.Parent(), (*Comm)(nil))
@@ -115,7 +115,7 @@ func TestSpawn(t *testing.T) {
 			return err
 		}
 		n, err := children.RemoteSize()
-		if err := errors.Join(err, expect("children", n, 3), expect("codes", fmt.Sprint(codes), "[MPI_SUCCESS MPI_SUCCESS MPI_SUCCESS]"), everyoneTalks(children)); err != nil {
+		if err := errors.Join(err, expect("children", n, 3), expect("codes", fmt.Sprint(codes), "[MPI_SUCCESS MPI_SUCCESS MPI_SUCCESS]"), everyoneSends(children)); err != nil {
 			return err
 		}
 		if len(b.told(wireup.KindPart)) > 0 {

@@ -63,7 +63,7 @@ func TestEveryStepIsTraced(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(everyoneTalks(inter), inter.Disconnect()); err != nil {
+			if err := errors.Join(everyoneSends(inter), inter.Disconnect()); err != nil {
 				return err
 			}
 		}
@@ -99,7 +99,7 @@ func TestStepsOfSpawn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(expect("codes", len(codes), 3), everyoneTalks(inter), inter.Disconnect())
+		return errors.Join(expect("codes", len(codes), 3), everyoneSends(inter), inter.Disconnect())
 	})
 	b.children.Wait()
 	within := func(before []int, procedure string, steps []int, after ...int) []string {

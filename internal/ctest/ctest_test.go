@@ -153,7 +153,7 @@ func TestPrograms(t *testing.T) {
 		{source: "ring.c"},
 		{source: "collectives.c"},
 		{source: "nonblocking.c"},
-		{source: "notes.c"},
+		{source: "fastboxes.c"},
 		{source: "datatypes.c"},
 		{source: "comms.c"},
 		{source: "attributes.c"},

@@ -47,7 +47,7 @@ func (s *stream) carried(p *packet) error {
 // compare judges bytes that came by a link against those that were written. The
 // writer's packets tell where each begins and ends.
 func (s *stream) compare(data []byte) error {
-	if s.talk != nil || int64(len(data)) > s.sent-s.read {
+	if s.commands != nil || int64(len(data)) > s.sent-s.read {
 		return s.fault(RuleWiring, s.read, "%d bytes were read where %d had been written", len(data), s.sent-s.read)
 	}
 	at := s.read

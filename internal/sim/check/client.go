@@ -16,7 +16,7 @@ type client struct {
 	expect   map[uint32]uint32 // checksums of values that the job determines, by label
 	counts   [3]int            // how many values a label has, by scope
 	link     *link             // to the server
-	up, down *talk
+	up, down *commandStream
 
 	// As the server knows it, which is when it has read it.
 	auth, ranked, done, fini bool
@@ -41,7 +41,7 @@ type client struct {
 
 // beginUp judges the header of what a client says. One of ours waits for the
 // answer to everything.
-func (t *talk) beginUp(s *stream) error {
+func (t *commandStream) beginUp(s *stream) error {
 	k, m := t.client, &t.now
 	strict := !k.foreign
 	if t.phase == saysIMPI && k.chosen && k.choice == mechKey && !k.keySent {
@@ -85,7 +85,7 @@ func known(cmd uint32) bool {
 }
 
 // mayGoOn judges whether a client may send its next label or DONE.
-func (t *talk) mayGoOn(s *stream) error {
+func (t *commandStream) mayGoOn(s *stream) error {
 	k := t.client
 	switch {
 	case k.foreign:
@@ -100,7 +100,7 @@ func (t *talk) mayGoOn(s *stream) error {
 
 // mayLeave judges whether a client may send FINI.
 // IMPI ch.2, FINI command: its procs have finished, its channels are over.
-func (t *talk) mayLeave(s *stream) error {
+func (t *commandStream) mayLeave(s *stream) error {
 	k := t.client
 	if k.foreign {
 		return nil
@@ -124,7 +124,7 @@ func (t *talk) mayLeave(s *stream) error {
 }
 
 // finishUp judges a complete command of a client.
-func (t *talk) finishUp(s *stream) error {
+func (t *commandStream) finishUp(s *stream) error {
 	k := t.client
 	switch t.now.cmd {
 	case cmdAuth:

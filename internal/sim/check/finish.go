@@ -42,8 +42,8 @@ func (c *Checker) Finish(clean bool) error {
 
 // over judges a stream that nobody writes any more.
 func (s *stream) over() error {
-	if s.talk != nil {
-		return s.talk.over(s)
+	if s.commands != nil {
+		return s.commands.over(s)
 	}
 	if s.left > 0 {
 		return s.wrong(RuleFraming, s.packets.back(), "%d bytes of it are missing", s.left)
@@ -63,7 +63,7 @@ func (s *stream) over() error {
 }
 
 // over judges one side of a connection to the server.
-func (t *talk) over(s *stream) error {
+func (t *commandStream) over(s *stream) error {
 	k := t.client
 	switch {
 	case t.have > 0 || t.left > 0:

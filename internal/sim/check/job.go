@@ -81,21 +81,21 @@ func (e Endpoint) String() string {
 
 // Checker watches one job. It is for one goroutine.
 type Checker struct {
-	job     Job
-	ackMark int64
-	now     time.Duration
-	err     error
-	byID    map[[IdentitySize]byte]int
-	procs   []proc
-	hosts   []host
-	clients []client
-	links   map[int]*link
-	order   []*link // as they were made, for reports that do not vary
-	pairs   map[[2]int32]*pair
-	made    []*pair // in the order of their first packets
-	labels  map[uint32]*submissions
-	talks   int // clients that have a link to the server
-	failed  *Violation
+	job       Job
+	ackMark   int64
+	now       time.Duration
+	err       error
+	byID      map[[IdentitySize]byte]int
+	procs     []proc
+	hosts     []host
+	clients   []client
+	links     map[int]*link
+	order     []*link // as they were made, for reports that do not vary
+	pairs     map[[2]int32]*pair
+	made      []*pair // in the order of their first packets
+	labels    map[uint32]*submissions
+	connected int // clients that have a link to the server
+	failed    *Violation
 
 	trace  func(from, to Endpoint, packet string)
 	counts [pkFini + 1]int64 // of packets that their sources have begun, by type

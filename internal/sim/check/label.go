@@ -140,7 +140,7 @@ func (c *Checker) describeClients() {
 func checksum(b []byte) uint32 { return crc32.Update(0, table, b) }
 
 // submits judges the label of a client's COLL.
-func (t *talk) submits(s *stream) error {
+func (t *commandStream) submits(s *stream) error {
 	k, label := t.client, t.now.value
 	if label <= k.last {
 		return t.wrongLabel(s, "labels ascend, and the one before was %s", labelName(k.last))
@@ -165,7 +165,7 @@ func (t *talk) submits(s *stream) error {
 // extends judges a label beyond IMPI 0.0. Ours sends one only if every client has
 // listed the private version, because some clients give up at labels they do not
 // know; what others send is their affair, and passed on.
-func (t *talk) extends(s *stream) error {
+func (t *commandStream) extends(s *stream) error {
 	c := s.c
 	all := uint32(uint64(1)<<len(c.clients) - 1)
 	if t.client.foreign {
@@ -181,7 +181,7 @@ func (t *talk) extends(s *stream) error {
 }
 
 // submitted judges a client's COLL that is complete.
-func (t *talk) submitted(s *stream) error {
+func (t *commandStream) submitted(s *stream) error {
 	k, label := t.client, t.now.value
 	sub := s.c.submissions(label)
 	of := &sub.of[k.rank]
@@ -203,7 +203,7 @@ func (t *talk) submitted(s *stream) error {
 
 // versions judges a list of versions. IMPI ch.2, Client labels: 0.0 and whatever
 // more, strictly ascending.
-func (t *talk) versions(s *stream, sub *submissions, list []byte) error {
+func (t *commandStream) versions(s *stream, sub *submissions, list []byte) error {
 	for i := 0; i+8 <= len(list); i += 8 {
 		v := binary.BigEndian.Uint64(list[i:])
 		if i == 0 && v != 0 || i > 0 && v <= binary.BigEndian.Uint64(list[i-8:]) {

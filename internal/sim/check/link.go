@@ -37,7 +37,7 @@ type stream struct {
 	source   bool                   // packets come from their source by this stream
 	last     bool                   // packets reach their destination by this stream
 
-	talk *talk // of a link to the server; else the stream is packets
+	commands *commandStream // of a link to the server; else the stream is packets
 }
 
 func (l *link) stream(fromA bool) *stream {
@@ -93,7 +93,7 @@ func (c *Checker) placeOrdered(l *link, a, b Endpoint) (why string) {
 	case a.Kind == KindAgent && b.Kind == KindAgent:
 		return c.placeChannel(l, l.a.from.Number, l.b.from.Number)
 	case a.Kind == KindServer && b.Kind == KindClient:
-		return c.placeTalk(l, b.Number)
+		return c.placeServerLink(l, b.Number)
 	}
 	return "nothing for these two to say"
 }

@@ -4,7 +4,7 @@ import "time"
 
 // moved counts bytes of packets that an agent read (n above 0) or wrote.
 func (s *stream) moved(e Endpoint, n int64) {
-	if e.Kind == KindAgent && s.talk == nil {
+	if e.Kind == KindAgent && s.commands == nil {
 		s.c.hosts[e.Number].held += n
 	}
 }

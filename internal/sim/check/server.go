@@ -16,7 +16,7 @@ type answer struct {
 }
 
 // beginDown judges the header of what the server says.
-func (t *talk) beginDown(s *stream) error {
+func (t *commandStream) beginDown(s *stream) error {
 	m := &t.now
 	switch {
 	case t.phase == saysAuth:
@@ -35,7 +35,7 @@ func (t *talk) beginDown(s *stream) error {
 
 // chooses judges the answer to AUTH, which has no command header.
 // IMPI ch.2, Authentication.
-func (t *talk) chooses(s *stream) error {
+func (t *commandStream) chooses(s *stream) error {
 	k, m := t.client, &t.now
 	m.value, m.cmd = m.cmd, cmdChoice
 	if !k.auth || m.value > mechKey || k.mask>>m.value&1 == 0 || m.size != 0 {
@@ -47,7 +47,7 @@ func (t *talk) chooses(s *stream) error {
 
 // sizes judges whether the server may say how many clients there are.
 // IMPI ch.2, IMPI command: when all are there.
-func (t *talk) sizes(s *stream) error {
+func (t *commandStream) sizes(s *stream) error {
 	for i := range s.c.clients {
 		k := &s.c.clients[i]
 		if !k.ranked || k.asked == mechKey && !k.key {
@@ -58,7 +58,7 @@ func (t *talk) sizes(s *stream) error {
 }
 
 // finishDown judges a complete command of the server.
-func (t *talk) finishDown(s *stream) error {
+func (t *commandStream) finishDown(s *stream) error {
 	if n := len(s.c.clients); t.now.cmd == cmdIMPI && binary.BigEndian.Uint32(t.payload) != uint32(n) {
 		return t.wrong(s, "it says %d, the job has %d clients", binary.BigEndian.Uint32(t.payload), n)
 	}
@@ -69,7 +69,7 @@ func (t *talk) finishDown(s *stream) error {
 //
 // IMPI ch.2, COLL command: an answer goes to all clients when all have sent the
 // label or something behind it, in ascending order of labels.
-func (t *talk) answers(s *stream) error {
+func (t *commandStream) answers(s *stream) error {
 	c, label := s.c, t.now.value
 	mask := binary.BigEndian.Uint32(t.payload[4:])
 	if next, ok := c.nextLabel(t.client.told); !ok || next != label {
@@ -99,12 +99,12 @@ func (t *talk) answers(s *stream) error {
 
 // gone tells whether the client's side of the connection is at its end.
 func (k *client) gone() bool {
-	return k.link != nil && (k.link.cut || k.link.stream(k.link.a.talk == k.up).ended)
+	return k.link != nil && (k.link.cut || k.link.stream(k.link.a.commands == k.up).ended)
 }
 
 // data compares the values of an answer with what the clients sent, in ascending
 // order of their ranks.
-func (a *answer) data(s *stream, t *talk, b []byte) error {
+func (a *answer) data(s *stream, t *commandStream, b []byte) error {
 	for len(b) > 0 && a.sub != nil {
 		n := min(a.left, int64(len(b)))
 		a.crc = crc32.Update(a.crc, table, b[:n])
@@ -118,7 +118,7 @@ func (a *answer) data(s *stream, t *talk, b []byte) error {
 }
 
 // turn goes on to the next client that has values, once one's are complete.
-func (a *answer) turn(s *stream, t *talk) error {
+func (a *answer) turn(s *stream, t *commandStream) error {
 	for a.left == 0 {
 		if a.crc != a.want {
 			return t.wrongLabel(s, "the values of client %d are not those that it sent", a.next-1)
@@ -138,7 +138,7 @@ func (a *answer) turn(s *stream, t *talk) error {
 }
 
 // runs judges the server's DONE.
-func (t *talk) runs(s *stream) error {
+func (t *commandStream) runs(s *stream) error {
 	c := s.c
 	for i := range c.clients {
 		if k := &c.clients[i]; !k.done && !k.gone() {

@@ -14,8 +14,8 @@ func (s *stream) written(data []byte) error {
 	if s.ended && len(data) > 0 {
 		return s.fault(RuleFraming, s.sent, "%d bytes after the end", len(data))
 	}
-	if s.talk != nil {
-		return s.talk.written(s, data)
+	if s.commands != nil {
+		return s.commands.written(s, data)
 	}
 	s.moved(s.from, -int64(len(data)))
 	for len(data) > 0 {
@@ -149,8 +149,8 @@ func (s *stream) received(n int) error {
 	}
 	greeted := max(0, min(s.base-s.read, int64(n)))
 	s.read += int64(n)
-	if s.talk != nil {
-		s.talk.received(s)
+	if s.commands != nil {
+		s.commands.received(s)
 		return nil
 	}
 	s.moved(s.to, int64(n)-greeted)

@@ -213,7 +213,7 @@ func (m *mourner) same(what string, c *mpi.Comm, err error) error {
 	return nil
 }
 
-// greet has each member of the accepting side talk to the first one of the other, who
+// greet has each member of the accepting side send to the first one of the other, who
 // says of which world it is.
 func (m *mourner) greet(c *mpi.Comm, accepts bool) (who int, err error) {
 	n, err := c.RemoteSize()

@@ -40,7 +40,7 @@ type Weights struct {
 	Merges      int
 	Intercomms  int
 	Disconnects int
-	Talks       int // everybody with everybody, on some communicators at a time
+	AllPairs    int // everybody with everybody, on some communicators at a time
 }
 
 // DefaultWeights have everything.
@@ -53,7 +53,7 @@ var DefaultWeights = Weights{
 var WorldsWeights = Weights{
 	Messages: 8, Exchanges: 2, Wildcards: 4, Floods: 1, Ready: 2, Cancels: 3, Buffers: 1,
 	Collectives: 8, Communicators: 20, Nulls: 1, Pauses: 4,
-	Meets: 30, Spawns: 20, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, Talks: 18,
+	Meets: 30, Spawns: 20, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, AllPairs: 18,
 }
 
 // Generate draws a legal program. The same options and draws give the same program.
@@ -149,7 +149,7 @@ func (g *generator) run() {
 		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Ready, g.ready},
 		{w.Cancels, g.cancel}, {w.Buffers, g.buffer}, {w.Collectives, g.collective}, {w.Communicators, g.communicator},
 		{w.Nulls, g.null}, {w.Pauses, g.pause},
-		{w.Meets, m.meet}, {w.Spawns, m.spawn}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.Talks, m.talk},
+		{w.Meets, m.meet}, {w.Spawns, m.spawn}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.AllPairs, m.allPairs},
 	}
 	total := 0
 	for _, b := range begin {

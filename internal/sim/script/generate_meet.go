@@ -154,19 +154,19 @@ func (g *meeting) busy() map[string]bool {
 	return busy
 }
 
-// talk has everybody send to everybody on some communicators at the same time, with the
+// allPairs has everybody send to everybody on some communicators at the same time, with the
 // same tag everywhere, so that only contexts keep the messages apart.
-func (g *meeting) talk() {
+func (g *meeting) allPairs() {
 	var some []*group
 	for range 1 + g.IntN(4) {
 		if c := g.comm(false); !slices.Contains(some, c) {
 			some = append(some, c)
 		}
 	}
-	g.talkOn(some)
+	g.allPairsOf(some)
 }
 
-func (g *meeting) talkOn(some []*group) {
+func (g *meeting) allPairsOf(some []*group) {
 	tag, kind := g.fresh(), g.kind()
 	var flights []*flight
 	for _, c := range some {
@@ -203,7 +203,7 @@ func (g *meeting) talkOn(some []*group) {
 	}
 }
 
-// part talks on everything once more, closes all ports and disconnects, in any order.
+// part sends on every communicator once more, closes all ports and disconnects, in any order.
 func (g *meeting) part() {
 	for _, c := range g.comms.all {
 		if c.of != nil {
@@ -216,7 +216,7 @@ func (g *meeting) part() {
 			all = append(all, c)
 		}
 	}
-	g.talkOn(slices.DeleteFunc(slices.Clone(all), func(c *group) bool { return g.wild[c.name] != nil }))
+	g.allPairsOf(slices.DeleteFunc(slices.Clone(all), func(c *group) bool { return g.wild[c.name] != nil }))
 	g.drain()
 	for port := range g.ports {
 		g.close(port + 1)

@@ -268,5 +268,5 @@ int main(int argc, char **argv) {
   taken_back();
   for (i = 0; i < COMMS; i++) CALL(MPI_Comm_free(&comms[i]));
   CALL(MPI_Buffer_detach(&back, &bytes));
-  return end("notes");
+  return end("fastboxes");
 }

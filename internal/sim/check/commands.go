@@ -39,7 +39,7 @@ type command struct {
 	value uint32 // AUTH: mask; choice: mechanism; COLL: label
 }
 
-// phase is what a side of a talk may say next.
+// phase is what a side of a connection to the server may say next.
 type phase uint8
 
 const (
@@ -53,8 +53,8 @@ const (
 
 var phaseNames = [...]string{"AUTH", "IMPI", "COLL or DONE", "FINI", "FAIL", "nothing more"}
 
-// talk is what one side of a connection to the server says.
-type talk struct {
+// commandStream is what one side of a connection to the server says.
+type commandStream struct {
 	client *client
 	up     bool // it is the client's side
 	phase  phase
@@ -69,21 +69,21 @@ type talk struct {
 	said    queue[command]
 }
 
-func (c *Checker) placeTalk(l *link, rank int) (why string) {
+func (c *Checker) placeServerLink(l *link, rank int) (why string) {
 	k := &c.clients[rank]
 	if k.link != nil {
 		return "that client has its link"
 	}
-	c.talks++
+	c.connected++
 	k.link = l
 	up := l.stream(l.a.from.Kind == KindClient)
-	k.up, k.down = &talk{client: k, up: true}, &talk{client: k}
-	up.talk, up.back.talk = k.up, k.down
+	k.up, k.down = &commandStream{client: k, up: true}, &commandStream{client: k}
+	up.commands, up.back.commands = k.up, k.down
 	return ""
 }
 
 // written takes what one side wrote.
-func (t *talk) written(s *stream, data []byte) error {
+func (t *commandStream) written(s *stream, data []byte) error {
 	for len(data) > 0 {
 		n, err := t.step(s, data)
 		s.sent += int64(n)
@@ -96,7 +96,7 @@ func (t *talk) written(s *stream, data []byte) error {
 }
 
 // step takes some of data.
-func (t *talk) step(s *stream, data []byte) (n int, err error) {
+func (t *commandStream) step(s *stream, data []byte) (n int, err error) {
 	if t.left > 0 {
 		n = int(min(t.left, int64(len(data))))
 		t.left -= int64(n)
@@ -123,7 +123,7 @@ func (t *talk) step(s *stream, data []byte) (n int, err error) {
 }
 
 // begin judges the header of a command.
-func (t *talk) begin(s *stream) error {
+func (t *commandStream) begin(s *stream) error {
 	if !t.up && t.client.fini {
 		return t.wrong(s, "the server has read the client's FINI")
 	}
@@ -141,7 +141,7 @@ func (t *talk) begin(s *stream) error {
 }
 
 // data takes a piece of a payload.
-func (t *talk) data(s *stream, b []byte) error {
+func (t *commandStream) data(s *stream, b []byte) error {
 	// The label, and in an answer the mask, stand before the values.
 	prefix := 0
 	if t.now.cmd == cmdColl {
@@ -168,7 +168,7 @@ func (t *talk) data(s *stream, b []byte) error {
 }
 
 // labelled judges a COLL whose label, and mask, are there.
-func (t *talk) labelled(s *stream) error {
+func (t *commandStream) labelled(s *stream) error {
 	if t.up {
 		return t.submits(s)
 	}
@@ -176,7 +176,7 @@ func (t *talk) labelled(s *stream) error {
 }
 
 // finish judges a command that was written to its last byte.
-func (t *talk) finish(s *stream) error {
+func (t *commandStream) finish(s *stream) error {
 	if t.now.cmd == cmdFail {
 		if s.c.failed == nil {
 			s.c.failed = s.fault(RuleStartup, t.now.at, "%v says FAIL: %q", s.from, t.payload)
@@ -190,7 +190,7 @@ func (t *talk) finish(s *stream) error {
 }
 
 // received takes note of commands that the other side has read.
-func (t *talk) received(s *stream) {
+func (t *commandStream) received(s *stream) {
 	for t.said.n > 0 {
 		if m := t.said.front(); s.read < m.at+commandSize+m.size {
 			break
@@ -204,13 +204,13 @@ func (t *talk) received(s *stream) {
 	}
 }
 
-func (t *talk) wrong(s *stream, format string, args ...any) *Violation {
+func (t *commandStream) wrong(s *stream, format string, args ...any) *Violation {
 	v := s.fault(RuleStartup, t.now.at, format, args...)
 	v.Packet = t.now.line()
 	return v
 }
 
-func (t *talk) wrongLabel(s *stream, format string, args ...any) error {
+func (t *commandStream) wrongLabel(s *stream, format string, args ...any) error {
 	v := t.wrong(s, format, args...)
 	v.Rule = RuleLabel
 	return v
