@@ -13,7 +13,7 @@ type About struct {
 	Newest       int    // highest version that the plugin speaks
 	Lacks        []proto.Addition
 	Problem      string // from its Health at the start; empty if it has no problem
-	MTLS         bool   // the control connection is protected by AutoMTLS
+	MTLS         bool   // the control connection is protected by TLS, with keys of this start
 	Path         string // of the binary
 	Digest       string // its SHA-256, in hex; empty for a built-in one that is not pinned
 	Schema       []transports.Setting

@@ -54,7 +54,8 @@ type Config struct {
 	// otherwise has only a few of the host's.
 	Env []string
 
-	// NoMTLS turns AutoMTLS off, for plugins whose language has no help for it.
+	// NoMTLS turns AutoMTLS off, for plugins whose language has no help for it. Built-in ones use
+	// TLS with a secret of this start instead of it, and nothing if this is set.
 	NoMTLS bool
 
 	// StartTimeout bounds a start up to the answer to the first call. Zero: 10 s.
@@ -82,6 +83,9 @@ const (
 )
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// sharesSecret tells whether node and plugin are one program, which need not exchange certificates.
+func (c *Config) sharesSecret() bool { return c.Builtin && !c.NoMTLS }
 
 // complete sets the defaults and returns all errors of the Config, joined.
 func (c *Config) complete() error {

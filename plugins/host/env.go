@@ -29,6 +29,9 @@ func environment(cfg *Config) []string {
 	if cfg.Builtin {
 		env = append(env, proto.EnvBuiltin+"="+cfg.Name)
 	}
+	if cfg.sharesSecret() {
+		env = append(env, proto.EnvControl+"=1")
+	}
 	return append(env, proto.EnvLogLevel+"="+levelName(cfg.Logger))
 }
 

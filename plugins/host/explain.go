@@ -84,7 +84,7 @@ func judgeHandshake(cfg *Config, e *Error, line string) bool {
 	case len(parts) < 5 || parts[4] != "grpc":
 		e.Kind, e.Problem = ErrVersion, "does not speak gRPC"
 		e.Remedy = "rebuild the plugin with the current sdk"
-	case !cfg.NoMTLS && (len(parts) < 6 || len(parts[5]) <= 50):
+	case !cfg.NoMTLS && !cfg.sharesSecret() && (len(parts) < 6 || len(parts[5]) <= 50):
 		e.Kind, e.Problem = ErrMTLS, "does not protect its control connection (AutoMTLS)"
 		e.Remedy = "its library must answer PLUGIN_CLIENT_CERT with a certificate: docs/plugin-protocol.md, Control connection"
 	default:

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/tls"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -32,11 +33,20 @@ func launch(ctx context.Context, cfg *Config, runDir string) (*instance, error) 
 
 	var proc atomic.Pointer[process]
 	var made atomic.Pointer[grpc.ClientConn]
-	client := plugin.NewClient(clientConfig(cfg, runDir, &made, func(env []string, tmpDir string) runner.Runner {
-		p := newProcess(ctx, cfg.Logger, append(environment(cfg), offering(env)...), exe, theirs, tmpDir)
+	var secret []byte
+	if cfg.sharesSecret() {
+		secret = proto.NewControlSecret()
+	}
+	config, err := clientConfig(cfg, runDir, secret, &made, func(env []string, tmpDir string) runner.Runner {
+		p := newProcess(ctx, cfg.Logger, append(environment(cfg), offering(env)...), exe, theirs, secret, tmpDir)
 		proc.Store(p)
 		return p
-	}))
+	})
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	client := plugin.NewClient(config)
 	conn, err := connect(client, func() error {
 		e := &Error{Plugin: cfg.Name, Path: exe.path}
 		if judgeHandshake(cfg, e, proc.Load().handshake()) {
@@ -97,10 +107,17 @@ func connect(client *plugin.Client, judge func() error) (*grpc.ClientConn, error
 	return conn.(*grpc.ClientConn), nil
 }
 
-// clientConfig says how go-plugin starts a plugin and connects to it. made receives the
-// connection.
-func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientConn], run func(env []string, tmpDir string) runner.Runner) *plugin.ClientConfig {
+// clientConfig says how go-plugin starts a plugin and connects to it: by a secret that both have, if it
+// is not nil. made receives the connection.
+func clientConfig(cfg *Config, runDir string, secret []byte, made *atomic.Pointer[grpc.ClientConn], run func(env []string, tmpDir string) runner.Runner) (*plugin.ClientConfig, error) {
 	stdio := &lineWriter{log: cfg.Logger}
+	var control *tls.Config
+	if secret != nil {
+		var err error
+		if control, err = proto.ControlTLS(secret); err != nil {
+			return nil, err
+		}
+	}
 	return &plugin.ClientConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: proto.Version, MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue,
@@ -112,7 +129,8 @@ func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientCo
 		// Otherwise the host's variables would follow, and override, those of the plugin.
 		SkipHostEnv:      true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         !cfg.NoMTLS,
+		AutoMTLS:         !cfg.NoMTLS && secret == nil,
+		TLSConfig:        control,
 		StartTimeout:     cfg.StartTimeout,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: runDir},
 		SyncStdout:       stdio,
@@ -127,7 +145,7 @@ func clientConfig(cfg *Config, runDir string, made *atomic.Pointer[grpc.ClientCo
 				return open(ctx, desc, c, method, opts...)
 			}),
 		},
-	}
+	}, nil
 }
 
 // grpcClient is the transport plugin in go-plugin's form: Dispense returns the connection

@@ -117,9 +117,13 @@ func serveOther(version int, cookie string) {
 }
 
 // realStdout finds the descriptor that the sdk has put the handshake's output
-// aside under: the lowest one above the channel's, as nothing else is open yet.
+// aside under: the lowest one above those that the node has given, as nothing else is open yet.
 func realStdout() int {
-	for fd := 4; fd < 64; fd++ {
+	first := proto.DescriptorFD + 1
+	if os.Getenv(proto.EnvControl) != "" {
+		first = proto.ControlFD + 1
+	}
+	for fd := first; fd < 64; fd++ {
 		if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && strings.HasPrefix(name, "pipe:") {
 			return fd
 		}

@@ -24,6 +24,7 @@ type process struct {
 	exe    *executable
 	log    hclog.Logger
 	end    *os.File // the plugin's end of the descriptor channel
+	secret []byte   // of the control connection; nil: none is shared
 	tmpDir string
 	ctx    context.Context // of the start
 	unbind func() bool     // from ctx
@@ -45,9 +46,9 @@ type process struct {
 // waited for.
 const lateOutput = time.Second
 
-// newProcess prepares the process with the environment env from go-plugin. It takes over
-// end, but not exe. The process is killed when the context ends, until unbind is called.
-func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *executable, end *os.File, tmpDir string) *process {
+// newProcess prepares the process with the environment env from go-plugin, which gets the secret by
+// proto.ControlFD if it is not nil. It takes over end, but not exe. The process is killed when the context ends, until unbind is called.
+func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *executable, end *os.File, secret []byte, tmpDir string) *process {
 	return &process{
 		cmd: &exec.Cmd{Args: []string{exe.path}, Env: env, SysProcAttr: &syscall.SysProcAttr{
 			// Signals to the node's group, such as Ctrl-C, are for the node: it needs its
@@ -57,7 +58,7 @@ func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *execut
 			// others are killed.
 			Pdeathsig: syscall.SIGKILL,
 		}},
-		exe: exe, log: log, end: end, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true },
+		exe: exe, log: log, end: end, secret: secret, tmpDir: tmpDir, ctx: ctx, unbind: func() bool { return true },
 		reaped: make(chan struct{}), exited: make(chan struct{}),
 	}
 }
@@ -83,6 +84,14 @@ func (p *process) Start(context.Context) error {
 	defer errW.Close()
 	p.cmd.Path, p.cmd.Stdout, p.cmd.Stderr = path, outW, errW
 	p.cmd.ExtraFiles = append([]*os.File{p.end}, inherit...)
+	if p.secret != nil {
+		r, err := pipeOf(p.secret)
+		if err != nil {
+			return errors.Join(err, outR.Close(), errR.Close())
+		}
+		defer r.Close()
+		p.cmd.ExtraFiles = []*os.File{p.end, r} // a built-in plugin inherits nothing else
+	}
 	if err := startProcess(p.cmd); err != nil {
 		outR.Close()
 		errR.Close()
@@ -94,6 +103,19 @@ func (p *process) Start(context.Context) error {
 	p.unbind = context.AfterFunc(p.ctx, func() { _ = p.Kill(p.ctx) })
 	p.watch()
 	return nil
+}
+
+// pipeOf gives a pipe from which a secret can be read once. Others may look into environments.
+func pipeOf(secret []byte) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	_, err = w.Write(secret) // which a pipe takes at once
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 // watch starts the goroutines that read the outputs and wait for the end.

@@ -13,7 +13,9 @@ package sdk
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/hashicorp/go-hclog"
@@ -70,8 +72,24 @@ func Serve(o Options) {
 		fmt.Fprintf(os.Stderr, "[ERROR] %v\n", err)
 		os.Exit(1)
 	}
-	plugin.Serve(serveConfig(s))
+	c := serveConfig(s)
+	if os.Getenv(proto.EnvControl) != "" {
+		c.TLSProvider = shared
+	}
+	plugin.Serve(c)
 	leave(s, 0)
+}
+
+// shared is the TLS of a built-in plugin, by the secret that it shares with its node.
+func shared() (*tls.Config, error) {
+	_ = os.Unsetenv(proto.EnvControl) // cannot fail for this name
+	f := os.NewFile(proto.ControlFD, "secret")
+	defer f.Close()
+	secret := make([]byte, proto.ControlSecret)
+	if _, err := io.ReadFull(f, secret); err != nil {
+		return nil, fmt.Errorf("the secret of the control connection: %w", err)
+	}
+	return proto.ControlTLS(secret)
 }
 
 // nameProcess sets the name that ps and top show. Without it they would show the number of

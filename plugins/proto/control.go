@@ -1,0 +1,63 @@
+package proto
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// A node and a plugin that is built into it share a secret instead of exchanging certificates by
+// AutoMTLS, whose two keys on P-521 are most of what starting a plugin costs. The plugin reads the secret
+// from ControlFD if EnvControl is set.
+const (
+	EnvControl    = "IMPI_CONTROL_SECRET"
+	ControlFD     = DescriptorFD + 1
+	ControlSecret = ed25519.SeedSize // bytes
+)
+
+// NewControlSecret draws a secret for one start of a plugin.
+func NewControlSecret() []byte {
+	secret := make([]byte, ControlSecret)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+// ControlTLS makes the configuration of both ends of a control connection from their secret: the secret
+// is the private key of the only certificate that either end shows and accepts.
+func ControlTLS(secret []byte) (*tls.Config, error) {
+	if len(secret) != ControlSecret {
+		return nil, fmt.Errorf("the secret of the control connection has %d bytes, not %d", len(secret), ControlSecret)
+	}
+	const name = "localhost"
+	key := ed25519.NewKeyFromSeed(secret)
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, SerialNumber: big.NewInt(1),
+		// Both ends are one build on one machine, for one start: no clock matters.
+		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: parsed}},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    pool, RootCAs: pool, ServerName: name, MinVersion: tls.VersionTLS13,
+		// No post-quantum key exchange, which would cost as much as all the rest:
+		// the socket does not leave this machine.
+		CurvePreferences: []tls.CurveID{tls.X25519},
+	}, nil
+}
