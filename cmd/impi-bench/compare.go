@@ -10,22 +10,25 @@ import (
 	"strings"
 )
 
-// contender is one implementation in a comparison: it runs a benchmark once and returns a
-// figure for each size.
+// contender is one implementation in a comparison.
 type contender struct {
 	name string
-	run  func(ctx context.Context, bench string, sizes []int) ([]figure, error)
+	run  measurement
 
 	begin func(ctx context.Context, bench string, sizes []int) (*session, error) // nil: it cannot take turns
 
 	skips func(bench string) bool // what it cannot do; nil: it can do all
 }
 
+// measurement runs a benchmark once and returns a figure for each size.
+type measurement = func(ctx context.Context, bench string, sizes []int) ([]figure, error)
+
 // result is the figures of one benchmark.
 type result struct {
 	Benchmark string `json:"benchmark"`
 	Procs     int    `json:"procs"`
 	Unit      string `json:"unit"`
+	Axis      string `json:"axis,omitempty"` // what a row's size counts; empty: bytes
 	Rows      []row  `json:"rows"`
 	names     []string
 }
@@ -84,6 +87,10 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 		return nil, cleanup, err
 	}
 	list = []contender{own.contender(ours)}
+	if o.machines != nil {
+		o.machines.dir = dir
+		list[0] = contender{name: ours, run: o.machines.impiexec(own.node, loopsOf("start", o.seconds, []int{0}, own.self, workerWord)...)}
+	}
 	for _, name := range o.beside {
 		list = append(list, own.newVariant(name))
 	}
@@ -99,12 +106,18 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 				return nil, cleanup, err
 			}
 			c.name, c.run = "impi in C", p.run
+			if o.machines != nil {
+				c.run = o.machines.impiexec(own.node, loopsOf("start", o.seconds, []int{0}, p.program)...)
+			}
 		} else {
 			p, err := o.newPeer(ctx, word, dir)
 			if err != nil {
 				return nil, cleanup, err
 			}
 			c.run = p.run
+			if o.machines != nil {
+				c.run = o.machines.peer(p)
+			}
 		}
 		list = append(list, c)
 	}
@@ -119,7 +132,10 @@ func (o *options) hasPeer(name string) bool {
 // measure runs one benchmark: the contenders in turn, repeatedly, and takes medians.
 func (o *options) measure(ctx context.Context, name string, all []contender) (result, error) {
 	b, sizes := benchmarks[name], o.sizesOf(name)
-	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit}
+	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit, Axis: b.axis}
+	if o.machines != nil {
+		sizes, r.Axis, r.Procs = o.machines.counts, "machines", o.machines.procs()
+	}
 	all = slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.skips != nil && c.skips(name) })
 	together, alone := o.split(name, slices.Clone(all))
 	t := newTally(b)

@@ -48,6 +48,7 @@ type options struct {
 	json      bool
 	quiet     bool
 	node      string
+	machines  *onMachines // nil: all runs on this machine
 }
 
 func main() {
@@ -173,8 +174,17 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.quiet, "quiet", false, "print no progress")
 	f.StringVar(&o.node, "node", "", "the impi-node to use (default: beside impi-bench, or in PATH)")
+	hosts := f.String("hostfile", "", "with start: the machines, by the launchers of each implementation (ssh, or what a scheduler's job has)")
+	counts := f.String("machines", "", "with -hostfile: how many of its machines, as 2,4 (default: 2,4,8)")
 	if err := f.Parse(args); err != nil {
 		return o, err
+	}
+	if *hosts != "" {
+		if o.machines, err = readMachines(*hosts, *counts); err != nil {
+			return o, err
+		}
+	} else if *counts != "" {
+		return o, errors.New("-machines: -hostfile has to say which")
 	}
 	if o.sizes, err = parseSizes(*sizes); err != nil {
 		return o, err
@@ -221,7 +231,7 @@ func (o *options) check() error {
 	case slices.ContainsFunc(o.ranks, func(n int) bool { return n%2 != 0 }) && slices.ContainsFunc(o.benches, func(b string) bool { return benchmarks[b].pairs }):
 		return errors.New("-procs must be even: pingpong, stream and rate have pairs of ranks")
 	}
-	return o.checkBeside()
+	return errors.Join(o.checkMachines(), o.checkBeside())
 }
 
 // spelled replaces the names of groups of benchmarks by those of their members.

@@ -16,7 +16,7 @@ import (
 func (r result) print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %s, %d procs\n", r.Benchmark, r.Unit, r.Procs)
-	fmt.Fprintf(t, "%s\t", cmp.Or(benchmarks[r.Benchmark].axis, "bytes"))
+	fmt.Fprintf(t, "%s\t", cmp.Or(r.Axis, "bytes"))
 	for _, name := range r.names {
 		fmt.Fprintf(t, "%s\t", name)
 		if name != ours {
