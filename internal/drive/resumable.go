@@ -45,6 +45,7 @@ type Terms struct {
 	Dialler bool          // this end asks for links below that replace lost ones
 	Tells   bool          // this end, which does not ask, has the other one told of a loss
 	Limit   time.Duration // without a link below, after which the resumable link is given up
+	First   time.Duration // the same before both ends have used any, if it is longer: the owner of the other end may not be ready yet
 	Stay    time.Duration // how long a link that has received everything waits for the peer to have received this end's bytes; 0: without limit
 }
 
@@ -101,7 +102,7 @@ func (d *Driver) Attend() { d.attended = true }
 func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t Terms, who Patron) *Resumable {
 	r := &Resumable{d: d, endpoint: p, patron: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
-		Session: session, Dialler: t.Dialler, Window: window, Released: r.released, Blocked: r.blocked,
+		Session: session, Dialler: t.Dialler, Window: window, First: t.First, Released: r.released, Blocked: r.blocked,
 	})
 	p.Resumable = r
 	return r
@@ -343,6 +344,10 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 		r.why = s.Err
 	}
 	limit := r.terms.Limit
+	if r.Made() == 0 {
+		limit = max(limit, r.terms.First)
+	}
+	within := limit
 	if r.terms.Dialler {
 		limit += slack
 	} else if now.Sub(r.told) > remind {
@@ -352,7 +357,7 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 	case r.leaving && away > farewell:
 		_ = r.Link.Close()
 	case away > limit:
-		r.GiveUp(fmt.Sprintf("nobody has connected again within %v", r.terms.Limit))
+		r.GiveUp(fmt.Sprintf("nobody has connected again within %v", within))
 	case !r.asked && r.asks(away, s.Epoch):
 		r.asked, r.told = r.patron.Ask(r.why, s.Epoch), now
 	}

@@ -121,6 +121,21 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 	}
 }
 
+// A link that has never been used is given up after a time of its own, if that is longer.
+func TestLinkThatIsNotBegun(t *testing.T) {
+	c := newEnds(t, Terms{Limit: time.Second, First: 10 * time.Second})
+	_, b := c.wire()
+	c.ends[1].Begin(b) // of which the other end does not know yet
+	c.pass(9 * time.Second)
+	if c.who[1].ended != 0 {
+		t.Fatalf("given up too soon: %v", c.who[1].err)
+	}
+	c.pass(2 * time.Second)
+	if c.who[1].ended != 1 || !errors.Is(c.who[1].err, resume.ErrNotResumed) {
+		t.Errorf("%d: %v", c.who[1].ended, c.who[1].err)
+	}
+}
+
 // A closed link stays until the peer has this end's bytes, and its end is progress, of which no
 // poll set tells.
 func TestLeaving(t *testing.T) {

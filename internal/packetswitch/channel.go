@@ -26,6 +26,7 @@ type ChannelConfig struct {
 	Session resume.Session
 	Window  int
 	Limit   time.Duration // without a connection, after which the channel is given up
+	First   time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others
 	// Again starts a dial, after which the dialler calls Take or Lose. why is the reason
 	// for the end of the last connection, if known. It is nil at the end that is dialled.
 	Again func(why error)
@@ -41,7 +42,7 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	p := &endpoint{rank: agent.NoRank, host: c.Host}
 	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Again}
 	p.channel = x
-	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, Stay: c.Limit}, x)
+	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, First: c.First, Stay: c.Limit}, x)
 	p.Link = x.Resumable
 	if c.Watch != nil {
 		p.Link = c.Watch(p.Link)

@@ -29,7 +29,7 @@ const (
 	modest = 4 << 10
 )
 
-// JoinLimit is how long a link below may take until both ends have sent HELLO.
+// JoinLimit is how long a link below may take until both ends have sent HELLO, but see Config.First.
 const JoinLimit = 5 * time.Second
 
 // The pauses before asking for another link below, after one on which no bytes were moved.
@@ -48,6 +48,11 @@ type Config struct {
 	Session resume.Session
 	Dialler bool
 	Window  int // bytes; 0: resume.DefaultWindow
+
+	// First is how long the links below may take until both ends have sent HELLO on one of them
+	// for the first time, where that is more than JoinLimit: the owner of the other end may not be
+	// ready yet.
+	First time.Duration
 
 	// Released is called before the link below is closed, with its handle, which must leave
 	// every poll set by then. It must not call the Link.
@@ -84,7 +89,8 @@ type Link struct {
 	made     int // number of links below that both ends have used
 	vain     int // how many links below in a row, up to the present one, have moved nothing
 	moved    uint64
-	since    time.Time // when the present link below was made
+	since    time.Time     // when the present link below was made
+	early    time.Duration // Config.First
 }
 
 // arrival is an accepted link whose HELLO has not come.
@@ -96,7 +102,7 @@ type arrival struct {
 
 // New makes one end without a link below.
 func New(c Config) *Link {
-	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked}
+	l := &Link{dialler: c.Dialler, released: c.Released, blocked: c.Blocked, early: c.First}
 	l.machine.Init(resume.Config{
 		Session: c.Session, Dialler: c.Dialler, Window: c.Window, Frame: frame(c.Window),
 	})
@@ -180,7 +186,7 @@ func (l *Link) Welcome(now time.Time) {
 	for i := range l.arrivals {
 		a := &l.arrivals[i]
 		switch h, ok, err := a.Read(a.l); {
-		case err != nil || !ok && now.Sub(a.since) > JoinLimit:
+		case err != nil || !ok && now.Sub(a.since) > l.joinLimit():
 			_ = a.l.Close()
 		case ok:
 			l.use(a.l, now, func(x link.Link) error { return l.machine.Accept(x, h) })
@@ -192,14 +198,22 @@ func (l *Link) Welcome(now time.Time) {
 	l.arrivals = left
 }
 
+// joinLimit is how long the present link below may take until both ends have sent HELLO.
+func (l *Link) joinLimit() time.Duration {
+	if l.made == 0 {
+		return max(JoinLimit, l.early)
+	}
+	return JoinLimit
+}
+
 // errSlow is the reason for closing a link below on which the other end does not answer.
 var errSlow = errors.New("the other end has not answered on it")
 
 // Status returns the state of the Link. It closes a link below on which the other end has
-// not answered within JoinLimit.
+// not answered in time.
 func (l *Link) Status(now time.Time) resume.Status {
 	s := l.machine.Status()
-	if s.State == resume.Joining && now.Sub(l.since) > JoinLimit {
+	if s.State == resume.Joining && now.Sub(l.since) > l.joinLimit() {
 		l.machine.Lost(s.Epoch, errSlow)
 		s = l.machine.Status()
 	}

@@ -317,6 +317,32 @@ func TestDialledInVain(t *testing.T) {
 	r.state(1, resume.Up)
 }
 
+// The first links below may take as long as Config.First says until both ends have said HELLO, and
+// later ones may not.
+func TestFirstMayTakeLonger(t *testing.T) {
+	const first = time.Minute
+	r := newRig(t, 0)
+	for i := range r.ends {
+		r.ends[i] = New(Config{Session: resume.Session{7}, Dialler: i == 0, First: first, Released: func(int) { r.gone[i]++ }, Blocked: func() {}})
+	}
+	a, b := r.ends[0], r.ends[1]
+	x, y := linktest.Pair(1000)
+	b.Start(y, start) // before a says anything
+	a.Start(x, start.Add(first-1))
+	if s := a.Status(start.Add(2*first - 1)); s.State != resume.Joining {
+		t.Fatal(s)
+	}
+	b.Welcome(start.Add(first))
+	r.settle()
+	r.state(0, resume.Up)
+	r.state(1, resume.Up)
+	x, _ = linktest.Pair(1000)
+	a.Start(x, start)
+	if s := a.Status(start.Add(JoinLimit + 1)); s.State != resume.Apart {
+		t.Errorf("a further link below: %v", s.State)
+	}
+}
+
 // A link below for a Link that was given up, or with another session, is closed.
 func TestUnwelcome(t *testing.T) {
 	r := newRig(t, 0)

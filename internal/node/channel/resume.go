@@ -47,7 +47,10 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	token := c.tokens.of[hostPair{h.Rank, peer}]
 	x, from := &channel{}, dial.OriginOf(l)
 	x.from.Store(&from)
-	s := packetswitch.ChannelConfig{Host: peer, Session: resume.Session(token.ChannelSession()), Window: resumable.Window, Limit: routes.Resume(c.Routes.Job)}
+	s := packetswitch.ChannelConfig{
+		Host: peer, Session: resume.Session(token.ChannelSession()), Window: resumable.Window,
+		Limit: routes.Resume(c.Routes.Job), First: time.Until(c.Deadline),
+	}
 	if h.Rank > peer { // who dials in the dance
 		s.Again = func(why error) { c.redial(h, peer, why, x) }
 	}

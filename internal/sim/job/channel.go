@@ -81,7 +81,7 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	w := r.w
 	var ch *packetswitch.Channel
 	c := packetswitch.ChannelConfig{
-		Host: peer, Session: r.session, Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit,
+		Host: peer, Session: r.session, Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, First: w.cfg.Limit,
 		Watch: func(l link.Link) link.Link { return r.watch(l, me) },
 	}
 	if me == 0 {

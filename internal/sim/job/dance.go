@@ -45,7 +45,7 @@ func (h *host) dial(x agent.Dial) {
 	w := h.s.w
 	s := w.search(dynamic.ChannelSearch(1), func() bool { return h.s.left || h.dance.Done() })
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
-		a, failing := fails(w.k, w.cfg.DialFail)
+		a, failing := s.fails(w.cfg.DialFail)
 		switch peer := w.hostAt(x.Address.Address); {
 		case failing:
 			answer(a)

@@ -139,7 +139,7 @@ func (x *resumed) dial(judge func() dynamic.Verdict, done func(v dynamic.Verdict
 	s := w.search(dynamic.ResumeSearch(1, w.cfg.Resume.Limit), x.ends[0].gone)
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
-			a, failing := fails(w.k, w.cfg.DialFail)
+			a, failing := s.fails(w.cfg.DialFail)
 			switch {
 			case failing:
 			case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil: // a plugin may be down for a while

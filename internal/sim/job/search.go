@@ -17,6 +17,7 @@ type search struct {
 	over  func(last dynamic.SearchStep) // the search has ended
 	gone  func() bool                   // nobody searches any more: over is not called
 	left  func()                        // is told of that; may be nil
+	unmet int                           // dials that have failed by chance
 }
 
 var (
@@ -61,6 +62,21 @@ func said(v dynamic.Verdict) dynamic.Answer { return dynamic.Answer{Err: errRefu
 
 // unheard is the answer of a dial that nobody has heard.
 func unheard(f dynamic.Fault) dynamic.Answer { return dynamic.Answer{Err: errNotListening, Fault: f} }
+
+// mostUnmet is how many dials of a search fail by chance: no more, or a job without faults might not
+// begin in time.
+const mostUnmet = 24
+
+// fails gives what becomes of a dial by chance, if it fails.
+func (s *search) fails(chance float64) (a dynamic.Answer, failing bool) {
+	if s.unmet == mostUnmet && chance < 1 {
+		return a, false
+	}
+	if a, failing = fails(s.k, chance); failing {
+		s.unmet++
+	}
+	return a, failing
+}
 
 // fails gives what becomes of a dial by chance, if it fails.
 func fails(k *kernel.Kernel, chance float64) (a dynamic.Answer, failing bool) {
