@@ -192,7 +192,7 @@ func (n *node) run(ctx context.Context) error {
 		return err
 	}
 	for i, h := range n.hosts {
-		if n.channels.KeepsListening(i, channels[i]) {
+		if n.channels.KeepsListening(i) {
 			arrivals.Serve(n.site.ChannelListener(h.Host))
 		} else {
 			_ = h.Channel.Close() // nobody else is to come

@@ -139,10 +139,7 @@ func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte)
 	}
 	hello, _ := g.Peer()
 	from = wire.HostRank(hello.Src)
-	verdict := dynamic.NotAllowed
-	if hello.Hosts {
-		verdict = d.c.judgeEnds(l, hello, at)
-	}
+	verdict := d.c.admits(l, hello, at)
 	var why error
 	if verdict == dynamic.Accepted {
 		if why = d.admits(conn, from); why != nil {
@@ -161,8 +158,8 @@ func (d *dancer) admits(conn int, h wire.HostRank) error {
 	return <-said
 }
 
-// join takes a link from a host that has greeted as direct links do. False: the
-// dance is over.
+// join takes a link from a host that has greeted at another listener than that of the channels.
+// False: the dance is over.
 func (d *dancer) join(l link.Link, from wire.HostRank) bool {
 	return d.tell(func() {
 		if conn := d.add(l); !d.dance.Brought(conn, from) {

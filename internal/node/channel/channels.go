@@ -1,14 +1,19 @@
-// Package channel makes the channels between the hosts of a job as agent.Dance decides, proves
-// them where the sites share a secret, and makes further connections for those that resume.
+// Package channel makes the channels between the hosts of a job as agent.Channels and
+// its dances decide: it dials, accepts, greets, and dials again.
 package channel
 
 import (
+	"net/netip"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
@@ -31,24 +36,82 @@ type Settings struct {
 // Channels are those of a site's hosts.
 type Channels struct {
 	Settings
-	tokens tokens
-	ends   []*end
+	ends []*end
+
+	mu      sync.Mutex
+	machine *agent.Channels
+	changed chan struct{} // closed when what the machine says of an arrival may have changed
 }
 
 // end is one of the site's hosts with its channels.
 type end struct {
 	*site.Host
 	resumable []*channel             // that resume; appended to before the switch runs
-	danced    chan struct{}          // closed when making channels has begun
 	dancing   atomic.Pointer[dancer] // while channels are made
 }
 
 // New makes the Channels of hosts that have none yet.
 func New(s Settings) *Channels {
-	c := &Channels{Settings: s}
-	c.tokens = newTokens(c)
+	c := &Channels{Settings: s, changed: make(chan struct{})}
+	var hosts []wire.HostRank
 	for _, h := range s.Site.Hosts {
-		c.ends = append(c.ends, &end{Host: h, danced: make(chan struct{})})
+		c.ends = append(c.ends, &end{Host: h})
+		hosts = append(hosts, h.Rank)
 	}
+	c.machine = agent.NewChannels(agent.ChannelsConfig{
+		Job: s.Routes.World, Own: s.Own, Hosts: hosts, Resumes: s.Routes.ChannelResumable,
+		From: func(x wire.ClientRank) []netip.Prefix {
+			site, _ := s.Routes.ForeignSite(x)
+			return site.ChannelsFrom
+		},
+	})
 	return c
+}
+
+// with has f ask the machine, or tell it something.
+func (c *Channels) with(f func(m *agent.Channels)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c.machine)
+}
+
+// change has f tell the machine what may be news for connections that have arrived.
+func (c *Channels) change(f func(m *agent.Channels)) {
+	c.with(func(m *agent.Channels) {
+		f(m)
+		close(c.changed)
+		c.changed = make(chan struct{})
+	})
+}
+
+// Token gives the token that a dialler names to one of our hosts.
+func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token, ok bool) {
+	c.with(func(m *agent.Channels) { token, ok = m.Token(h.Rank, name) })
+	return token, ok
+}
+
+// KeepsListening tells whether one of the site's hosts is dialled again for a resumable channel.
+func (c *Channels) KeepsListening(host int) (yes bool) {
+	c.with(func(m *agent.Channels) { yes = m.KeepsListening(c.ends[host].Rank) })
+	return yes
+}
+
+// WarnOfUnproven says whose channels nobody proves anything about.
+func (c *Channels) WarnOfUnproven() {
+	var ours, foreign []wire.ClientRank
+	c.with(func(m *agent.Channels) { ours, foreign = m.Unproven() })
+	names := func(clients []wire.ClientRank) string {
+		var all []string
+		for _, x := range clients {
+			all = append(all, c.Routes.ClientName(x))
+		}
+		return strings.Join(all, ", ")
+	}
+	if len(ours) > 0 {
+		c.Log.Warn("channels to sites of ours are known by their addresses alone, for in a job with another MPI only a key can prove more",
+			"sites", names(ours), "remedy", `give all of them auth "key"`)
+	}
+	if len(foreign) > 0 {
+		c.Log.Info("channels to sites of other MPIs are known by their addresses alone", "sites", names(foreign))
+	}
 }

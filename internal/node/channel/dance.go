@@ -47,17 +47,11 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 	if err := c.Routes.CheckChannels(h.Rank, h.Config.Address.String()); err != nil {
 		return nil, err
 	}
-	dance, err := agent.NewDance(agent.DanceConfig{Self: h.Rank, Hosts: c.danceHosts(), Deadline: c.Deadline})
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	d := &dancer{c: c, h: h, dance: dance, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
+	defer cancel()
+	d := &dancer{c: c, h: h, ctx: ctx, found: make(map[wire.HostRank]link.Link), conns: make(map[int]*danceConn), happens: make(chan func())}
 	stop := report.While(c.Log, c.Deadline, d.waitingFor)
-	h.dancing.Store(d)
-	close(h.danced)
-	err = d.run()
-	h.dancing.Store(nil)
+	err := d.run()
 	cancel() // before stop: the report may be asking the dance
 	stop()
 	d.wg.Wait()
@@ -72,24 +66,15 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 	return d.found, err
 }
 
-// danceHosts describes the hosts of the job to a dance.
-func (c *Channels) danceHosts() []agent.DanceHost {
-	hosts := make([]agent.DanceHost, len(c.Routes.World.Hosts))
-	reach := time.Now().Add(reachLimit)
-	for i, x := range c.Routes.World.Hosts {
-		_, proves := c.secretWith(x.Client)
-		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
-		if x.Client == c.Routes.World.Self { // all of them listened before any was told of the job
-			hosts[i].By = reach
-		}
-		if site, foreign := c.Routes.ForeignSite(x.Client); foreign && !proves {
-			hosts[i].From = site.ChannelsFrom
-		}
+func (d *dancer) run() (err error) {
+	d.c.change(func(m *agent.Channels) {
+		d.dance, err = m.Begin(d.h.Rank, time.Now().Add(reachLimit), d.c.Deadline)
+		d.h.dancing.Store(d)
+	})
+	if err != nil {
+		return err
 	}
-	return hosts
-}
-
-func (d *dancer) run() error {
+	defer d.c.change(func(m *agent.Channels) { m.End(d.h.Rank) })
 	d.wg.Go(d.accept)
 	for _, x := range d.dance.Dials() {
 		d.wg.Go(func() { d.dial(x) })

@@ -2,10 +2,12 @@ package channel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
@@ -38,20 +40,22 @@ func (c *channel) take(l link.Link) {
 // Attach gives the switch of one of the site's hosts its channel to another host.
 func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank, l link.Link) (err error) {
 	h := c.ends[host]
-	if !c.Routes.ChannelResumable(h.Rank, peer) {
+	var session dynamic.Session
+	var resumes, dials bool
+	c.with(func(m *agent.Channels) { session, resumes, dials = m.Keep(h.Rank, peer) })
+	if !resumes {
 		if x, ok := l.(prompt); ok && !c.Routes.World.Clients[c.Routes.World.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
 		}
 		return to.AttachHost(l, peer)
 	}
-	token := c.tokens.of[hostPair{h.Rank, peer}]
 	x, from := &channel{}, dial.OriginOf(l)
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
-		Host: peer, Session: resume.Session(token.ChannelSession()), Window: resumable.Window,
+		Host: peer, Session: resume.Session(session), Window: resumable.Window,
 		Limit: routes.Resume(c.Routes.Job), First: time.Until(c.Deadline),
 	}
-	if h.Rank > peer { // who dials in the dance
+	if dials {
 		s.Again = func(why error) { c.redial(h, peer, why, x) }
 	}
 	if x.Channel, err = to.AttachChannel(l, s); err != nil {
@@ -59,18 +63,6 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	}
 	h.resumable = append(h.resumable, x)
 	return nil
-}
-
-// KeepsListening tells whether one of the site's hosts, which has these channels, is dialled again
-// for a resumable one.
-func (c *Channels) KeepsListening(host int, channels map[wire.HostRank]link.Link) bool {
-	self := c.ends[host].Rank
-	for peer := range channels {
-		if peer > self && c.Routes.ChannelResumable(self, peer) {
-			return true
-		}
-	}
-	return false
 }
 
 // redial makes a further connection for a channel, in the background.
@@ -96,13 +88,12 @@ func (c *Channels) redial(h *end, peer wire.HostRank, why error, x *channel) {
 
 // dialHost makes a connection for a channel by a way.
 func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Way) (link.Link, error) {
-	token, ok := c.tokens.of[hostPair{h.Rank, peer}]
+	var hello dynamic.Hello
+	var token dynamic.Token
+	var ok bool
+	c.with(func(m *agent.Channels) { hello, token, ok = m.Hello(h.Rank, peer) })
 	if !ok {
 		return nil, fmt.Errorf("%s and this site have no secret to prove a channel with", c.Routes.HostName(peer))
-	}
-	hello := dynamic.Hello{
-		Src: wire.WorldRank(h.Rank), Dst: wire.WorldRank(peer),
-		Session: token.ChannelSession(), Again: true, Hosts: true,
 	}
 	t := transports.Transport(w.T)
 	if r := c.Routes.FirstOf(peer); r >= 0 && !w.Plain {
@@ -139,67 +130,66 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 
 // Accept takes a connection of a channel, the first or a further one.
 func (c *Channels) Accept(ctx context.Context, a *accept.Arrival) error {
-	take, verdict := c.judgeChannel(ctx, a.Link, a.Hello, a.At)
+	take, verdict := c.judge(ctx, a.Link, a.Hello, a.At)
 	if err := a.Answer(ctx, verdict); err != nil {
 		return err
 	}
 	if !take(a.Link) {
-		return context.Cause(c.Tasks)
+		return errors.New("all channels are made")
 	}
 	return nil
 }
 
-// judgeChannel decides about a connection between hosts, and gives who takes it.
-func (c *Channels) judgeChannel(ctx context.Context, l link.Link, hello dynamic.Hello, at *site.Listener) (take func(link.Link) bool, v dynamic.Verdict) {
-	if v = c.judgeEnds(l, hello, at); v != dynamic.Accepted {
+// judge decides about a connection between hosts, and gives who takes it. One that comes before its
+// host makes channels waits until it does: the other node was faster.
+func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, at *site.Listener) (take func(link.Link) bool, v dynamic.Verdict) {
+	if v = c.admits(l, hello, at); v != dynamic.Accepted {
 		return nil, v
 	}
-	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
-	if dance := c.awaitDance(ctx, c.ends[at.Host.Index]); dance != nil {
-		return func(l link.Link) bool { return dance.join(l, x.peer) }, dynamic.Accepted
+	h, from := c.ends[at.Host.Index], wire.HostRank(hello.Src)
+	for {
+		var place agent.Place
+		var changed chan struct{}
+		c.with(func(m *agent.Channels) {
+			select {
+			case <-c.Ready:
+				m.Ready()
+			default:
+			}
+			place, v = m.Arrive(hello)
+			changed = c.changed
+		})
+		switch place {
+		case agent.ToDance:
+			dance := h.dancing.Load()
+			return func(l link.Link) bool { return dance.join(l, from) }, v
+		case agent.ToChannel:
+			k := h.channelTo(from)
+			return func(l link.Link) bool { k.take(l); return true }, v
+		case agent.Nowhere:
+			return nil, v
+		case agent.Later:
+		}
+		select {
+		case <-changed:
+		case <-c.Ready:
+		case <-ctx.Done():
+			return nil, dynamic.Leaving
+		}
 	}
-	select {
-	case <-c.Ready:
-	case <-ctx.Done():
-		return nil, dynamic.Leaving
-	}
-	if k := c.ends[at.Host.Index].channelFrom(x.peer); k != nil {
-		return func(l link.Link) bool { k.take(l); return true }, dynamic.Accepted
-	}
-	return nil, dynamic.UnknownLink
 }
 
-// awaitDance gives the dance that makes a host's channels, and waits for it where the
-// dialler was faster than we are; nil when it is over, or ctx.
-func (c *Channels) awaitDance(ctx context.Context, h *end) *dancer {
-	select {
-	case <-h.danced:
-	case <-c.Ready: // a host that is alone does not dance
-	case <-ctx.Done():
-	}
-	return h.dancing.Load()
+// admits decides whether a connection between hosts may be that has come to a listener.
+func (c *Channels) admits(l link.Link, hello dynamic.Hello, at *site.Listener) (v dynamic.Verdict) {
+	allowed := l.Handle() != link.NoHandle && c.Routes.AllowsChannel(wire.HostRank(hello.Src), l, at.Transport, at.Plain)
+	c.with(func(m *agent.Channels) { v = m.Admits(at.Host.Rank, hello, allowed) })
+	return v
 }
 
-// judgeEnds decides whether a connection between hosts may be, whatever it is for.
-// What the dialler says it has proven, with the token of a channel to this host.
-func (c *Channels) judgeEnds(l link.Link, hello dynamic.Hello, at *site.Listener) dynamic.Verdict {
-	x := hostPair{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
-	token, ok := c.tokens.of[x]
-	switch {
-	case x.local != at.Host.Rank || x.peer <= x.local || !ok:
-		return dynamic.UnknownRank // hosts connect to those of lower rank
-	case hello.Session != token.ChannelSession():
-		return dynamic.UnknownLink
-	case l.Handle() == link.NoHandle || !c.Routes.AllowsChannel(x.peer, l, at.Transport, at.Plain):
-		return dynamic.NotAllowed
-	}
-	return dynamic.Accepted
-}
-
-// channelFrom finds a channel that somebody else dials again.
-func (h *end) channelFrom(peer wire.HostRank) *channel {
+// channelTo finds a channel that resumes.
+func (h *end) channelTo(peer wire.HostRank) *channel {
 	for _, c := range h.resumable {
-		if c.Host() == peer && !c.Dials() {
+		if c.Host() == peer {
 			return c
 		}
 	}

@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// ChannelsConfig says which channels the hosts of a site have, as far as the job does not.
+type ChannelsConfig struct {
+	Job   *startup.Job
+	Own   dynamic.Token   // that only this site has; zero: there is none
+	Hosts []wire.HostRank // of the site, whose channels these are
+
+	Resumes func(local, peer wire.HostRank) bool // whether a channel outlives its connection
+	From    func(wire.ClientRank) []netip.Prefix // see DanceHost; nil: from nowhere else
+}
+
+// Channels are the channels between the hosts of a site and all others, from the dances that make
+// them until the job's end: how their ends prove themselves, and what becomes of connections that
+// arrive. Only one goroutine may use it at a time.
+type Channels struct {
+	c      ChannelsConfig
+	tokens map[channelEnds]dynamic.Token
+	names  map[dynamic.World]channelEnds // of those that somebody else dials
+	phases map[wire.HostRank]channelPhase
+	ready  bool
+	kept   map[channelEnds]bool // that resume, and whether this side dials again
+}
+
+// channelEnds is a host of the site and another one.
+type channelEnds struct{ local, peer wire.HostRank }
+
+type channelPhase uint8
+
+const (
+	undanced channelPhase = iota
+	dancing
+	danced
+)
+
+// NewChannels makes the Channels of hosts that have none yet.
+func NewChannels(c ChannelsConfig) *Channels {
+	x := &Channels{
+		c: c, tokens: make(map[channelEnds]dynamic.Token), names: make(map[dynamic.World]channelEnds),
+		phases: make(map[wire.HostRank]channelPhase), kept: make(map[channelEnds]bool),
+	}
+	for _, h := range c.Hosts {
+		for i, peer := range c.Job.Hosts {
+			secret, ok := x.secretWith(peer.Client)
+			ends := channelEnds{h, wire.HostRank(i)}
+			if !ok || ends.local == ends.peer {
+				continue
+			}
+			token := secret.Channel(x.describe(ends.local), x.describe(ends.peer))
+			x.tokens[ends] = token
+			if !ends.dials() {
+				x.names[token.World()] = ends
+			}
+		}
+	}
+	return x
+}
+
+// dials tells whether the local host connects to the other one: to those of lower rank.
+func (e channelEnds) dials() bool { return e.local > e.peer }
+
+// secretWith gives what only this site and that of a client have.
+func (c *Channels) secretWith(x wire.ClientRank) (secret dynamic.Token, ok bool) {
+	if c.c.Job.SharesSecret(x) {
+		return c.c.Job.Secret, true
+	}
+	return c.c.Own, x == c.c.Job.Self && c.c.Own != dynamic.Token{}
+}
+
+// describe describes a host as all clients know it.
+func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
+	x := c.c.Job.Hosts[h]
+	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}
+}
+
+// Begin begins the dance of a host of the site. Hosts of the site must answer until reach, and all
+// others until the deadline.
+func (c *Channels) Begin(h wire.HostRank, reach, deadline time.Time) (*Dance, error) {
+	hosts := make([]DanceHost, len(c.c.Job.Hosts))
+	for i, x := range c.c.Job.Hosts {
+		_, proves := c.secretWith(x.Client)
+		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
+		if x.Client == c.c.Job.Self { // all of them listened before any was told of the job
+			hosts[i].By = reach
+		}
+		if !proves && c.c.From != nil {
+			hosts[i].From = c.c.From(x.Client)
+		}
+	}
+	d, err := NewDance(DanceConfig{Self: h, Hosts: hosts, Deadline: deadline})
+	if err == nil {
+		c.phases[h] = dancing
+	}
+	return d, err
+}
+
+// End says that the dance of a host is over.
+func (c *Channels) End(h wire.HostRank) { c.phases[h] = danced }
+
+// Ready says that all hosts of the site have their channels.
+func (c *Channels) Ready() { c.ready = true }
+
+// Unproven lists the clients whose channels nobody proves anything about: ours, which could with a
+// key, and others.
+func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
+	for _, x := range c.c.Job.Clients {
+		switch _, ok := c.secretWith(x.Rank); {
+		case ok:
+		case x.Own && c.c.Job.Clients[c.c.Job.Self].Own:
+			ours = append(ours, x.Rank)
+		default:
+			foreign = append(foreign, x.Rank)
+		}
+	}
+	return ours, foreign
+}
+
+// Token gives the token that a dialler names to one of the site's hosts.
+func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Token, ok bool) {
+	ends, ok := c.names[name]
+	if !ok || ends.local != h {
+		return token, false
+	}
+	return c.tokens[ends], true
+}
+
+// Hello is how a host of the site greets another one, for the first or a further connection of a
+// channel, and the token that it proves. ok is false if they have no secret.
+func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token dynamic.Token, ok bool) {
+	token, ok = c.tokens[channelEnds{local, peer}]
+	if !ok {
+		return hello, token, false
+	}
+	return dynamic.Hello{
+		Src: wire.WorldRank(local), Dst: wire.WorldRank(peer),
+		Session: token.ChannelSession(), Again: true, Hosts: true,
+	}, token, true
+}
+
+// Admits decides whether a connection between hosts may be that a host of the site takes, whatever
+// it is for. What hello says the dialler has proven, with the token of a channel to that host.
+// allowed tells whether the routes have it.
+func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) dynamic.Verdict {
+	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
+	token, ok := c.tokens[ends]
+	switch {
+	case !hello.Hosts:
+		return dynamic.NotAllowed
+	case ends.local != at || ends.dials() || !ok:
+		return dynamic.UnknownRank
+	case hello.Session != token.ChannelSession():
+		return dynamic.UnknownLink
+	case !allowed:
+		return dynamic.NotAllowed
+	}
+	return dynamic.Accepted
+}
+
+// Place is where a connection of a channel goes.
+type Place uint8
+
+// The places.
+const (
+	Nowhere   Place = iota // it is refused
+	Later                  // ask again when Begin, End or Ready was called: the dialler was faster than this site
+	ToDance                // Dance.Brought
+	ToChannel              // it takes the place of the last connection of a channel that has one
+)
+
+// Arrive decides about a connection that Admits has accepted.
+func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
+	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
+	dials, kept := c.kept[ends]
+	switch {
+	case c.phases[ends.local] == dancing:
+		return ToDance, dynamic.Accepted
+	case !c.ready:
+		return Later, dynamic.Accepted
+	case kept && !dials:
+		return ToChannel, dynamic.Accepted
+	}
+	return Nowhere, dynamic.UnknownLink
+}
+
+// Keep is called with each channel that the site's packet switches are given. resumes tells whether
+// the channel outlives its connection, as the session, and dials whether this site connects again.
+func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, resumes, dials bool) {
+	ends := channelEnds{local, peer}
+	token, ok := c.tokens[ends]
+	if !ok || !c.c.Resumes(local, peer) {
+		return session, false, false
+	}
+	c.kept[ends] = ends.dials()
+	return token.ChannelSession(), true, ends.dials()
+}
+
+// KeepsListening tells whether a host of the site is dialled again for a channel that resumes.
+func (c *Channels) KeepsListening(local wire.HostRank) bool {
+	for i := range c.c.Job.Hosts {
+		ends := channelEnds{local, wire.HostRank(i)}
+		if _, proves := c.tokens[ends]; proves && !ends.dials() && c.c.Resumes(local, ends.peer) {
+			return true
+		}
+	}
+	return false
+}
