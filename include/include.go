@@ -10,3 +10,9 @@ import _ "embed"
 //
 //go:embed mpi.h
 var Header string
+
+// Profiling is the text of mpi_profiling.h, which mpi.h includes: the functions whose names begin with
+// PMPI_. It is generated from Header.
+//
+//go:embed mpi_profiling.h
+var Profiling string

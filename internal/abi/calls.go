@@ -1,6 +1,7 @@
 package abi
 
 import (
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -11,7 +12,7 @@ import (
 	"strings"
 )
 
-// callsFile has the exported functions of the tables calls and anytime.
+// callsFile has the exported functions of callTable.
 const callsFile = library + "/calls.go"
 
 // packages are those that the tables may name, with their import paths.
@@ -37,6 +38,27 @@ type writer struct {
 	results []string          // what stores the results
 }
 
+// callTable has a line for each function of MPI that is exported by generated code: its name and what
+// it does, as Go. Either it returns what a function of cmd/libmpi gives, whose arguments are C's; fn is
+// the function's name, which is 1 for the function with large counts, and args are all arguments. Or it
+// calls something and stores the results, by the names that mpi.h gives to the arguments. What has to be
+// done for an argument or a result follows from its type in mpi.h: handles become objects, numbers Go's
+// ints, and who has an error handler hears of errors. Functions of cmd/libmpi read arrays and strings,
+// and put* store them; raw(x) leaves x as it is, and o is the object.
+//
+// Behind "== anytime" are the calls that can be made before MPI_Init and after MPI_Finalize too.
+//
+//go:embed calls.txt
+var callTable string
+
+// macros stand for what is the same in many lines.
+var macros = strings.NewReplacer(
+	"ORIGIN", "sent(origin_addr, origin_count, origin_datatype, target_rank)",
+	"OPERAND", "operand(op, origin_addr, origin_count, origin_datatype, target_rank)",
+	"RESULT", "sent(result_addr, result_count, result_datatype, target_rank)",
+	"TARGET", "target(target_rank, target_disp, target_count, target_datatype)",
+)
+
 // Calls gives the text of the exported functions that the tables tell, of those that fns have.
 func Calls(fns []Function) (string, error) {
 	pairs := map[string]Pair{}
@@ -44,19 +66,19 @@ func Calls(fns []Function) (string, error) {
 		pairs[p.Small.Name] = p
 	}
 	var body strings.Builder
-	for i, table := range []string{calls, anytime} {
-		for row := range strings.Lines(table) {
-			name, statement, _ := strings.Cut(strings.TrimSpace(row), " ")
-			p, ok := pairs["MPI_"+name]
-			if !ok {
-				continue
-			}
-			text, err := exported(p, name, strings.TrimSpace(statement), i == 1)
-			if err != nil {
-				return "", fmt.Errorf("MPI_%s: %w", name, err)
-			}
-			body.WriteString(text)
+	anytime := false
+	for row := range strings.Lines(callTable) {
+		name, statement, _ := strings.Cut(strings.TrimSpace(row), " ")
+		anytime = anytime || row == "== anytime\n"
+		p, ok := pairs["MPI_"+name]
+		if !ok {
+			continue
 		}
+		text, err := exported(p, name, strings.TrimSpace(statement), anytime)
+		if err != nil {
+			return "", fmt.Errorf("MPI_%s: %w", name, err)
+		}
+		body.WriteString(text)
 	}
 	imports := ""
 	for _, path := range packages {
