@@ -121,6 +121,10 @@ func program(mode string) {
 		}
 		os.Stdout.WriteString("ready\n")
 		hang()
+	case "nursery":
+		if err := nursery(); err != nil {
+			panic(err)
+		}
 	case "catch":
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGUSR1)

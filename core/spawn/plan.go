@@ -12,36 +12,52 @@ import (
 // Job is what a plan needs to know of the job whose proc spawns.
 type Job struct {
 	Self  wire.ClientRank // the site of the proc
+	By    int             // the host of the proc, among those of its site
 	Sites []Site          // by client rank
 	Names []string        // of this machine, which the info key host may give
+
+	// Spread says that the hosts of the proc's site are machines: procs are spread over them unless
+	// the info key host says otherwise.
+	Spread bool
 }
 
 // Site is a site of the job.
 type Site struct {
 	Name  string // empty: the file of the proc's site does not have it
-	Hosts []netip.Addr
+	Hosts []Host
+}
+
+// Host is a host of a site.
+type Host struct {
+	Addresses []netip.Addr // at least one; the first is how others are told of it
+	Names     []string     // that the info key host may give instead
+}
+
+func (h *Host) is(name string, addr netip.Addr) bool {
+	return addr.IsValid() && slices.Contains(h.Addresses, addr) || slices.Contains(h.Names, name)
 }
 
 // Placed is a part and the site that is to start it.
 type Placed struct {
 	Part
 	Client wire.ClientRank // of the job of the parents
+	Hosts  []int           // of the proc's own site, which may start it, in the order of the new ranks; nil: of another site
 }
 
-// Plan decides where the commands of a spawn run; by is the host of the proc that spawns. Ranks are
-// in the order of commands, and those of a client of the new world are in a row: so neighbours at
-// one host are a part each.
-func (j *Job) Plan(world string, by string, commands []Command) (parts []*Placed, r *Refusal) {
+// Plan decides where the commands of a spawn may run. Ranks are in the order of commands, and those
+// of a client of the new world are in a row: so neighbours at the same hosts are a part each.
+func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusal) {
 	for _, c := range commands {
-		client, host, problem := j.locate(c.Info["host"], by)
+		p, problem := j.locate(c.Info["host"])
 		if problem != "" {
 			return nil, c.Refuse(problem)
 		}
-		if k := len(parts) - 1; k >= 0 && parts[k].Client == client && parts[k].Host == host {
+		if k := len(parts) - 1; k >= 0 && parts[k].Client == p.Client && parts[k].Host == p.Host && slices.Equal(parts[k].Hosts, p.Hosts) {
 			parts[k].Commands = append(parts[k].Commands, c)
 			continue
 		}
-		parts = append(parts, &Placed{Part{World: world, Host: host, Commands: []Command{c}}, client})
+		p.World, p.Commands = world, []Command{c}
+		parts = append(parts, &p)
 	}
 	if len(parts) > MaxParts {
 		return nil, Refuse(-1, "the commands are in %d groups at one host each, at most %d are possible: bring those of one host together", len(parts), MaxParts)
@@ -49,33 +65,73 @@ func (j *Job) Plan(world string, by string, commands []Command) (parts []*Placed
 	return parts, nil
 }
 
-// locate finds what the info key host names: a site of the job, a host of one by its address, or
-// this machine. Without it procs are spawned where the spawner is. Of another site any host will do
-// (empty) if only the site is named.
-func (j *Job) locate(name string, by string) (client wire.ClientRank, host, problem string) {
-	if name == "" || name == "localhost" || slices.Contains(j.Names, name) {
-		return j.Self, by, ""
-	}
-	for i, s := range j.Sites {
-		switch client = wire.ClientRank(i); {
-		case s.Name != name:
-		case client == j.Self:
-			return client, s.Hosts[0].String(), ""
-		default:
-			return client, "", ""
+// locate finds what the info key host names: a site of the job, hosts of one by their names or
+// addresses, or this machine. Without it, procs are spawned where the spawner is or, if the site is
+// of several machines, on all of them. Of another site any host will do if only the site is named.
+func (j *Job) locate(list string) (p Placed, problem string) {
+	if list == "" {
+		p = Placed{Client: j.Self, Hosts: []int{j.By}}
+		for i := 1; j.Spread && i < len(j.Sites[j.Self].Hosts); i++ {
+			p.Hosts = append(p.Hosts, (j.By+i)%len(j.Sites[j.Self].Hosts))
 		}
+		return p, ""
 	}
-	if a, err := netip.ParseAddr(name); err == nil {
-		if slices.Contains(j.Sites[j.Self].Hosts, a) {
-			return j.Self, a.String(), ""
+	for i, name := range strings.Split(list, ",") {
+		q, ok := j.named(strings.TrimSpace(name))
+		switch {
+		case !ok:
+			return p, fmt.Sprintf("there is no site or host %q in the job, which has %s", name, j.everywhere())
+		case i == 0:
+			p = q
+		case p.Client != q.Client:
+			return p, fmt.Sprintf("its hosts %q are of several sites: spawn a command at each", list)
+		case p.Client != j.Self && p.Host != q.Host:
+			return p, fmt.Sprintf("its hosts %q are several of another site: spawn a command at each", list)
 		}
-		for i, s := range j.Sites {
-			if slices.Contains(s.Hosts, a) {
-				return wire.ClientRank(i), a.String(), ""
+		for _, h := range q.Hosts {
+			if !slices.Contains(p.Hosts, h) {
+				p.Hosts = append(p.Hosts, h)
 			}
 		}
 	}
-	return 0, "", fmt.Sprintf("there is no site or host %q in the job, which has %s", name, j.everywhere())
+	return p, ""
+}
+
+// named finds what one name in the info key host means.
+func (j *Job) named(name string) (p Placed, ok bool) {
+	if name == "localhost" || slices.Contains(j.Names, name) {
+		return Placed{Client: j.Self, Hosts: []int{j.By}}, true
+	}
+	for i, s := range j.Sites {
+		if s.Name != name || name == "" {
+			continue
+		}
+		p.Client = wire.ClientRank(i)
+		for k := range s.Hosts {
+			if p.Client == j.Self && (j.Spread || k == 0) {
+				p.Hosts = append(p.Hosts, k)
+			}
+		}
+		return p, true
+	}
+	addr, _ := netip.ParseAddr(name)
+	own := func(h Host) bool { return h.is(name, addr) }
+	if h := j.Sites[j.Self].Hosts; slices.ContainsFunc(h, own) {
+		p.Client = j.Self
+		for k := range h {
+			if own(h[k]) { // several, where one machine has several
+				p.Hosts = append(p.Hosts, k)
+			}
+		}
+		return p, true
+	}
+	for i, s := range j.Sites {
+		if k := slices.IndexFunc(s.Hosts, own); k >= 0 {
+			p.Client, p.Host = wire.ClientRank(i), s.Hosts[k].Addresses[0].String()
+			return p, true
+		}
+	}
+	return p, false
 }
 
 // everywhere lists the sites of the job, or the address of those that the site's file does not have.
@@ -83,7 +139,7 @@ func (j *Job) everywhere() string {
 	var list []string
 	for _, s := range j.Sites {
 		if s.Name == "" && len(s.Hosts) > 0 {
-			s.Name = s.Hosts[0].String()
+			s.Name = s.Hosts[0].Addresses[0].String()
 		}
 		list = append(list, s.Name)
 	}

@@ -87,6 +87,7 @@ func Codes(commands []Command, granted []int, r *Refusal) (codes []int) {
 type Part struct {
 	World    string    `json:"world"`          // name, for people
 	Host     string    `json:"host,omitempty"` // address of the site's host; empty: any
+	Most     int       `json:"most,omitempty"` // how many hosts may share it, each of which is a client; 0: one
 	Commands []Command `json:"commands"`
 }
 

@@ -15,6 +15,7 @@ const SlotWait = 2 * time.Second
 type Slots[P comparable] struct {
 	Site  string // its name
 	Total int
+	Procs []int // of the job, by host: a host with twice as many gets twice as many spawned ones. nil: all are alike
 
 	// Leaving says whether procs of a part that has slots are about to end: others wait for
 	// those. nil: none ever is.
@@ -28,23 +29,33 @@ type Slots[P comparable] struct {
 
 type holder[P comparable] struct {
 	part  P
+	host  int
 	slots int
+}
+
+// Wish is what a part wants: each of its commands may be started with as many procs as its soft
+// says, on some of the hosts, at most Most of them.
+type Wish struct {
+	Commands []Command
+	Soft     []Soft
+	Hosts    []int // at least one, in the order in which they get ranks
+	Most     int   // at least 1
 }
 
 // slotWish is a part that waits.
 type slotWish[P comparable] struct {
-	part     P
-	commands []Command
-	soft     []Soft
-	until    time.Time
-	refusal  *Refusal // what it hears if it waits in vain
+	Wish
+	part    P
+	until   time.Time
+	refusal *Refusal // what it hears if it waits in vain
 }
 
-// SlotAnswer is what was decided about a part: how many procs of each command it has slots for, or
-// why it has none.
+// SlotAnswer is what was decided about a part: how many procs of each command it has slots for, and
+// on which hosts, or why it has none.
 type SlotAnswer[P comparable] struct {
 	Part    P
 	Granted []int
+	Pieces  []Piece
 	Refused *Refusal
 }
 
@@ -60,10 +71,9 @@ func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
 // Taken is how many slots are taken.
 func (s *Slots[P]) Taken() int { return s.taken }
 
-// Reserve asks for slots for the commands of a part, each of which may be started with as many procs
-// as its soft says. The answer may come later, if somebody is about to leave.
-func (s *Slots[P]) Reserve(now time.Time, part P, commands []Command, soft []Soft) {
-	w := &slotWish[P]{part: part, commands: commands, soft: soft, until: now.Add(SlotWait)}
+// Reserve asks for slots for a part. The answer may come later, if somebody is about to leave.
+func (s *Slots[P]) Reserve(now time.Time, part P, wish Wish) {
+	w := &slotWish[P]{Wish: wish, part: part, until: now.Add(SlotWait)}
 	if !s.try(w) {
 		s.waiting = append(s.waiting, w)
 	}
@@ -75,12 +85,20 @@ func (s *Slots[P]) Cancel(part P) {
 }
 
 // Release gives the slots of a part back, if it has some, to those who wait first.
-func (s *Slots[P]) Release(part P) {
+func (s *Slots[P]) Release(part P) { s.release(func(h *holder[P]) bool { return h.part == part }) }
+
+// ReleaseAt gives back the slots that a part has on one host.
+func (s *Slots[P]) ReleaseAt(part P, host int) {
+	s.release(func(h *holder[P]) bool { return h.part == part && h.host == host })
+}
+
+func (s *Slots[P]) release(which func(*holder[P]) bool) {
 	s.holders = slices.DeleteFunc(s.holders, func(h holder[P]) bool {
-		if h.part == part {
+		if which(&h) {
 			s.taken -= h.slots
+			return true
 		}
-		return h.part == part
+		return false
 	})
 	s.waiting = slices.DeleteFunc(s.waiting, s.try)
 }
@@ -113,10 +131,10 @@ func (s *Slots[P]) drop(which func(*slotWish[P]) bool) {
 // try answers a part, unless it has to wait, which is false.
 func (s *Slots[P]) try(w *slotWish[P]) (answered bool) {
 	room := s.Total - s.taken
-	granted := make([]int, len(w.commands))
-	for i := range w.commands {
-		c := &w.commands[i]
-		if granted[i] = w.soft[i].Most(min(c.Procs, room)); granted[i] < 0 {
+	granted := make([]int, len(w.Commands))
+	for i := range w.Commands {
+		c := &w.Commands[i]
+		if granted[i] = w.Soft[i].Most(min(c.Procs, room)); granted[i] < 0 {
 			w.refusal = c.Refuse(fmt.Sprintf("of the %d slots of site %s for spawned procs %d are taken, and it needs %d more", s.Total, s.Site, s.Total-room, c.Procs))
 			if s.somebodyLeaves() {
 				return false
@@ -126,11 +144,33 @@ func (s *Slots[P]) try(w *slotWish[P]) (answered bool) {
 		}
 		room -= granted[i]
 	}
-	slots := s.Total - room - s.taken
-	s.taken += slots
-	s.holders = append(s.holders, holder[P]{w.part, slots})
-	s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Granted: granted})
+	s.taken = s.Total - room
+	pieces := spread(granted, w.Hosts, w.Most, s.loads(), s.weight)
+	for _, x := range pieces {
+		h := holder[P]{part: w.part, host: x.Host}
+		for _, n := range x.Procs {
+			h.slots += n
+		}
+		s.holders = append(s.holders, h)
+	}
+	s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Granted: granted, Pieces: pieces})
 	return true
+}
+
+// loads gives how many slots are taken on a host.
+func (s *Slots[P]) loads() func(host int) int {
+	taken := make(map[int]int)
+	for _, h := range s.holders {
+		taken[h.host] += h.slots
+	}
+	return func(host int) int { return taken[host] }
+}
+
+func (s *Slots[P]) weight(host int) int {
+	if host < len(s.Procs) {
+		return max(s.Procs[host], 1)
+	}
+	return 1
 }
 
 func (s *Slots[P]) somebodyLeaves() bool {

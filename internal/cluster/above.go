@@ -150,6 +150,7 @@ func (a *above) hear(stream proto.Cluster_AttachClient) {
 				err = errors.New(s.Message())
 			}
 			a.h.with(func(m *membership.Member, now time.Time) { m.Gone(a.host, err, now) })
+			a.h.cfg.Owner.Stop()
 			return
 		}
 		a.h.with(func(m *membership.Member, now time.Time) { m.Heard(a.host, now) })
@@ -180,6 +181,9 @@ func (h *Host) fromParent(w *proto.Down) {
 	case *proto.Down_Signal:
 		h.tellBelow(w)
 		h.cfg.Owner.Signal(int(x.Signal))
+	case *proto.Down_Stop:
+		h.tellBelow(w)
+		h.cfg.Owner.Stop()
 	case *proto.Down_Asks:
 		h.askedByHead(x.Asks, w)
 	case *proto.Down_Answer:

@@ -13,7 +13,7 @@ import (
 // The largest questions and answers, in bytes. They are small since they share a connection with
 // the signs of life.
 const (
-	maxQuestion = 64 << 10
+	maxQuestion = 192 << 10
 	maxAnswer   = 4 << 20
 )
 

@@ -217,6 +217,14 @@ func (h *Host) fromChild(child int, w *proto.Up) error {
 		return h.upward(child, x.Answer, w, func() { h.asks.answer(x.Answer) })
 	case *proto.Up_Asks:
 		return h.upward(child, x.Asks.GetMessage(), w, func() { h.askFor(x.Asks) })
+	case *proto.Up_Stays:
+		h.with(func(m *membership.Member, now time.Time) {
+			m.Heard(child, now)
+			h.stayed = now
+		})
+		if h.up != nil {
+			h.up.tell(w)
+		}
 	case *proto.Up_Bye:
 		h.mu.Lock()
 		h.gone[child] = struct{}{}

@@ -30,11 +30,12 @@ type owner struct {
 	over    chan string
 	signals chan int
 	lost    chan string
+	stops   chan struct{}
 	asked   chan struct{} // to wait
 }
 
 func newOwner(self int) *owner {
-	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100), asked: make(chan struct{})}
+	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100), stops: make(chan struct{}, 100), asked: make(chan struct{})}
 }
 
 func (o *owner) Waits(hosts []int) {
@@ -46,6 +47,7 @@ func (o *owner) Fails(host int, report []byte) { o.fails <- fmt.Sprint(host, " "
 func (o *owner) Over(report []byte)            { o.over <- string(report) }
 func (o *owner) Signal(number int)             { o.signals <- number }
 func (o *owner) Lost(_ int, why error)         { o.lost <- why.Error() }
+func (o *owner) Stop()                         { o.stops <- struct{}{} }
 func (o *owner) Ask(ctx context.Context, question []byte) []byte {
 	switch string(question) {
 	case "wait":
@@ -549,5 +551,49 @@ func TestWhoComesAfterTheEnd(t *testing.T) {
 		t.Error(err)
 	}
 	s.hosts[2] = nil
+	s.close()
+}
+
+// TestLinger: a host whose procs outlive the job keeps those above it there, for longer than they
+// wait for one that says nothing, and its output arrives.
+func TestLinger(t *testing.T) {
+	s := newSite(t, 3, 1)
+	s.begin()
+	s.hosts[0].End(nil)
+	leave := s.hosts[2].Linger()
+	var wg sync.WaitGroup
+	gone := make(chan struct{}, 2)
+	for _, h := range s.hosts[:2] {
+		wg.Go(func() {
+			h.Close(300 * time.Millisecond)
+			gone <- struct{}{}
+		})
+	}
+	select {
+	case <-gone:
+		t.Fatal("a host left, and one below it stays")
+	case <-time.After(time.Second):
+	}
+	if _, err := fmt.Fprintln(s.hosts[2].Stdout(), "late"); err != nil {
+		t.Error(err)
+	}
+	leave()
+	s.hosts[2].Close(time.Minute)
+	wg.Wait()
+	if s.out.String() != "late\n" {
+		t.Errorf("%q", s.out)
+	}
+}
+
+// TestStop reaches all hosts below the head, as does the end of their parent.
+func TestStop(t *testing.T) {
+	s := newSite(t, 3, 1)
+	s.begin()
+	s.hosts[0].End(nil)
+	s.hosts[0].Stop()
+	<-s.owners[1].stops
+	<-s.owners[2].stops
+	s.hosts[0].Close(0)
+	<-s.owners[1].stops
 	s.close()
 }

@@ -51,6 +51,9 @@ type Owner interface {
 	Over(report []byte)
 	// Signal is called with a signal for the procs.
 	Signal(number int)
+	// Stop is called at the other hosts when nothing may go on that outlives the job, since the head
+	// says so or the parent is gone.
+	Stop()
 	// Lost says that the parent or a child is lost. The site cannot go on.
 	Lost(host int, why error)
 	// Ask answers a question of any host, until ctx ends.
@@ -111,6 +114,7 @@ type Host struct {
 	finished chan struct{} // closed when this host and those below have finished
 	left     chan struct{} // a child has said that it leaves, or is gone
 	ended    bool          // the head has said that the job is over
+	stayed   time.Time     // when a host below has last said that it stays
 	failed   error         // why the site cannot run
 	broken   chan struct{} // closed with failed
 	asks     questions
@@ -233,19 +237,39 @@ func (h *Host) Signal(number int) {
 	h.tellBelow(&proto.Down{Word: &proto.Down_Signal{Signal: int32(number)}})
 }
 
+// Stop, at the head, has all other hosts end what outlives the job, too.
+func (h *Host) Stop() { h.tellBelow(&proto.Down{Word: &proto.Down_Stop{Stop: &proto.Nothing{}}}) }
+
+// Linger says again and again, until its result is called, that procs here outlive the job, so that
+// the hosts above stay for their output.
+func (h *Host) Linger() (leave func()) {
+	if h.up == nil {
+		return func() {}
+	}
+	quit := make(chan struct{})
+	h.begin(func() {
+		for {
+			h.up.tell(&proto.Up{Word: &proto.Up_Stays{Stays: &proto.Nothing{}}})
+			select {
+			case <-time.After(h.cfg.Beat / 2):
+			case <-h.up.heard:
+				return
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() { close(quit) }
+}
+
 // Close leaves the tree once the last output is written and the hosts below have left. It waits for
-// that no longer than limit, and after that no longer than lastWait for a write that cannot be
-// interrupted, to an output that nobody reads.
+// that no longer than limit, counted anew when one of them says that it stays, and after that no
+// longer than lastWait for a write that cannot be interrupted, to an output that nobody reads.
 func (h *Host) Close(limit time.Duration) {
+	h.with(func(m *membership.Member, _ time.Time) { m.End() })
+	h.awaitBelow(limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	h.with(func(m *membership.Member, _ time.Time) { m.End() })
-	for ctx.Err() == nil && h.stays() {
-		select {
-		case <-h.left:
-		case <-ctx.Done():
-		}
-	}
 	if h.up != nil {
 		h.up.leave(ctx)
 	}
@@ -276,11 +300,26 @@ func (h *Host) Close(limit time.Duration) {
 	}
 }
 
-// stays reports whether a host below has neither said that it leaves nor gone.
-func (h *Host) stays() bool {
+// awaitBelow waits until the hosts below have left, or none has said for limit that it stays.
+func (h *Host) awaitBelow(limit time.Duration) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.below) > len(h.gone)
+	h.stayed = time.Now()
+	h.mu.Unlock()
+	for {
+		h.mu.Lock()
+		all := len(h.below) == len(h.gone)
+		left := time.Until(h.stayed.Add(limit))
+		h.mu.Unlock()
+		if all || left <= 0 {
+			return
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-h.left:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 func (h *Host) tellBelow(w *proto.Down) {

@@ -75,17 +75,13 @@ func (h *Host) step(s membership.Step) (later func()) {
 		}
 	case membership.Lost:
 		h.forget(s.Hosts[0])
-		return h.breaks(fmt.Errorf("host %s is lost: %w", h.cfg.Name(s.Hosts[0]), s.Err), s.Hosts[0])
+		why := fmt.Errorf("host %s is lost: %w", h.cfg.Name(s.Hosts[0]), s.Err)
+		h.fail(why)
+		return func() { h.cfg.Owner.Lost(s.Hosts[0], why) }
 	case membership.Missing:
-		h.fail(fmt.Errorf("%w: %s", s.Err, h.names(s.Hosts)))
+		h.fail(fmt.Errorf("%w: %s", s.Err, names(h.cfg.Name, s.Hosts)))
 	}
 	return nil
-}
-
-// breaks ends the site because a host is lost.
-func (h *Host) breaks(why error, host int) (later func()) {
-	h.fail(why)
-	return func() { h.cfg.Owner.Lost(host, why) }
 }
 
 // forget makes Close not wait for a host that is lost. It is called with the lock.
@@ -112,14 +108,14 @@ func (h *Host) fail(why error) {
 // most is how many hosts a message names.
 const most = 8
 
-func (h *Host) names(hosts []int) string {
+func names(name func(host int) string, hosts []int) string {
 	var list []string
 	for i, x := range hosts {
 		if i == most {
 			list = append(list, fmt.Sprintf("and %d more", len(hosts)-most))
 			break
 		}
-		list = append(list, h.cfg.Name(x))
+		list = append(list, name(x))
 	}
 	return strings.Join(list, ", ")
 }

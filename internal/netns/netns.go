@@ -80,7 +80,7 @@ func (m *Machine) Command(ctx context.Context, name string, args ...string) *exe
 // Crash kills all processes of the machine at once.
 func (m *Machine) Crash() {
 	for range 100 { // some may be started meanwhile
-		if m.idle() {
+		if m.Idle() {
 			return
 		}
 		_ = exec.Command("kill", append([]string{"-9"}, m.pids()...)...).Run()
@@ -92,7 +92,8 @@ func (m *Machine) pids() []string {
 	return strings.Fields(string(out))
 }
 
-func (m *Machine) idle() bool { return len(m.pids()) == 0 }
+// Idle tells whether nothing runs on the machine.
+func (m *Machine) Idle() bool { return len(m.pids()) == 0 }
 
 // Cut takes the machine off the network, as if its cable were pulled.
 func (m *Machine) Cut() {

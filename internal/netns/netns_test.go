@@ -34,7 +34,7 @@ func TestMachines(t *testing.T) {
 	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for m[2].idle() {
+	for m[2].Idle() {
 	}
 	m[2].Crash()
 	if err := sleep.Wait(); err == nil {

@@ -263,7 +263,7 @@ func TestReloadOnAnotherHost(t *testing.T) {
 func TestHostThatDoesNotAnswer(t *testing.T) {
 	all := startApart(t, clusterJob("linked", 1, 3, 1))
 	awaitSums(t, all)
-	all[0][2].n.others.AnswerBy(func(ctx context.Context, _ []byte) []byte {
+	all[0][2].n.others.AnswerBy(member.Inspection, func(ctx context.Context, _ []byte) []byte {
 		<-ctx.Done()
 		return nil
 	})

@@ -87,6 +87,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		n.spawner = n.newSpawner(ctx)
 		defer n.spawner.Stop(nil)
+		defer context.AfterFunc(ctx, n.others.Stop)() // as the spawner's ends with it here
 	}
 	n.end, ctx = lifetime.New(ctx)
 	n.procs.End = n.end
@@ -172,6 +173,7 @@ func (n *node) outputLost(err error) {
 	}
 	n.end.Fail(f)
 	n.spawner.Stop(f)
+	n.others.Stop()
 }
 
 // run is the life of a job that goes well. Steps return early when the ending
@@ -367,7 +369,9 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.meetings.Close()
 	}
 	if n.opt.spawned == nil {
+		leave := n.others.Linger()
 		n.spawner.Wait()
+		leave()
 	}
 	n.site.Close()
 	if n.opt.spawned == nil { // they are the site's

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/server"
@@ -26,7 +27,7 @@ func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 
 // newSpawner makes what starts procs at this site while its job runs, until ctx ends.
 func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
-	return spawner.New(ctx, spawner.Settings{
+	s := spawner.Settings{
 		Routes: &n.routes, Procs: n.procs, Log: n.log,
 		NewServer: func(job *config.Job, site config.Site, world string) (spawner.Server, error) {
 			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
@@ -34,7 +35,19 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
 			return spawnedNode{newNode(Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, spawned: p, root: n})}
 		},
-	})
+	}
+	if o := n.others; o != nil {
+		s.Hosts, s.Self = o.Hosts, o.Self
+		s.Ask = func(ctx context.Context, host int, question []byte) ([]byte, error) {
+			return o.Ask(ctx, member.Spawning, host, question)
+		}
+	}
+	d := spawner.New(ctx, s)
+	if o := n.others; o != nil {
+		o.AnswerBy(member.Spawning, d.Answer)
+		o.StopSpawned = func() { d.Stop(ending.ToldBy("the head of the site has ended, or has been told to end, all procs")) }
+	}
+	return d
 }
 
 // inherit is for a failure of procs that this job's have spawned and are connected with: it is the

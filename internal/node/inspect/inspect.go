@@ -75,7 +75,7 @@ func Open(s Settings) *Control {
 		s.Site.Log.Warn("impi-node links will not find this node", "error", err)
 	}
 	if c.Others != nil {
-		c.Others.AnswerBy(c.answerOther)
+		c.Others.AnswerBy(member.Inspection, c.answerOther)
 	}
 	return c
 }
@@ -93,7 +93,7 @@ func (c *Control) TellJob() {
 // Close answers nobody any more.
 func (c *Control) Close() {
 	if c.Others != nil {
-		c.Others.AnswerBy(nil)
+		c.Others.AnswerBy(member.Inspection, nil)
 	}
 	if c.server != nil {
 		c.server.Close()

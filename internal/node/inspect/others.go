@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/member"
 )
 
 // Answer answers a request at the control socket, for any host of the site.
@@ -109,7 +110,7 @@ func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.A
 	if err != nil {
 		return a, err
 	}
-	b, err := c.Others.Ask(ctx, host, question)
+	b, err := c.Others.Ask(ctx, member.Inspection, host, question)
 	if err != nil {
 		return a, err
 	}

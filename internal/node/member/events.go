@@ -93,11 +93,17 @@ func (e events) Lost(_ int, why error) { e.o.End.Fail(e.o.lost(why)) }
 
 // Ask answers another host.
 func (e events) Ask(ctx context.Context, question []byte) []byte {
-	if f := e.o.answer.Load(); f != nil && *f != nil {
-		return (*f)(ctx, question)
+	if len(question) == 0 || question[0] >= byte(topics) {
+		return nil
+	}
+	if f := e.o.answer[question[0]].Load(); f != nil && *f != nil {
+		return (*f)(ctx, question[1:])
 	}
 	return nil
 }
+
+// Stop ends what was spawned here.
+func (e events) Stop() { e.o.StopSpawned() }
 
 // Outlet is where a node's output goes: to its own, or to that of the head.
 type Outlet struct {

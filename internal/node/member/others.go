@@ -71,7 +71,9 @@ type Others struct {
 	Stdout, Stderr *launch.Output
 	Outlets        [2]*Outlet // where Stdout and Stderr write
 
-	answer atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
+	StopSpawned func() // ends all that was spawned at this host
+
+	answer [topics]atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
 
 	tree    *cluster.Host       // nil until it is connected
 	over    chan struct{}       // closed when the head has said that all went well
@@ -290,17 +292,48 @@ func (o *Others) finish(ctx context.Context) error {
 // Address is that of a host of the site, as the job file has it.
 func (o *Others) Address(host int) string { return o.name(host) }
 
+// Topic says who answers a question.
+type Topic byte
+
+// The topics.
+const (
+	Inspection Topic = iota // of impi-node links and the like
+	Spawning
+	topics
+)
+
 // Ask asks the node of another host, and gives what it makes of the question by AnswerBy.
-func (o *Others) Ask(ctx context.Context, host int, question []byte) ([]byte, error) {
-	answer, err := o.tree.Ask(ctx, host, question)
+func (o *Others) Ask(ctx context.Context, about Topic, host int, question []byte) ([]byte, error) {
+	if o.tree == nil {
+		return nil, cluster.ErrAbsent
+	}
+	answer, err := o.tree.Ask(ctx, host, append([]byte{byte(about)}, question...))
 	if err == nil && len(answer) == 0 {
 		return nil, errors.New("its node is not ready to answer, or not any more")
 	}
 	return answer, err
 }
 
-// AnswerBy has f answer the questions of other hosts. Nil answers none.
-func (o *Others) AnswerBy(f func(ctx context.Context, question []byte) []byte) { o.answer.Store(&f) }
+// AnswerBy has f answer the questions of other hosts about something. Nil answers none.
+func (o *Others) AnswerBy(about Topic, f func(ctx context.Context, question []byte) []byte) {
+	o.answer[about].Store(&f)
+}
+
+// Linger keeps the hosts above this one there until its result is called, for procs that outlive
+// the job.
+func (o *Others) Linger() (leave func()) {
+	if o == nil || o.tree == nil {
+		return func() {}
+	}
+	return o.tree.Linger()
+}
+
+// Stop, at the head, has the other hosts end all that was spawned there.
+func (o *Others) Stop() {
+	if o != nil && o.tree != nil && o.IsHead() {
+		o.tree.Stop()
+	}
+}
 
 // Late tells the head of a proc that failed after its Finalize.
 func (o *Others) Late(f *ending.Failure) {

@@ -2,7 +2,9 @@ package spawner
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/openimpi/impi/config"
@@ -15,11 +17,13 @@ import (
 type Local struct {
 	spawner  *Spawner
 	part     *spawn.Part
+	claim    claim // its slots
+	at       int   // its host, among those of the site
 	host     config.Host
 	programs []config.Program // by command
 	granted  []int            // procs, by command
 
-	of *world // whose part it is, if a proc of this site has spawned it
+	of *world // whose part it is, if a proc of this node has spawned it
 
 	numbers []int  // by proc: its command among all of the spawn
 	runs    []int  // by proc: its command among the part's
@@ -64,6 +68,40 @@ func (p *Local) Inherit(o ending.Outcome) {
 	}
 }
 
+// prepare looks for the programs of a part, which has slots of a claim on a host that this node runs.
+// of is nil if another node wants it, elsewhere says that it is another site's. The part must be
+// begun or ended.
+func (d *Spawner) prepare(c claim, host int, part *spawn.Part, of *world, elsewhere bool) (*Local, *spawn.Refusal) {
+	own := d.Routes.Site.Hosts
+	p := &Local{spawner: d, part: part, claim: c, at: host, host: own[min(host, len(own)-1)], of: of}
+	for i := range part.Commands {
+		c := &part.Commands[i]
+		program, problem := programOf(d.Routes.Site, c, elsewhere)
+		if problem != "" {
+			if d.Hosts != nil {
+				problem = fmt.Sprintf("on host %s, %s", d.Hosts[host], problem)
+			}
+			return nil, c.Refuse(problem)
+		}
+		p.programs, p.granted = append(p.programs, program), append(p.granted, c.Procs)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parts[c] = append(d.parts[c], p)
+	return p, nil
+}
+
+// release gives the slots of a part back, of which nothing is left.
+func (d *Spawner) release(p *Local) {
+	d.mu.Lock()
+	delete(d.running, p)
+	if d.parts[p.claim] = slices.DeleteFunc(d.parts[p.claim], func(x *Local) bool { return x == p }); len(d.parts[p.claim]) == 0 {
+		delete(d.parts, p.claim)
+	}
+	d.mu.Unlock()
+	d.giveBackAt(p.claim, p.at)
+}
+
 // begin starts the procs and their node.
 func (p *Local) begin(o *start) error {
 	d := p.spawner
@@ -83,6 +121,7 @@ func (p *Local) begin(o *start) error {
 	d.wg.Go(func() {
 		defer cancel(nil)
 		p.outcome = node.Run(ctx)
+		p.tellSpawner()
 		d.release(p)
 		close(p.done)
 	})
@@ -90,6 +129,8 @@ func (p *Local) begin(o *start) error {
 }
 
 func (p *Local) site() string { return p.spawner.Routes.Site.Name }
+
+func (p *Local) clients() int { return 1 }
 
 // settled waits until the procs are in Init.
 func (p *Local) settled() *spawn.Refusal {

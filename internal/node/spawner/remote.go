@@ -36,6 +36,7 @@ const maxMessage = 1 << 17
 // reply answers a spawn.Part or a start.
 type reply struct {
 	Granted []int          `json:"granted,omitempty"` // procs, by command of the part
+	Clients int            `json:"clients,omitempty"` // how many hosts share them; 0: one
 	Refused *spawn.Refusal `json:"refused,omitempty"`
 }
 
@@ -81,6 +82,7 @@ type remote struct {
 	link    link.Link
 	node    messages
 	granted []int
+	hosts   int // that share them
 	begun   bool
 	cancel  context.CancelFunc
 }
@@ -102,7 +104,7 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, *sp
 	if err = p.node.write(&part.Part); err == nil {
 		err = p.node.read(&r)
 	}
-	p.granted = r.Granted
+	p.granted, p.hosts = r.Granted, max(r.Clients, 1)
 	switch {
 	case err != nil:
 		p.end(nil)
@@ -110,9 +112,9 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, *sp
 	case r.Refused != nil:
 		p.end(nil)
 		return nil, r.Refused
-	case !part.Fits(r.Granted):
+	case !part.Fits(r.Granted) || p.hosts > max(part.Most, 1):
 		p.end(nil)
-		return nil, first.Refuse(fmt.Sprintf("%s grants %v procs", peer, r.Granted))
+		return nil, first.Refuse(fmt.Sprintf("%s grants %v procs on %d hosts", peer, r.Granted, p.hosts))
 	}
 	return p, nil
 }
@@ -139,6 +141,8 @@ func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, erro
 var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
 
 func (p *remote) site() string { return p.name }
+
+func (p *remote) clients() int { return p.hosts }
 
 func (p *remote) begin(s *start) error {
 	p.begun = true

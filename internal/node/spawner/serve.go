@@ -45,51 +45,85 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 		d.Log.Debug("a spawn request ends", "error", err)
 		return
 	}
-	r := part.Check()
-	var p *Local
-	if r == nil {
-		p, r = d.reserve(ctx, &part, nil)
-	}
+	all, granted, r := d.reserveFor(ctx, &part)
 	if r != nil {
 		_ = node.write(reply{Refused: r})
 		return
 	}
+	answer := reply{Granted: granted}
+	if len(all) > 1 {
+		answer.Clients = len(all)
+	}
 	var order start
-	if err = node.write(reply{Granted: p.granted}); err == nil {
+	if err = node.write(answer); err == nil && len(all) > 0 {
 		err = node.read(&order)
 	}
-	if err != nil || order.Client < 0 || order.Client >= len(order.Sites) || len(order.Sites) > spawn.MaxParts || !anyProcs(p.granted) {
+	if err != nil || order.Client < 0 || order.Client > len(order.Sites)-len(all) || len(order.Sites) > spawn.MaxParts {
 		d.Log.Debug("a spawn is given up by who wanted it", "world", part.World, "error", err)
-		p.end(nil)
+		all.end(nil)
 		return
 	}
-	_ = p.begin(&order)
-	p.watch(ctx, l)
-	if node.write(reply{Refused: p.settled()}) == nil {
+	for _, p := range all {
+		mine := order
+		if err := p.begin(&mine); err != nil {
+			_ = node.write(reply{Refused: part.Commands[0].Refuse(err.Error())})
+			all.end(nil)
+			return
+		}
+		order.Client++
+	}
+	if len(all) > 0 && node.write(reply{Refused: all.watch(ctx, part.World, l)}) == nil {
 		_ = node.ReadFull(make([]byte, 1)) // who asked ends the link
 	}
 }
 
-// watch waits until a part runs or has failed; if the other node ends the link before that, the part
-// ends.
-func (p *Local) watch(ctx context.Context, l link.Link) {
-	watch, settled := context.WithCancel(ctx)
+// reserveFor gets slots for what another site asks for, on one host unless it says otherwise.
+func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (all served, granted []int, r *spawn.Refusal) {
+	if r = wanted.Check(); r != nil {
+		return nil, nil, r
+	}
+	hosts := d.hostsFor(wanted.Host)
+	if len(hosts) == 0 {
+		return nil, nil, spawn.Refuse(-1, "site %s has no host %s", d.Routes.Site.Name, wanted.Host)
+	}
+	all, granted, r = d.reserve(ctx, wanted, hosts, min(max(wanted.Most, 1), spawn.MaxParts), nil)
+	return all, granted, r
+}
+
+// served are the parts of this site of a world that another one spawns, by host.
+type served []part
+
+func (all served) end(f *ending.Failure) {
+	for _, p := range all {
+		p.end(f)
+	}
+}
+
+// watch waits until the procs are in Init, or says why they are not; if the other node ends the
+// link before that, they are ended.
+func (all served) watch(ctx context.Context, world string, l link.Link) (r *spawn.Refusal) {
+	within, settled := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer settled()
 	wg.Go(func() {
-		defer settled()
-		select {
-		case <-p.node.Ready():
-		case <-p.done:
-		case <-watch.Done():
+		b, err := dial.NewBlocking(within, l)
+		if err == nil {
+			err = b.ReadFull(make([]byte, 1))
+		}
+		if within.Err() == nil || ctx.Err() != nil {
+			all.end(ending.ToldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", world, err)))
 		}
 	})
-	b, err := dial.NewBlocking(watch, l)
-	if err == nil {
-		err = b.ReadFull(make([]byte, 1))
+	answers := make(chan *spawn.Refusal, len(all))
+	for _, p := range all {
+		wg.Go(func() { answers <- p.settled() })
 	}
-	if watch.Err() == nil || ctx.Err() != nil {
-		p.cancel(ending.ToldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", p.part.World, err)))
+	for range all {
+		if a := <-answers; a != nil && r == nil {
+			r = a
+			all.end(ending.Ended("it could not be spawned: " + a.Reason))
+		}
 	}
+	return r
 }

@@ -17,6 +17,7 @@ import (
 // part is what one site starts of a world: this one, or another.
 type part interface {
 	site() string
+	clients() int // of the new world, one after the other, which the part is
 	begin(*start) error
 	settled() *spawn.Refusal // waits until the procs are in Init, or says why they are not
 	end(*ending.Failure)     // nothing is started, or what was is ended
@@ -50,13 +51,17 @@ func (w *world) start(parent string, commands []spawn.Command) *spawn.Refusal {
 		return spawn.Refuse(-1, "there is no port that the procs could call: %v", err)
 	}
 	d := w.parents.spawner
-	w.Port, w.name = port.Name(), d.nextName()
-	plan, r := d.job().Plan(w.name, w.By.Address(), commands)
+	var r *spawn.Refusal
+	w.Port = port.Name()
+	if w.name, r = d.nextName(w.ctx); r != nil {
+		return r
+	}
+	plan, r := d.plan(w.ctx, w.name, w.By, commands)
 	if r != nil {
 		return r
 	}
 	for _, p := range plan {
-		if r := w.reserve(p); r != nil {
+		if r := w.reserve(p, spawn.MaxParts/len(plan)); r != nil {
 			return r
 		}
 	}
@@ -65,47 +70,53 @@ func (w *world) start(parent string, commands []spawn.Command) *spawn.Refusal {
 	}
 	order := start{Parent: parent}
 	for _, p := range w.parts {
-		order.Sites = append(order.Sites, p.site())
+		for range p.clients() {
+			order.Sites = append(order.Sites, p.site())
+		}
 	}
 	if err := w.serve(&order); err != nil {
 		return spawn.Refuse(-1, "%v", err)
 	}
-	for client, p := range w.parts {
-		mine := order
-		mine.Client = client
+	mine := order
+	for _, p := range w.parts {
 		if err := p.begin(&mine); err != nil {
 			return spawn.Refuse(-1, "site %s: %v", p.site(), err)
 		}
+		mine.Client += p.clients()
 	}
 	return nil
 }
 
-// reserve gets slots for a part, unless it may do without procs and has to.
-func (w *world) reserve(planned *spawn.Placed) *spawn.Refusal {
+// reserve gets slots for a part, on at most most hosts, unless it may do without procs and has to.
+func (w *world) reserve(planned *spawn.Placed, most int) *spawn.Refusal {
 	d := w.parents.spawner
-	var p part
+	var parts []part
 	var granted []int
 	if planned.Client == d.Routes.World.Self {
-		l, r := d.reserve(w.ctx, &planned.Part, w)
-		if r != nil {
+		var r *spawn.Refusal
+		if parts, granted, r = d.reserve(w.ctx, &planned.Part, planned.Hosts, most, w); r != nil {
 			return r
 		}
-		p, granted = l, l.granted
-		if anyProcs(granted) {
-			w.local = append(w.local, l)
+		for _, p := range parts {
+			if l, ok := p.(*Local); ok {
+				w.local = append(w.local, l)
+			}
 		}
 	} else {
+		if planned.Host == "" && most > 1 {
+			planned.Most = most
+		}
 		e, r := d.request(w.ctx, planned)
 		if r != nil {
 			return r
 		}
-		p, granted = e, e.granted
+		if granted = e.granted; anyProcs(granted) {
+			parts = append(parts, e)
+		} else {
+			e.end(nil)
+		}
 	}
-	if !anyProcs(granted) {
-		p.end(nil)
-		return nil
-	}
-	w.parts = append(w.parts, p)
+	w.parts = append(w.parts, parts...)
 	for i, n := range granted {
 		w.granted[planned.Commands[i].Number] += n
 	}
@@ -192,7 +203,20 @@ func (w *world) awaitEnd() ending.Outcome {
 		<-p.done
 		parts = append(parts, p.outcome)
 	}
-	o := ending.OfWorld(parts, w.server.Failure())
+	told := w.server.Failure()
+	for _, x := range w.parts {
+		h, ok := x.(*hosted)
+		if !ok {
+			continue
+		}
+		if f := ending.OfWorld(parts, nil).Failure; told != nil && (f == nil || f.Remote) {
+			if why := h.whyGone(w.parents.spawner.Routes.Job.Limits.Stop + errandTime); why != nil {
+				parts = append(parts, why.outcome())
+			}
+		}
+		h.forget()
+	}
+	o := ending.OfWorld(parts, told)
 	w.server.Close()
 	return o
 }

@@ -150,6 +150,7 @@ type Up struct {
 	//	*Up_Answer
 	//	*Up_Bye
 	//	*Up_Asks
+	//	*Up_Stays
 	Word          isUp_Word `protobuf_oneof:"word"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -282,6 +283,15 @@ func (x *Up) GetAsks() *HostQuestion {
 	return nil
 }
 
+func (x *Up) GetStays() *Nothing {
+	if x != nil {
+		if x, ok := x.Word.(*Up_Stays); ok {
+			return x.Stays
+		}
+	}
+	return nil
+}
+
 type isUp_Word interface {
 	isUp_Word()
 }
@@ -326,6 +336,10 @@ type Up_Asks struct {
 	Asks *HostQuestion `protobuf:"bytes,10,opt,name=asks,proto3,oneof"` // a host's question to another, which the head passes on
 }
 
+type Up_Stays struct {
+	Stays *Nothing `protobuf:"bytes,11,opt,name=stays,proto3,oneof"` // procs outlive the job at the sender or below: wait for its bye
+}
+
 func (*Up_Hello) isUp_Word() {}
 
 func (*Up_Listens) isUp_Word() {}
@@ -346,6 +360,8 @@ func (*Up_Bye) isUp_Word() {}
 
 func (*Up_Asks) isUp_Word() {}
 
+func (*Up_Stays) isUp_Word() {}
+
 type Down struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Word:
@@ -356,6 +372,7 @@ type Down struct {
 	//	*Down_Signal
 	//	*Down_Asks
 	//	*Down_Answer
+	//	*Down_Stop
 	Word          isDown_Word `protobuf_oneof:"word"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -452,6 +469,15 @@ func (x *Down) GetAnswer() *Message {
 	return nil
 }
 
+func (x *Down) GetStop() *Nothing {
+	if x != nil {
+		if x, ok := x.Word.(*Down_Stop); ok {
+			return x.Stop
+		}
+	}
+	return nil
+}
+
 type isDown_Word interface {
 	isDown_Word()
 }
@@ -480,6 +506,10 @@ type Down_Answer struct {
 	Answer *Message `protobuf:"bytes,6,opt,name=answer,proto3,oneof"` // to the host whose question it answers
 }
 
+type Down_Stop struct {
+	Stop *Nothing `protobuf:"bytes,7,opt,name=stop,proto3,oneof"` // end procs that outlive the job, too
+}
+
 func (*Down_Beat) isDown_Word() {}
 
 func (*Down_Job) isDown_Word() {}
@@ -491,6 +521,8 @@ func (*Down_Signal) isDown_Word() {}
 func (*Down_Asks) isDown_Word() {}
 
 func (*Down_Answer) isDown_Word() {}
+
+func (*Down_Stop) isDown_Word() {}
 
 // Listens says where a host with hosts below it takes their connections.
 type Listens struct {
@@ -965,7 +997,7 @@ const file_cluster_proto_rawDesc = "" +
 	"\x04file\x18\x03 \x01(\fR\x04file\"6\n" +
 	"\x06Parent\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x8d\x04\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xbf\x04\n" +
 	"\x02Up\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.impi.cluster.v1.NewcomerH\x00R\x05hello\x124\n" +
 	"\alistens\x18\x02 \x01(\v2\x18.impi.cluster.v1.ListensH\x00R\alistens\x12.\n" +
@@ -977,15 +1009,17 @@ const file_cluster_proto_rawDesc = "" +
 	"\x06answer\x18\b \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x06answer\x12,\n" +
 	"\x03bye\x18\t \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x03bye\x123\n" +
 	"\x04asks\x18\n" +
-	" \x01(\v2\x1d.impi.cluster.v1.HostQuestionH\x00R\x04asksB\x06\n" +
-	"\x04word\"\xe6\x01\n" +
+	" \x01(\v2\x1d.impi.cluster.v1.HostQuestionH\x00R\x04asks\x120\n" +
+	"\x05stays\x18\v \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x05staysB\x06\n" +
+	"\x04word\"\x96\x02\n" +
 	"\x04Down\x12.\n" +
 	"\x04beat\x18\x01 \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x04beat\x12\x12\n" +
 	"\x03job\x18\x02 \x01(\fH\x00R\x03job\x12\x14\n" +
 	"\x04over\x18\x03 \x01(\fH\x00R\x04over\x12\x18\n" +
 	"\x06signal\x18\x04 \x01(\x05H\x00R\x06signal\x12.\n" +
 	"\x04asks\x18\x05 \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x04asks\x122\n" +
-	"\x06answer\x18\x06 \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x06answerB\x06\n" +
+	"\x06answer\x18\x06 \x01(\v2\x18.impi.cluster.v1.MessageH\x00R\x06answer\x12.\n" +
+	"\x04stop\x18\a \x01(\v2\x18.impi.cluster.v1.NothingH\x00R\x04stopB\x06\n" +
 	"\x04word\"7\n" +
 	"\aListens\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
@@ -1058,24 +1092,26 @@ var file_cluster_proto_depIdxs = []int32{
 	8,  // 7: impi.cluster.v1.Up.answer:type_name -> impi.cluster.v1.Message
 	12, // 8: impi.cluster.v1.Up.bye:type_name -> impi.cluster.v1.Nothing
 	9,  // 9: impi.cluster.v1.Up.asks:type_name -> impi.cluster.v1.HostQuestion
-	12, // 10: impi.cluster.v1.Down.beat:type_name -> impi.cluster.v1.Nothing
-	8,  // 11: impi.cluster.v1.Down.asks:type_name -> impi.cluster.v1.Message
-	8,  // 12: impi.cluster.v1.Down.answer:type_name -> impi.cluster.v1.Message
-	6,  // 13: impi.cluster.v1.Parts.part:type_name -> impi.cluster.v1.Part
-	8,  // 14: impi.cluster.v1.HostQuestion.message:type_name -> impi.cluster.v1.Message
-	0,  // 15: impi.cluster.v1.Cluster.Place:input_type -> impi.cluster.v1.Newcomer
-	2,  // 16: impi.cluster.v1.Cluster.Attach:input_type -> impi.cluster.v1.Up
-	10, // 17: impi.cluster.v1.Cluster.Write:input_type -> impi.cluster.v1.Output
-	12, // 18: impi.cluster.v1.Cluster.Read:input_type -> impi.cluster.v1.Nothing
-	1,  // 19: impi.cluster.v1.Cluster.Place:output_type -> impi.cluster.v1.Parent
-	3,  // 20: impi.cluster.v1.Cluster.Attach:output_type -> impi.cluster.v1.Down
-	12, // 21: impi.cluster.v1.Cluster.Write:output_type -> impi.cluster.v1.Nothing
-	11, // 22: impi.cluster.v1.Cluster.Read:output_type -> impi.cluster.v1.Input
-	19, // [19:23] is the sub-list for method output_type
-	15, // [15:19] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	12, // 10: impi.cluster.v1.Up.stays:type_name -> impi.cluster.v1.Nothing
+	12, // 11: impi.cluster.v1.Down.beat:type_name -> impi.cluster.v1.Nothing
+	8,  // 12: impi.cluster.v1.Down.asks:type_name -> impi.cluster.v1.Message
+	8,  // 13: impi.cluster.v1.Down.answer:type_name -> impi.cluster.v1.Message
+	12, // 14: impi.cluster.v1.Down.stop:type_name -> impi.cluster.v1.Nothing
+	6,  // 15: impi.cluster.v1.Parts.part:type_name -> impi.cluster.v1.Part
+	8,  // 16: impi.cluster.v1.HostQuestion.message:type_name -> impi.cluster.v1.Message
+	0,  // 17: impi.cluster.v1.Cluster.Place:input_type -> impi.cluster.v1.Newcomer
+	2,  // 18: impi.cluster.v1.Cluster.Attach:input_type -> impi.cluster.v1.Up
+	10, // 19: impi.cluster.v1.Cluster.Write:input_type -> impi.cluster.v1.Output
+	12, // 20: impi.cluster.v1.Cluster.Read:input_type -> impi.cluster.v1.Nothing
+	1,  // 21: impi.cluster.v1.Cluster.Place:output_type -> impi.cluster.v1.Parent
+	3,  // 22: impi.cluster.v1.Cluster.Attach:output_type -> impi.cluster.v1.Down
+	12, // 23: impi.cluster.v1.Cluster.Write:output_type -> impi.cluster.v1.Nothing
+	11, // 24: impi.cluster.v1.Cluster.Read:output_type -> impi.cluster.v1.Input
+	21, // [21:25] is the sub-list for method output_type
+	17, // [17:21] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_cluster_proto_init() }
@@ -1094,6 +1130,7 @@ func file_cluster_proto_init() {
 		(*Up_Answer)(nil),
 		(*Up_Bye)(nil),
 		(*Up_Asks)(nil),
+		(*Up_Stays)(nil),
 	}
 	file_cluster_proto_msgTypes[3].OneofWrappers = []any{
 		(*Down_Beat)(nil),
@@ -1102,6 +1139,7 @@ func file_cluster_proto_init() {
 		(*Down_Signal)(nil),
 		(*Down_Asks)(nil),
 		(*Down_Answer)(nil),
+		(*Down_Stop)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -139,15 +140,15 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	}
 	w.a.spawns++
 	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
-	j := spawn.Job{Self: w.parents.rank, Names: []string{"here"}}
+	j := spawn.Job{Self: w.parents.rank, By: w.By.h.number, Names: []string{"here"}}
 	for _, s := range w.parents.w.sites {
 		x := spawn.Site{Name: siteName(int(s.rank))}
 		for i := range s.hosts {
-			x.Hosts = append(x.Hosts, address(s.rank, i).Addr())
+			x.Hosts = append(x.Hosts, spawn.Host{Addresses: []netip.Addr{address(s.rank, i).Addr()}})
 		}
 		j.Sites = append(j.Sites, x)
 	}
-	return j.Plan(w.name, address(w.parents.rank, w.By.h.number).Addr().String(), w.commands)
+	return j.Plan(w.name, w.commands)
 }
 
 // reserve gets slots for the parts of a plan, one after the other, and then has all begin.
@@ -202,7 +203,9 @@ func (p *part) reserve(answer func(*spawn.Refusal)) {
 		p.granted = a.Granted
 		answer(a.Refused)
 	}
-	d.withSlots(func(now time.Time) { d.slots.Reserve(now, p, p.Commands, sets) })
+	d.withSlots(func(now time.Time) {
+		d.slots.Reserve(now, p, spawn.Wish{Commands: p.Commands, Soft: sets, Hosts: []int{0}, Most: 1})
+	})
 }
 
 // begin starts the world: its server, and the nodes of its parts.

@@ -1,0 +1,65 @@
+package spawn
+
+import "slices"
+
+// Piece is what one host starts of a part.
+type Piece struct {
+	Host  int   `json:"host"`  // among those of its site
+	Procs []int `json:"procs"` // by command of the part
+}
+
+// Of is the part of a host: the commands that it has procs of, with exactly so many.
+func (x *Piece) Of(p *Part) *Part {
+	q := &Part{World: p.World}
+	for i, n := range x.Procs {
+		if n == 0 {
+			continue
+		}
+		c := p.Commands[i]
+		c.Procs = n
+		q.Commands = append(q.Commands, c)
+	}
+	return q
+}
+
+// spread divides procs among hosts, at most most of them. Each next one goes to the host that has
+// the fewest spawned procs for its weight, the first of several. The procs of a host are in a row,
+// and hosts are in the order in which they are given.
+func spread(granted, hosts []int, most int, load, weight func(host int) int) (pieces []Piece) {
+	total := 0
+	for _, n := range granted {
+		total += n
+	}
+	counts, used := make([]int, len(hosts)), 0
+	for range total {
+		best := -1
+		for i, h := range hosts {
+			if counts[i] == 0 && used == most {
+				continue
+			}
+			if best < 0 || (load(h)+counts[i]+1)*weight(hosts[best]) < (load(hosts[best])+counts[best]+1)*weight(h) {
+				best = i
+			}
+		}
+		if counts[best] == 0 {
+			used++
+		}
+		counts[best]++
+	}
+	left, c := slices.Clone(granted), 0
+	for i, n := range counts {
+		if n == 0 {
+			continue
+		}
+		x := Piece{Host: hosts[i], Procs: make([]int, len(granted))}
+		for n > 0 {
+			k := min(n, left[c])
+			x.Procs[c], left[c], n = x.Procs[c]+k, left[c]-k, n-k
+			if left[c] == 0 {
+				c++
+			}
+		}
+		pieces = append(pieces, x)
+	}
+	return pieces
+}

@@ -1,0 +1,134 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/mpi"
+)
+
+func init() {
+	programs["late"] = func() { // goes on alone for longer than anybody waits for a host that leaves
+		initialize()
+		greet(mpi.Parent(), true)
+		check(mpi.Parent().Disconnect())
+		<-time.After(4 * time.Second)
+		fmt.Println("late")
+		finalize()
+	}
+}
+
+// spawnApart runs a job of one site, of three hosts with a node each, whose procs spawn. Spawned
+// procs say "h0", "h1" or "h2" as extra.
+func spawnApart(t *testing.T, slots int, orders ...order) []*running {
+	t.Helper()
+	job := clusterJob("spawn", 1, 3)
+	s := &job.Sites[0]
+	s.Hosts[2].Name = "node3.invalid"
+	s.Program.Env = spawnOrders(orders...)
+	s.Spawn = config.Spawn{Slots: slots}
+	job.Limits.Stop = 100 * time.Millisecond
+	host := 0
+	return startApart(t, job, func(o *Options) {
+		o.Site.Server.Embedded = host == 0
+		o.Site.Program.Env = maps.Clone(o.Site.Program.Env)
+		o.Site.Program.Env["EXTRA"] = fmt.Sprint("h", host)
+		host++
+	})[0]
+}
+
+// at is an order of procs at some hosts.
+func at(hosts string, mode string, procs, root int) order {
+	o := order{Commands: []ordered{{Mode: mode, Procs: procs}}, Root: root}
+	if hosts != "" {
+		o.Commands[0].Info = map[string]string{"host": hosts}
+	}
+	return o
+}
+
+// wantHosts wants the procs of a spawned world to be on these hosts, by rank.
+func wantHosts(t *testing.T, s *screen, world string, hosts ...int) {
+	t.Helper()
+	for rank, h := range hosts {
+		if s.count(fmt.Sprintf(`\[%s\.%d\] child %d of %d .* extra h%d`, world, rank, rank, len(hosts), h)) != 1 {
+			t.Errorf("rank %d of %s is not on host %d", rank, world, h)
+		}
+	}
+}
+
+// TestSpawnOnAllHosts: procs are spread over the hosts of a site, from those of the spawner's on, or
+// over those that are named, and the slots are the site's and come back.
+func TestSpawnOnAllHosts(t *testing.T) {
+	both := order{Commands: []ordered{{Mode: "child", Procs: 1}, {Mode: "child", Procs: 4}}, Root: 2}
+	other := order{Commands: []ordered{{Mode: "child", Procs: 5, Info: map[string]string{"hosts": "127.0.1.[1,3]"}}}, Root: 1}
+	all := spawnApart(t, 5, // each world needs all slots, so it waits for the end of the one before
+		at("", "child", 5, 1), at("node3.invalid", "child", 5, 0), at("127.0.1.3, 127.0.1.1", "child", 5, 1),
+		at("localhost", "child", 5, 1), both, other, at("alpha", "child", 5, 2))
+	wantNone(t, all)
+	out := all[0].out
+	wantHosts(t, out, "spawn1", 1, 1, 2, 2, 0)
+	wantHosts(t, out, "spawn2", 2, 2, 2, 2, 2)
+	wantHosts(t, out, "spawn3", 2, 2, 2, 0, 0)
+	wantHosts(t, out, "spawn4", 1, 1, 1, 1, 1)
+	wantHosts(t, out, "spawn5", 2, 2, 0, 0, 1)
+	wantHosts(t, out, "spawn6", 0, 0, 0, 2, 2)
+	wantHosts(t, out, "spawn7", 0, 0, 1, 1, 2)
+	wantLines(t, out, map[string]int{`\[spawn5\.0\] child 0 of 5 appnum 0 .*`: 1, `\[spawn5\.[1-4]\] child . of 5 appnum 1 .*`: 4, `\[0\] all done`: 1})
+	wantNothingLeft(t, all)
+}
+
+// TestSpawnOnHostsRefused: who asks for too much, or for hosts or programs that are not there, hears
+// what is missing and where, and nothing of it is left.
+func TestSpawnOnHostsRefused(t *testing.T) {
+	missing := order{Commands: []ordered{{Path: "/no/such/program", Procs: 3}}, Root: 1}
+	all := spawnApart(t, 4,
+		at("", "child", 5, 1), at("node4.invalid", "child", 1, 2), at("127.0.1.[1-", "child", 1, 2), missing, at("", "no-init", 3, 1), at("", "child", 4, 2))
+	wantNone(t, all)
+	out := all[0].out
+	wantLines(t, out, map[string]int{
+		`\[1\] .* error .*of the 4 slots of site alpha for spawned procs 0 are taken, and it needs 5 more.*`:           1,
+		`\[2\] .* error .*there is no site or host "node4.invalid" in the job, which has alpha.*`:                      1,
+		`\[2\] .* error .*its host "127.0.1.\[1-" is no list of hosts.*`:                                               1,
+		`\[1\] .* error .*command 0 \(/no/such/program\): on host 127.0.1.2, there is no program "/no/such/program".*`: 1,
+		`\[1\] .* error .*proc 0 of site alpha, spawn5 exited with status 3 before it called MPI Init.*`:               1,
+		`\[spawn[0-9]\.[0-3]\] child . of 4 .*`:                                                                        4,
+		`\[0\] all done`:                                                                                               1,
+	})
+	wantNothingLeft(t, all)
+}
+
+// TestSpawnedOnAnotherHostFails: a spawned proc that fails on any host fails its parents' job, by its
+// name and with its status.
+func TestSpawnedOnAnotherHostFails(t *testing.T) {
+	o := at("127.0.1.3", "fails", 1, 1)
+	o.Keep, o.Stop = true, "hang"
+	all := spawnApart(t, 4, o)
+	for i, f := range end(all) {
+		if f == nil || f.Status != 17 || !strings.Contains(f.Text, "spawn1, which rank 1 on site alpha has spawned, failed: ") {
+			t.Errorf("host %d: %+v", i, f)
+		}
+	}
+	wantNothingLeft(t, all)
+}
+
+// TestSpawnedOutliveTheirJobOnHosts: procs that have parted from their parents go on when the job is
+// over, and the hosts stay for their output; the operator ends them at the head.
+func TestSpawnedOutliveTheirJobOnHosts(t *testing.T) {
+	all := spawnApart(t, 4, at("127.0.1.3", "late", 1, 1))
+	wantNone(t, all)
+	wantLines(t, all[0].out, map[string]int{`\[spawn1\.0\] late`: 1})
+	wantNothingLeft(t, all)
+
+	all = spawnApart(t, 4, at("127.0.1.[2-3]", "free", 2, 1))
+	for rank := range 2 {
+		all[0].out.line(t, fmt.Sprintf("[spawn1.%d] on its own", rank))
+	}
+	all[0].out.line(t, "[0] all done")
+	all[0].cancel(fmt.Errorf("the operator has had enough"))
+	end(all)
+	wantNothingLeft(t, all)
+}
