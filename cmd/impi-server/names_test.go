@@ -8,13 +8,14 @@ import (
 	"syscall"
 	"testing"
 
+	core "github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/names"
 )
 
 // publisher is a job at a server for names.
 func publisher(t *testing.T, address string, key uint64) *names.Client {
-	s := names.NewClient(names.Settings{Server: address, Auth: startup.Auth{HasKey: true, Key: key}, Owner: names.Owner{1}})
+	s := names.NewClient(names.Settings{Server: address, Auth: startup.Auth{HasKey: true, Key: key}, Owner: core.Owner{1}})
 	t.Cleanup(s.Close)
 	return s
 }

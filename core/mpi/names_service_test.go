@@ -8,8 +8,8 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/internal/engine/proc"
-	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -40,10 +40,7 @@ func (r *registry) Send(m wireup.Message) error {
 		answer.Meeting.Port, err = r.table.Lookup(n)
 	}
 	if err != nil {
-		answer.Reason, answer.Meeting.Class = err.Error(), int(mpierr.Service)
-	}
-	if errors.Is(err, names.ErrNotFound) {
-		answer.Meeting.Class = int(mpierr.Name)
+		answer.Reason, answer.Meeting.Class = err.Error(), int(mpierr.Of(err))
 	}
 	r.p.Node.Hear(answer, nil)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/core/startup"
@@ -84,6 +85,12 @@ var table = []Row{
 	{dynamic.ErrPortExpired, Port},
 	{dynamic.ErrAcceptDropped, Port},
 	{dynamic.ErrTooManyWait, Port},
+	{names.ErrPublished, Service},
+	{names.ErrUnknown, Service},
+	{names.ErrFull, Service},
+	{names.ErrNotFound, Name},
+	{names.ErrScope, InfoValue},
+	{names.ErrName, Arg},
 	{dynamic.ErrDescription, Other},
 	{board.ErrBoard, Other},
 	{dynamic.ErrGreeting, Other},

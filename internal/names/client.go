@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
 
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/proto"
@@ -30,7 +31,7 @@ const maxAnswer = 4 << 10 // bytes
 type Settings struct {
 	Server string // "host:port"
 	Auth   startup.Auth
-	Owner  Owner
+	Owner  names.Owner
 
 	// Dial makes the connection; nil means TCP.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -48,10 +49,10 @@ type Client struct {
 	once sync.Once     // of Close
 	turn chan struct{} // its element is taken by whoever uses the fields below
 
-	conn    *conn           // nil if there is none
-	mine    map[Name]string // published ports, by name
-	keeping bool            // the goroutine of look runs
-	used    bool            // used since the last look
+	conn    *conn // nil if there is none
+	mine    names.Published
+	keeping bool // the goroutine of look runs
+	used    bool // used since the last look
 }
 
 // conn is a connection on which both ends have proved who they are.
@@ -69,7 +70,7 @@ func NewClient(set Settings) *Client {
 	if set.Dial == nil {
 		set.Dial = (&net.Dialer{}).DialContext
 	}
-	s := &Client{set: set, turn: make(chan struct{}, 1), mine: make(map[Name]string)}
+	s := &Client{set: set, turn: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.turn <- struct{}{}
 	return s
@@ -87,28 +88,31 @@ func (s *Client) Close() {
 
 // Publish publishes port under the name service.
 func (s *Client) Publish(ctx context.Context, scope, service, port string) error {
-	n, renew := Name{scope, service}, false
+	n, again := names.Name{Scope: scope, Service: service}, false
 	return s.do(ctx, n, port, func(ctx context.Context, c *conn) error {
-		err := s.publish(ctx, c, n, port, renew)
-		if renew = true; err == nil { // if it is repeated, the server may have received the first request
-			s.mine[n] = port
-		}
-		return err
+		r := s.mine.Request(n, port, again)
+		again = true
+		return s.publish(ctx, c, r)
 	})
 }
 
-func (s *Client) publish(ctx context.Context, c *conn, n Name, port string, renew bool) error {
-	_, err := c.Publish(ctx, &proto.PublishRequest{Name: n.message(), Port: []byte(port), Owner: s.set.Owner[:], Renew: renew})
+// publish makes a request. It returns what gRPC does.
+func (s *Client) publish(ctx context.Context, c *conn, r names.Request) error {
+	_, err := c.Publish(ctx, &proto.PublishRequest{Name: messageOf(r.Name), Port: []byte(r.Port), Owner: s.set.Owner[:], Renew: r.Renew})
+	reason, answered := fromStatus(err)
+	if answered && s.mine.Answered(r, reason) {
+		s.set.Logger.Warn("a name is lost", "service", r.Name.Service, "scope", r.Name.Scope, "reason", reason)
+	}
 	return err
 }
 
 // Unpublish removes a name. Any site of the job may do that.
 func (s *Client) Unpublish(ctx context.Context, scope, service string) error {
-	n := Name{scope, service}
+	n := names.Name{Scope: scope, Service: service}
 	return s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
-		_, err := c.Unpublish(ctx, &proto.UnpublishRequest{Name: n.message(), Owner: s.set.Owner[:]})
+		_, err := c.Unpublish(ctx, &proto.UnpublishRequest{Name: messageOf(n), Owner: s.set.Owner[:]})
 		if err == nil {
-			delete(s.mine, n)
+			s.mine.Unpublished(n)
 		}
 		return err
 	})
@@ -116,23 +120,23 @@ func (s *Client) Unpublish(ctx context.Context, scope, service string) error {
 
 // Lookup returns the port that is published under the name service.
 func (s *Client) Lookup(ctx context.Context, scope, service string) (port string, err error) {
-	n := Name{scope, service}
+	n := names.Name{Scope: scope, Service: service}
 	err = s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
-		r, err := c.Lookup(ctx, n.message())
+		r, err := c.Lookup(ctx, messageOf(n))
 		port = string(r.GetPort())
 		return err
 	})
 	return port, err
 }
 
-func (n Name) message() *proto.ServiceName {
+func messageOf(n names.Name) *proto.ServiceName {
 	return &proto.ServiceName{Scope: []byte(n.Scope), Service: []byte(n.Service)}
 }
 
 // do makes a request. If the connection has broken since it was last used, do connects once
 // more and repeats the request.
-func (s *Client) do(ctx context.Context, n Name, port string, request func(context.Context, *conn) error) error {
-	if err := n.check(port); err != nil {
+func (s *Client) do(ctx context.Context, n names.Name, port string, request func(context.Context, *conn) error) error {
+	if err := n.Check(port); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -215,15 +219,10 @@ func (s *Client) connect(ctx context.Context) error {
 		return s.unreachable(ctx, err)
 	}
 	s.conn = &conn{proto.NewNamesClient(made), made, c}
-	for n, port := range s.mine {
-		err, answered := fromStatus(s.publish(ctx, s.conn, n, port, true))
-		switch {
-		case !answered:
+	for _, r := range s.mine.All() {
+		if err, answered := fromStatus(s.publish(ctx, s.conn, r)); !answered {
 			s.hangUp()
 			return s.unreachable(ctx, err)
-		case err != nil:
-			delete(s.mine, n)
-			s.set.Logger.Warn("a name is lost", "service", n.Service, "scope", n.Scope, "reason", err)
 		}
 	}
 	return nil
@@ -249,7 +248,7 @@ func (s *Client) look(lost <-chan struct{}) {
 		if lost = nil; s.conn != nil {
 			lost = s.conn.net.Done()
 		}
-		s.keeping = s.conn != nil || len(s.mine) > 0
+		s.keeping = s.conn != nil || s.mine.Len() > 0
 		more := s.keeping
 		s.turn <- struct{}{}
 		switch {
@@ -260,7 +259,7 @@ func (s *Client) look(lost <-chan struct{}) {
 		case failed:
 			pause = min(2*pause, lastPause)
 		default:
-			s.set.Logger.Warn("the server for names is lost; the job's names are published again when it is back", "names", len(s.mine), "reason", err)
+			s.set.Logger.Warn("the server for names is lost; the job's names are published again when it is back", "names", s.mine.Len(), "reason", err)
 			pause, failed = firstPause, true
 		}
 	}
@@ -275,11 +274,11 @@ func (s *Client) tend() error {
 		default:
 		}
 	}
-	if len(s.mine) == 0 && !s.used {
+	if s.mine.Len() == 0 && !s.used {
 		s.hangUp()
 	}
 	s.used = false
-	if len(s.mine) == 0 || s.conn != nil {
+	if s.mine.Len() == 0 || s.conn != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, lastPause)

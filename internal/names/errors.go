@@ -7,9 +7,11 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/core/names"
 )
 
-// The ways in which a request fails.
+// The ways in which a request fails beside those of core/names.
 var (
 	// ErrUnreachable means that the server did not answer.
 	ErrUnreachable = errors.New("the server for names does not answer")
@@ -17,22 +19,12 @@ var (
 	ErrVersion = errors.New("the server for names and this node are of different versions of impi")
 	// ErrDenied means that one side does not have the other's key.
 	ErrDenied = errors.New("the server for names and this job do not have the same key")
-	// ErrPublished means that the service is published already.
-	ErrPublished = errors.New("the service is published already")
-	// ErrUnknown means that there is no such service, or that another job has published it.
-	ErrUnknown = errors.New("this job has published no such service")
-	// ErrNotFound means that no such service is published.
-	ErrNotFound = errors.New("no such service is published")
-	// ErrFull means that there are too many names.
-	ErrFull = errors.New("the server for names has no room")
-	// ErrName means that a name, or a port, is malformed and cannot be published.
-	ErrName = errors.New("malformed name")
 )
 
 // statusCodes are the gRPC codes by which a server tells a client of these errors.
 var statusCodes = map[codes.Code]error{
-	codes.AlreadyExists: ErrPublished, codes.PermissionDenied: ErrUnknown, codes.NotFound: ErrNotFound,
-	codes.ResourceExhausted: ErrFull, codes.InvalidArgument: ErrName,
+	codes.AlreadyExists: names.ErrPublished, codes.PermissionDenied: names.ErrUnknown, codes.NotFound: names.ErrNotFound,
+	codes.ResourceExhausted: names.ErrFull, codes.InvalidArgument: names.ErrName,
 }
 
 // toStatus converts an error at the server: the reason, and the code of its kind.

@@ -1,8 +1,6 @@
 package names
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 
 	"github.com/openimpi/impi/core/startup"
@@ -22,13 +20,4 @@ func keysOf(a startup.Auth) (k door.Keys) {
 		k.Key = binary.BigEndian.AppendUint64(nil, a.Key)
 	}
 	return k
-}
-
-// OwnerOf derives from the job's token the proof that a request comes from the job. It does
-// not reveal the token.
-func OwnerOf(token []byte) (o Owner) {
-	h := hmac.New(sha256.New, token)
-	h.Write([]byte("impi: names of the job"))
-	copy(o[:], h.Sum(nil))
-	return o
 }

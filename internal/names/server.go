@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
 
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/door"
@@ -30,7 +31,7 @@ const (
 // ServerConfig configures a server.
 type ServerConfig struct {
 	Auth   startup.Auth
-	Limits Limits
+	Limits names.Limits
 	Logger hclog.Logger // nil for silence
 
 	// Greet is how long a client may take to prove the key, and Idle how long it may leave
@@ -45,8 +46,8 @@ type Server struct {
 	door *door.Door
 
 	mu      sync.Mutex
-	table   *Table
-	last    Holder
+	table   *names.Table
+	last    names.Holder
 	clients int
 	closed  bool
 	wg      sync.WaitGroup // running calls of Handle
@@ -58,7 +59,7 @@ type Server struct {
 
 // admitted is a client that has proved the key.
 type admitted struct {
-	holder  Holder
+	holder  names.Holder
 	address net.Addr
 }
 
@@ -81,7 +82,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	s := &Server{
-		cfg: cfg, door: d, table: NewTable(cfg.Limits),
+		cfg: cfg, door: d, table: names.NewTable(cfg.Limits),
 		rpc:    rpc.NewServer(rpc.Limits{Request: maxRequest, Greet: cfg.Greet, Silence: cfg.Idle}),
 		proved: rpc.NewListener(),
 	}
@@ -172,7 +173,7 @@ func (s *Server) handle(nc net.Conn) {
 }
 
 // promote registers a client that has proved the key.
-func (s *Server) promote() (Holder, error) {
+func (s *Server) promote() (names.Holder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -194,7 +195,7 @@ type asked struct {
 }
 
 // do carries out a request and logs it, without owner and port, which are secrets.
-func (a asked) do(ctx context.Context, what string, n Name, level hclog.Level, do func(t *Table, by Holder) error) error {
+func (a asked) do(ctx context.Context, what string, n names.Name, level hclog.Level, do func(t *names.Table, by names.Holder) error) error {
 	s, by := a.s, rpc.PeerOf(ctx).(*admitted)
 	s.mu.Lock()
 	err := do(s.table, by.holder)
@@ -209,29 +210,31 @@ func (a asked) do(ctx context.Context, what string, n Name, level hclog.Level, d
 
 func (a asked) Publish(ctx context.Context, r *proto.PublishRequest) (*proto.Done, error) {
 	n, o := nameOf(r.Name), ownerOf(r.Owner)
-	return &proto.Done{}, a.do(ctx, "publish", n, hclog.Info, func(t *Table, by Holder) error {
+	return &proto.Done{}, a.do(ctx, "publish", n, hclog.Info, func(t *names.Table, by names.Holder) error {
 		return t.Publish(by, o, n, string(r.Port), r.Renew)
 	})
 }
 
 func (a asked) Unpublish(ctx context.Context, r *proto.UnpublishRequest) (*proto.Done, error) {
 	n, o := nameOf(r.Name), ownerOf(r.Owner)
-	return &proto.Done{}, a.do(ctx, "unpublish", n, hclog.Info, func(t *Table, _ Holder) error { return t.Unpublish(o, n) })
+	return &proto.Done{}, a.do(ctx, "unpublish", n, hclog.Info, func(t *names.Table, _ names.Holder) error { return t.Unpublish(o, n) })
 }
 
 func (a asked) Lookup(ctx context.Context, r *proto.ServiceName) (*proto.LookupReply, error) {
 	n, port := nameOf(r), ""
-	err := a.do(ctx, "look up", n, hclog.Debug, func(t *Table, _ Holder) (err error) {
+	err := a.do(ctx, "look up", n, hclog.Debug, func(t *names.Table, _ names.Holder) (err error) {
 		port, err = t.Lookup(n)
 		return err
 	})
 	return &proto.LookupReply{Port: []byte(port)}, err
 }
 
-func nameOf(n *proto.ServiceName) Name { return Name{string(n.GetScope()), string(n.GetService())} }
+func nameOf(n *proto.ServiceName) names.Name {
+	return names.Name{Scope: string(n.GetScope()), Service: string(n.GetService())}
+}
 
-func ownerOf(b []byte) *Owner {
-	var o Owner
+func ownerOf(b []byte) *names.Owner {
+	var o names.Owner
 	copy(o[:], b)
 	return &o
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
@@ -78,26 +79,26 @@ func looksUp(t *testing.T, s *Client, scope, service, want string) {
 // TestTwoJobsShareNames follows a name from its publication to its end.
 func TestTwoJobsShareNames(t *testing.T) {
 	srv, at := serving(t, ServerConfig{})
-	a, b := clientOf(t, Settings{Server: at, Owner: Owner{1}}), clientOf(t, Settings{Server: at, Owner: Owner{2}})
-	other := clientOf(t, Settings{Server: at, Owner: Owner{1}}) // another site of a's job
+	a, b := clientOf(t, Settings{Server: at, Owner: names.Owner{1}}), clientOf(t, Settings{Server: at, Owner: names.Owner{2}})
+	other := clientOf(t, Settings{Server: at, Owner: names.Owner{1}}) // another site of a's job
 	ctx := t.Context()
 	for range 100 {
 		_, err := b.Lookup(ctx, "", "heat")
-		wants(t, "before", err, ErrNotFound)
+		wants(t, "before", err, names.ErrNotFound)
 	}
 	if err := a.Publish(ctx, "", "heat", "port"); err != nil {
 		t.Fatal(err)
 	}
 	looksUp(t, b, "", "heat", "port")
 	_, err := b.Lookup(ctx, "chem", "heat")
-	wants(t, "in another scope", err, ErrNotFound)
-	wants(t, "again", b.Publish(ctx, "", "heat", "x"), ErrPublished)
-	wants(t, "not one's own", b.Unpublish(ctx, "", "heat"), ErrUnknown)
-	wants(t, "no service", b.Publish(ctx, "", "", "x"), ErrName)
+	wants(t, "in another scope", err, names.ErrNotFound)
+	wants(t, "again", b.Publish(ctx, "", "heat", "x"), names.ErrPublished)
+	wants(t, "not one's own", b.Unpublish(ctx, "", "heat"), names.ErrUnknown)
+	wants(t, "no service", b.Publish(ctx, "", "", "x"), names.ErrName)
 	if err := other.Unpublish(ctx, "", "heat"); err != nil {
 		t.Error(err)
 	}
-	wants(t, "after", a.Unpublish(ctx, "", "heat"), ErrUnknown)
+	wants(t, "after", a.Unpublish(ctx, "", "heat"), names.ErrUnknown)
 	if srv.Len() != 0 {
 		t.Errorf("%d names are left", srv.Len())
 	}
@@ -120,7 +121,7 @@ func TestNamesEndWithTheirJob(t *testing.T) {
 	looksUp(t, b, "", "heat", "port")
 	a.Close()
 	for { // the server hears of the end by itself
-		if _, err := b.Lookup(t.Context(), "", "heat"); errors.Is(err, ErrNotFound) {
+		if _, err := b.Lookup(t.Context(), "", "heat"); errors.Is(err, names.ErrNotFound) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
@@ -305,8 +306,8 @@ func TestBigRequestsAreRefused(t *testing.T) {
 	s, at := serving(t, ServerConfig{})
 	n := clientOf(t, Settings{Server: at})
 	_, err := n.Lookup(t.Context(), "", "s")
-	wants(t, "a connection", err, ErrNotFound)
-	_, err = n.conn.NamesClient.Publish(t.Context(), &proto.PublishRequest{Name: Name{"", "s"}.message(), Port: make([]byte, maxRequest)})
+	wants(t, "a connection", err, names.ErrNotFound)
+	_, err = n.conn.NamesClient.Publish(t.Context(), &proto.PublishRequest{Name: messageOf(names.Name{Service: "s"}), Port: make([]byte, maxRequest)})
 	if status.Code(err) != codes.ResourceExhausted || s.Len() != 0 {
 		t.Errorf("%v, %d names", err, s.Len())
 	}
@@ -317,7 +318,7 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	var log strings.Builder
 	logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace})
 	s, at := serving(t, ServerConfig{Logger: logger})
-	n := clientOf(t, Settings{Server: at, Owner: Owner([]byte(strings.Repeat("owner", 7))[:32]), Logger: logger})
+	n := clientOf(t, Settings{Server: at, Owner: names.Owner([]byte(strings.Repeat("owner", 7))[:32]), Logger: logger})
 	for range 2 { // the second is refused
 		_ = n.Publish(t.Context(), "chem", "heat", "hunter2")
 	}
@@ -367,7 +368,7 @@ func TestServerComesBack(t *testing.T) {
 		s, connect := piped(t, ServerConfig{})
 		var up atomic.Pointer[func() net.Conn]
 		up.Store(&connect)
-		n := NewClient(Settings{Auth: theKey, Owner: Owner{1}, Dial: func(context.Context, string, string) (net.Conn, error) {
+		n := NewClient(Settings{Auth: theKey, Owner: names.Owner{1}, Dial: func(context.Context, string, string) (net.Conn, error) {
 			if f := up.Load(); f != nil {
 				return (*f)(), nil
 			}
@@ -384,7 +385,7 @@ func TestServerComesBack(t *testing.T) {
 		<-time.After(5 * time.Minute) // of the bubble's clock
 		s, again := piped(t, ServerConfig{})
 		defer s.Close()
-		thief := NewClient(Settings{Auth: theKey, Owner: Owner{2}, Dial: dialPipe(again)})
+		thief := NewClient(Settings{Auth: theKey, Owner: names.Owner{2}, Dial: dialPipe(again)})
 		defer thief.Close()
 		if err := thief.Publish(ctx, "", "s1", "mine"); err != nil {
 			t.Fatal(err)
@@ -394,7 +395,7 @@ func TestServerComesBack(t *testing.T) {
 		for i, want := range []string{"port", "mine", "port"} {
 			looksUp(t, thief, "", fmt.Sprint("s", i), want)
 		}
-		wants(t, "lost", n.Unpublish(ctx, "", "s1"), ErrUnknown)
+		wants(t, "lost", n.Unpublish(ctx, "", "s1"), names.ErrUnknown)
 		if err := n.Unpublish(ctx, "", "s0"); err != nil {
 			t.Error(err)
 		}
@@ -420,7 +421,7 @@ func TestConnectionsEnd(t *testing.T) {
 			}
 		}
 		_, err := n.Lookup(ctx, "", "heat")
-		wants(t, "nothing", err, ErrNotFound)
+		wants(t, "nothing", err, names.ErrNotFound)
 		clients(1)
 		<-time.After(3 * idlePause) // of the bubble's clock
 		clients(0)

@@ -28,6 +28,7 @@ type Case struct {
 	Resume   *job.Resume     `line:"-"` // nil: links are not resumed
 	Chunk    int             // bytes; of the agents' memory; 0: as it ships
 	Backlog  int             // callers that may wait at a port; 0: as the node has it
+	Names    int             // in one scope of a name server; in all scopes twice as many; 0: as it ships
 	Program  *script.Program `line:"-"`
 	Faults   []job.Fault     `line:"-"`
 }

@@ -117,6 +117,9 @@ func (g *generator) worlds(c *Case) {
 	}
 	c.Key, c.Direct, c.Links = g.One(4), g.IntN(4) > 0, g.links()
 	c.Chunk = 256 << g.IntN(7)
+	if g.One(2) {
+		c.Names = 1 + g.IntN(2)
+	}
 	c.Links.Abroad = g.link(time.Millisecond)
 	c.Links.Abroad.Lend = g.pick(0, 0.5)
 	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending

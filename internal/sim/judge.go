@@ -152,8 +152,8 @@ func (x *execution) left(all []job.Result) *Failure {
 	if x.abroad == nil {
 		return nil
 	}
-	if ports, pairs, links, slots := x.abroad.Left(); ports+links+pairs+slots > 0 {
-		return failure("leak", fmt.Errorf("%w: the nodes have %d ports, %d pairs, %d links and %d slots that are taken", script.ErrLeak, ports, pairs, links, slots))
+	if r := x.abroad.Left(); r != (job.Remains{}) {
+		return failure("leak", fmt.Errorf("%w: the nodes have %+v", script.ErrLeak, r))
 	}
 	return nil
 }

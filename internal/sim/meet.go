@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/job"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -14,7 +15,7 @@ import (
 func (x *execution) meet() {
 	s := &steps{x: x, at: map[int]int{}, players: map[int]player{}}
 	x.steps = s
-	x.abroad = job.NewAbroad(x.k, job.AbroadConfig{Link: x.c.Links.Abroad, Backlog: x.c.Backlog, Calls: s, Spawn: x.spawned})
+	x.abroad = job.NewAbroad(x.k, job.AbroadConfig{Link: x.c.Links.Abroad, Backlog: x.c.Backlog, Names: names.Limits{Scope: x.c.Names, Total: 2 * x.c.Names}, Calls: s, Spawn: x.spawned})
 	d, death := x.c.Program.Death()
 	if !death {
 		return

@@ -100,6 +100,9 @@ type proc interface {
 	job.Env
 	MPI() *mpi.Proc
 	Freeze() bool
+	Sever(late bool)
+	Rejoin()
+	LoseAnswer()
 }
 
 // player is a proc as its program sees it.
@@ -121,6 +124,7 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 	x.shared = script.Shared{
 		Ports: map[string]string{}, Gone: map[int]bool{}, Said: map[string]string{},
 		Waited: func() int { return x.abroad.Counts.Waited }, Count: func(what string) { cover["deaths "+what]++ },
+		NodeOf: x.nodeOf, Room: c.Names,
 	}
 	for r := range c.Procs() {
 		x.records = append(x.records, &script.Record{Rank: r})
@@ -176,4 +180,18 @@ func (x *execution) run() *Failure {
 	all := job.RunAll(x.k, job.Bounds{Events: maxEvents, Time: maxTime}, first...)
 	x.cover.run(x, all)
 	return x.judge(all)
+}
+
+// nodeOf gives a number of the node of a proc.
+func (x *execution) nodeOf(proc int) int {
+	world, first := x.c.Program.WorldOf(proc), 0
+	for _, n := range x.c.Program.Worlds[:world] {
+		first += n
+	}
+	sites, _, _ := x.c.at(world) // checked
+	site := 0
+	for rank := proc - first; rank >= procsAt(sites[site:site+1]); site++ {
+		rank -= procsAt(sites[site : site+1])
+	}
+	return world<<16 + site
 }

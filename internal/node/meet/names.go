@@ -14,16 +14,14 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/names"
+	service "github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-const (
-	namesLimit = 10 * time.Second // for an answer, where the proc gives no time
-	scopeOfJob = "job"            // what procs call the scope that only their job sees
-)
+const namesLimit = 10 * time.Second // for an answer, where the proc gives no time
 
 // NameSettings say which name services there are.
 type NameSettings struct {
@@ -43,8 +41,8 @@ type nameService struct {
 	NameSettings
 
 	mu     sync.Mutex
-	own    *names.Client // with the job's server; nil until it is needed
-	shared *names.Client // with the file's
+	own    *service.Client // with the job's server; nil until it is needed
+	shared *service.Client // with the file's
 	closed bool
 }
 
@@ -88,26 +86,17 @@ func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meetin
 	}
 }
 
-// errScope means a scope that cannot be one.
-var errScope = errors.New("bad scope")
-
 // client returns the client for a scope, and what its server calls the scope.
-func (s *nameService) client(scope string, given bool) (*names.Client, string, error) {
-	if len(scope) > names.MaxScope {
-		return nil, "", fmt.Errorf("%w: %d bytes, at most %d", errScope, len(scope), names.MaxScope)
+func (s *nameService) client(scope string, given bool) (*service.Client, string, error) {
+	file := &s.File
+	shared, scope, err := names.Home{Shared: file.Shared(), Scope: file.Scope}.Of(scope, given)
+	if err != nil {
+		return nil, "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, "", errors.New("the job is ending")
-	}
-	file := &s.File
-	shared := file.Shared()
-	switch {
-	case given && scope == scopeOfJob:
-		scope, shared = "", false
-	case !given:
-		scope = file.Scope
 	}
 	if shared {
 		if s.shared == nil {
@@ -121,12 +110,12 @@ func (s *nameService) client(scope string, given bool) (*names.Client, string, e
 	return s.own, scope, nil
 }
 
-func (s *nameService) open(at netip.AddrPort, auth config.Auth) *names.Client {
+func (s *nameService) open(at netip.AddrPort, auth config.Auth) *service.Client {
 	token := s.Owner
 	if token == (dynamic.Token{}) {
 		_, _ = rand.Read(token[:]) // never fails
 	}
-	return names.NewClient(names.Settings{
+	return service.NewClient(service.Settings{
 		Server: at.String(), Auth: startup.Auth{None: auth.None, HasKey: auth.Keyed, Key: auth.Key}, Owner: names.OwnerOf(token[:]), Logger: s.Log.Named("names"),
 	})
 }
@@ -136,7 +125,7 @@ func (s *nameService) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, at := range []*names.Client{s.own, s.shared} {
+	for _, at := range []*service.Client{s.own, s.shared} {
 		if at != nil {
 			at.Close()
 		}
@@ -145,17 +134,8 @@ func (s *nameService) close() {
 
 // classOfName is the MPI error class of how a request about a name failed.
 func classOfName(err error) mpierr.Class {
-	switch {
-	case errors.Is(err, names.ErrPublished), errors.Is(err, names.ErrUnknown), errors.Is(err, names.ErrFull):
-		return mpierr.Service
-	case errors.Is(err, names.ErrNotFound):
-		return mpierr.Name
-	case errors.Is(err, names.ErrDenied):
+	if errors.Is(err, service.ErrDenied) {
 		return mpierr.Access
-	case errors.Is(err, errScope):
-		return mpierr.InfoValue
-	case errors.Is(err, names.ErrName):
-		return mpierr.Arg
 	}
-	return mpierr.Other
+	return mpierr.Of(err)
 }

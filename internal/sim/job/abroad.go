@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -14,21 +14,24 @@ import (
 // ports, calls of ports, and links between worlds. Make it with NewAbroad, and give
 // it to the Configs of all.
 type Abroad struct {
-	k      *kernel.Kernel
-	cfg    AbroadConfig
-	worlds []*World
-	byName map[dynamic.World]*World
-	ports  dynamic.Ports[*proc, *kernel.End]             // of all nodes
-	meets  dynamic.WorldLinks[*wireup.Meeting, struct{}] // of all nodes
-	links  []*kernel.Link                                // that were made and may be in use
-	spawns int                                           // so far
-	busy   int                                           // that are under way
-	Counts Counts
+	k       *kernel.Kernel
+	cfg     AbroadConfig
+	worlds  []*World
+	byName  map[dynamic.World]*World
+	ports   dynamic.Ports[*proc, *kernel.End]             // of all nodes
+	meets   dynamic.WorldLinks[*wireup.Meeting, struct{}] // of all nodes
+	links   []*kernel.Link                                // that were made and may be in use
+	spawns  int                                           // so far
+	shared  *nameServer
+	servers []*nameServer // that one, and those of jobs
+	busy    int           // that are under way
+	Counts  Counts
 }
 
 // AbroadConfig says how nodes of different jobs get on with each other.
 type AbroadConfig struct {
 	Link     kernel.LinkSpec // between procs of different worlds
+	Names    names.Limits    // of name servers
 	Backlog  int             // callers that may wait at a port; 0: as in the node
 	DialFail float64         // how likely no link can be made, though both are there
 
@@ -54,6 +57,8 @@ type Counts struct {
 	Calls, Refused, Waited   int // calls of ports; those that found none, or it full; those that waited there
 	Links, Ties, Failed, Cut int // between worlds: made, lost ties, not made by chance
 	Spawned, Unspawned       int // worlds; those that could not be
+	Named, Misnamed          int // requests about names; those that have failed
+	Renamed, Lost            int // names that were published again; those that could not be
 }
 
 // NewAbroad makes a place for jobs to meet.
@@ -61,10 +66,12 @@ func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
 	if cfg.Link.Capacity == 0 {
 		cfg.Link.Capacity = 64 << 10
 	}
-	return &Abroad{
+	a := &Abroad{
 		k: k, cfg: cfg, byName: make(map[dynamic.World]*World),
 		ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp},
 	}
+	a.shared = a.newNameServer()
+	return a
 }
 
 // join adds a job.
@@ -145,10 +152,7 @@ func (a *Abroad) heard(p *proc, m *wireup.Message) bool {
 	case wireup.KindForget:
 		a.forget(p, m.Peer, x)
 	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
-		a.tell(p, wireup.Message{
-			Kind: wireup.KindNamed, Reason: "simulated jobs have no server for names",
-			Meeting: &wireup.Meeting{Request: x.Request, Class: int(mpierr.Other)},
-		}, nil)
+		a.name(p, m.Kind, x)
 	default:
 		return a.spawnHeard(p, m)
 	}
@@ -187,20 +191,32 @@ func (a *Abroad) tell(p *proc, m wireup.Message, e *kernel.End) {
 	})
 }
 
-// Left tells what the nodes still have when all procs have left: ports, pairs that
-// have a link, links that are not closed, and slots of spawned procs.
-func (a *Abroad) Left() (ports, pairs, links, slots int) {
+// Remains count what nodes and servers have.
+type Remains struct {
+	Ports int
+	Pairs int // that have a link
+	Links int // that are not closed
+	Slots int // of spawned procs
+	Names int // that are published
+}
+
+// Left tells what there still is when all procs have left.
+func (a *Abroad) Left() (r Remains) {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {
-			slots += s.spawner.slots.Taken()
+			r.Slots += s.spawner.slots.Taken()
 		}
 	}
 	for _, l := range a.links {
 		if !l.Over() {
-			links++
+			r.Links++
 		}
 	}
-	return a.ports.Len(), a.meets.Ties.Len(), links, slots
+	for _, s := range a.servers {
+		r.Names += s.table.Len()
+	}
+	r.Ports, r.Pairs = a.ports.Len(), a.meets.Ties.Len()
+	return r
 }
 
 // link makes a link between worlds.

@@ -108,28 +108,45 @@ func TestAbroadRefuses(t *testing.T) {
 		if want := 2 - backlog; abroad.Counts.Refused != want {
 			t.Errorf("%s: %d are refused, want %d", name, abroad.Counts.Refused, want)
 		}
-		if ports, _, links, _ := abroad.Left(); ports+links > 0 {
-			t.Errorf("%s: %d ports and %d links are left", name, ports, links)
+		if left := abroad.Left(); left != (Remains{}) {
+			t.Errorf("%s: %+v are left", name, left)
 		}
 	}
 }
 
-// TestAbroadHasNoNames: what is asked about names is answered.
-func TestAbroadHasNoNames(t *testing.T) {
-	ask := func(e Env) error {
-		x := rankOf(e)
-		_, err := x.LookupName("heat", nil)
-		for what, err := range map[string]error{"publish": x.PublishName("heat", nil, "port"), "look up": err, "unpublish": x.UnpublishName("heat", nil, "port")} {
-			if class := mpi.ErrorClass(err); class != mpierr.Other {
-				return fmt.Errorf("%s: class %v of %w", what, class, err)
-			}
+// TestAbroadNames: jobs see each other's names, but for those of their own servers, and none is left.
+func TestAbroadNames(t *testing.T) {
+	published, asked := 0, 0
+	abroad, results := two(t, 1, AbroadConfig{}, func(e Env) error {
+		own := mpi.NewInfo()
+		err := own.Set("scope", "job")
+		if e.World().Rank() == 0 {
+			err = errors.Join(err, rankOf(e).PublishName("heat", nil, "1"), rankOf(e).PublishName("heat", own, "2"))
+		}
+		for published++; asked < 2; { // its names end with a job
+			e.Pause(time.Millisecond)
+		}
+		return err
+	}, func(e Env) error {
+		for published < 2 {
+			e.Pause(time.Millisecond)
+		}
+		own := mpi.NewInfo()
+		err := own.Set("scope", "job")
+		port, no := rankOf(e).LookupName("heat", nil)
+		_, none := rankOf(e).LookupName("heat", own)
+		asked++
+		if err != nil || no != nil || port != "1" || mpi.ErrorClass(none) != mpierr.Name {
+			return fmt.Errorf("%q, %w, and at its own server: %w", port, errors.Join(err, no), none)
 		}
 		return nil
-	}
-	_, results := two(t, 1, AbroadConfig{}, ask, ask)
+	})
 	for w, r := range results {
 		if err := errors.Join(append(r.Procs(), r.Err)...); err != nil {
 			t.Errorf("world %d: %v", w, err)
 		}
+	}
+	if left := abroad.Left(); left != (Remains{}) || abroad.Counts.Named != 6 {
+		t.Errorf("%+v are left, after %d requests", left, abroad.Counts.Named)
 	}
 }

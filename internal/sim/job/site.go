@@ -39,6 +39,7 @@ type site struct {
 
 	spawner *spawner
 	parents parents
+	names   nameService
 	part    *part // of a spawned world; nil: nobody has spawned the site's job
 
 	left    bool // has told the server that it has finished, or has failed
@@ -324,6 +325,7 @@ func (s *site) over(f *ending.Failure) {
 
 // gone is called once nothing of the site is left.
 func (s *site) gone() {
+	s.names.close()
 	if s.part != nil {
 		s.part.gone()
 	}

@@ -46,6 +46,7 @@ type World struct {
 	resumed     int               // how often a link was dialled again
 	number      int               // of the world, among those of cfg.Abroad
 	spawned     *spawned          // as which it was started; nil: nobody has spawned it
+	names       *nameServer       // of this job and those that it has spawned; nil: not used yet
 	ended       *moment           // when it was over
 	stalls      time.Duration     // how long links were held up, all together
 }

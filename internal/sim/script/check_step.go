@@ -121,6 +121,8 @@ func (c *checker) step(i int, s Step) error {
 		return c.quiet(i, s.Peer)
 	case OpenPort, ClosePort, Meet:
 		return c.port(s)
+	case Publish, Unpublish, Lookup, Sever, Rejoin:
+		return c.service(s)
 	case Spawn:
 		return s.check(c.comms)
 	case Death:

@@ -40,6 +40,7 @@ type Weights struct {
 	Merges      int
 	Intercomms  int
 	Disconnects int
+	Names       int // published, looked up
 	AllPairs    int // everybody with everybody, on some communicators at a time
 }
 
@@ -53,7 +54,7 @@ var DefaultWeights = Weights{
 var WorldsWeights = Weights{
 	Messages: 8, Exchanges: 2, Wildcards: 4, Floods: 1, Ready: 2, Cancels: 3, Buffers: 1,
 	Collectives: 8, Communicators: 20, Nulls: 1, Pauses: 4,
-	Meets: 30, Spawns: 20, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, AllPairs: 18,
+	Meets: 30, Spawns: 20, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, AllPairs: 18, Names: 24,
 }
 
 // Generate draws a legal program. The same options and draws give the same program.
@@ -115,14 +116,15 @@ type generator struct {
 	steps []Step
 	comms *comms
 
-	all   []*flight // every message
-	open  []*flight // those under way
-	lanes map[laneKey][]*flight
-	tag   int
-	names int
-	slots int
-	ids   int   // of collective operations
-	ports []int // who has opened them; -1: they are closed
+	all     []*flight // every message
+	open    []*flight // those under way
+	lanes   map[laneKey][]*flight
+	tag     int
+	names   int
+	slots   int
+	ids     int   // of collective operations
+	ports   []int // who has opened them; -1: they are closed
+	severed []int // procs whose nodes have no connection to name servers
 
 	memory   []int // by rank: what is left of the attached memory, or never
 	buffered [][]*flight
@@ -149,7 +151,7 @@ func (g *generator) run() {
 		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Ready, g.ready},
 		{w.Cancels, g.cancel}, {w.Buffers, g.buffer}, {w.Collectives, g.collective}, {w.Communicators, g.communicator},
 		{w.Nulls, g.null}, {w.Pauses, g.pause},
-		{w.Meets, m.meet}, {w.Spawns, m.spawn}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.AllPairs, m.allPairs},
+		{w.Meets, m.meet}, {w.Spawns, m.spawn}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.AllPairs, m.allPairs}, {w.Names, m.service},
 	}
 	total := 0
 	for _, b := range begin {

@@ -32,6 +32,7 @@ func TestGeneratedWorldsAreLegal(t *testing.T) {
 	}
 	for _, verb := range []string{
 		"openport", "closeport", "meet", "spawn", "idup", "finish", "merge", "intercomm", "disconnect", "free", "dup", "split", "cart", "allreduce", "barrier", "cancel",
+		"publish", "unpublish", "lookup", "sever", "rejoin",
 		"messages between worlds, mode standard", "messages between worlds, mode synchronous", "messages between worlds, mode buffered", "messages between worlds, mode ready",
 	} {
 		if seen[verb] == 0 {
@@ -77,6 +78,10 @@ func TestMeetingsRefused(t *testing.T) {
 		"a proc that is not there":  {"pause 2 1ms\nspawn a world=b new=x root=0 procs=1\ndisconnect x\n", "has not been spawned yet"},
 		"a spawn without a world":   {"spawn a new=x root=0 procs=1\n", "spawns a world, or fails"},
 		"it fails with a world":     {"spawn a world=b root=0 procs=1 fails=room\n", "spawns a world, or fails"},
+		"nothing published":         {"publish 0 heat\n", "nothing is published"},
+		"no name":                   {"lookup 0\n", "line 2"},
+		"a name by nobody":          {"lookup 3 heat\n", "rank 3"},
+		"a name of who is to go":    {"spawn a world=b new=x root=0 procs=1\npublish 2 heat text=p\ndisconnect x\nspawn a root=0 procs=9 fails=room\n", "depends on the timing"},
 		"a death beside":            {open + meet + part + "death at=3\n", "it is the only step"},
 	} {
 		p, err := Parse("procs 2 1\n" + c.text)

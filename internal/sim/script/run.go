@@ -68,6 +68,7 @@ func Run(p *Program, env Env, rec *Record) error {
 			return fmt.Errorf("rank %d, step %d, %s: %w", r.me, i+1, lineOf(s), err)
 		}
 	}
+	rec.Begun = len(p.Steps) + 1 // the last is done
 	if r.among != nil {
 		if err := (&meeter{r}).settle(); err != nil {
 			return fmt.Errorf("rank %d: %w", r.me, err)
@@ -137,6 +138,10 @@ func (r *runner) alone(s Step) error {
 		rank, f = s.Rank, func() error { return (&meeter{r}).openPort(s.Port) }
 	case ClosePort:
 		rank, f = s.Rank, func() error { return (&meeter{r}).closePort(s.Port) }
+	default:
+		if asker, ok := service(s); ok && asker == r.me {
+			return (&meeter{r}).service(s)
+		}
 	}
 	if rank != r.me {
 		return nil

@@ -18,6 +18,11 @@ type Among interface {
 	Between(lo, hi time.Duration) time.Duration // by chance
 	Now() time.Duration
 	Shared() *Shared
+	// Sever has the proc's node lose its connections to name servers, which may notice late, and Rejoin
+	// lets it connect again. LoseAnswer has the next request about a name go that way.
+	Sever(late bool)
+	Rejoin()
+	LoseAnswer()
 }
 
 // Shared is what all procs of a program of several worlds know beside MPI.
@@ -27,7 +32,9 @@ type Shared struct {
 	Doomed bool              // the death of a root has been decided
 	Waited func() int        // how many callers have waited at ports
 	Count  func(what string)
-	Said   map[string]string // what the first proc of a world got, by what it is
+	NodeOf func(proc int) int // a number of its node
+	Room   int                // for names in one scope; 0: as in the node
+	Said   map[string]string  // what the first proc of a world got, by what it is
 }
 
 // meeter is a rank that has to do with other worlds.
@@ -116,7 +123,7 @@ func (m *meeter) meet(s Meet) (*mpi.Comm, error) {
 // was called before.
 func (m *meeter) idle(before int) {
 	m.env.Pause(20 * time.Microsecond << min(before, 8))
-	_, _, _ = mpi.Iprobe(m.among.MPI().Self(), mpi.AnySource, mpi.AnyTag) // of what it does beside
+	_, _, _ = mpi.Iprobe(m.among.MPI().Self(), mpi.AnySource, TagLimit+controlTags+leaderTags) // nobody sends that; what is there ends a probe before it makes progress
 }
 
 // settling is how long it may take until nothing is left of those who were left.
@@ -126,8 +133,11 @@ const settling = 30 * time.Second
 // one that has spawned it may be spawning others, who wait for its slot: meanwhile that gives up no
 // links.
 func (m *meeter) settle() error {
-	x, begun := m.among.MPI(), m.among.Now()
 	again := m.a.p.spawnsAgain(m.me)
+	if !again { // its world's names end with it
+		m.awaitNames(len(m.a.p.Steps))
+	}
+	x, begun := m.among.MPI(), m.among.Now()
 	for n := 0; x.Remains() != (mpi.Remains{}); n++ {
 		switch waited := m.among.Now() - begun; {
 		case again && waited > settling/100:

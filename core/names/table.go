@@ -4,46 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"strings"
 )
-
-// Limits of what is published, in bytes.
-const (
-	MaxScope   = 64
-	MaxService = 255
-	MaxPort    = 1023 // MPI_MAX_PORT_NAME, without C's terminator
-)
-
-// Name is the key under which a port is published. Names of different scopes are
-// independent.
-type Name struct{ Scope, Service string }
-
-// check returns an error for a name or a port that cannot be published.
-func (n Name) check(port string) error {
-	switch {
-	case len(n.Scope) > MaxScope:
-		return fmt.Errorf("%w: a scope of %d bytes, at most %d", ErrName, len(n.Scope), MaxScope)
-	case n.Service == "" || len(n.Service) > MaxService:
-		return fmt.Errorf("%w: a service's name of %d bytes, 1 to %d are possible", ErrName, len(n.Service), MaxService)
-	case len(port) > MaxPort:
-		return fmt.Errorf("%w: a port's name of %d bytes, at most %d", ErrName, len(port), MaxPort)
-	case strings.ContainsRune(n.Scope+n.Service+port, 0):
-		return fmt.Errorf("%w: a zero byte in a name", ErrName)
-	}
-	return nil
-}
-
-// String quotes the name, with its scope if it has one.
-func (n Name) String() string {
-	if n.Scope == "" {
-		return fmt.Sprintf("%q", n.Service)
-	}
-	return fmt.Sprintf("%q in scope %q", n.Service, n.Scope)
-}
-
-// Owner proves from which job a request comes. All sites of a job have the same, and no
-// other job knows it.
-type Owner [32]byte
 
 // Limits bound a table, in names.
 type Limits struct {
@@ -96,7 +57,7 @@ func (t *Table) Enter(by Holder) { t.held[by] = make(map[*entry]bool) }
 // Publish publishes a port until the connection by leaves. It fails with ErrPublished if
 // the name is taken; renew takes it over from a connection of the same owner.
 func (t *Table) Publish(by Holder, o *Owner, n Name, port string, renew bool) error {
-	if err := n.check(port); err != nil {
+	if err := n.Check(port); err != nil {
 		return err
 	}
 	if t.held[by] == nil {

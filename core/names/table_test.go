@@ -1,18 +1,18 @@
 package names
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/go-hclog"
-	protobuf "google.golang.org/protobuf/proto"
-
-	"github.com/openimpi/impi/internal/rpc"
-	"github.com/openimpi/impi/internal/rpc/proto"
-	"github.com/openimpi/impi/internal/watchdog"
 )
+
+func wants(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) || want == nil && err != nil {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
 
 // dialogue is a table and its connections.
 type dialogue struct {
@@ -105,8 +105,8 @@ func TestRenewTakesTheNameOver(t *testing.T) {
 	d.table.Leave(1)
 	d.looksUp("", "a", "new", nil)
 	d.renews(3, 1, "", "b", "new", nil) // of what a server has forgotten
-	if d.table.Leave(3) != 2 || d.table.Len() != 0 {
-		t.Errorf("%d names are left", d.table.Len())
+	if d.table.Leave(3) != 2 || d.table.Len()+len(d.table.scopes) != 0 || len(d.table.held) != 1 {
+		t.Errorf("%d names are left, of %d connections", d.table.Len(), len(d.table.held))
 	}
 }
 
@@ -137,35 +137,4 @@ func TestNamesThatAreNone(t *testing.T) {
 	} {
 		t.Run(what, func(*testing.T) { d.publishes(1, 1, x.scope, x.service, x.port, ErrName) })
 	}
-}
-
-// FuzzRequest carries out requests of any bytes, as a server does.
-func FuzzRequest(f *testing.F) {
-	for _, r := range []*proto.PublishRequest{
-		{}, {Owner: []byte{1}, Name: Name{"chem", "heat"}.message(), Port: []byte("impi-port/1+key=0"), Renew: true}, {Name: Name{"", "\xff"}.message()},
-	} {
-		b, err := protobuf.Marshal(r)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		defer watchdog.Start()()
-		s := &Server{cfg: ServerConfig{Logger: hclog.NewNullLogger()}, table: NewTable(Limits{})}
-		s.table.Enter(1)
-		ctx := rpc.WithPeer(t.Context(), &admitted{holder: 1})
-		var r proto.PublishRequest
-		if protobuf.Unmarshal(b, &r) != nil {
-			return
-		}
-		_, err := asked{s: s}.Publish(ctx, &r)
-		found, lost := asked{s: s}.Lookup(ctx, r.GetName())
-		if (err == nil) != (lost == nil) || err == nil && !bytes.Equal(found.Port, r.Port) {
-			t.Fatalf("%v, and then %v: %v", err, found, lost)
-		}
-		if s.table.Leave(1); s.table.Len()+len(s.table.scopes)+len(s.table.held) != 0 {
-			t.Fatalf("%d names are left", s.table.Len())
-		}
-	})
 }

@@ -1,0 +1,8 @@
+// Package names decides about the names under which jobs publish ports (docs/dynamic.md): who may
+// publish and unpublish what (Table), what a node publishes again when its connection to the server
+// was lost (Published), and at which server a name is kept (Home). Package internal/names has the
+// server and the clients.
+//
+// A name belongs to the job that published it. It ends with the connection on which it was
+// published, and so with the job, however the job ends.
+package names

@@ -1,0 +1,56 @@
+package names
+
+import (
+	"maps"
+	"slices"
+)
+
+// Request asks a server to publish a port.
+type Request struct {
+	Name  Name
+	Port  string
+	Renew bool // it replaces an entry of the same owner
+}
+
+// Published is what a node has published at a server. The server forgets it when the connection
+// ends: then all of it is published again on the next one. The zero value is empty.
+type Published struct{ ports map[Name]string }
+
+// Len is how many names there are.
+func (p *Published) Len() int { return len(p.ports) }
+
+// Request returns the request that publishes port. again means that it was sent before, on a
+// connection that broke before the answer: the server may have carried it out.
+func (p *Published) Request(n Name, port string, again bool) Request {
+	_, mine := p.ports[n]
+	return Request{n, port, again && !mine}
+}
+
+// All returns the requests to be made on a new connection, before any other.
+func (p *Published) All() []Request {
+	var all []Request
+	for _, n := range slices.SortedFunc(maps.Keys(p.ports), Compare) {
+		all = append(all, Request{n, p.ports[n], true})
+	}
+	return all
+}
+
+// Answered records the server's answer to a request. It reports whether a name is lost that the
+// node had published: somebody else has taken it meanwhile, or there is no room for it any more.
+func (p *Published) Answered(r Request, err error) (lost bool) {
+	if err == nil {
+		if p.ports == nil {
+			p.ports = make(map[Name]string)
+		}
+		p.ports[r.Name] = r.Port
+		return false
+	}
+	if _, lost = p.ports[r.Name]; !lost || !r.Renew {
+		return false
+	}
+	delete(p.ports, r.Name)
+	return true
+}
+
+// Unpublished removes a name that the server has removed.
+func (p *Published) Unpublished(n Name) { delete(p.ports, n) }

@@ -1,0 +1,219 @@
+package job
+
+import (
+	"errors"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/names"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// nameServer is a name server: that of a job, or the one that all jobs share.
+type nameServer struct {
+	table *names.Table
+	last  names.Holder
+}
+
+func (a *Abroad) newNameServer() *nameServer {
+	s := &nameServer{table: names.NewTable(a.cfg.Names)}
+	a.servers = append(a.servers, s)
+	return s
+}
+
+// namesOf is the server of a job, which procs that it has spawned use as well.
+func (a *Abroad) namesOf(w *World) *nameServer {
+	first := w.first()
+	if first.names == nil {
+		first.names = a.newNameServer()
+	}
+	return first.names
+}
+
+// first is the job that was there from the start, of which one after the other was spawned.
+func (w *World) first() *World {
+	for w.spawned != nil {
+		w = w.spawned.parents.w
+	}
+	return w
+}
+
+// nameService is a node's clients of name servers.
+type nameService struct {
+	own, shared *nameClient // nil: not used yet
+	down        bool        // no server can be reached
+	late        bool        // and those do not notice before the node has connected again
+	deaf        bool        // the answer to the next request is lost
+}
+
+// nameClient is a node's client of one name server, as in internal/names.
+type nameClient struct {
+	a      *Abroad
+	at     *nameServer
+	owner  names.Owner
+	holder names.Holder // the connection; 0: there is none
+	old    names.Holder // one that has ended, of which the server has not noticed; 0: none
+	mine   names.Published
+}
+
+// nameClient gives the one for a scope.
+func (s *site) nameClient(scope string, given bool) (*nameClient, string, error) {
+	shared, scope, err := names.Home{Shared: true}.Of(scope, given)
+	if err != nil {
+		return nil, "", err
+	}
+	c, at, a := &s.names.own, s.w.cfg.Abroad.namesOf(s.w), s.w.cfg.Abroad
+	if shared {
+		c, at = &s.names.shared, a.shared
+	}
+	if *c == nil {
+		token := dynamic.Token(s.w.first().job.Token)
+		*c = &nameClient{a: a, at: at, owner: names.OwnerOf(token[:])}
+	}
+	return *c, scope, nil
+}
+
+// name is a proc's request about a service name.
+func (a *Abroad) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
+	a.k.After(a.k.Between(10*time.Microsecond, time.Millisecond), func() {
+		if !p.there() {
+			return
+		}
+		a.Counts.Named++
+		port, err := p.s.named(kind, x)
+		m := wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: x.Request, Port: port}}
+		if err != nil {
+			a.Counts.Misnamed++
+			m.Reason, m.Meeting.Class = err.Error(), int(mpierr.Of(err))
+		}
+		a.tell(p, m, nil)
+	})
+}
+
+var errNoNames = errors.New("the server for names does not answer")
+
+// named makes a request, and makes it again if the answer is lost.
+func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
+	deaf := s.names.deaf
+	s.names.deaf = false
+	scope, given := x.Info["scope"]
+	c, scope, err := s.nameClient(scope, given)
+	n := names.Name{Scope: scope, Service: x.Service}
+	if err == nil {
+		err = n.Check(x.Port)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case s.names.down:
+		return "", errNoNames
+	}
+	c.connect()
+	if deaf {
+		_, _ = c.ask(kind, n, x.Port, false, false)
+		c.hangUp(true)
+		c.connect()
+	}
+	return c.ask(kind, n, x.Port, deaf, true)
+}
+
+// ask is a request at the server, whose answer the client may hear. again: it has been made before.
+func (c *nameClient) ask(kind wireup.Kind, n names.Name, port string, again, heard bool) (string, error) {
+	switch kind {
+	case wireup.KindPublish:
+		r := c.mine.Request(n, port, again)
+		err := c.publish(r)
+		if heard {
+			c.mine.Answered(r, err)
+		}
+		return "", err
+	case wireup.KindUnpublish:
+		err := c.at.table.Unpublish(&c.owner, n)
+		if heard && err == nil {
+			c.mine.Unpublished(n)
+		}
+		return "", err
+	default: // wireup.KindLookup
+		return c.at.table.Lookup(n)
+	}
+}
+
+func (c *nameClient) publish(r names.Request) error {
+	return c.at.table.Publish(c.holder, &c.owner, r.Name, r.Port, r.Renew)
+}
+
+// connect makes a connection if there is none, and publishes again what the node has published. Some
+// time later the server notices the end of the old one.
+func (c *nameClient) connect() {
+	if c.holder != 0 {
+		return
+	}
+	c.at.last++
+	c.holder = c.at.last
+	c.at.table.Enter(c.holder)
+	for _, r := range c.mine.All() {
+		c.a.Counts.Renamed++
+		if c.mine.Answered(r, c.publish(r)) {
+			c.a.Counts.Lost++
+		}
+	}
+	if old := c.old; old != 0 {
+		c.old = 0
+		c.a.after(10*time.Millisecond, func() { c.at.table.Leave(old) })
+	}
+}
+
+// hangUp ends the connection, which the server may notice late.
+func (c *nameClient) hangUp(late bool) {
+	switch {
+	case c == nil || c.holder == 0:
+		return
+	case late:
+		c.old = c.holder
+	default:
+		c.at.table.Leave(c.holder)
+	}
+	c.holder = 0
+}
+
+// Sever has the proc's node lose its connections to name servers.
+func (p *proc) Sever(late bool) {
+	if s := &p.s.names; !s.down {
+		s.down = true
+		s.own.hangUp(late)
+		s.shared.hangUp(late)
+	}
+}
+
+// Rejoin lets the proc's node connect to name servers again, which it does at once if it has published
+// anything.
+func (p *proc) Rejoin() {
+	s := &p.s.names
+	if !s.down {
+		return
+	}
+	s.down = false
+	for _, c := range []*nameClient{s.own, s.shared} {
+		if c != nil && c.mine.Len() > 0 {
+			c.connect()
+		}
+	}
+}
+
+// LoseAnswer has the next request about a name of the proc's node be carried out, but the connection
+// break before the answer comes.
+func (p *proc) LoseAnswer() { p.s.names.deaf = true }
+
+// close ends the node's connections, and servers notice soon.
+func (s *nameService) close() {
+	for _, c := range []*nameClient{s.own, s.shared} {
+		if c == nil {
+			continue
+		}
+		c.hangUp(true)
+		if old := c.old; old != 0 {
+			c.a.after(time.Millisecond, func() { c.at.table.Leave(old) })
+		}
+	}
+}

@@ -1,0 +1,169 @@
+// Package nameservice is a model of the name service, made from docs/dynamic.md, that knows nothing of
+// core: what becomes of requests that are made one after the other.
+package nameservice
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/mpierr"
+)
+
+// Asker is who makes a request: a job, with those that it has spawned, and the node of the proc.
+type Asker struct{ Job, Node int }
+
+// Name is a service in a scope, at the server of one job or, if Job is -1, of all.
+type Name struct {
+	Job            int
+	Scope, Service string
+}
+
+// order is that in which a node publishes names again.
+func order(a, b Name) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Service, b.Service))
+}
+
+// Model is all servers and nodes. The zero value has no names, and room for any number.
+type Model struct {
+	Room  int // in one scope of a server; in all scopes twice as many; 0: any number
+	names map[Name]entry
+	nodes map[int]*node
+}
+
+type entry struct {
+	by   Asker
+	port string
+}
+
+// node is what a node remembers.
+type node struct {
+	Asker
+	mine map[Name]string // what it has published
+	cut  bool            // it is not connected and cannot be
+}
+
+func (m *Model) node(by Asker) *node {
+	if m.nodes == nil {
+		m.nodes, m.names = map[int]*node{}, map[Name]entry{}
+	}
+	n := m.nodes[by.Node]
+	if n == nil {
+		n = &node{Asker: by, mine: map[Name]string{}}
+		m.nodes[by.Node] = n
+	}
+	return n
+}
+
+// Publish gives the class of the request to publish a port. If the answer to it is lost it is made
+// once more on another connection.
+func (m *Model) Publish(by Asker, name Name, port string, lost bool) mpi.Class {
+	n := m.node(by)
+	if n.cut {
+		return mpierr.Other
+	}
+	class := m.enter(n, name, port, false)
+	if lost {
+		m.reconnect(n)
+		_, mine := n.mine[name]
+		class = m.enter(n, name, port, !mine)
+	}
+	if class == mpierr.Success {
+		n.mine[name] = port
+	}
+	return class
+}
+
+// enter is what a server does. again: what the same job has published is replaced.
+func (m *Model) enter(n *node, name Name, port string, again bool) mpi.Class {
+	e, taken := m.names[name]
+	if taken && !(again && e.by.Job == n.Job) || !taken && m.full(name) {
+		return mpierr.Service
+	}
+	m.names[name] = entry{n.Asker, port}
+	return mpierr.Success
+}
+
+// full tells whether there is no room for one more name.
+func (m *Model) full(name Name) bool {
+	scope, total := 0, 0
+	for x := range m.names {
+		if x.Job == name.Job {
+			total++
+			if x.Scope == name.Scope {
+				scope++
+			}
+		}
+	}
+	return m.Room > 0 && (scope >= m.Room || total >= 2*m.Room)
+}
+
+// reconnect has a node publish again what it has published.
+func (m *Model) reconnect(n *node) {
+	for _, name := range slices.SortedFunc(maps.Keys(n.mine), order) {
+		if m.enter(n, name, n.mine[name], true) != mpierr.Success {
+			delete(n.mine, name)
+		}
+	}
+}
+
+// Unpublish gives the class of the request to remove a name.
+func (m *Model) Unpublish(by Asker, name Name, lost bool) mpi.Class {
+	n := m.node(by)
+	if n.cut {
+		return mpierr.Other
+	}
+	class := m.remove(n, name)
+	if lost {
+		m.reconnect(n)
+		class = m.remove(n, name)
+	}
+	if class == mpierr.Success {
+		delete(n.mine, name)
+	}
+	return class
+}
+
+func (m *Model) remove(n *node, name Name) mpi.Class {
+	if e, published := m.names[name]; !published || e.by.Job != n.Job {
+		return mpierr.Service
+	}
+	delete(m.names, name)
+	return mpierr.Success
+}
+
+// Lookup gives the port of a name, or the class of the failure.
+func (m *Model) Lookup(by Asker, name Name, lost bool) (port string, class mpi.Class) {
+	n := m.node(by)
+	if n.cut {
+		return "", mpierr.Other
+	}
+	if lost {
+		m.reconnect(n)
+	}
+	e, published := m.names[name]
+	if !published {
+		return "", mpierr.Name
+	}
+	return e.port, mpierr.Success
+}
+
+// Sever breaks the connections of a node for a while. Its names end with them, unless the servers
+// notice only late.
+func (m *Model) Sever(by Asker, late bool) {
+	n := m.node(by)
+	if n.cut {
+		return
+	}
+	n.cut = true
+	maps.DeleteFunc(m.names, func(_ Name, e entry) bool { return !late && e.by == n.Asker })
+}
+
+// Rejoin lets the node connect again.
+func (m *Model) Rejoin(by Asker) {
+	if n := m.node(by); n.cut {
+		n.cut = false
+		m.reconnect(n)
+	}
+}
