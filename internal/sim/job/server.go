@@ -3,6 +3,8 @@ package job
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/startup"
@@ -89,7 +91,7 @@ func (s *server) act() {
 			s.w.broken()
 		}
 		s.timer.Stop()
-		for _, id := range s.w.sorted(s.conns) {
+		for _, id := range slices.Sorted(maps.Keys(s.conns)) {
 			s.conns[id].finish()
 		}
 		s.gone()
@@ -108,7 +110,7 @@ func (s *server) crash() {
 	s.dead, s.ended = true, true
 	s.err = errors.New("the server has crashed")
 	s.timer.Stop()
-	for _, id := range s.w.sorted(s.conns) {
+	for _, id := range slices.Sorted(maps.Keys(s.conns)) {
 		s.conns[id].close()
 	}
 	s.w.crashed(Endpoint{AtServer, 0})

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -327,9 +325,4 @@ func (w *World) hostAt(id wire.HostID) *host {
 		return nil
 	}
 	return w.sites[c].hosts[h]
-}
-
-// sorted gives the keys of a map in order, so that runs are repeatable.
-func (w *World) sorted(m map[startup.ConnID]*conn) []startup.ConnID {
-	return slices.Sorted(maps.Keys(m))
 }
