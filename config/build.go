@@ -59,6 +59,7 @@ func (b *builder) build() *Job {
 		s.launch()
 		s.hosts()
 	}
+	b.countAuto()
 	for _, s := range b.ours() {
 		s.site()
 	}

@@ -56,7 +56,7 @@ func (b *builder) freeRank() string {
 }
 
 func (s *siteDraft) checkTrace(pos Pos, trace string) {
-	if s.Procs() > 1 && !strings.Contains(trace, "%r") {
+	if (s.Procs() > 1 || !s.CountsKnown()) && !strings.Contains(trace, "%r") {
 		s.fault(pos, "several procs would write their packets to one file", `put %r, the rank, into the name: "packets-%r.txt"`)
 	}
 }

@@ -44,6 +44,7 @@ func (s *siteDraft) hosts() {
 	for _, h := range blocks {
 		host := Host{Procs: 1, Pos: h.pos, portPos: h.at("port")}
 		fill(&host, h)
+		host.Auto = host.Procs == 0
 		host.Name = nameIn("address", h)
 		same := func(x Host) bool {
 			return x.Address == host.Address && x.Address.IsValid() || x.Name == host.Name && x.Name != ""
@@ -84,12 +85,38 @@ func (s *siteDraft) listedHosts(layers []*block) (pos Pos, listed bool) {
 		s.fault(procs, "procs is for the hosts of a list, and there is none", `add hosts = "127.0.0.[2-5]", or move procs into the host block`)
 	}
 	for _, p := range pick([]place(nil), "hosts", layers...) {
+		n := int(pick(int64(1), "procs", layers...))
 		s.Hosts = append(s.Hosts, Host{
 			Address: p.at(s.opt.Addresses).(netip.Addr), Name: p.name,
-			Procs: int(pick(int64(1), "procs", layers...)), Pos: pos, portPos: pos,
+			Procs: n, Auto: n == 0, Pos: pos, portPos: pos,
 		})
 	}
 	return pos, listed
+}
+
+// countAuto finds how many procs the hosts with procs = "auto" have: what a scheduler has given, or
+// this machine's cores. Those of other machines stay unknown.
+func (b *builder) countAuto() {
+	var here []*Host
+	for _, s := range b.ours() {
+		for i := range s.Hosts {
+			h := &s.Hosts[i]
+			if !h.Auto {
+				continue
+			}
+			if b.opt.Tasks != nil {
+				h.Procs = b.opt.Tasks(*h)
+			}
+			if h.Procs == 0 && h.Address.IsValid() && (b.opt.Local == nil || b.opt.Local(h.Address)) {
+				here = append(here, h)
+			}
+		}
+	}
+	for i, h := range here {
+		if b.opt.Cores > 0 { // the first ones have those that are left over
+			h.Procs = max(1, (b.opt.Cores+len(here)-1-i)/len(here))
+		}
+	}
 }
 
 // checkElsewhere reports what keeps the hosts of a site that are on several machines from

@@ -208,8 +208,22 @@ func address() kind {
 	})
 }
 
-// procs parses to how many procs a host has.
-func procs() kind { return integer(1, 1<<20) }
+// MaxProcs is how many procs a host may have.
+const MaxProcs = 1 << 20
+
+// procs parses to how many procs a host has, an int64, which is 0 for "auto".
+func procs() kind {
+	k := integer(1, MaxProcs)
+	number := k.parse
+	k.want += ` or "auto"`
+	k.parse = func(v cty.Value) (any, *wrong) {
+		if isString(v) && v.AsString() == "auto" {
+			return int64(0), nil
+		}
+		return number(v)
+	}
+	return k
+}
 
 // MaxHosts is how many hosts a list of them may give.
 const MaxHosts = 4096

@@ -37,6 +37,13 @@ type Options struct {
 	// names a scheduler that knows them. It gives none, as nil does, if the site is elsewhere.
 	Allocation func(site string, l Launch) []Host
 
+	// Cores is how many cores this machine gives to the hosts that have it and procs = "auto",
+	// together; 0: it is not known.
+	Cores int
+
+	// Tasks returns how many procs a scheduler has given a host for; 0: none has. nil returns 0.
+	Tasks func(Host) int
+
 	// KeysKnown says that the keys of auth blocks are not wanted: who loads the file has them.
 	KeysKnown bool
 

@@ -72,6 +72,9 @@ func (s *siteDraft) checkStdin(own, shared *block) {
 	}
 	total := 0
 	for _, other := range s.ours() {
+		if !other.CountsKnown() {
+			return
+		}
 		total += other.Procs()
 	}
 	if s.Program.Stdin >= total && total > 0 {

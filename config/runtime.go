@@ -147,7 +147,8 @@ type Auth struct {
 type Host struct {
 	Address netip.Addr `hcl:"address"` // specific; advertised to others, and dialled from
 	Name    string     // the host name that the file has for Address, if any
-	Procs   int        `hcl:"procs"`  // at least 1
+	Procs   int        `hcl:"procs"` // at least 1; 0: Auto, and only its machine knows
+	Auto    bool       // procs = "auto": as many as the machine has cores, or a scheduler has given
 	Port    uint16     `hcl:"port"`   // of the IMPI channels' listener; 0: any
 	NoBoard bool       `hcl:"!board"` // its procs share no memory for collective operations
 	Pos     Pos
@@ -325,6 +326,11 @@ func (s Site) Procs() int {
 		n += h.Procs
 	}
 	return n
+}
+
+// CountsKnown reports whether it is known how many procs all of the site's hosts have.
+func (s Site) CountsKnown() bool {
+	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return h.Procs == 0 })
 }
 
 // Transport returns the transport called name.

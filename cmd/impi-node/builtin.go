@@ -32,7 +32,9 @@ var builtins = []builtin{
 }
 
 // loadOptions returns what config.Load needs to know of this program.
-func loadOptions() config.Options { return config.Options{Builtins: known()} }
+func loadOptions() config.Options {
+	return config.Options{Builtins: known(), Cores: usableCores(), Tasks: tasksOf(os.Environ())}
+}
 
 // known are the built-in transports as config has them.
 func known() []config.Builtin {

@@ -313,6 +313,7 @@ func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job,
 	}
 	opt := loadOptions()
 	opt.Local, opt.Environ, opt.KeysKnown, opt.Addresses = isLocal, x.Environ, true, x.Addresses
+	opt.Tasks = tasksOf(x.Environ) // a step of srun has others
 	opt.Allocation = func(site string, _ config.Launch) []config.Host {
 		if site != x.Site {
 			return nil // as at the head

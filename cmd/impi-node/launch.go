@@ -124,7 +124,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *s
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 
-// holdsStdin reports whether the site has the proc that reads standard input.
+// holdsStdin reports whether the site has the proc that reads standard input, or may have it.
 func holdsStdin(job *config.Job, site config.Site) bool {
 	first := 0
 	for _, s := range job.Sites {
@@ -133,7 +133,7 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 		}
 	}
 	rank := site.Program.Stdin
-	return rank >= first && rank < first+site.Procs()
+	return rank >= first && (rank < first+site.Procs() || !site.CountsKnown())
 }
 
 // await waits for all nodes and hears what they say in the end. If one fails before the job

@@ -206,12 +206,15 @@ func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
 }
 
 func summary(path string, job *config.Job) string {
-	procs, names := 0, 0
+	procs, names, and := 0, 0, ""
 	for _, s := range job.Sites {
 		procs += s.Procs()
 		names += len(s.Unknown())
+		if !s.CountsKnown() {
+			and = ` and those of other machines' procs = "auto"`
+		}
 	}
-	text := fmt.Sprintf("%s: %d sites, %d procs, no faults", path, len(job.Sites), procs)
+	text := fmt.Sprintf("%s: %d sites, %d procs%s, no faults", path, len(job.Sites), procs, and)
 	if names > 0 {
 		text += "; host names were not looked up, and the files and ports of hosts that have one not checked"
 	}

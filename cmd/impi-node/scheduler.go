@@ -3,13 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
@@ -43,6 +48,63 @@ func allocation(l config.Launch) (hosts []config.Host, err error) {
 		hosts = append(hosts, config.Host{Name: machines[i].Name, Address: at[i], Procs: max(machines[i].Tasks, 1)})
 	}
 	return hosts, err
+}
+
+// usableCores is how many procs can run at a time here: cores, of which the affinity or the cgroup of
+// this process may allow fewer than the machine has.
+func usableCores() int {
+	n := runtime.GOMAXPROCS(0)
+	if cores, err := launch.Cores(); err == nil {
+		n = min(n, len(cores))
+	}
+	return max(n, 1)
+}
+
+// tasksOf gives config.Options.Tasks for a process with some environment. The scheduler is asked
+// when that is called first.
+func tasksOf(environ []string) func(config.Host) int {
+	given := sync.OnceValues(func() ([]engine.Machine, []netip.Addr) {
+		ctx, cancel := context.WithTimeout(context.Background(), askScheduler)
+		defer cancel()
+		var machines []engine.Machine
+		switch {
+		case engine.InSlurm(environ) && !inOwnStep(environ):
+			machines, _ = engine.Slurm{Environ: environ}.Allocation(ctx)
+		case engine.InPBS(environ):
+			machines, _ = engine.PBS{Environ: environ}.Allocation(ctx)
+		}
+		at, err := addressesOf(ctx, machines)
+		if err != nil {
+			at = nil
+		}
+		return machines, at
+	})
+	return func(h config.Host) int {
+		machines, at := given()
+		i := slices.IndexFunc(machines, func(m engine.Machine) bool { return h.Name != "" && (m.Name == h.Name || m.Address == h.Name) })
+		if i < 0 && h.Address.IsValid() {
+			i = slices.Index(at, h.Address)
+		}
+		if i < 0 {
+			return 0
+		}
+		return machines[i].Tasks
+	}
+}
+
+// inOwnStep reports whether srun has started this process as a step whose tasks Slurm tells, instead
+// of those of the job: what is called by srun on each machine is one task on each.
+func inOwnStep(environ []string) bool {
+	var step, tasks string
+	for _, v := range environ {
+		if x, ok := strings.CutPrefix(v, "SLURM_STEP_TASKS_PER_NODE="); ok {
+			step = x
+		}
+		if x, ok := strings.CutPrefix(v, "SLURM_TASKS_PER_NODE="); ok {
+			tasks = x
+		}
+	}
+	return step != "" && step == tasks
 }
 
 // allocated is config.Options.Allocation for who runs a site, or all if it is "".

@@ -65,6 +65,18 @@ program { command = [%q] }
 		})
 	}
 
+	t.Run("auto", func(t *testing.T) { // hosts of the file, with the tasks that Slurm has given them
+		auto := filepath.Join(dir, "auto.hcl")
+		text := strings.Replace(text, "  launch", "  hosts  = \"127.0.0.[11-12]\"\n  procs  = \"auto\"\n  launch", 1)
+		if err := os.WriteFile(auto, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		n := start("meet", "salloc", "--quiet", "-N2", "--ntasks-per-node=2", program, "-config", auto)
+		if s := ends([]*machineNode{n}); s[0] != 0 || strings.Count(n.out.String(), "met\n") != 4 {
+			t.Errorf("status %d:\n%s%s", s[0], n.out, n.err)
+		}
+	})
+
 	t.Run("scancel", func(t *testing.T) {
 		n := start("block", "salloc", "--quiet", "-N2", "--ntasks-per-node=2", "--job-name=blocked", program, "-config", file)
 		for rank := range 4 {

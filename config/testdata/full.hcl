@@ -83,7 +83,7 @@ transport "quic" {
 }
 
 #: hosts = "127.0.0.[2-5]" # in a file of one site; so may all that belongs to a site, as program
-#: procs = 2
+#: procs = 2              # "auto": as many as a scheduler has given each host for, or its cores
 plugin_dir = "bin" # where plugins are; default: the folder of this file
 
 transport "x" {

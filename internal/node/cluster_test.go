@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -276,4 +277,57 @@ func TestHostThatDoesNotAnswer(t *testing.T) {
 	if x := a.Others[1]; x.Node != nil || x.About.Host != "127.0.1.3" || x.Error != links.ErrSilent.Error() {
 		t.Errorf("%+v", x)
 	}
+}
+
+// TestHostsCountTheirProcs: hosts whose file says "auto" know their own number of procs alone, and
+// all of them that of the others before they start any; a host that does not come is named.
+func TestHostsCountTheirProcs(t *testing.T) {
+	begin := func(t *testing.T, limit time.Duration, counts []int, hosts ...int) (all []*running) {
+		job := clusterJob("says", 0, len(counts))
+		job.Limits.Start = limit
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, self := range hosts {
+			mine := *job
+			mine.Sites = slices.Clone(job.Sites)
+			s := &mine.Sites[0]
+			s.Hosts = slices.Clone(s.Hosts)
+			for i := range s.Hosts {
+				s.Hosts[i].Auto = true
+			}
+			s.Hosts[self].Procs = counts[self]
+			s.Server.Embedded = self == 0
+			s.Program.Stdin = -1
+			all = append(all, startSites(t, &mine, mine.Sites, func(o *Options) {
+				o.Cluster = &member.Cluster{Hosts: s.Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+				if self == 0 {
+					o.Cluster.Listener = ln
+				}
+			})...)
+		}
+		return all
+	}
+	t.Run("all", func(t *testing.T) {
+		all := begin(t, time.Minute, []int{2, 3, 1}, 2, 0, 1)
+		wantNone(t, all)
+		for rank := range 6 {
+			if all[1].out.count(fmt.Sprintf(`\[%d\] here`, rank)) != 1 {
+				t.Errorf("there is nothing of rank %d", rank)
+			}
+		}
+		for i, want := range []int{5, 0, 2} {
+			if got := all[i].n.routes.ProcsBefore; got != want {
+				t.Errorf("node %d: %d procs before its own, not %d", i, got, want)
+			}
+		}
+	})
+	t.Run("one is missing", func(t *testing.T) {
+		for i, f := range end(begin(t, 3*time.Second, []int{2, 3, 1}, 0, 1)) {
+			if f == nil || f.Status != ending.StatusTimeout || !strings.Contains(f.Text, "missing: 127.0.1.3") {
+				t.Errorf("node %d: %v", i, f)
+			}
+		}
+	})
 }

@@ -234,6 +234,9 @@ func (n *node) start(ctx context.Context) (err error) {
 		if err := n.others.Open(ctx); err != nil {
 			return err
 		}
+		if err := n.others.Count(ctx); err != nil {
+			return err
+		}
 	}
 	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Others: n.others})
 	if err := n.startServer(); err != nil {

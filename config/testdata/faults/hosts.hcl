@@ -50,3 +50,8 @@ site "h" {
   client = 7
   hosts { address = "127.0.0.31" }
 }
+site "i" {
+  client = 8
+  hosts  = "127.0.0.40"
+  procs  = "all"
+}

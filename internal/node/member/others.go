@@ -81,6 +81,8 @@ type Others struct {
 	closed  chan struct{}       // with Close
 	once    sync.Once           // of over
 
+	count counts
+
 	mu      sync.Mutex
 	missing []int // hosts that the head waits for
 }
@@ -90,9 +92,12 @@ func (o *Others) Place() {
 	o.over, o.closed, o.signals = make(chan struct{}), make(chan struct{}), make(chan syscall.Signal, maxSignals)
 	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
 	o.Routes.HostsBefore = o.Self
-	for _, h := range o.Hosts[:o.Self] {
-		o.Routes.ProcsBefore += h.Procs
+	o.count.told = make(map[int]int)
+	o.count.whole = make(chan struct{})
+	for _, h := range o.Hosts {
+		o.count.procs = append(o.count.procs, h.Procs)
 	}
+	o.placeProcs()
 }
 
 // IsHead reports whether this node speaks for its site: it is the head, or has no others.
@@ -115,6 +120,7 @@ func (o *Others) Open(ctx context.Context) (err error) {
 		Beat: beat, Silence: silence, Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
+	o.AnswerBy(counting, o.answerCount)
 	switch {
 	case !o.IsHead():
 		c.Head = o.Head
@@ -168,7 +174,11 @@ func (o *Others) digest() []byte {
 		fmt.Fprintf(h, "%d %q\n", p.Procs, p.Program.Command)
 	}
 	for _, x := range o.Hosts { // by name if they have one, of which machines may have different addresses
-		fmt.Fprintf(h, "%v %d\n", x, x.Procs)
+		n := x.Procs
+		if x.Auto {
+			n = 0 // its own machine says how many
+		}
+		fmt.Fprintf(h, "%v %d\n", x, n)
 	}
 	return h.Sum(nil)
 }
@@ -210,7 +220,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 	}
 	own.Hosts = own.Hosts[:0]
 	for i, b := range parts {
-		h, err := cluster.DecodePart(b, o.Hosts[i].Procs)
+		h, err := cluster.DecodePart(b, o.Procs(i))
 		if err != nil {
 			return fmt.Errorf("host %s: %w", o.name(i), err)
 		}
@@ -299,6 +309,7 @@ type Topic byte
 const (
 	Inspection Topic = iota // of impi-node links and the like
 	Spawning
+	counting
 	topics
 )
 

@@ -181,7 +181,7 @@ func (s *Set) firstRank() (first int, ok bool) {
 		if x.Client < s.Routes.Site.Client {
 			known++
 			first += x.Procs()
-			if len(x.Hosts) == 0 { // it is foreign, or its scheduler's
+			if len(x.Hosts) == 0 || !x.CountsKnown() { // it is foreign, or its scheduler's, or its machines'
 				return 0, false
 			}
 		}

@@ -62,6 +62,7 @@ func (d *Spawner) reserveSlots(ctx context.Context, e *errand) (a result) {
 	answer := make(chan spawn.SlotAnswer[claim], 1)
 	d.withSlots(func() {
 		d.asked[e.Claim] = answer
+		d.slots.Procs = d.procsOfHosts()
 		d.slots.Reserve(time.Now(), e.Claim, w)
 	})
 	var x spawn.SlotAnswer[claim]
@@ -75,6 +76,17 @@ func (d *Spawner) reserveSlots(ctx context.Context, e *errand) (a result) {
 		x = <-answer
 	}
 	return result{Granted: x.Granted, Pieces: x.Pieces, Refused: x.Refused}
+}
+
+// procsOfHosts are how many procs of the job each host has.
+func (d *Spawner) procsOfHosts() (procs []int) {
+	for i, h := range d.hosts() {
+		if d.Hosts != nil {
+			h.Procs = d.ProcsFor(i)
+		}
+		procs = append(procs, h.Procs)
+	}
+	return procs
 }
 
 // leaving tells whether procs of a claim may be about to end: they have disconnected from their

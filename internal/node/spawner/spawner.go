@@ -27,8 +27,9 @@ type Settings struct {
 
 	// Hosts are those of the site, if each has a node of its own, of which this is the one of Self.
 	// The first one's has the slots. Nil: this node runs all hosts of the site.
-	Hosts []config.Host
-	Self  int
+	Hosts    []config.Host
+	Self     int
+	ProcsFor func(host int) int // how many procs of the job a host has; nil if Hosts is
 
 	// Ask has the spawner of another host's node Answer a question.
 	Ask func(ctx context.Context, host int, question []byte) (answer []byte, err error)
@@ -75,9 +76,6 @@ type Spawner struct {
 func New(ctx context.Context, s Settings) *Spawner {
 	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[claim][]*Local), hosted: make(map[place]*hosted), running: make(map[*Local]struct{})}
 	d.slots = spawn.Slots[claim]{Site: s.Routes.Site.Name, Total: s.Routes.Site.Spawn.Slots, Leaving: d.leaving}
-	for _, h := range d.hosts() {
-		d.slots.Procs = append(d.slots.Procs, h.Procs)
-	}
 	d.ctx, d.stop = context.WithCancelCause(ctx)
 	return d
 }

@@ -1,0 +1,114 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/node/report"
+)
+
+// counts are how many procs the hosts of a site have. Where the file says "auto", each host's own
+// node knows that, and all must know it before procs start, which are numbered over all hosts.
+type counts struct {
+	procs []int // by host; set by Place and Count
+
+	mu    sync.Mutex
+	told  map[int]int   // at the head: by hosts with "auto"
+	whole chan struct{} // closed when told has all of them
+}
+
+// told is what a host tells the head of itself.
+type told struct {
+	Host  int `json:"host"`
+	Procs int `json:"procs"`
+}
+
+// countTurn is how long the head lets a host wait for one answer. The host asks again.
+const countTurn = 20 * time.Second
+
+// Procs is how many procs a host of the site has. It is known after Count.
+func (o *Others) Procs(host int) int { return o.count.procs[host] }
+
+func (o *Others) placeProcs() {
+	o.Routes.ProcsBefore = 0
+	for _, n := range o.count.procs[:o.Self] {
+		o.Routes.ProcsBefore += n
+	}
+}
+
+// Count finds how many procs all hosts have, if the file leaves that to their machines. It waits
+// for all of these.
+func (o *Others) Count(ctx context.Context) error {
+	if !slices.ContainsFunc(o.Hosts, func(h config.Host) bool { return h.Auto }) {
+		return nil
+	}
+	defer report.While(o.Log, o.Deadline, o.waitsFor)()
+	within, cancel := context.WithDeadline(ctx, o.Deadline.Add(o.patience()-o.Routes.Job.Limits.Start))
+	defer cancel()
+	question, err := json.Marshal(told{o.Self, o.Hosts[o.Self].Procs})
+	if err != nil {
+		return err
+	}
+	for {
+		var b []byte
+		if o.IsHead() {
+			b = o.answerCount(within, question)
+		} else if b, err = o.Ask(ctx, counting, 0, question); err != nil {
+			return o.failed(ctx, err)
+		}
+		var all []int
+		if err := json.Unmarshal(b, &all); err != nil || len(all) != 0 && len(all) != len(o.Hosts) {
+			return fmt.Errorf("host %s says that the hosts have %.100q procs", o.name(0), b)
+		}
+		if len(all) > 0 {
+			o.count.procs = all
+			o.placeProcs()
+			return nil
+		}
+		if o.IsHead() && within.Err() != nil {
+			return o.failed(ctx, membership.ErrMissing)
+		}
+	}
+}
+
+// answerCount takes what a host tells of itself, and answers what all have; nothing if they are not
+// there soon.
+func (o *Others) answerCount(ctx context.Context, question []byte) []byte {
+	var x told
+	if err := json.Unmarshal(question, &x); err != nil || x.Host < 0 || x.Host >= len(o.Hosts) || x.Procs < 1 || x.Procs > config.MaxProcs {
+		return fmt.Appendf(nil, "%q", "malformed")
+	}
+	c := &o.count
+	c.mu.Lock()
+	if c.told[x.Host] = x.Procs; len(c.told) == len(o.Hosts) {
+		select {
+		case <-c.whole:
+		default:
+			close(c.whole)
+		}
+	}
+	c.mu.Unlock()
+	turn := time.NewTimer(countTurn)
+	defer turn.Stop()
+	select {
+	case <-c.whole:
+	case <-turn.C:
+		return []byte("[]")
+	case <-ctx.Done():
+		return []byte("[]")
+	}
+	all := make([]int, len(o.Hosts))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for host, n := range c.told {
+		all[host] = n
+	}
+	b, _ := json.Marshal(all) // numbers
+	return b
+}
