@@ -25,6 +25,8 @@ func (s *siteDraft) auth() {
 			s.Auth.Keyed = true
 			before := len(s.list)
 			s.Auth.Key = s.key(in)
+			s.Auth.File, _ = get[string](in, "file")
+			s.Auth.Variable, _ = get[string](in, "env")
 			s.doubt = s.doubt || len(s.list) > before || !in.has("file") && !in.has("env")
 		default:
 			s.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))

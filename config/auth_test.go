@@ -59,7 +59,7 @@ func TestBothMechanisms(t *testing.T) {
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	if j.Sites[0].Auth != (Auth{None: true, Keyed: true, Key: 0xc0ffee}) {
+	if j.Sites[0].Auth != (Auth{None: true, Keyed: true, Key: 0xc0ffee, Variable: "JOB_KEY"}) {
 		t.Errorf("%+v", j.Sites[0].Auth)
 	}
 }

@@ -73,7 +73,7 @@ func TestFullFile(t *testing.T) {
 	})
 	t.Run("auth", func(t *testing.T) {
 		for _, s := range []Site{alpha, beta, gamma} {
-			if s.Auth != (Auth{Keyed: true, Key: 0x00c0ffee00c0ffee}) {
+			if s.Auth != (Auth{Keyed: true, Key: 0x00c0ffee00c0ffee, File: "job.key"}) {
 				t.Errorf("%s has %+v", s.Name, s.Auth)
 			}
 		}

@@ -43,6 +43,8 @@ func (s *siteDraft) names() {
 		case "key":
 			s.Names.Auth.Keyed = true
 			s.Names.Auth.Key = s.key(a)
+			s.Names.Auth.File, _ = get[string](a, "file")
+			s.Names.Auth.Variable, _ = get[string](a, "env")
 		default:
 			s.fault(a.pos, "there is no authentication "+quote(a.label), meant(a.label, []string{"key", "none"}))
 		}

@@ -16,8 +16,8 @@ func TestNamesBlock(t *testing.T) {
 		{"", Names{}},
 		{`names { server = "192.0.2.9:7900"  auth "none" {} }`, Names{Server: at, Auth: Auth{None: true}}},
 		{`names { server = "192.0.2.9:7900"  scope = "chem"  auth "key" { env = "JOB_KEY" } }`,
-			Names{Server: at, Scope: "chem", Auth: Auth{Keyed: true, Key: 0xc0ffee}}},
-		{`names { server = "192.0.2.9:7900"  auth "key" { file = "open.key" } }`, Names{Server: at, Auth: Auth{Keyed: true, Key: 12345}}},
+			Names{Server: at, Scope: "chem", Auth: Auth{Keyed: true, Key: 0xc0ffee, Variable: "JOB_KEY"}}},
+		{`names { server = "192.0.2.9:7900"  auth "key" { file = "open.key" } }`, Names{Server: at, Auth: Auth{Keyed: true, Key: 12345, File: "open.key"}}},
 	} {
 		job, diags := loadText(t, spawnSite+tt.text)
 		if diags.Err() != nil {

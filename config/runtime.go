@@ -138,6 +138,10 @@ type Auth struct {
 	Keyed bool
 	Key   uint64 // if Keyed
 
+	// File and Variable are where the file says that the key is: a path as it stands there, or the
+	// name of an environment variable.
+	File, Variable string
+
 	// Random asks the process that starts the job to draw a key for all sites: the file
 	// describes a whole job on the loopback network and has no auth block.
 	Random bool

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/bootstrap"
+	"github.com/openimpi/impi/internal/launch/manifest"
 )
 
 // verb is a command of impi-node other than running a job.
@@ -27,6 +29,7 @@ func verbs() []verb {
 		{name: "help", help: help, does: func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
 		{name: "links", help: linksHelp, does: showLinks},
+		{name: "manifest", help: manifest.Help, does: printManifest},
 		{name: "plugins", does: plugins},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
 		{name: "validate", help: validateHelp, does: validate},
@@ -34,10 +37,30 @@ func verbs() []verb {
 	}
 }
 
+// printManifest is the subcommand manifest. The hosts of its job are not this machine.
+func printManifest(args []string, std streams) int {
+	err := manifest.Command(args, std.out, func(path string) *config.Job {
+		opt := loadOptions()
+		opt.Local = func(netip.Addr) bool { return false }
+		job, found := config.Load(path, opt)
+		show(std.err, found)
+		return job
+	})
+	switch {
+	case err == manifest.ErrUsage: // it was shown what is wrong
+		return statusUsage
+	case err != nil:
+		complain(std.err, fmt.Errorf("manifest: %w", err))
+		return statusUsage
+	}
+	return statusOK
+}
+
 // meantBy maps words of other programs to the commands here.
 var meantBy = map[string]string{
 	"status": "links", "ps": "links", "top": "links", "list": "links", "show": "links",
 	"check": "validate", "lint": "validate", "certs": "cert", "plugin": "plugins",
+	"k8s": "manifest", "kubernetes": "manifest", "nomad": "manifest",
 }
 
 // runVerb runs the command in the first argument. found is false if that is a flag.

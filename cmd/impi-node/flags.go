@@ -27,7 +27,9 @@ type options struct {
 	logJSON  bool
 	noPrefix bool
 	bind     string
-	help     bool
+
+	container bool // site and host are those of this container
+	help      bool
 }
 
 var levels = []string{"trace", "debug", "info", "warn", "error"}

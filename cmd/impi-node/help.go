@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -26,13 +27,14 @@ var (
 )
 
 var topics = map[string]string{
-	"abi":     abiHelp,
-	"cert":    certHelp,
-	"links":   linksHelp,
-	"plugins": pluginsHelp,
-	"exit":    exitHelp,
-	"files":   filesHelp,
-	"site":    siteHelp,
+	"abi":      abiHelp,
+	"cert":     certHelp,
+	"links":    linksHelp,
+	"manifest": manifest.Help,
+	"plugins":  pluginsHelp,
+	"exit":     exitHelp,
+	"files":    filesHelp,
+	"site":     siteHelp,
 }
 
 func printHelp(args []string, out, err io.Writer) int {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/hostlist"
+	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/node/report"
 )
 
@@ -38,6 +40,7 @@ type lookup struct {
 	resolver resolver
 	isLocal  func(netip.Addr) bool
 	pause    func(ctx context.Context, d time.Duration)
+	self     string // a name that must have an address of this machine; "": none
 
 	mu     sync.Mutex
 	known  map[string][]netip.Addr
@@ -53,7 +56,29 @@ func lookUp(o *options, isLocal func(netip.Addr) bool, std streams) (addresses m
 	if job == nil {
 		return nil, 0, found
 	}
+	if err := o.ofContainer(job, os.LookupEnv); err != nil {
+		return nil, 0, fault(err)
+	}
 	return lookUpIn(o, job, isLocal, std)
+}
+
+// ofContainer chooses the host that this process is to run by the index of its container, if it has
+// one and the command line does not choose.
+func (o *options) ofContainer(job *config.Job, environ func(string) (string, bool)) error {
+	sites := candidates(job, o.site)
+	if o.host != "" || len(sites) != 1 || sites[0].Launch != nil {
+		return nil
+	}
+	s := sites[0]
+	i, variable, found := manifest.Index(environ, s.Hosts)
+	switch {
+	case !found:
+		return nil
+	case i >= len(s.Hosts):
+		return fmt.Errorf("this is container %d, as %s says, but site %s has the hosts 0 to %d: start as many containers as the file has hosts", i, variable, s.Name, len(s.Hosts)-1)
+	}
+	o.site, o.host, o.container = s.Name, s.Hosts[i].Name, true
+	return nil
 }
 
 // lookUpIn is lookUp for a job whose file has been read, or that has none.
@@ -68,6 +93,9 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 	log, limiter := o.logger(sites[0], std.err)
 	defer limiter.Close()
 	l := &lookup{resolver: systemResolver, isLocal: isLocal, pause: wait}
+	if o.container {
+		l.self = o.host // which may still have the address of a container that was there before
+	}
 	stop := report.While(log, start.Add(job.Limits.Start), l.waitsFor)
 	addresses, missing := l.run(ctx, sites, o.site == "")
 	stop()
@@ -151,6 +179,9 @@ func (l *lookup) take(name string, addrs []netip.Addr, err error, late bool) {
 	})
 	if err == nil && len(usable) == 0 {
 		err = fmt.Errorf("lookup %s: it has %v, and peers cannot dial that", name, addrs)
+	}
+	if err == nil && name == l.self && !slices.ContainsFunc(usable, l.isLocal) {
+		err = fmt.Errorf("lookup %s: it has %v, and this container, whose name it is, does not", name, addrs)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

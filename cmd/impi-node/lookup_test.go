@@ -36,8 +36,9 @@ func askTestDNS(address string) {
 }
 
 // nameServer knows names of the zone impi.test: node7 is 10.77.0.7, lo7 is 127.0.0.7 and both7
-// both of them and an address that no machine has. To the first questions about each name it
-// answers that there is no such name.
+// both of them and an address that no machine has. Pods alpha-0.alpha, ... are 10.77.0.1 and the
+// following, beta-0.beta, ... 10.77.0.4, and so are alpha-0.service.consul and its like. To the first questions about each name it answers that there
+// is no such name.
 type nameServer struct {
 	conn net.PacketConn
 	late int
@@ -80,6 +81,14 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 	for _, k := range []string{"node", "lo", "both"} {
 		if n, err := fmt.Sscanf(name, k+"%d.impi.test", &number); n == 1 && err == nil {
 			kind = k
+		}
+	}
+	for service, first := range map[string]byte{"alpha": 1, "beta": 4} {
+		for _, domain := range []string{service, "service.consul"} {
+			var index byte
+			if n, err := fmt.Sscanf(name, service+"-%d."+domain, &index); n == 1 && err == nil {
+				kind, number = "node", index+first
+			}
 		}
 	}
 	s.mu.Lock()

@@ -136,32 +136,41 @@ func (n *machineNode) command(t *testing.T, m *netns.Machine, args ...string) (s
 // startOn runs impi-node on machines, the last one first: the heads come late.
 func startOn(t *testing.T, file, mode string, machines []*netns.Machine) (nodes []*machineNode) {
 	t.Helper()
+	nodes = make([]*machineNode, len(machines))
+	for i := len(machines) - 1; i >= 0; i-- {
+		nodes[i] = startNode(t, machines[i], mode, "", "-config", file)
+	}
+	return nodes
+}
+
+// startNode runs impi-node on a machine, with a variable in its environment.
+func startNode(t *testing.T, m *netns.Machine, mode, variable string, args ...string) *machineNode {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes = make([]*machineNode, len(machines))
-	for i := len(machines) - 1; i >= 0; i-- {
-		n := &machineNode{dir: runDirs(t), cmd: machines[i].Command(t.Context(), self, "-config", file), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
-		n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
-		n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
-		n.cmd.WaitDelay = time.Minute
-		if err := n.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			_ = n.cmd.Wait()
-			close(n.over)
-		}()
-		nodes[i] = n
-		t.Cleanup(func() {
-			_ = n.cmd.Process.Kill()
-			if t.Failed() {
-				t.Logf("machine %d:\n%s%s", i, n.out, n.err)
-			}
-		})
+	n := &machineNode{dir: runDirs(t), cmd: m.Command(t.Context(), self, args...), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+	n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
+	n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
+	if variable != "" {
+		n.cmd.Env = append(n.cmd.Env, variable)
 	}
-	return nodes
+	n.cmd.WaitDelay = time.Minute
+	if err := n.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = n.cmd.Wait()
+		close(n.over)
+	}()
+	t.Cleanup(func() {
+		_ = n.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("machine %s:\n%s%s", m.Address, n.out, n.err)
+		}
+	})
+	return n
 }
 
 // ends waits for all nodes and gives their exit statuses.

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/launch/slurmtest"
+	"github.com/openimpi/impi/internal/launch/sshtest"
+	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/skips"
+)
+
+var fenced = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```")
+
+// clustersDocument is docs/clusters.md, found before a test goes to another folder.
+var clustersDocument, _ = filepath.Abs("../../docs/clusters.md")
+
+// clusterRecipe puts a job file of docs/clusters.md and its key into a new folder, with impi-node and
+// impi-server, and gives the commands that the text has for that file. What stands in change is
+// another thing on this machine.
+func clusterRecipe(t *testing.T, name string, change ...string) (dir string, commands []string) {
+	t.Helper()
+	skips.Short(t)
+	text, err := os.ReadFile(clustersDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", ".", "../impi-server").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	replace := strings.NewReplacer(append(change, `"./ring"`, fmt.Sprintf("%q", self), `"/app/ring"`, fmt.Sprintf("%q", self))...).Replace
+	job := ""
+	for _, block := range fenced.FindAllSubmatch(text, -1) {
+		body := string(block[2])
+		switch {
+		case strings.HasPrefix(body, "# "+name+"\n"):
+			job = replace(body)
+		case len(block[1]) == 0 && strings.Contains(body, name):
+			for line := range strings.Lines(body) {
+				line, _, _ = strings.Cut(line, " #")
+				commands = append(commands, replace(strings.TrimSpace(line)))
+			}
+		case strings.HasPrefix(body, "(umask"):
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", body)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+	}
+	if job == "" || len(commands) == 0 {
+		t.Fatalf("docs/clusters.md has no %s, or no commands for it", name)
+	}
+	if !strings.Contains(job, "limits {") {
+		job += patient
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, commands
+}
+
+// runLine starts a command of a text in its folder, by a shell.
+func runLine(t *testing.T, dir string, wrap func(args ...string) *exec.Cmd, command string, env ...string) *machineNode {
+	t.Helper()
+	n := &machineNode{cmd: wrap("sh", "-c", "exec "+command), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+	n.cmd.Dir, n.cmd.Stdout, n.cmd.Stderr = dir, n.out, n.err
+	n.cmd.Env = append(append(os.Environ(), asProgram+"=meet", "PATH="+dir+":"+os.Getenv("PATH")), env...)
+	if err := n.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = n.cmd.Wait()
+		close(n.over)
+	}()
+	t.Cleanup(func() {
+		_ = n.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("%s:\n%s%s", command, n.out, n.err)
+		}
+	})
+	return n
+}
+
+// wantBothSites waits for the nodes of two heads, and wants each to have what the ranks of its site
+// have written.
+func wantBothSites(t *testing.T, alpha, beta *machineNode, procs int) {
+	t.Helper()
+	for i, s := range ends([]*machineNode{alpha, beta}) {
+		if s != 0 {
+			t.Errorf("site %d: status %d", i, s)
+		}
+	}
+	for rank := range 2 * procs {
+		if head := []*machineNode{alpha, beta}[rank/procs]; !strings.Contains(head.out.String(), fmt.Sprintf("[%d] met\n", rank)) {
+			t.Errorf("there is nothing of rank %d", rank)
+		}
+	}
+}
+
+// TestClustersBySlurm runs the commands for Slurm as they are written: two allocations of one Slurm.
+func TestClustersBySlurm(t *testing.T) {
+	c := slurmtest.Start(t, 4)
+	dir, commands := clusterRecipe(t, "slurm.hcl", "192.0.2.9", "127.0.0.9", "7800", "17809")
+	here := func(args ...string) *exec.Cmd { return exec.CommandContext(t.Context(), args[0], args[1:]...) }
+	if len(commands) != 3 {
+		t.Fatalf("%q", commands)
+	}
+	server := runLine(t, dir, here, commands[0])
+	server.awaits(t, server.err, "127.0.0.9:17809")
+	wantBothSites(t, runLine(t, dir, here, commands[1], c.Env()...), runLine(t, dir, here, commands[2], c.Env()...), 4)
+	if s := ends([]*machineNode{server}); s[0] != 0 {
+		t.Errorf("the server has status %d", s[0])
+	}
+}
+
+// TestClustersBySSH runs the commands for ssh as they are written, on six machines.
+func TestClustersBySSH(t *testing.T) {
+	machines := netns.New(t, 6)
+	config := sshtest.StartOn(t, machines)
+	dir, commands := clusterRecipe(t, "ssh.hcl")
+	if err := os.WriteFile(dir+"/ssh", []byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", skips.ProgramOf(t, "ssh", "openssh-client"), config)), 0o755); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	on := func(m *netns.Machine) func(args ...string) *exec.Cmd {
+		return func(args ...string) *exec.Cmd { return m.Command(t.Context(), args[0], args[1:]...) }
+	}
+	if len(commands) != 2 {
+		t.Fatalf("%q", commands)
+	}
+	wantBothSites(t, runLine(t, dir, on(machines[0]), commands[0]), runLine(t, dir, on(machines[3]), commands[1]), 6)
+}
+
+// TestClustersOfContainers runs the files for Kubernetes and Nomad as their manifests start them, in
+// network namespaces with the variable of a container's index and a name server that answers late.
+func TestClustersOfContainers(t *testing.T) {
+	for name, c := range map[string]struct{ file, variable, manifest string }{
+		"Kubernetes": {"pods.hcl", "JOB_COMPLETION_INDEX", "completions: 3\n"},
+		"Nomad":      {"nomad.hcl", "NOMAD_ALLOC_INDEX", `"Count": 3,`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machines := netns.New(t, 6)
+			t.Setenv(envDNS, "10.77.0.1:5300")
+			serveNames(t, machines[0], "10.77.0.1:5300")
+			dir, commands := clusterRecipe(t, c.file)
+			for _, command := range commands[:2] {
+				text, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+dir+" && PATH=.:$PATH && "+command+" && cat *.yaml *.json 2>/dev/null; rm -f *.yaml *.json").CombinedOutput()
+				if err != nil || !strings.Contains(string(text), c.manifest) {
+					t.Errorf("%s: %v\n%s", command, err, text)
+				}
+			}
+			nodes := make([]*machineNode, 6)
+			for i := range 6 {
+				nodes[i] = startNode(t, machines[i], "meet", fmt.Sprintf("%s=%d", c.variable, i%3), "-config", filepath.Join(dir, c.file), "-site", []string{"alpha", "beta"}[i/3])
+			}
+			wantBothSites(t, nodes[0], nodes[3], 6)
+			ends(nodes)
+		})
+	}
+}

@@ -1,0 +1,235 @@
+// Package manifest writes what a cluster's scheduler takes to run a site of a job file: objects of
+// Kubernetes and jobs of Nomad. They start one impi-node in each of as many containers as the site
+// has hosts; a node finds its place by the index that the scheduler gives its container (Index).
+//
+// The file stays the only place where a job is described: the names of its hosts say what the
+// scheduler's objects are called, since they have to be those that the scheduler's DNS gives.
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/openimpi/impi/config"
+)
+
+// Variables by which schedulers tell containers their indices, from 0.
+var indexVariables = []string{"JOB_COMPLETION_INDEX", "NOMAD_ALLOC_INDEX"}
+
+// Index gives the place of the host of a site that this container is for, if environ has the index of
+// a container, and the site's hosts are called as those of a scheduler are.
+func Index(environ func(name string) (string, bool), hosts []config.Host) (place int, variable string, found bool) {
+	for _, variable := range indexVariables {
+		v, set := environ(variable)
+		i, err := strconv.Atoi(v)
+		if !set || err != nil || i < 0 {
+			continue
+		}
+		for k, h := range hosts {
+			if _, index, _, ok := split(h.Name); !ok || index != k {
+				return 0, "", false
+			}
+		}
+		return i, variable, true
+	}
+	return 0, "", false
+}
+
+// split takes the name of a host apart: alpha-3.hosts.team.svc is alpha, 3 and hosts.team.svc.
+func split(name string) (job string, index int, domain string, ok bool) {
+	label, domain, dotted := strings.Cut(name, ".")
+	i := strings.LastIndex(label, "-")
+	if i < 1 || !dotted {
+		return "", 0, "", false
+	}
+	index, err := strconv.Atoi(label[i+1:])
+	return label[:i], index, domain, err == nil && label[i+1:] == strconv.Itoa(index)
+}
+
+// Options are what the job file does not say.
+type Options struct {
+	Image   string // of containers: it has impi-node and the program
+	Memory  int64  // of a container for each of its procs, in bytes
+	Secrets bool   // keys and certificates are written, too, instead of what stands for them
+}
+
+// DefaultMemory is what containers get for each proc if nobody says it.
+const DefaultMemory = 1 << 30
+
+// site is what both schedulers need to know of a site.
+type site struct {
+	Options
+
+	File    string // the name of the job file, without a folder
+	Text    string // what stands in it
+	Name    string // of the site
+	Job     string // what hosts are called but for their indices
+	Domain  string // what comes behind that
+	Hosts   int
+	Procs   int // of the host that has most
+	Files   []file
+	Vars    []variable
+	Ports   []port
+	Seconds int // how long the nodes have to end
+}
+
+// file is a key or certificate that the job file names.
+type file struct {
+	Path    string // from the folder of the job file
+	Content string // empty without Options.Secrets
+}
+
+// Key is what the file is called where names have no slashes.
+func (f file) Key() string { return strings.ReplaceAll(f.Path, "/", "_") }
+
+// variable is an environment variable that the job file uses. Those with keys are Secret.
+type variable struct {
+	Name, Value string
+	Secret      bool
+}
+
+// port is a TCP port at which a host of the site is known to listen.
+type port struct {
+	Name   string
+	Number uint16
+}
+
+// maxFile bounds a key or certificate.
+const maxFile = 1 << 20
+
+// maxText bounds the job file: a ConfigMap holds 1 MiB in all.
+const maxText = 512 << 10
+
+// describe collects what is needed of a site of a job, or all that is wrong with it.
+func describe(job *config.Job, s config.Site, o Options) (d site, err error) {
+	d = site{Options: o, File: filepath.Base(job.File), Name: s.Name, Hosts: len(s.Hosts), Seconds: int(job.Limits.Stop.Seconds()) + 5}
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("site %s: "+format, append([]any{s.Name}, args...)...))
+	}
+	text, err := os.ReadFile(job.File)
+	if err != nil || len(text) > maxText || !utf8.Valid(text) {
+		fault("the job file must be text of at most %d bytes: %v", maxText, err)
+	}
+	d.Text = string(text)
+	if s.Launch != nil {
+		fault("it has a launch block, but it is the scheduler that starts its hosts: take the block out")
+	}
+	if c := s.Program.Command; len(c) > 0 && strings.Contains(c[0], "/") && !filepath.IsAbs(c[0]) {
+		fault("the program %q would be looked for in the folder of the job file, where containers have nothing else: write its absolute path in the image", c[0])
+	}
+	if err := d.names(s.Hosts); err != nil {
+		fault("%w", err)
+	}
+	for _, path := range paths(s) {
+		f, err := d.file(job, path)
+		if err != nil {
+			fault("%w", err)
+		}
+		d.Files = append(d.Files, f)
+	}
+	d.variables(s)
+	d.ports(s)
+	return d, errors.Join(faults...)
+}
+
+// names takes the names of hosts, which must be those of containers.
+func (d *site) names(hosts []config.Host) error {
+	for i, h := range hosts {
+		job, index, domain, ok := split(h.Name)
+		if i == 0 {
+			d.Job, d.Domain = job, domain
+		}
+		if !ok || index != i || job != d.Job || domain != d.Domain {
+			const most = "alpha-[0-%d].alpha"
+			return fmt.Errorf("its host %d is %s, but containers are called NAME-0.DOMAIN, NAME-1.DOMAIN and so on: write, for example, hosts = %q", i, h, fmt.Sprintf(most, len(hosts)-1))
+		}
+		d.Procs = max(d.Procs, h.Procs)
+	}
+	return nil
+}
+
+// paths are those of the keys and certificates of a site, as they stand in the file.
+func paths(s config.Site) (list []string) {
+	add := func(path string) {
+		if path != "" && !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	add(s.Auth.File)
+	add(s.Names.Auth.File)
+	for _, t := range s.Transports {
+		for _, x := range t.Settings {
+			if path, ok := x.Value.(string); ok && slices.Contains([]string{"cert", "key", "ca"}, x.Name) {
+				add(path)
+			}
+		}
+	}
+	return list
+}
+
+func (d *site) file(job *config.Job, path string) (f file, err error) {
+	if !filepath.IsLocal(path) {
+		return f, fmt.Errorf("the file %q is not in the folder of the job file, which is another one in containers: move it there, and write its path from there", path)
+	}
+	f.Path = filepath.Clean(path)
+	if !d.Secrets {
+		return f, nil
+	}
+	full := filepath.Join(filepath.Dir(job.File), path)
+	if info, err := os.Stat(full); err == nil && info.Size() > maxFile {
+		return f, fmt.Errorf("%s has more than %d bytes", full, maxFile)
+	}
+	b, err := os.ReadFile(full)
+	if err == nil && !utf8.Valid(b) {
+		err = fmt.Errorf("%s is no text", full)
+	}
+	f.Content = string(b)
+	return f, err
+}
+
+// variables takes those that the job file uses, with the values that they have here.
+func (d *site) variables(s config.Site) {
+	tokens, _ := hclsyntax.LexConfig([]byte(d.Text), d.File, hcl.InitialPos)
+	seen := map[string]bool{}
+	add := func(name string, secret bool) {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			v := variable{Name: name, Secret: secret}
+			if !secret || d.Secrets {
+				v.Value = os.Getenv(name)
+			}
+			d.Vars = append(d.Vars, v)
+		}
+	}
+	add(s.Auth.Variable, true)
+	add(s.Names.Auth.Variable, true)
+	for i := 2; i < len(tokens); i++ {
+		if string(tokens[i-2].Bytes) == "env" && tokens[i-1].Type == hclsyntax.TokenDot && tokens[i].Type == hclsyntax.TokenIdent {
+			add(string(tokens[i].Bytes), false)
+		}
+	}
+}
+
+// ports takes those that the file gives the site's hosts, or that are known.
+func (d *site) ports(s config.Site) {
+	if len(s.Hosts) > 1 {
+		head := uint16(config.HeadPort)
+		if s.HeadName != "" || s.Head.IsValid() {
+			head = s.Head.Port()
+		}
+		d.Ports = append(d.Ports, port{"head", head})
+	}
+	if s.Server.Embedded && s.Server.Address.Port() != 0 {
+		d.Ports = append(d.Ports, port{"server", s.Server.Address.Port()})
+	}
+}

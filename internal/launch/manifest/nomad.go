@@ -1,0 +1,110 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/config"
+)
+
+// object is one of Nomad's API, whose types have other names in each version but the same fields.
+type object map[string]any
+
+// Delimiters of Nomad's templates, which job files and keys do not have.
+const (
+	leftDelimiter  = "[[[["
+	rightDelimiter = "]]]]"
+)
+
+// Nomad returns the job that runs a site in a cluster, as the JSON of Nomad's API, which
+// nomad job run -json takes. Hosts must be called as services in Consul's DNS are, SITE-INDEX.service
+// and a domain.
+func Nomad(job *config.Job, s config.Site, o Options) ([]byte, error) {
+	d, err := describe(job, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(d.Domain, "service.") {
+		return nil, fmt.Errorf("site %s: hosts of the domain %s are none that Consul has for Nomad: write hosts = %q", s.Name, d.Domain, fmt.Sprintf("%s-[0-%d].service.consul", d.Job, d.Hosts-1))
+	}
+	if strings.Contains(d.Text, leftDelimiter) {
+		return nil, fmt.Errorf("site %s: the job file contains %s, with which something else begins in Nomad's templates: write blanks between", s.Name, leftDelimiter)
+	}
+	text, err := json.MarshalIndent(object{"Job": d.nomadJob()}, "", "  ")
+	return append(text, '\n'), err
+}
+
+func (d *site) nomadJob() object {
+	var ports []object
+	for _, p := range d.Ports {
+		ports = append(ports, object{"Label": p.Name, "Value": p.Number})
+	}
+	return object{
+		"ID": d.Job, "Name": d.Job, "Type": "batch", "Datacenters": []string{"*"},
+		"TaskGroups": []object{{
+			"Name": "hosts", "Count": d.Hosts,
+			// If one fails, all of the job has failed, so none is tried again.
+			"RestartPolicy":    object{"Attempts": 0, "Mode": "fail"},
+			"ReschedulePolicy": object{"Attempts": 0, "Unlimited": false},
+			"Constraints":      []object{{"Operand": "distinct_hosts", "RTarget": "true"}},
+			"Networks":         []object{{"Mode": "host", "ReservedPorts": ports}},
+			"Services":         []object{{"Name": d.Job + "-${NOMAD_ALLOC_INDEX}", "Provider": "consul", "AddressMode": "host"}},
+			"Tasks":            []object{d.nomadTask()},
+		}},
+	}
+}
+
+func (d *site) nomadTask() object {
+	env := object{}
+	for _, v := range d.Vars {
+		if !v.Secret {
+			env[v.Name] = v.Value
+		}
+	}
+	return object{
+		"Name": "impi-node", "Driver": "docker", "User": strconv.Itoa(user), "Leader": true,
+		"KillTimeout": int64(time.Duration(d.Seconds) * time.Second),
+		"Config": object{
+			"image": d.Image, "network_mode": "host", "entrypoint": []string{"impi-node"},
+			"args": []string{"-config", "${NOMAD_SECRETS_DIR}/" + d.File, "-site", d.Name},
+		},
+		"Env":       env,
+		"Resources": object{"Cores": d.Procs, "MemoryMB": max(d.Memory*int64(d.Procs)>>20, 10)},
+		"Templates": d.templates(),
+	}
+}
+
+// templates are the files in the task's folder for secrets.
+func (d *site) templates() (list []object) {
+	add := func(path, text, mode string, env bool) {
+		list = append(list, object{
+			"EmbeddedTmpl": text, "DestPath": "secrets/" + path, "Perms": mode, "Uid": user, "Gid": user, "Envvars": env,
+			"ChangeMode": "noop", "LeftDelim": leftDelimiter, "RightDelim": rightDelimiter,
+		})
+	}
+	add(d.File, d.Text, "0400", false)
+	for _, f := range d.Files {
+		text := f.Content
+		if !d.Secrets {
+			text = d.stored(f.Key())
+		}
+		add(f.Path, text, "0400", false)
+	}
+	for _, v := range d.Vars {
+		switch {
+		case v.Secret && d.Secrets:
+			add(v.Name, v.Name+"="+v.Value+"\n", "0400", true)
+		case v.Secret:
+			add(v.Name, v.Name+"="+d.stored(v.Name)+"\n", "0400", true)
+		}
+	}
+	return list
+}
+
+// stored is the template of a value that Nomad's own store of variables has.
+func (d *site) stored(key string) string {
+	return fmt.Sprintf(`%s with nomadVar "nomad/jobs/%s" %s%[1]s index . %[4]q %[3]s%[1]s end %[3]s`, leftDelimiter, d.Job, rightDelimiter, key)
+}
