@@ -178,7 +178,7 @@ func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e eng
 		return nil, nil, err
 	}
 	for _, h := range hosts {
-		i := slices.IndexFunc(machines, func(m engine.Machine) bool { return m.Name == h.Name })
+		i := slices.IndexFunc(machines, func(m engine.Machine) bool { return h.Name != "" && (m.Name == h.Name || m.At() == h.Name) })
 		if i < 0 {
 			i = slices.Index(at, h.Address)
 		}

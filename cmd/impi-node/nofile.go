@@ -133,7 +133,7 @@ func resolve(job *config.Job, addresses map[string]netip.Addr, isLocal func(neti
 	switch {
 	case len(loopback) > 0 && len(s.HostsHere(isLocal)) < len(s.Hosts):
 		return fmt.Errorf("the other machines cannot reach %s, which has an address of the loopback network: write the name or address that they know", strings.Join(loopback, ", "))
-	case s.Launch.Engine == config.LaunchSSH && !isLocal(s.Hosts[0].Address):
+	case s.Launch.Engine != config.LaunchSlurm && !isLocal(s.Hosts[0].Address):
 		return fmt.Errorf("the first machine of the list, %s, is not this one: start the command there, as by ssh, or begin the list with this machine", s.Hosts[0])
 	}
 	return nil

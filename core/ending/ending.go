@@ -119,7 +119,7 @@ func (e *Ending) Over(f *Failure) Outcome {
 	if f == nil {
 		f = e.late
 	}
-	return Outcome{f, f != nil && f == e.late}
+	return Outcome{f, f != nil && f == e.late && f != e.Cause()}
 }
 
 // Outcome is how a site's part of a job has ended.

@@ -122,6 +122,29 @@ func TestAbortAfterFinalize(t *testing.T) {
 	if o := e.Over(nil); o != (Outcome{late, true}) {
 		t.Errorf("%+v", o)
 	}
+	var ended Ending
+	late = ended.ProcAborted(begin, Proc{Name: "rank 0", Phase: Finished}, 3, "why")
+	ended.Close()
+	if o := ended.Over(late); o != (Outcome{late, false}) {
+		t.Errorf("an abort that has ended the job: %+v", o)
+	}
+}
+
+// A world that ended by the failure of one that it had spawned has not failed late: those that spawned
+// it fail by it, too.
+func TestInheritedFailureIsPassedOn(t *testing.T) {
+	var parent, grandparent Ending
+	f := at(Died, "a grandchild")
+	parent.Inherit(begin, Outcome{Failure: f})
+	parent.Close()
+	if parent.Cause() != f {
+		t.Fatalf("%v", parent.Cause())
+	}
+	grandparent.Inherit(begin, parent.Over(f))
+	grandparent.Close()
+	if grandparent.Cause() != f {
+		t.Errorf("the grandparents' job goes on: %v", grandparent.Cause())
+	}
 }
 
 func TestInherit(t *testing.T) {

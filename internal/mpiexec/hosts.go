@@ -69,6 +69,9 @@ func (p *parser) place() error {
 	if len(p.lists) == 0 && scheduler != "" {
 		p.lists = []list{{0, machines}}
 	}
+	if p.launcher == BySSH {
+		scheduler = "" // which has only said where
+	}
 	if scheduler != "" {
 		if err := p.within(machines); err != nil {
 			return err
@@ -122,13 +125,13 @@ func (p *parser) within(job []engine.Machine) error {
 
 // allocation asks the scheduler for the machines that this job has got, if it is part of one.
 func (p *parser) allocation() (scheduler string, machines []engine.Machine, err error) {
-	if p.launcher == ByFork || p.launcher == BySSH {
+	if p.launcher == ByFork || p.launcher == BySSH && len(p.lists) > 0 {
 		return "", nil, nil
 	}
 	if p.machine.Allocation != nil {
 		scheduler, machines, err = p.machine.Allocation()
 	}
-	if err == nil && p.launcher != "" && p.launcher != scheduler {
+	if err == nil && p.launcher != "" && p.launcher != BySSH && p.launcher != scheduler {
 		err = fmt.Errorf("-launcher %s: this is not inside of a job of it", p.launcher)
 	}
 	return scheduler, machines, err

@@ -101,8 +101,8 @@ All variables of the environment are passed on. Rank 0 reads standard input. The
 exit status is that of the first proc that failed; see: impi-node help exit
 
 Each machine gets its slots in procs, with ranks in a row; when all are full each
-gets so many again. Without -n all slots are used. The program, the folder and
-impi-node must be at the same place on all machines.
+gets so many again. Without -n a single program uses all slots. The program, the
+folder and impi-node must be at the same place on all machines.
 
 Several sites, other networks, LAM/MPI at another site: that is a job file, which
 impi-node -config runs.

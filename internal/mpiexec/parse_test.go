@@ -125,6 +125,7 @@ func TestAllocation(t *testing.T) {
 		"-host n2 ./a":                `-no-prefix -on {"engine":"slurm","hosts":[{"name":"n2","procs":1}]} -n 1 -- ./a`,
 		"-H 10.0.0.1:2 ./a":           `-no-prefix -on {"engine":"slurm","hosts":[{"name":"n1","address":"10.0.0.1","procs":2}]} -n 2 -- ./a`,
 		"-launcher ssh -host x:2 ./a": onSSH("x 2") + "-n 2 -- ./a",
+		"-launcher ssh ./a":           strings.Replace(strings.Replace(both, "slurm", "ssh", 1), "%", "2}", 1) + "-n 4 -- ./a",
 	} {
 		run, err := Parse(args(line), inJob)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/transports"
@@ -217,6 +218,11 @@ func TestAllowsChannel(t *testing.T) {
 		}
 		if n.routes.AllowsChannel(1, nil, n.routes.Transport(name), true) {
 			t.Errorf("%s: allowed where channels come as IMPI has it", name)
+		}
+	}
+	for _, stranger := range []wire.HostRank{-1, 2} {
+		if n.routes.AllowsChannel(stranger, nil, n.routes.Transport("quic"), false) || n.routes.AllowsChannel(stranger, nil, n.routes.Transport("tcp"), true) {
+			t.Errorf("host %d, which is none of two, may have a channel", stranger)
 		}
 	}
 	ways, must := n.routes.ChannelWays(n.hosts[0].Rank, n.hosts[0].Config.Address.String(), 1)

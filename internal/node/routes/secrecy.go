@@ -273,8 +273,11 @@ func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 }
 
 // AllowsChannel tells whether the channel to a host may be a link that came to a listener of t,
-// which is plain if channels are made there as IMPI has it.
+// which is plain if channels are made there as IMPI has it. Who greets may have named any host.
 func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, plain bool) bool {
+	if peer < 0 || int(peer) >= len(rt.World.Hosts) {
+		return false
+	}
 	if plain {
 		must, _ := rt.ForbidsPlain(rt.World.Hosts[peer].Client) // a pin for direct links is none
 		return !must
