@@ -47,7 +47,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 		return usageError{whichJob(jobs, name)}
 	}
 	for _, f := range found { // one after the other: a link is not resumed by two new processes at once
-		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force, Host: f.About.Host}))
+		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force, Host: f.About.Host, Number: f.About.Number + 1}))
 	}
 	bad := false
 	for _, r := range results {

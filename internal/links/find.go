@@ -84,7 +84,7 @@ func withOthers(found []Found) []Found {
 
 // isSame reports whether two are of the same host of the same job.
 func (f *Found) isSame(g Found) bool {
-	return groupOf(*f) == groupOf(g) && f.About.Client == g.About.Client && f.About.Host == g.About.Host
+	return groupOf(*f) == groupOf(g) && f.About.isHost(g.About)
 }
 
 func survey(ctx context.Context, dir string, r Request) *Found {

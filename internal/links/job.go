@@ -117,7 +117,7 @@ func ByJob(found []Found) (jobs [][]Found) {
 	var order []string
 	for _, f := range found {
 		k := groupOf(f)
-		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.Client == f.About.Client && g.About.Host == f.About.Host }) {
+		for slices.ContainsFunc(groups[k], func(g Found) bool { return g.About.isHost(f.About) }) {
 			k += "'" // a job has a host only once: this is another job of the same launcher
 		}
 		if _, known := groups[k]; !known {
@@ -273,7 +273,10 @@ func (p *Part) add(f Found) {
 		if p.Phase == "" || p.Phase == PhaseRunning || n.Phase == PhaseStarting {
 			p.Phase = n.Phase
 		}
-		p.Agents = append(p.Agents, f.Node.Hosts...)
+		for _, x := range f.Node.Hosts {
+			x.pid = f.About.PID
+			p.Agents = append(p.Agents, x)
+		}
 		for _, x := range f.Node.Procs {
 			x.away = f.Away
 			p.Ranks = append(p.Ranks, x)

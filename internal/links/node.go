@@ -44,6 +44,12 @@ type About struct {
 	Number int    `json:"host_number,omitempty"`
 }
 
+// isHost reports whether two nodes of one job are of the same host. Several hosts may have one
+// address.
+func (a *About) isHost(b About) bool {
+	return a.Client == b.Client && a.Host == b.Host && a.Number == b.Number
+}
+
 // Site is one site of a job.
 type Site struct {
 	Name   string   `json:"name"` // empty if the node's file does not name it
@@ -60,6 +66,8 @@ type Host struct {
 	Address string  `json:"address"`
 	Wait    Waiting `json:"wait"`
 	NoBoard string  `json:"no_board,omitempty"` // why its procs share no memory for collective operations; empty: they do
+
+	pid int // of its node, in a Part
 }
 
 // Waiting is how somebody waits for messages: by polling until the budget is

@@ -37,10 +37,13 @@ type Request struct {
 	Op Op
 	// Host is the address of the host of the node's site that is meant. Empty: links all of
 	// them, probe the one of Local, reload the one whose node is asked.
-	Host  string
-	All   bool // links: pairs of which nothing is used too
-	Few   int  // links: All if the site has no more pairs than this
-	Views int  // links: how many pairs an answer has; 0: MaxViews
+	Host string
+	// Number is, beside Host, one more than the host's number in its site, where several have that
+	// address; 0: the first one.
+	Number int
+	All    bool // links: pairs of which nothing is used too
+	Few    int  // links: All if the site has no more pairs than this
+	Views  int  // links: how many pairs an answer has; 0: MaxViews
 
 	// probe: from a rank of the site's, by a transport.
 	Local, Peer int

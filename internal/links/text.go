@@ -134,16 +134,6 @@ func (p *Part) nodes() string {
 	return strings.Join(s, "; ")
 }
 
-// pidOf is the process of the node of a host.
-func (p *Part) pidOf(address string) int {
-	for _, n := range p.Nodes {
-		if n.Host == address {
-			return n.PID
-		}
-	}
-	return p.PID
-}
-
 // waits sums up how a site's procs wait.
 func (p *Part) waits() string {
 	if len(p.Ranks) == 0 {

@@ -260,6 +260,43 @@ func TestReloadOnAnotherHost(t *testing.T) {
 	}
 }
 
+// TestHostsAtOneAddress: hosts with the same address are hosts of one job, each of which is told of,
+// and of which a plugin is replaced at the one that is meant.
+func TestHostsAtOneAddress(t *testing.T) {
+	job := route(clusterJob("linked", 1, 3), config.Route{Prefer: []string{"tcp"}, Direct: true})
+	for i := range job.Sites[0].Hosts {
+		job.Sites[0].Hosts[i].Address = job.Sites[0].Hosts[0].Address
+	}
+	self := 0
+	all := startApart(t, job, func(o *Options) { o.Site.Server.Embedded = self == 0; self++ })
+	awaitSums(t, all)
+	var dirs []string
+	for _, n := range all[0] {
+		dirs = append(dirs, n.n.dir.Path)
+		found, j := ofSite(t, n, links.Request{All: true})
+		if s := j.Sites[0]; len(found) != 3 || len(s.Nodes) != 3 || len(s.Ranks) != 3 || len(j.Pairs) != 3 {
+			t.Errorf("%d nodes, %d pairs: %+v", len(found), len(j.Pairs), s)
+		}
+	}
+	found := links.Survey(t.Context(), dirs, patience, links.Request{})
+	if jobs := links.ByJob(found); len(found) != 3 || len(jobs) != 1 {
+		t.Errorf("%d nodes of %d jobs", len(found), len(jobs))
+	}
+	pid := func(host int) int { return all[0][host].n.routes.Transport("tcp").Plugin.Status().PID }
+	before := []int{pid(0), pid(1), pid(2)}
+	r := links.Request{Op: links.OpReload, Transport: "tcp", Host: "127.0.1.1", Number: 3}
+	if a := all[0][1].n.control.Answer(t.Context(), r); a.Error != "" || a.Reload.Before.PID != before[2] {
+		t.Errorf("%+v", a)
+	}
+	if pid(0) != before[0] || pid(1) != before[1] || pid(2) == before[2] {
+		t.Errorf("from %v to %d, %d, %d", before, pid(0), pid(1), pid(2))
+	}
+	r.Number = 4
+	if a := all[0][1].n.control.Answer(t.Context(), r); !strings.Contains(a.Error, "no node for host 127.0.1.1") {
+		t.Errorf("%+v", a)
+	}
+}
+
 // TestHostThatDoesNotAnswer is named, and the others are shown.
 func TestHostThatDoesNotAnswer(t *testing.T) {
 	all := startApart(t, clusterJob("linked", 1, 3, 1))

@@ -41,7 +41,7 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 	switch {
 	case r.Host != "":
 		for i := range hosts {
-			if c.Others.Address(i) == r.Host {
+			if c.Others.Address(i) == r.Host && (r.Number == 0 || r.Number == i+1) {
 				return i, nil
 			}
 		}
