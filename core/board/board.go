@@ -51,6 +51,7 @@ var ErrBoard = errors.New("no valid board")
 type Board struct {
 	mem   []byte
 	procs int
+	step  func() // nil: none
 }
 
 func slotSize(procs int) int { return slotHead + procs*memberSize }
@@ -93,6 +94,17 @@ func Open(mem []byte, procs int) (*Board, error) {
 		return nil, fmt.Errorf("board: %w: it begins with %q, want %q", ErrBoard, mem[:atProcs+4], want[:atProcs+4])
 	}
 	return &Board{mem: mem, procs: procs}, nil
+}
+
+// Interleave has step called where it matters what other procs do meanwhile: before data are written
+// and read, and around the announcement that the caller sleeps. It is for simulators, which let
+// others go on there, and is called before the first use.
+func (b *Board) Interleave(step func()) { b.step = step }
+
+func (b *Board) between() {
+	if b.step != nil {
+		b.step()
+	}
 }
 
 func (b *Board) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&b.mem[at])) }

@@ -107,7 +107,10 @@ func (p *Place) Backing(n int) (at, size int) {
 
 // Room returns the memory for the n bytes, at most MaxPost, that this member will post in
 // t. A Wait of Vacant must be over, so that no member still reads there.
-func (p *Place) Room(t Turn, n int) []byte { return p.data(p.me, t, n) }
+func (p *Place) Room(t Turn, n int) []byte {
+	p.b.between()
+	return p.data(p.me, t, n)
+}
 
 // Post says that Room has been filled in. what is a number that distinguishes operations.
 func (p *Place) Post(t Turn, what uint8, n int) {
@@ -145,6 +148,7 @@ func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
 	if n > inline {
 		p.took = true
 	}
+	p.b.between()
 	return p.data(m, t, n), nil
 }
 
@@ -174,12 +178,17 @@ func (p *Place) Sleepers() uint64 {
 	if w.Load() == 0 {
 		return 0
 	}
+	p.b.between()
 	others := p.Members()
 	return w.And(^others) & others
 }
 
 // Sleep says that this member is about to sleep, and must be woken from then on.
-func (p *Place) Sleep() { p.b.word(p.base).Or(1 << p.me) }
+func (p *Place) Sleep() {
+	p.b.between()
+	p.b.word(p.base).Or(1 << p.me)
+	p.b.between()
+}
 
 // Awake says that this member does not sleep any more.
 func (p *Place) Awake() { p.b.word(p.base).And(^(uint64(1) << p.me)) }

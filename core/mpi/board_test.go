@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/skips"
 )
@@ -29,7 +30,7 @@ const maxTestBoard = 8
 // testBoard is a board of procs that are all in this process.
 type testBoard struct {
 	memory []uint64
-	bells  []*poll.Waker
+	bells  []machine.Bell
 }
 
 // blank are boards that were used before, by the number of procs: boards are large.
@@ -39,7 +40,7 @@ var blank struct {
 }
 
 // newBoard gives a board for the time of a test.
-func newBoard(t *testing.T, procs int) (*board.Board, []*poll.Waker) {
+func newBoard(t *testing.T, procs int) (*board.Board, []machine.Bell) {
 	t.Helper()
 	blank.Lock()
 	defer blank.Unlock()

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/internal/engine/life"
 	"github.com/openimpi/impi/internal/engine/meet"
@@ -23,6 +24,13 @@ func Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc
 func (r *Roster) Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc, error) {
 	return outProc(life.NewProcOf(r.in(), job, agent, m, node))
 }
+
+// Bell wakes one proc of a host for the others: see OnBoard.
+type Bell = life.Bell
+
+// OnBoard gives the rank the board that it shares with the ranks of its host, and what wakes each of
+// them, by rank. It is called before any communication.
+func (x *Proc) OnBoard(b *board.Board, bells []Bell) error { return x.p.Boards.OnBoard(b, bells, nil) }
 
 // FindParents connects a spawned world with the one that has spawned it, as Init does. All its
 // ranks call it.

@@ -43,6 +43,16 @@ type Watcher interface {
 	Watch(l link.Link, session []byte) link.Link
 }
 
+// Bell wakes one proc of a host for the others, which share memory with it.
+type Bell interface {
+	// FD returns the handle for the proc's Set, which is readable from Wake until Clear.
+	FD() int
+	// Wake makes the handle readable. Any proc may call it, any number of times.
+	Wake()
+	// Clear makes it unreadable again. Only the proc itself calls it.
+	Clear()
+}
+
 // Set is a set of links to wait for. One goroutine at a time may call Wait; the other
 // methods may be called meanwhile.
 type Set interface {

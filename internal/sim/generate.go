@@ -87,6 +87,26 @@ func (g *generator) surroundings(c *Case) {
 	case c.Resume != nil:
 		c.Resume.Cuts = 0
 	}
+	if c.Boards = g.One(2); c.Boards && g.IntN(3) > 0 {
+		c.oneHost()
+	}
+}
+
+// oneHost puts all procs at one host, or if some are foreign those of each site: only communicators
+// within a host use its board.
+func (c *Case) oneHost() {
+	one := job.Site{Params: c.Sites[0].Params, Hosts: []int{0}}
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		s.Hosts = []int{procsAt(c.Sites[i : i+1])}
+		one.Hosts[0] += s.Hosts[0]
+		if s.Foreign != nil {
+			one.Foreign = s.Foreign
+		}
+	}
+	if one.Foreign == nil {
+		c.Sites = []job.Site{one}
+	}
 }
 
 // worlds makes jobs that meet, of which a root dies in every fourth case.
@@ -125,6 +145,7 @@ func (g *generator) worlds(c *Case) {
 	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
 		c.Links.Abroad.Lend = 0
 	}
+	c.Boards = g.One(2)
 }
 
 // homes are the sites of worlds.

@@ -21,6 +21,8 @@ type (
 	Machine = machine.Machine
 	// Node hears what a rank wants.
 	Node = machine.Node
+	// Bell wakes a rank for others of its host.
+	Bell = machine.Bell
 )
 
 // NewProc makes a rank of a job: see mpi.Join.

@@ -22,8 +22,8 @@ type boards struct {
 	p      *Process
 	Board  *board.Board
 	ranks  []wire.WorldRank // whose it is, ascending
-	bells  []*poll.Waker    // of each, to be woken by
-	bell   *poll.Waker      // this proc's
+	bells  []machine.Bell   // of each, to be woken by
+	bell   machine.Bell     // this proc's
 	Back   func(at, size int) error
 	places []*BoardPlace // those whose goroutines wait
 	asleep bool          // they have said that they sleep
@@ -31,7 +31,7 @@ type boards struct {
 
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
 // communication. back allocates a part of it.
-func (bs *boards) OnBoard(b *board.Board, bells []*poll.Waker, back func(at, size int) error) error {
+func (bs *boards) OnBoard(b *board.Board, bells []machine.Bell, back func(at, size int) error) error {
 	bs.ranks = bs.Housemates()
 	at := slices.Index(bs.ranks, bs.p.Job.Rank)
 	if len(bells) != len(bs.ranks) {
@@ -49,7 +49,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 	if len(fds) == 0 {
 		return nil
 	}
-	bells := make([]*poll.Waker, len(fds)-1)
+	bells := make([]machine.Bell, len(fds)-1)
 	for i, fd := range fds[1:] {
 		bells[i] = poll.AdoptWaker(fd)
 	}
@@ -77,8 +77,8 @@ func (bs *boards) Housemates() []wire.WorldRank {
 type BoardPlace struct {
 	C       *Comm
 	Place   *board.Place
-	bells   []*poll.Waker // by rank
-	procs   []comm.Proc   // by rank
+	bells   []machine.Bell // by rank
+	procs   []comm.Proc    // by rank
 	wait    board.Wait
 	busy    bool
 	Scratch [2][]byte

@@ -19,6 +19,7 @@ type Config struct {
 	Sites    []Site // by client rank
 	Auth     startup.Auth
 	Direct   bool // procs of our own sites open direct links
+	Boards   bool // procs of a host do collective operations in shared memory
 	DialFail float64
 	Limit    time.Duration // of startup; 0: a minute
 

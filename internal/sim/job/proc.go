@@ -32,6 +32,7 @@ type proc struct {
 	aborted bool          // it has called MPI_Abort
 	judged  bool          // its node has seen its end
 	crashed bool
+	between bool  // it is held up in the middle of an MPI call
 	frozen  bool  // in the middle of something, until it dies
 	err     error // of its program
 }
@@ -67,6 +68,9 @@ func (p *proc) run() (err error) {
 		return err
 	}
 	if p.mpi, err = roster.Join(p.s.jobOf(p.rank), p.agent, p, p); err != nil {
+		return err
+	}
+	if err := p.joinBoard(); err != nil {
 		return err
 	}
 	for _, d := range p.early {
@@ -184,11 +188,17 @@ func (p *proc) NewSet() (machine.Set, error) { return p.task.NewSet(), nil }
 
 // AfterFunc sets a timer, which a dead proc does not hear.
 func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
-	return p.s.w.k.After(d, func() {
-		if !p.task.Ended() && !p.frozen {
+	var t *kernel.Timer
+	t = p.s.w.k.After(d, func() {
+		switch {
+		case p.task.Ended() || p.frozen:
+		case p.between: // f is not called in an MPI call
+			t.Reset(time.Microsecond)
+		default:
 			f()
 		}
 	})
+	return t
 }
 
 // Now is the kernel's time.

@@ -61,6 +61,7 @@ type host struct {
 	dance   *agent.Dance
 	conns   []*kernel.End // by the dance's number
 	backlog []arrival     // before the dance
+	board   *hostBoard    // nil: none
 	sw      *hostSwitch   // once the dance is over
 	links   map[wire.HostRank]*kernel.End
 	over    bool // its agent has finished
@@ -99,6 +100,9 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	for i, procs := range cfg.Hosts {
 		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End)}
 		s.hosts = append(s.hosts, h)
+		if err := h.makeBoard(procs); err != nil {
+			return nil, err
+		}
 		hc := startup.HostConfig{Address: address(rank, i), Port: 1}
 		for range procs {
 			pid++

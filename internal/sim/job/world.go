@@ -41,6 +41,7 @@ type World struct {
 	wrong       error             // what must not be
 	broke       *moment           // when it became certain that the job fails
 	met         map[FaultKind]int // how many faults
+	onBoards    int               // how often procs have come to where they may be held up
 	resumed     int               // how often a link was dialled again
 	number      int               // of the world, among those of cfg.Abroad
 	spawned     *spawned          // as which it was started; nil: nobody has spawned it
@@ -91,7 +92,14 @@ func (w *World) Run(b Bounds) Result {
 // RunAll lets several jobs that are on one kernel run to their ends, or until one of
 // them does what must not be. The results of those that they have spawned come last.
 func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
-	defer k.Close()
+	defer func() {
+		k.Close()
+		for _, w := range worlds {
+			for _, s := range w.sites {
+				s.release()
+			}
+		}
+	}()
 	a := worlds[0].cfg.Abroad
 	err := k.Run(b.Events, b.Time, func() bool {
 		if a != nil {

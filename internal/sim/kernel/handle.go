@@ -37,3 +37,41 @@ func (b *bell) call() {
 		b.notify()
 	}
 }
+
+// Bell is a handle that is readable from Wake until Clear, as machine.Bell has it.
+type Bell struct {
+	bell
+	number int
+	rung   bool
+}
+
+// NewBell makes a Bell.
+func (k *Kernel) NewBell() *Bell {
+	b := &Bell{bell: bell{k: k}}
+	b.number = k.handle(b)
+	return b
+}
+
+// FD is the handle.
+func (b *Bell) FD() int { return b.number }
+
+// Wake makes it readable.
+func (b *Bell) Wake() {
+	b.rung = true
+	b.ring()
+}
+
+// Clear makes it unreadable again.
+func (b *Bell) Clear() { b.rung = false }
+
+// OnReady has f called soon after Wake.
+func (b *Bell) OnReady(f func()) {
+	b.notify = f
+	if f != nil && b.rung {
+		b.ring()
+	}
+}
+
+func (b *Bell) readable() bool { return b.rung }
+func (b *Bell) writable() bool { return false }
+func (b *Bell) gone() bool     { return false }

@@ -369,3 +369,27 @@ func TestMarkThatStopsTheLastTimer(t *testing.T) {
 		t.Errorf("%d events, %v", k.Events(), k.Now())
 	}
 }
+
+// A Bell wakes who waits for it, until it is cleared.
+func TestBell(t *testing.T) {
+	k := New(1)
+	b := k.NewBell()
+	woken := time.Duration(0)
+	task := k.Go("sleeper", func(t *Task) {
+		s := t.NewSet()
+		if err := s.Add(b.FD(), 7, link.Readable); err != nil {
+			panic(err)
+		}
+		for events, _ := s.Wait(-1); len(events) == 0; events, _ = s.Wait(-1) {
+		}
+		woken = k.Now()
+		b.Clear()
+		if s.look() {
+			panic("it rings after Clear")
+		}
+	}, nil)
+	k.After(time.Second, b.Wake)
+	if err := k.Run(1000, time.Minute, task.Ended); err != nil || woken < time.Second {
+		t.Errorf("%v, woken after %v", err, woken)
+	}
+}

@@ -1,0 +1,87 @@
+package job
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// hostBoard is the memory that the procs of a host share for collective operations.
+type hostBoard struct {
+	mem   []byte
+	bells []*kernel.Bell // of its procs
+}
+
+// How likely a proc is held up at a place where it matters what others do meanwhile on a board, and
+// for how long at most.
+const (
+	heldUp     = 0.2
+	mostHeldUp = 20 * time.Microsecond
+)
+
+// makeBoard makes the board of a host, if it has one: the node's part. Only pages of it that are used
+// take memory.
+func (h *host) makeBoard(procs int) error {
+	if !h.s.w.cfg.Boards || h.s.cfg.Foreign != nil || procs < 2 || procs > board.MaxProcs {
+		return nil
+	}
+	header, err := board.Header(procs)
+	if err != nil {
+		return err
+	}
+	mem, err := syscall.Mmap(-1, 0, board.Size(procs), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("a board of %d bytes: %w", board.Size(procs), err)
+	}
+	copy(mem, header)
+	h.board = &hostBoard{mem: mem}
+	for range procs {
+		h.board.bells = append(h.board.bells, h.s.w.k.NewBell())
+	}
+	return nil
+}
+
+// release gives the memory of boards back, when no proc runs any more.
+func (s *site) release() {
+	for _, h := range s.hosts {
+		if b := h.board; b != nil {
+			h.board = nil
+			_ = syscall.Munmap(b.mem)
+		}
+	}
+}
+
+// joinBoard gives the proc the board of its host.
+func (p *proc) joinBoard() error {
+	x := p.h.board
+	if x == nil {
+		return nil
+	}
+	b, err := board.Open(x.mem, len(x.bells))
+	if err != nil {
+		return err
+	}
+	b.Interleave(p.interleave)
+	bells := make([]mpi.Bell, len(x.bells))
+	for i, bell := range x.bells {
+		bells[i] = bell
+	}
+	return p.mpi.OnBoard(b, bells)
+}
+
+// interleave lets others go on now and then.
+func (p *proc) interleave() {
+	p.s.w.onBoards++
+	if k := p.s.w.k; p.task.Running() && k.Chance(heldUp) {
+		p.between = true
+		defer func() { p.between = false }()
+		p.task.Sleep(k.Between(0, mostHeldUp), "is held up")
+	}
+}
+
+// OnBoards is how often procs of the job have come to such a place.
+func (r Result) OnBoards() int { return r.World.onBoards }
