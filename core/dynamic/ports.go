@@ -9,13 +9,13 @@ import (
 
 // Bounds of ports.
 const (
-	DefaultBacklog = 256     // callers that may wait at a port whose owner does not say
+	DefaultBacklog = 256     // connections that may wait at a port whose owner does not say
 	MaxBacklog     = 4096    // also where the owner asks for more
 	MaxPorts       = 1024    // of one owner
-	MaxAccepts     = 1 << 16 // that wait at a port for callers
+	MaxAccepts     = 1 << 16 // that wait at a port for connections
 )
 
-// Why a port cannot be had, or an accept ends without a caller.
+// Why a port cannot be had, or an accept ends without a connection.
 var (
 	ErrPortOpen      = errors.New("the port is open already")
 	ErrTooManyPorts  = errors.New("the proc has too many ports")
@@ -23,18 +23,20 @@ var (
 	ErrPortClosed    = errors.New("the port was closed")
 	ErrPortExpired   = errors.New("the lifetime of the port is over")
 	ErrAcceptDropped = errors.New("given up")
-	ErrTooManyWait   = errors.New("too many wait for callers of the port")
+	ErrTooManyWait   = errors.New("too many wait for connections to the port")
 )
 
-// Ports are the open ports of a node's procs (MPI-4.1, 11.8.2): those who called one, or
-// the owner's accepts that wait for callers, but never both. The node greets who calls and
-// lets it wait, so that callers are answered while the port's owner computes.
+// Ports are the open ports of a node's procs (MPI-4.1, 11.8.2). Each has connections of
+// other worlds that wait, or accepts of its owner that wait for one, but never both. The node
+// greets who connects and keeps the connection, so that others are answered while the port's
+// owner computes.
 //
-// O names a proc, and C is a caller that was let in. What is to be done comes from
-// [Ports.Next]. The caller passes the time, and calls [Ports.Tick] when [Ports.Deadline]
+// O names a proc, and C is a connection that was let in. What is to be done comes from
+// [Ports.Next]. The node passes the time, and calls [Ports.Tick] when [Ports.Deadline]
 // has come. The zero value is ready.
 type Ports[O comparable, C any] struct {
-	// Gone says whether a caller that waits has gone away; nil: none ever does.
+	// Gone says whether a connection that waits has been closed by its other end; nil: none
+	// ever is.
 	Gone func(C) bool
 
 	open  map[World]*openPort[O, C]
@@ -45,19 +47,19 @@ type openPort[O comparable, C any] struct {
 	owner   O
 	key     Token
 	backlog int
-	held    int // places of callers that are being greeted
-	callers []C
+	held    int // places of connections that are being greeted
+	waiting []C
 	accepts []uint64 // requests of the owner, first come first served
 	until   time.Time
-	broken  error // why nobody will call; nil: somebody may
+	broken  error // why nobody will connect; nil: somebody may
 }
 
-// PortStep is what a node has to do: give the caller to who waits for one with Request, or
-// if Err is set, answer that request with it; or, if Drop is set, let go of the caller.
+// PortStep is what a node has to do: give Conn to the owner's accept with the number Request;
+// if Err is set, answer that accept with it; if Drop is set, close Conn.
 type PortStep[O comparable, C any] struct {
 	Owner   O
 	Request uint64
-	Caller  C
+	Conn    C
 	Drop    bool
 	Err     error
 	Broken  bool // Err is what Break was told
@@ -120,49 +122,50 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 	return nil
 }
 
-// Hold keeps a place for a caller that is being greeted, until Enter or Release:
-// Accepted, ClosedPort or Crowded.
+// Hold keeps a place for a connection that is being greeted, until Enter or Release. The
+// verdict is Accepted, ClosedPort or Crowded.
 func (p *Ports[O, C]) Hold(name World) Verdict {
 	x := p.open[name]
 	if x == nil {
 		return ClosedPort
 	}
-	if len(x.callers)+x.held >= x.backlog {
+	if len(x.waiting)+x.held >= x.backlog {
 		p.sweep(x)
 	}
-	if len(x.callers)+x.held >= x.backlog {
+	if len(x.waiting)+x.held >= x.backlog {
 		return Crowded
 	}
 	x.held++
 	return Accepted
 }
 
-// Release gives back the place of a caller whose greeting failed.
+// Release gives back the place of a connection whose greeting failed.
 func (p *Ports[O, C]) Release(name World) {
 	if x := p.open[name]; x != nil {
 		x.held--
 	}
 }
 
-// Enter lets a caller in, who has a place: somebody waits for it, it waits itself, or it is
-// dropped because the port was closed meanwhile. Next has what is to be done.
-func (p *Ports[O, C]) Enter(name World, caller C) (taken bool) {
+// Enter lets in a connection for which Hold has kept a place: an accept gets it, or it waits
+// for one, or it is dropped because the port was closed meanwhile. Next has what is to be
+// done. taken says that an accept got it.
+func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {
 	x := p.open[name]
 	if x == nil {
-		p.steps = append(p.steps, PortStep[O, C]{Caller: caller, Drop: true})
+		p.steps = append(p.steps, PortStep[O, C]{Conn: c, Drop: true})
 		return false
 	}
 	x.held--
 	if len(x.accepts) == 0 {
-		x.callers = append(x.callers, caller)
+		x.waiting = append(x.waiting, c)
 		return false
 	}
-	p.steps = append(p.steps, PortStep[O, C]{Owner: x.owner, Request: x.accepts[0], Caller: caller})
+	p.steps = append(p.steps, PortStep[O, C]{Owner: x.owner, Request: x.accepts[0], Conn: c})
 	x.accepts = x.accepts[1:]
 	return true
 }
 
-// Accept gives the next caller that is still there to a request of the port's owner, now
+// Accept gives the next connection that is still open to an accept of the port's owner, now
 // or when one comes.
 func (p *Ports[O, C]) Accept(owner O, key Token, request uint64) {
 	x := p.of(owner, key)
@@ -174,14 +177,14 @@ func (p *Ports[O, C]) Accept(owner O, key Token, request uint64) {
 		p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Err: x.broken, Broken: true})
 		return
 	}
-	for len(x.callers) > 0 {
-		c := x.callers[0]
-		x.callers = x.callers[1:]
+	for len(x.waiting) > 0 {
+		c := x.waiting[0]
+		x.waiting = x.waiting[1:]
 		if !p.gone(c) {
-			p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Caller: c})
+			p.steps = append(p.steps, PortStep[O, C]{Owner: owner, Request: request, Conn: c})
 			return
 		}
-		p.steps = append(p.steps, PortStep[O, C]{Caller: c, Drop: true})
+		p.steps = append(p.steps, PortStep[O, C]{Conn: c, Drop: true})
 	}
 	if len(x.accepts) >= MaxAccepts {
 		p.refuse(owner, request, ErrTooManyWait)
@@ -202,8 +205,8 @@ func (p *Ports[O, C]) Cancel(owner O, key Token, request uint64) {
 	}
 }
 
-// Close ends a port: who waits there is let go, who waits for callers hears ErrPortClosed.
-// False: the owner has no such port.
+// Close closes a port: connections that wait there are dropped, accepts end with
+// ErrPortClosed. False: the owner has no such port.
 func (p *Ports[O, C]) Close(owner O, key Token) bool {
 	x := p.of(owner, key)
 	if x == nil {
@@ -222,8 +225,8 @@ func (p *Ports[O, C]) Leave(owner O) {
 	}
 }
 
-// Break says that nobody will call the port, and why: who waits for callers hears it, and
-// who will accept.
+// Break says that nobody will connect to the port, and why. Accepts that wait end with that
+// error, and so do later ones.
 func (p *Ports[O, C]) Break(owner O, name World, why error) {
 	x := p.open[name]
 	if x == nil || x.owner != owner {
@@ -275,8 +278,8 @@ func (p *Ports[O, C]) of(owner O, key Token) *openPort[O, C] {
 // end takes a port off the list. The owner's requests are answered with why, if it is set.
 func (p *Ports[O, C]) end(x *openPort[O, C], why error) {
 	delete(p.open, x.key.World())
-	for _, c := range x.callers {
-		p.steps = append(p.steps, PortStep[O, C]{Caller: c, Drop: true})
+	for _, c := range x.waiting {
+		p.steps = append(p.steps, PortStep[O, C]{Conn: c, Drop: true})
 	}
 	if why == nil {
 		return
@@ -292,12 +295,12 @@ func (p *Ports[O, C]) refuse(owner O, request uint64, why error) {
 
 func (p *Ports[O, C]) gone(c C) bool { return p.Gone != nil && p.Gone(c) }
 
-// sweep lets go of callers that have gone away.
+// sweep drops connections that their other ends have closed.
 func (p *Ports[O, C]) sweep(x *openPort[O, C]) {
-	x.callers = slices.DeleteFunc(x.callers, func(c C) bool {
+	x.waiting = slices.DeleteFunc(x.waiting, func(c C) bool {
 		gone := p.gone(c)
 		if gone {
-			p.steps = append(p.steps, PortStep[O, C]{Caller: c, Drop: true})
+			p.steps = append(p.steps, PortStep[O, C]{Conn: c, Drop: true})
 		}
 		return gone
 	})

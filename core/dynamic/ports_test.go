@@ -15,7 +15,7 @@ func portKey(n byte) (key Token) {
 	return key
 }
 
-// testPorts are ports of owners "a" and "b", with callers that are numbers.
+// testPorts are ports of owners "a" and "b", with connections that are numbers.
 type testPorts struct {
 	Ports[string, int]
 	gone map[int]bool
@@ -35,11 +35,11 @@ func (p *testPorts) steps() (list []string) {
 		case !ok:
 			return list
 		case s.Drop:
-			list = append(list, fmt.Sprintf("drop %d", s.Caller))
+			list = append(list, fmt.Sprintf("drop %d", s.Conn))
 		case s.Err != nil:
 			list = append(list, fmt.Sprintf("%s %d: %v %v", s.Owner, s.Request, s.Err, s.Broken))
 		default:
-			list = append(list, fmt.Sprintf("%s %d: caller %d", s.Owner, s.Request, s.Caller))
+			list = append(list, fmt.Sprintf("%s %d: conn %d", s.Owner, s.Request, s.Conn))
 		}
 	}
 }
@@ -54,11 +54,11 @@ func (p *testPorts) want(t *testing.T, want ...string) {
 func (p *testPorts) hold(t *testing.T, key Token, want Verdict) {
 	t.Helper()
 	if got := p.Hold(key.World()); got != want {
-		t.Errorf("a caller hears %v, want %v", got, want)
+		t.Errorf("who connects hears %v, want %v", got, want)
 	}
 }
 
-// A crowded port has room again once a caller has gone away, and hands out those that are
+// A crowded port has room again once a connection has been closed, and hands out those that are
 // there, first come first served.
 func TestPortIsBounded(t *testing.T) {
 	p, key := newTestPorts(), portKey(1)
@@ -83,11 +83,11 @@ func TestPortIsBounded(t *testing.T) {
 	p.want(t, "b 7: the port is not open false")
 	p.Accept("a", key, 1)
 	p.Accept("a", key, 2)
-	p.want(t, "a 1: caller 1")
+	p.want(t, "a 1: conn 1")
 	if !p.Enter(key.World(), 5) {
 		t.Error("2 waits for it")
 	}
-	p.want(t, "a 2: caller 5")
+	p.want(t, "a 2: conn 5")
 }
 
 func TestAcceptsAreServedInOrder(t *testing.T) {
@@ -106,7 +106,7 @@ func TestAcceptsAreServedInOrder(t *testing.T) {
 		p.hold(t, key, Accepted)
 		p.Enter(key.World(), c)
 	}
-	p.want(t, "a 5: caller 0", "a 7: caller 1")
+	p.want(t, "a 5: conn 0", "a 7: conn 1")
 	if p.Close("b", key) || !p.Close("a", key) || p.Close("a", key) {
 		t.Error("its owner closes a port, once")
 	}
@@ -114,7 +114,7 @@ func TestAcceptsAreServedInOrder(t *testing.T) {
 }
 
 // Who has gone away is given to nobody; who came while the port was closed is let go.
-func TestCallersThatAreOfNoUse(t *testing.T) {
+func TestConnectionsThatAreOfNoUse(t *testing.T) {
 	p, key := newTestPorts(), portKey(1)
 	if err := p.Open(portEpoch, "a", key, 0, 0); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestCallersThatAreOfNoUse(t *testing.T) {
 	p.Enter(key.World(), 2)
 	p.gone[1] = true
 	p.Accept("a", key, 9)
-	p.want(t, "drop 1", "a 9: caller 2")
+	p.want(t, "drop 1", "a 9: conn 2")
 	p.hold(t, key, Accepted)
 	p.Enter(key.World(), 4)
 	p.Leave("a")

@@ -73,12 +73,12 @@ func (g *gate) Send(m wireup.Message) error {
 	case wireup.KindUnport:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {
-			k.refuse(wireup.KindCalled)
+			k.refuse(wireup.KindConnected)
 		}
 		delete(g.m.ports, name)
-	case wireup.KindTake:
+	case wireup.KindAccept:
 		g.m.take(knock{p, m.Meeting.Request}, &m)
-	case wireup.KindCall:
+	case wireup.KindConnect:
 		g.m.call(knock{p, m.Meeting.Request}, &m)
 	case wireup.KindOpen:
 		g.m.open(g.me, dynamic.Member{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
@@ -105,7 +105,7 @@ func (m *meadow) take(k knock, msg *wireup.Message) {
 		for _, o := range m.ports {
 			o.takes = slices.DeleteFunc(o.takes, func(x knock) bool { return x == k })
 		}
-		k.refuse(wireup.KindCaller)
+		k.refuse(wireup.KindAccepted)
 		return
 	}
 	o := m.ports[portOf(msg.Meeting.Key)]
@@ -116,13 +116,13 @@ func (m *meadow) take(k knock, msg *wireup.Message) {
 func (m *meadow) call(k knock, msg *wireup.Message) {
 	o := m.ports[portOf(msg.Meeting.Key)]
 	if o == nil {
-		k.refuse(wireup.KindCalled)
+		k.refuse(wireup.KindConnected)
 		return
 	}
 	if o.silent {
 		a, b := socketPair()
 		m.kept = append(m.kept, b)
-		k.p.Node.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: k.number}}, a)
+		k.p.Node.Hear(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: k.number}}, a)
 		return
 	}
 	o.calls = append(o.calls, k)
@@ -134,8 +134,8 @@ func (o *openPort) pair() {
 		c, t := o.calls[0], o.takes[0]
 		o.calls, o.takes = o.calls[1:], o.takes[1:]
 		a, b := socketPair()
-		c.p.Node.Hear(wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: c.number}}, a)
-		t.p.Node.Hear(wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: t.number}}, b)
+		c.p.Node.Hear(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: c.number}}, a)
+		t.p.Node.Hear(wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: t.number}}, b)
 	}
 }
 

@@ -27,8 +27,8 @@ type breeder struct {
 }
 
 func (b *breeder) Send(m wireup.Message) error {
-	if m.Kind == wireup.KindTake && b.deserted && !m.Meeting.Cancel {
-		b.answer(wireup.KindCaller, wireup.Meeting{Request: m.Meeting.Request, Class: int(mpierr.Spawn)}, "they ended")
+	if m.Kind == wireup.KindAccept && b.deserted && !m.Meeting.Cancel {
+		b.answer(wireup.KindAccepted, wireup.Meeting{Request: m.Meeting.Request, Class: int(mpierr.Spawn)}, "they ended")
 		return nil
 	}
 	if m.Kind != wireup.KindSpawn && m.Kind != wireup.KindPart {

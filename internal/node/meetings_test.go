@@ -25,11 +25,11 @@ func (v *visitor) openPort(backlog int) {
 }
 
 func (v *visitor) call(to *visitor, request uint64) {
-	v.say(wireup.Message{Kind: wireup.KindCall, Meeting: &wireup.Meeting{Request: request, Key: portKey, Card: to.card}})
+	v.say(wireup.Message{Kind: wireup.KindConnect, Meeting: &wireup.Meeting{Request: request, Key: portKey, Card: to.card}})
 }
 
 func (v *visitor) take(request uint64) {
-	v.say(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: request, Key: portKey}})
+	v.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: request, Key: portKey}})
 }
 
 // meets has a visitor ask for a link to rank 0 of another's world.
@@ -76,8 +76,8 @@ func TestWorldsMeet(t *testing.T) {
 			a.openPort(0)
 			a.take(7)
 			b.call(a, 8)
-			a.wants(wireup.KindCaller, 7, "beta")
-			b.wants(wireup.KindCalled, 8, "alfa")
+			a.wants(wireup.KindAccepted, 7, "beta")
+			b.wants(wireup.KindConnected, 8, "alfa")
 			a.meets(b)
 			b.meets(a)
 			for _, v := range []struct {
@@ -107,9 +107,9 @@ func TestWorldsMeetEncrypted(t *testing.T) {
 			a, b := startVisitor(t, "alfa", only), startVisitor(t, "beta", only)
 			a.openPort(0)
 			b.call(a, 8)
-			b.wants(wireup.KindCalled, 8, "alfa")
+			b.wants(wireup.KindConnected, 8, "alfa")
 			a.take(7)
-			a.wants(wireup.KindCaller, 7, "beta")
+			a.wants(wireup.KindAccepted, 7, "beta")
 			b.meets(a)
 			a.wants(wireup.KindLink, 0, "beta")
 			b.wants(wireup.KindLink, 0, "alfa")
@@ -123,26 +123,26 @@ func TestWorldsWithoutAWay(t *testing.T) {
 	b := startVisitor(t, "beta", func(j *config.Job) { route(j, config.Route{Prefer: []string{"tcp"}, Direct: true}) })
 	a.openPort(0)
 	b.call(a, 1)
-	b.wantsNo(wireup.KindCalled, 1, mpierr.Port, "not allowed by the routes") // a listens by tcp for its channels
+	b.wantsNo(wireup.KindConnected, 1, mpierr.Port, "not allowed by the routes") // a listens by tcp for its channels
 	a.call(b, 2)
-	a.wantsNo(wireup.KindCalled, 2, mpierr.Port, "no transport is common to both worlds")
+	a.wantsNo(wireup.KindConnected, 2, mpierr.Port, "no transport is common to both worlds")
 }
 
 func TestCallersWaitAndAreRefused(t *testing.T) {
 	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
 	b.call(a, 1)
-	b.wantsNo(wireup.KindCalled, 1, mpierr.Port, "the port is closed")
+	b.wantsNo(wireup.KindConnected, 1, mpierr.Port, "the port is closed")
 	a.take(2)
-	a.wantsNo(wireup.KindCaller, 2, mpierr.Port, "not open")
+	a.wantsNo(wireup.KindAccepted, 2, mpierr.Port, "not open")
 	a.openPort(1)
 	a.take(3)
-	a.say(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: 3, Key: portKey, Cancel: true}})
-	a.wantsNo(wireup.KindCaller, 3, mpierr.Port, "given up")
+	a.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: 3, Key: portKey, Cancel: true}})
+	a.wantsNo(wireup.KindAccepted, 3, mpierr.Port, "given up")
 	a.take(4)
 	a.say(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: portKey}})
-	a.wantsNo(wireup.KindCaller, 4, mpierr.Port, "closed")
+	a.wantsNo(wireup.KindAccepted, 4, mpierr.Port, "closed")
 	b.call(a, 5)
-	b.wantsNo(wireup.KindCalled, 5, mpierr.Port, "the port is closed")
+	b.wantsNo(wireup.KindConnected, 5, mpierr.Port, "the port is closed")
 	a.openPort(1)
 	a.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: 6, Key: portKey}})
 	a.wantsNo(wireup.KindPort, 6, mpierr.Port, "open already")

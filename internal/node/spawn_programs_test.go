@@ -211,11 +211,11 @@ func callParents(c *wireup.Conn, job *wireup.Job) {
 	check(err)
 	card, err := port.Card.AppendText(nil)
 	check(err)
-	check(c.Send(wireup.Message{Kind: wireup.KindCall, Meeting: &wireup.Meeting{Request: 1, Key: port.Key[:], Card: string(card)}}))
+	check(c.Send(wireup.Message{Kind: wireup.KindConnect, Meeting: &wireup.Meeting{Request: 1, Key: port.Key[:], Card: string(card)}}))
 	for {
 		m, fds, err := c.Recv()
 		check(err)
-		if m.Kind == wireup.KindCalled {
+		if m.Kind == wireup.KindConnected {
 			wireup.CloseAll(fds)
 			return
 		}

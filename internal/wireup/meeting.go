@@ -5,22 +5,22 @@ import "time"
 // The messages about other worlds: ports, names and spawned procs. A node that does not
 // know them leaves World in its Job empty.
 const (
-	// KindPort opens a port (Meeting.Key, Backlog). From then on the node keeps its
-	// callers. With a Request it is answered by a KindPort: when callers can come, or with
-	// a Reason.
+	// KindPort opens a port (Meeting.Key, Backlog). From then on the node keeps connections to
+	// it. With a Request it is answered by a KindPort: when others can connect, or with a
+	// Reason.
 	KindPort Kind = "port"
-	// KindUnport closes a port (Key). Callers that wait there are refused.
+	// KindUnport closes a port (Key). Connections that wait there are refused.
 	KindUnport Kind = "unport"
-	// KindTake asks for the next caller of a port (Key). The answer, perhaps much later, is
-	// a KindCaller with the same Request: with the descriptors of a link, as in KindLink,
-	// or with a Reason. A KindTake with Cancel ends the wait of the one with the same
-	// Request, which is answered in any case.
-	KindTake   Kind = "take"
-	KindCaller Kind = "caller"
-	// KindCall calls a port (Key, Card, Timeout). The answer is a KindCalled with the same
-	// Request, in the form of KindCaller.
-	KindCall   Kind = "call"
-	KindCalled Kind = "called"
+	// KindAccept asks for the next connection to a port (Key). The answer, perhaps much
+	// later, is a KindAccepted with the same Request: with the descriptors of a link, as in
+	// KindLink, or with a Reason. A KindAccept with Cancel ends the wait of the one with the
+	// same Request, which is answered in any case.
+	KindAccept   Kind = "take"
+	KindAccepted Kind = "caller"
+	// KindConnect connects to a port (Key, Card, Timeout). The answer is a KindConnected with
+	// the same Request, in the form of KindAccepted.
+	KindConnect   Kind = "call"
+	KindConnected Kind = "called"
 	// KindForget says that the proc has closed its link to Peer of World, so that another
 	// one can be made: until then the node refuses further links.
 	KindForget Kind = "forget"
@@ -30,7 +30,7 @@ const (
 	KindUnpublish Kind = "unpublish"
 	KindLookup    Kind = "lookup"
 	KindNamed     Kind = "named"
-	// KindSpawn starts procs (Spawn, and Port, which they call). The answer is a
+	// KindSpawn starts procs (Spawn, and Port, to which they connect). The answer is a
 	// KindSpawned with the same Request, when all are in Init or all have ended. With
 	// Cancel it ends the procs that the KindSpawn with the same Request has started,
 	// because they and their parents could not connect.
@@ -38,7 +38,7 @@ const (
 	KindSpawned Kind = "spawned"
 	// KindPart says that the proc has no communicator any more with the procs that its
 	// KindSpawn with the same Request has started. From the time when the proc closed the
-	// port that they called until then, a failure of one world ends both.
+	// port to which they connected until then, a failure of one world ends both.
 	KindPart Kind = "part"
 )
 
@@ -55,9 +55,9 @@ type Meeting struct {
 	Key    []byte `json:"key,omitempty"`    // dynamic.Token of a port
 	Card   string `json:"card,omitempty"`
 
-	Backlog int           `json:"backlog,omitempty"` // callers that may wait; 0: the node's default
+	Backlog int           `json:"backlog,omitempty"` // connections that may wait; 0: the node's default
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
-	Waited  time.Duration `json:"waited_ns,omitempty"` // caller: how long it waited at the port
+	Waited  time.Duration `json:"waited_ns,omitempty"` // accepted: how long it waited at the port
 
 	Service string            `json:"service,omitempty"`
 	Port    string            `json:"port,omitempty"` // text of a dynamic.Port, or what was published

@@ -63,7 +63,7 @@ type Meeting struct {
 	far   far     // at the root: the other side's
 
 	late   *deadline // of it all; nil: it may take as long as it does
-	taking uint64    // the request for a caller that waits at the node; 0: none
+	taking uint64    // the accept that waits at the node; 0: none
 
 	bad     error // why this proc cannot have the communicator, though it goes on
 	Context wire.ContextID
@@ -190,7 +190,7 @@ func (m *Meeting) settle(err error) error {
 }
 
 // reach gets the temporary link. The connecting root has a limited time until it is accepted; the
-// accepting root takes the next caller if one has gone away or sends nothing.
+// accepting root takes the next connection if one has been closed or sends nothing.
 func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
@@ -209,7 +209,7 @@ func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 		return m.reachOut(port, limit)
 	}
 	for m.peer == nil {
-		name, d, err := m.takeCaller(port)
+		name, d, err := m.acceptConnection(port)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 // cut ends what the root waits for, at its node or from the other side, because the time is over.
 func (m *Meeting) cut() {
 	if m.taking != 0 {
-		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
+		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
 	}
 	if m.peer != nil && !m.peer.lost && !m.peer.Left {
 		m.peer.q.Drop(proc.ErrCall)
@@ -279,8 +279,8 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, lat
 	return nil
 }
 
-// callLimit is the time for connecting if the program gives none, and for the first message of a
-// caller that is accepted.
+// callLimit is the time for connecting if the program gives none, and for the first message on a
+// connection that is accepted.
 const callLimit = time.Minute
 
 // deadline is an end of waiting. The process's lock guards it.
@@ -319,15 +319,15 @@ func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Mem
 	}
 	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
 	m.Took(stepDial, func() string { return fmt.Sprintf("calls %s of %v", proc.PortLabel(port.Name()), port.Opener) })
-	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindCall, Meeting: x}, dynamic.World{})
+	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindConnect, Meeting: x}, dynamic.World{})
 	if err == nil {
 		m.Took(stepGreet, func() string { return "let in, by " + d.Msg.Transport })
 	}
 	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
 
-// takeCaller waits for a caller of a port.
-func (m *Meeting) takeCaller(text string) (name dynamic.World, d proc.Delivery, err error) {
+// acceptConnection waits for a connection to a port.
+func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Delivery, err error) {
 	key, err := door(m.P, text)
 	if err != nil {
 		return name, d, stepTake.fault(err)
@@ -335,7 +335,7 @@ func (m *Meeting) takeCaller(text string) (name dynamic.World, d proc.Delivery, 
 	name, m.taking = key.World(), m.P.Node.Questions+1 // which ask gives it
 	defer func() { m.taking = 0 }()
 	m.Shown.Says(func() string { return "waits for a caller of " + proc.PortLabel(name) })
-	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Key: key[:]}}, name)
+	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)
 	if err == nil {
 		m.Took(stepQueue, func() string { return fmt.Sprintf("the node kept a caller for %v", d.Msg.Meeting.Waited) })
 		m.Took(stepTake, func() string { return fmt.Sprintf("takes the caller, who came by %s", d.Msg.Transport) })

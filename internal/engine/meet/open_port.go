@@ -117,7 +117,7 @@ func shutPort(p *proc.Process, name string) error {
 	delete(p.Node.Doors, strings.TrimSpace(name))
 	for number, q := range p.Node.Asking { // who accepts there
 		if q.Port == key.World() && q.Answer == nil {
-			m := wireup.Message{Kind: wireup.KindTake, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
+			m := wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
 			if err := p.Node.Control.Send(m); err != nil {
 				return err
 			}

@@ -66,7 +66,7 @@ func (nc *nodeControl) Listen(node NodeConn) {
 
 // brings reports whether a link may come with a message.
 func brings(k wireup.Kind) bool {
-	return k == wireup.KindLink || k == wireup.KindCaller || k == wireup.KindCalled
+	return k == wireup.KindLink || k == wireup.KindAccepted || k == wireup.KindConnected
 }
 
 // received is openLink. A connection of a resumable link that broke on its way here becomes a
@@ -125,7 +125,7 @@ func OpenRing(region, sock, side int) (link.Link, error) {
 // inbox, for the goroutine that makes progress.
 func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 	switch m.Kind {
-	case wireup.KindLink, wireup.KindCaller, wireup.KindCalled, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
+	case wireup.KindLink, wireup.KindAccepted, wireup.KindConnected, wireup.KindPort, wireup.KindNamed, wireup.KindSpawned:
 		nc.inboxLock.Lock()
 		nc.inbox = append(nc.inbox, Delivery{m, l})
 		nc.inboxLock.Unlock()

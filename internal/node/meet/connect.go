@@ -30,12 +30,12 @@ func (m *Meetings) connect(p *procs.Proc, x *wireup.Meeting) {
 	to := Peer{Hello: dynamic.Hello{Call: true}}
 	var ok bool
 	if to.Token, ok = keyIn(x.Key); !ok {
-		m.Refuse(p, wireup.KindCalled, x.Request, mpierr.Port, "the port's key has a wrong size")
+		m.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, "the port's key has a wrong size")
 		return
 	}
 	var err error
 	if to.Card, err = dynamic.ParseCard([]byte(x.Card)); err != nil {
-		m.Refuse(p, wireup.KindCalled, x.Request, mpierr.Port, err.Error())
+		m.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, err.Error())
 		return
 	}
 	limit := x.Timeout
@@ -44,7 +44,7 @@ func (m *Meetings) connect(p *procs.Proc, x *wireup.Meeting) {
 	}
 	begun := m.BeginFor(p, func() { m.dialPort(p, x.Request, &to, limit) })
 	if !begun {
-		m.Refuse(p, wireup.KindCalled, x.Request, mpierr.Port, "too many calls of the proc are under way, or the job is ending")
+		m.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, "too many calls of the proc are under way, or the job is ending")
 	}
 }
 
@@ -56,11 +56,11 @@ func (m *Meetings) dialPort(p *procs.Proc, request uint64, to *Peer, limit time.
 	l, w, last := s.Run(ctx)
 	if l == nil {
 		if m.Ctx.Err() == nil {
-			m.Refuse(p, wireup.KindCalled, request, mpierr.Port, whyAbroad(ctx, s, last))
+			m.Refuse(p, wireup.KindConnected, request, mpierr.Port, whyAbroad(ctx, s, last))
 		}
 		return
 	}
-	answer := wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: request}}
+	answer := wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: request}}
 	_ = m.hand(p, answer, l, w.T.Name)
 }
 

@@ -87,9 +87,9 @@ func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) bool {
 		m.openPort(p, about)
 	case wireup.KindUnport:
 		m.closePort(p, about)
-	case wireup.KindTake:
+	case wireup.KindAccept:
 		m.accept(p, about)
-	case wireup.KindCall:
+	case wireup.KindConnect:
 		m.connect(p, about)
 	case wireup.KindOpen:
 		m.openLink(p, x.Peer, about)

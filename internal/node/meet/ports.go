@@ -75,14 +75,14 @@ func (m *Meetings) awaitLifetime() {
 func (m *Meetings) carryOutStep(s dynamic.PortStep[*procs.Proc, waiting]) {
 	switch {
 	case s.Drop:
-		_ = s.Caller.link.Close()
+		_ = s.Conn.link.Close()
 	case s.Err == nil:
-		to := wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: s.Request, Waited: time.Since(s.Caller.since)}}
-		_ = m.hand(s.Owner, to, s.Caller.link, s.Caller.transport)
+		to := wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: s.Request, Waited: time.Since(s.Conn.since)}}
+		_ = m.hand(s.Owner, to, s.Conn.link, s.Conn.transport)
 	case s.Broken:
-		m.Refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Spawn, s.Err.Error())
+		m.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Spawn, s.Err.Error())
 	default:
-		m.Refuse(s.Owner, wireup.KindCaller, s.Request, mpierr.Port, s.Err.Error())
+		m.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Port, s.Err.Error())
 	}
 }
 

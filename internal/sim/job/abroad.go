@@ -143,9 +143,9 @@ func (a *Abroad) heard(p *proc, m *wireup.Message) bool {
 		a.openPort(p, x)
 	case wireup.KindUnport:
 		a.closePort(p, x)
-	case wireup.KindTake:
+	case wireup.KindAccept:
 		a.take(p, x)
-	case wireup.KindCall:
+	case wireup.KindConnect:
 		a.call(p, x)
 	case wireup.KindOpen:
 		a.open(p, m.Peer, x)

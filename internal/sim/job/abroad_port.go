@@ -40,16 +40,16 @@ func (a *Abroad) portSteps() {
 		case !ok:
 			return
 		case s.Drop:
-			_ = s.Caller.Close()
+			_ = s.Conn.Close()
 		case s.Err != nil:
 			class := mpierr.Port
 			if s.Broken {
 				class = mpierr.Spawn
 			}
-			a.tell(s.Owner, wireup.Message{Kind: wireup.KindCaller, Reason: s.Err.Error(), Meeting: &wireup.Meeting{Request: s.Request, Class: int(class)}}, nil)
+			a.tell(s.Owner, wireup.Message{Kind: wireup.KindAccepted, Reason: s.Err.Error(), Meeting: &wireup.Meeting{Request: s.Request, Class: int(class)}}, nil)
 		default:
 			a.step(s.Owner, 4)
-			a.tell(s.Owner, wireup.Message{Kind: wireup.KindCaller, Meeting: &wireup.Meeting{Request: s.Request}}, s.Caller)
+			a.tell(s.Owner, wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: s.Request}}, s.Conn)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (a *Abroad) closePort(p *proc, x *wireup.Meeting) {
 	}
 }
 
-// take answers with the next caller of a port, now or later.
+// take answers an accept with the next connection to a port, now or later.
 func (a *Abroad) take(p *proc, x *wireup.Meeting) {
 	if x.Cancel {
 		a.ports.Cancel(p, keyOf(x), x.Request)
@@ -77,7 +77,7 @@ func (a *Abroad) take(p *proc, x *wireup.Meeting) {
 	a.portSteps()
 }
 
-// hungUp tells whether the other end of a caller's link has gone away.
+// hungUp tells whether the other end of a link that waits at a port has closed it.
 func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
 // call greets a port for a proc, which gets the link or the reason why there is none.
@@ -96,7 +96,7 @@ func (a *Abroad) called(p *proc, x *wireup.Meeting) {
 	if no := a.ports.Hold(port); no != dynamic.Accepted {
 		a.portSteps()
 		a.Counts.Refused++
-		a.refuse(p, wireup.KindCalled, x.Request, no.String())
+		a.refuse(p, wireup.KindConnected, x.Request, no.String())
 		return
 	}
 	owner, _ := a.ports.Owner(port)
@@ -106,7 +106,7 @@ func (a *Abroad) called(p *proc, x *wireup.Meeting) {
 	}
 	a.step(p, 2)
 	l := a.link(fmt.Sprintf("call of %s by %s", owner.title(), p.title()), watch)
-	a.tell(p, wireup.Message{Kind: wireup.KindCalled, Meeting: &wireup.Meeting{Request: x.Request}}, l.Ends[0])
+	a.tell(p, wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: x.Request}}, l.Ends[0])
 	if !a.ports.Enter(port, l.Ends[1]) {
 		a.Counts.Waited++
 		a.step(owner, 3)
