@@ -11,7 +11,7 @@ func writeProcs(w io.Writer, j *Job) {
 	var t table
 	for _, s := range j.Sites {
 		for _, h := range s.Agents {
-			t.add("agent "+h.Address, fmt.Sprintf("pid %d", h.pid), wait(h.Wait), "")
+			t.add("agent "+h.Address, fmt.Sprintf("pid %d", cmp.Or(h.pid, s.PID)), wait(h.Wait), "")
 		}
 		for _, p := range s.Ranks {
 			if p.Silent != "" {
