@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,12 @@ func init() {
 		<-time.After(4 * time.Second)
 		fmt.Println("late")
 		finalize()
+	}
+	programs["fails-late"] = func() { // ends badly when its world has ended, connected with its parents
+		initialize()
+		greet(mpi.Parent(), true)
+		finalize()
+		os.Exit(4)
 	}
 }
 
@@ -111,6 +118,17 @@ func TestSpawnedOnAnotherHostFails(t *testing.T) {
 		if f == nil || f.Status != 17 || !strings.Contains(f.Text, "spawn1, which rank 1 on site alpha has spawned, failed: ") {
 			t.Errorf("host %d: %+v", i, f)
 		}
+	}
+	wantNothingLeft(t, all)
+}
+
+// TestSpawnedOnAnotherHostFailsLate: so does one that fails after its Finalize.
+func TestSpawnedOnAnotherHostFailsLate(t *testing.T) {
+	o := at("127.0.1.3", "fails-late", 1, 1)
+	o.Keep = true
+	all := spawnApart(t, 4, o)
+	if f := end(all)[0]; f == nil || f.Status != 4 || !strings.Contains(f.Text, "spawn1") {
+		t.Errorf("%+v", f)
 	}
 	wantNothingLeft(t, all)
 }

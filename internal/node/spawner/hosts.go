@@ -145,6 +145,7 @@ func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
 				h.failure = e.Failure
 				close(h.gone)
 			})
+			h.forget()
 		}
 		return a
 	}
@@ -154,10 +155,12 @@ func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
 	}
 	switch e.Do {
 	case doBegin:
-		if e.Start == nil || e.Start.Client < 0 || e.Start.Client >= len(e.Start.Sites) || p.done != nil {
+		if e.Start == nil || e.Start.Client < 0 || e.Start.Client >= len(e.Start.Sites) {
 			return result{Refused: spawn.Refuse(-1, "a malformed order to begin %s", p.part.World)}
 		}
-		_ = p.begin(e.Start)
+		if err := p.begin(e.Start); err != nil {
+			return result{Refused: spawn.Refuse(-1, "%v", err)}
+		}
 	case doSettled:
 		return d.settledIn(ctx, p)
 	case doEnd:
@@ -221,8 +224,8 @@ func (d *Spawner) hostedFor(c claim, at int) *hosted {
 	return d.hosted[place{c, at}]
 }
 
-// whyGone gives the failure of a part that has failed, as its host tells it: after the end of its
-// world it waits a while for that.
+// whyGone gives the failure of a part, if it has one, as its host tells it: after the end of its world
+// it waits a while for that.
 func (h *hosted) whyGone(limit time.Duration) *failed {
 	late := time.NewTimer(limit)
 	defer late.Stop()

@@ -29,6 +29,8 @@ type Local struct {
 	runs    []int  // by proc: its command among the part's
 	parent  string // the port that the procs connect to
 
+	// Of the spawner's mu until it has begun.
+	ended   bool // it was given up
 	node    Node
 	cancel  context.CancelCauseFunc
 	done    chan struct{}  // closed when nothing of it is left; nil: it has not begun
@@ -115,6 +117,11 @@ func (p *Local) begin(o *start) error {
 	node := d.NewNode(p, p.job(o, site), site)
 	ctx, cancel := context.WithCancelCause(d.ctx)
 	d.mu.Lock()
+	if p.ended || p.done != nil {
+		d.mu.Unlock()
+		cancel(nil)
+		return fmt.Errorf("%s has begun already, or was given up", p.part.World)
+	}
 	p.node, p.cancel, p.done = node, cancel, make(chan struct{})
 	d.running[p] = struct{}{}
 	d.mu.Unlock()
@@ -151,11 +158,15 @@ func (p *Local) settled() *spawn.Refusal {
 
 // end gives back what was reserved, or ends what was started.
 func (p *Local) end(f *ending.Failure) {
-	if p.done == nil {
+	p.spawner.mu.Lock()
+	cancel := p.cancel
+	p.ended = true
+	p.spawner.mu.Unlock()
+	if cancel == nil {
 		p.spawner.release(p)
 		return
 	}
-	p.cancel(f)
+	cancel(f)
 }
 
 // gone waits until nothing is left of the part.

@@ -209,7 +209,8 @@ func (w *world) awaitEnd() ending.Outcome {
 		if !ok {
 			continue
 		}
-		if f := ending.OfWorld(parts, nil).Failure; told != nil && (f == nil || f.Remote) {
+		// A proc may fail after the end of its world, of which the server hears nothing.
+		if f := ending.OfWorld(parts, nil).Failure; f == nil || f.Remote {
 			if why := h.whyGone(w.parents.spawner.Routes.Job.Limits.Stop + errandTime); why != nil {
 				parts = append(parts, why.outcome())
 			}
