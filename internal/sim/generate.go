@@ -65,7 +65,7 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 func (g *generator) surroundings(c *Case) {
 	c.Key, c.Direct = g.One(4), g.IntN(3) > 0
 	if g.One(3) && c.Direct {
-		c.DialFail = g.pick(0.1, 0.5, 0.8)
+		c.DialFail = g.pick(0.1, 0.3, 0.5) // more, and hosts do not connect in time
 	}
 	if g.One(2) {
 		c.Chunk = g.Between(256, 16<<10)
@@ -77,13 +77,14 @@ func (g *generator) surroundings(c *Case) {
 	if g.One(4) {
 		c.Resume = &job.Resume{
 			Window: g.Between(200, 20_000),
-			Again:  time.Microsecond + g.upTo(20*time.Millisecond), Limit: 20 * time.Second,
-			Cuts: g.pick(0, 0.01, 0.03), // more, and long frames never come through small links
+			Again:  time.Microsecond + g.upTo(20*time.Millisecond),
+			Limit:  2 * time.Minute,       // hosts whose dance is not over mend no channels, and it may take a minute
+			Cuts:   g.pick(0, 0.01, 0.03), // more, and long frames never come through small links
 		}
 	}
 	switch {
 	case !g.limits.NoFaults:
-		c.Faults = g.faults(c.Resume != nil)
+		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 	case c.Resume != nil:
 		c.Resume.Cuts = 0
 	}
@@ -341,7 +342,7 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 }
 
 // faults are none for most seeds, harmless ones for some, and deadly for four in ten.
-func (g *generator) faults(resumed bool) (all []job.Fault) {
+func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 	for range g.IntN(3) * g.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
 	}
@@ -358,7 +359,11 @@ func (g *generator) faults(resumed bool) (all []job.Fault) {
 		return all
 	}
 	for range 1 + g.IntN(4)/3 {
-		all = append(all, g.fault(job.CrashProc, job.CrashProc, job.CrashNode, job.CrashServer, job.CutLink, job.CutLink, job.HalfClose))
+		kinds := []job.FaultKind{job.CrashProc, job.CrashProc, job.CrashNode, job.CrashServer, job.CutLink, job.CutLink, job.HalfClose}
+		if machines {
+			kinds = append(kinds, job.LoseHost, job.LoseHost)
+		}
+		all = append(all, g.fault(kinds...))
 	}
 	return all
 }
@@ -368,6 +373,8 @@ func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
 	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
 	switch {
 	case f.Kind == job.FailLate:
+	case f.Kind == job.LoseHost && g.One(4): // before it has come, or soon after
+		f.At = g.upTo(2 * time.Millisecond)
 	case g.One(3):
 		f.At = g.upTo(200 * time.Millisecond)
 	default:

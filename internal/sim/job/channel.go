@@ -49,7 +49,7 @@ func (h *host) resumedChannel(spec kernel.LinkSpec, peer *host) *kernel.Link {
 }
 
 func (h *host) resumedEnd() resumedEnd {
-	return resumedEnd{alive: h.s.works, gone: func() bool { return h.sw != nil && h.sw.task.Ended() }}
+	return resumedEnd{alive: func() bool { return !h.gone && h.s.works() }, gone: func() bool { return h.sw != nil && h.sw.task.Ended() }}
 }
 
 func (h *host) endpoint() Endpoint { return Endpoint{AtAgent, int(h.rank)} }

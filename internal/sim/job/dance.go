@@ -14,6 +14,9 @@ import (
 // begin starts the dance of a host.
 func (h *host) begin() {
 	s := h.s
+	if h.gone {
+		return
+	}
 	hosts := make([]agent.DanceHost, len(s.job.Hosts))
 	for i, x := range s.job.Hosts {
 		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port)}
@@ -25,7 +28,7 @@ func (h *host) begin() {
 	}
 	h.dance = d
 	s.w.k.After(s.w.cfg.Limit, func() {
-		if !s.left {
+		if !h.ends() {
 			d.Tick(s.w.time())
 			h.steps()
 		}
@@ -43,13 +46,13 @@ func (h *host) begin() {
 // dial makes a channel to a host of lower rank.
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
-	s := w.search(dynamic.ChannelSearch(1), func() bool { return h.s.left || h.dance.Done() })
+	s := w.search(dynamic.ChannelSearch(1), func() bool { return h.ends() || h.dance.Done() })
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
 		a, failing := s.fails(w.cfg.DialFail)
 		switch peer := w.hostAt(x.Address.Address); {
 		case failing:
 			answer(a)
-		case peer == nil || peer.s.left:
+		case peer == nil || peer.ends():
 			answer(unheard(dynamic.NotListening))
 		default:
 			spec := w.cfg.Links.Channel
@@ -80,7 +83,7 @@ func (h *host) channel(spec kernel.LinkSpec, peer *host) *kernel.Link {
 // greet sends the rest of a greeting.
 func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynamic.Answer)) {
 	e.OnReady(nil)
-	if h.s.left {
+	if h.ends() {
 		_ = e.Close()
 		return
 	}
@@ -98,6 +101,9 @@ func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynam
 	}
 }
 
+// ends tells whether nothing is begun any more.
+func (h *host) ends() bool { return h.s.left || h.gone }
+
 func (h *host) keep(e *kernel.End) int {
 	h.conns = append(h.conns, e)
 	return len(h.conns) - 1
@@ -112,7 +118,8 @@ type arrival struct {
 // arrive takes a connection.
 func (h *host) arrive(e *kernel.End, from *host) {
 	switch {
-	case h.s.left || h.dance == nil && h.s.dead:
+	case h.silent:
+	case h.ends() || h.dance == nil && h.s.dead:
 		_ = e.Close()
 	case h.dance == nil:
 		h.backlog = append(h.backlog, arrival{e, from})
@@ -130,7 +137,7 @@ func (h *host) accept(e *kernel.End, from *host) {
 
 // listen reads a greeting, and no more.
 func (h *host) listen(conn int, e *kernel.End) {
-	for !h.s.left {
+	for !h.ends() {
 		want := h.dance.Wants(conn)
 		if want == 0 {
 			break
@@ -154,7 +161,7 @@ func (h *host) listen(conn int, e *kernel.End) {
 // steps does what the dance says.
 func (h *host) steps() {
 	s := h.s
-	for !s.left {
+	for !h.ends() {
 		st, ok := h.dance.Next()
 		if !ok {
 			return

@@ -23,12 +23,13 @@ const (
 	CrashServer FaultKind = "crash-server" // Target is not used
 	CutLink     FaultKind = "cut"          // Target picks one of the links that are in use
 	HalfClose   FaultKind = "half-close"   // the same, and one end of it
+	LoseHost    FaultKind = "lose-host"    // Target is one of the machines of all sites of ours that have several
 	Stall       FaultKind = "stall"        // the same as for CutLink
 	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, Stall, PluginCrash}
+var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash}
 
 // Deadly tells whether a fault of this kind may end the job.
 func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash }
@@ -111,6 +112,7 @@ type Hit struct {
 	Deadly bool
 
 	late *proc // whose program failed after its Finalize
+	lost *host // the machine that was lost
 }
 
 func (w *World) commit(f Fault) {
@@ -129,6 +131,8 @@ func (w *World) commit(f Fault) {
 			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), true)
 			s.crash()
 		}
+	case LoseHost:
+		lose(w, f)
 	case CrashServer:
 		if !w.server.ended {
 			w.hit(f, "the server", slices.ContainsFunc(w.sites, func(s *site) bool { return !s.left }))
@@ -191,13 +195,13 @@ func (w *World) harm(f Fault) {
 			return
 		}
 		w.strike(f, s, s.ends[i])
-		if !s.resumes && w.cfg.Observer != nil {
+		if !s.resumes && !s.tree && w.cfg.Observer != nil {
 			w.cfg.Observer.Cut(s.l)
 		}
 		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
-		if !s.resumes {
+		if !s.resumes && !s.tree {
 			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
@@ -229,6 +233,9 @@ func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
 		w.met[f.Kind]++
 		return
 	}
+	if s.tree { // of the machines below, each waits for what explains its loss
+		w.stalls += settles(w)
+	}
 	deadly := false
 	for _, e := range mute {
 		deadly = deadly || w.needs(f.Kind, s, e)
@@ -249,6 +256,8 @@ func (w *World) cut(l *kernel.Link) {
 // have been taken into use.
 func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 	switch {
+	case s.tree:
+		return false
 	case s.is(AtClient, AtServer):
 		if kind == HalfClose && from.Kind == AtServer {
 			return false // the site may leave before it hears of that
@@ -259,7 +268,7 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 			return false // the proc notices when it wants to send
 		}
 		p := w.procs[s.ends[0].Number]
-		return p != nil && !p.s.left && !p.fini && p.h.sw.linked(p.rank)
+		return p != nil && !p.s.left && !p.said && p.h.sw.linked(p.rank)
 	case s.is(AtAgent, AtAgent):
 		h := w.hosts[wire.HostRank(from.Number)]
 		peer := w.hosts[wire.HostRank(s.peer(from).Number)]
@@ -274,6 +283,7 @@ type strand struct {
 	shown   *kernel.Link // to the observer: l, or what runs over it
 	ends    [2]Endpoint
 	resumes bool // there will be another in its place
+	tree    bool // between machines of a site: ends says nothing
 }
 
 func (s *strand) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }

@@ -59,7 +59,7 @@ func (w *World) judge() error {
 	if err := w.afterwards(); err != nil || w.broke == nil {
 		return err
 	}
-	if err := w.blamed(); err != nil {
+	if err := errors.Join(w.blamed(), namesLost(w)); err != nil {
 		return err
 	}
 	if w.ended == nil {
@@ -167,7 +167,7 @@ const textLimit = 2 << 10
 func (w *World) reaction(ready bool) time.Duration {
 	l := &w.cfg.Links
 	size := textLimit + 64*len(w.procs) // labels may be on their way
-	d := notice + hop(&l.Proc, 0) + hop(&l.Channel, 0) + 3*hop(&l.Server, size) + notice + w.stalls
+	d := notice + hop(&l.Proc, 0) + hop(&l.Channel, 0) + 3*hop(&l.Server, size) + notice + w.stalls + spreads(w)
 	if !ready {
 		d += w.cfg.Limit + startup.Grace
 	}
@@ -186,5 +186,9 @@ func hop(s *kernel.LinkSpec, size int) time.Duration {
 
 // eventsToEnd is how many events there may be meanwhile.
 func (w *World) eventsToEnd() uint64 {
-	return 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
+	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
+	if r := w.cfg.Resume; r != nil { // links to a machine that says nothing are dialled again and again
+		most += 50 * uint64(w.stalls/r.Again)
+	}
+	return most
 }

@@ -258,7 +258,9 @@ func (p *proc) give(m wireup.Message, e *kernel.End) {
 	d := delivery{m, e}
 	if e != nil {
 		if p.task.Ended() {
-			_ = e.Close()
+			if !p.h.silent {
+				_ = e.Close()
+			}
 			return
 		}
 		p.ends = append(p.ends, e)

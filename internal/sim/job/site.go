@@ -37,6 +37,8 @@ type site struct {
 	roster *mpi.Roster   // of the table
 	end    ending.Ending
 
+	machines *machines // nil: it has one host, or is not ours
+
 	spawner *spawner
 	parents parents
 	names   nameService
@@ -64,7 +66,11 @@ type host struct {
 	board   *hostBoard    // nil: none
 	sw      *hostSwitch   // once the dance is over
 	links   map[wire.HostRank]*kernel.End
-	over    bool // its agent has finished
+	over    bool   // its agent has finished
+	said    bool   // of several hosts: it has told the head that it has finished
+	gone    bool   // of several hosts: nothing of it is left
+	silent  bool   // and nothing answers where it was
+	why     string // of several hosts: it had lost its parent
 }
 
 // fini tells whether all procs of the host have finished, so that its agent has
@@ -118,6 +124,10 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(s.hosts) > 1 && cfg.Foreign == nil {
+		s.timer = w.k.After(0, func() {})
+		return s, s.newMachines(config)
 	}
 	s.timer = w.k.After(w.k.Between(0, time.Millisecond), s.connect)
 	return s, nil
@@ -214,8 +224,8 @@ func (s *site) place() {
 	for i, h := range s.hosts {
 		h.rank = s.job.HostOf(s.rank, i)
 		s.w.hosts[h.rank] = h
-		h.begin()
 	}
+	s.handOut()
 }
 
 // ours tells whether both this site and client c are of ours, in a job where
@@ -227,7 +237,7 @@ func (s *site) ours(c wire.ClientRank) bool {
 // connected starts the procs once all hosts are connected.
 func (s *site) connected() {
 	for _, h := range s.hosts {
-		if h.sw == nil {
+		if h.sw == nil || h.gone {
 			return
 		}
 	}
@@ -294,15 +304,8 @@ func (s *site) finish() {
 	if s.left || s.dead {
 		return
 	}
-	for _, h := range s.hosts {
-		if !h.over {
-			return
-		}
-	}
-	for _, p := range s.procs {
-		if !p.judged {
-			return
-		}
+	if !s.allFinished() || s.left {
+		return
 	}
 	err := s.client.Finish()
 	s.say()
@@ -315,7 +318,18 @@ func (s *site) finish() {
 	s.over(f)
 	s.conn.finish()
 	s.timer.Stop()
+	if s.machines != nil {
+		s.machines.end(nil)
+	}
 	s.gone()
+}
+
+// allFinished tells whether all hosts have finished, with their procs.
+func (s *site) allFinished() bool {
+	if s.machines != nil {
+		return s.machines.finishing()
+	}
+	return !slices.ContainsFunc(s.hosts, func(h *host) bool { return !h.over }) && !slices.ContainsFunc(s.procs, func(p *proc) bool { return !p.judged })
 }
 
 // over settles how the job has ended for the site. f is the failure with which it was shut down, or
@@ -384,6 +398,10 @@ func (s *site) giveUp(f *ending.Failure) {
 		s.conn.finish()
 	}
 	s.timer.Stop()
+	if s.machines != nil {
+		s.machines.end(f)
+		return
+	}
 	s.w.k.After(s.w.k.Between(0, time.Millisecond), s.shutDown)
 }
 
@@ -405,7 +423,19 @@ func (s *site) shutDown() {
 	s.gone()
 }
 
+// close ends what a host has open, and its procs.
 func (h *host) close() {
+	for _, p := range h.s.procs {
+		if p.h == h {
+			p.down()
+			h.s.w.cfg.Abroad.gone(p)
+		}
+	}
+	h.cut()
+}
+
+// cut closes what a host has open.
+func (h *host) cut() {
 	if h.sw != nil {
 		h.sw.crash()
 	}
@@ -432,8 +462,11 @@ func (s *site) crash() {
 	if s.conn != nil {
 		s.conn.close()
 	}
+	if s.machines != nil {
+		s.machines.crash()
+	}
 	for _, h := range s.hosts {
-		h.close()
+		h.cut()
 		s.w.crashed(Endpoint{AtAgent, int(h.rank)})
 	}
 	for _, p := range s.procs {

@@ -391,6 +391,9 @@ func (e *End) fail(why error) {
 
 func (e *End) breach(why error) error { return fmt.Errorf("%w: %s: %w", link.ErrBroken, e.Name, why) }
 
+// Forever is longer than any run, for Stall.
+const Forever = 1 << 60 * time.Nanosecond
+
 // Stall lets nothing arrive for d.
 func (l *Link) Stall(d time.Duration) { l.stalled = max(l.stalled, l.k.now+d) }
 

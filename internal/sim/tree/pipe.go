@@ -26,6 +26,8 @@ type pipe struct {
 	buf  []byte          // what bytes are read into; nobody looks at them
 	note *Traffic        // of the host at this end
 	thin int             // bytes of messages that a byte of the link stands for
+
+	leaving bool // closes once out is empty, and hears nothing any more
 }
 
 // frame is a message, its size with its header, and how many bytes of the link that is.
@@ -53,6 +55,9 @@ func (p *pipe) ready() {
 		n, err := p.end.Recv([][]byte{p.buf})
 		if err != nil {
 			p.close()
+			if p.leaving {
+				return
+			}
 			if err == io.EOF { //nolint:errorlint // links report io.EOF itself
 				err = nil
 			}
@@ -70,7 +75,7 @@ func (p *pipe) ready() {
 
 // deliver passes on the messages that are here completely.
 func (p *pipe) deliver() {
-	for p.end != nil && len(p.in) > 0 && p.got >= p.in[0].long {
+	for p.end != nil && !p.leaving && len(p.in) > 0 && p.got >= p.in[0].long {
 		f := p.in[0]
 		p.in, p.got = p.in[1:], p.got-f.long
 		p.note.Received++
@@ -106,6 +111,9 @@ func (p *pipe) flush() {
 			p.out, p.sent = p.out[1:], 0
 		}
 	}
+	if p.leaving && p.end != nil {
+		_ = p.end.CloseSend() // the other end closes when it has read everything
+	}
 }
 
 // close closes at once. Nothing is heard after that.
@@ -119,7 +127,7 @@ func (p *pipe) close() {
 // hang stops without a word to the other end, as a machine without power does.
 func (p *pipe) hang() {
 	if p.end != nil {
-		p.end.Link().Stall(forever)
+		p.end.Link().Stall(kernel.Forever)
 		p.end.OnReady(nil)
 		p.end = nil
 	}

@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	pause   = 50 * time.Millisecond // between two attempts to connect
-	forever = 1 << 60 * time.Nanosecond
-	chunk   = 64 << 10 // bytes that are moved at a time
+	pause = 50 * time.Millisecond // between two attempts to connect
+	chunk = 64 << 10              // bytes that are moved at a time
 )
 
 // Owner is told what happens. A Tree calls it from the kernel.
@@ -108,6 +107,16 @@ func (t *Tree) End(report string) {
 	h := t.hosts[0]
 	h.with(func(m *membership.Member, _ time.Time) { m.End() })
 	h.tellBelow(&proto.Down{Word: &proto.Down_Over{Over: []byte(report)}})
+}
+
+// Leave ends a host once its parent has been sent all that it had to say.
+func (t *Tree) Leave(host int) {
+	h := t.hosts[host]
+	if up := h.up; up != nil && !h.gone {
+		up.leaving, h.up = true, nil
+		up.flush()
+	}
+	h.leave((*pipe).close)
 }
 
 // Crash ends a host. Those connected to it see their connections end.

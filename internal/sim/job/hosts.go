@@ -1,0 +1,350 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/cluster"
+	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/sim/tree"
+)
+
+// How the hosts of a site notice that one of them is lost: as nodes do it. The tree is deeper than
+// theirs, since simulated sites are small.
+const (
+	beat    = 2 * time.Second
+	silence = 8 * time.Second
+	earlier = 2 * time.Second
+	fan     = 2
+)
+
+// machines are the hosts of a site of ours that has several, each on a machine of its own. Host 0 is
+// the head, and its node is the site's client. It is the owner of their tree.
+type machines struct {
+	s        *site
+	tree     *tree.Tree
+	config   startup.ClientConfig // of the site, without its hosts
+	finished bool                 // all hosts have
+}
+
+// newMachines has the hosts of a site come.
+func (s *site) newMachines(config startup.ClientConfig) error {
+	w := s.w
+	m := &machines{s: s, config: config}
+	var err error
+	m.tree, err = tree.New(tree.Config{
+		Kernel: w.k, Shape: membership.Tree{Hosts: len(s.hosts), Fan: fan}, Beat: beat, Silence: silence,
+		Limit: w.cfg.Limit - min(w.cfg.Limit/8, earlier), Late: time.Millisecond, Time: w.time, Link: m.link, Owner: m,
+	})
+	s.machines = m
+	return err
+}
+
+// link makes a link between two hosts, which no observer sees.
+func (m *machines) link(from, to int) *kernel.Link {
+	spec := m.s.w.cfg.Links.Channel
+	spec.Name = fmt.Sprintf("machine %d of site %d to machine %d", from, m.s.rank, to)
+	x := &strand{tree: true}
+	x.l = m.s.w.k.NewLink(spec, nil)
+	x.shown = x.l
+	m.s.w.strands = append(m.s.w.strands, x)
+	return x.l
+}
+
+// Part is what a host tells the head.
+func (m *machines) Part(host int) []byte {
+	b, err := cluster.EncodePart(m.config.Hosts[host])
+	if err != nil {
+		m.s.fail(ending.NodeFailed(err))
+	}
+	return b
+}
+
+// Gathered takes the site to the server with what its hosts have told.
+func (m *machines) Gathered(parts [][]byte) {
+	c := m.config
+	c.Hosts = nil
+	for i, b := range parts {
+		h, err := cluster.DecodePart(b, m.s.cfg.Hosts[i])
+		if err != nil {
+			m.s.fail(ending.NodeFailed(err))
+			return
+		}
+		c.Hosts = append(c.Hosts, h)
+	}
+	x, err := startup.NewClient(c)
+	if err != nil {
+		m.s.fail(ending.NodeFailed(err))
+		return
+	}
+	m.s.client = x
+	m.s.connect()
+}
+
+// handOut gives all hosts the job, with which they begin their dances.
+func (s *site) handOut() {
+	if s.machines == nil {
+		for _, h := range s.hosts {
+			h.begin()
+		}
+		return
+	}
+	b, err := cluster.EncodeJob(s.job, [startup.TokenSize]byte{})
+	if err != nil {
+		s.fail(ending.NodeFailed(err))
+		return
+	}
+	s.machines.tree.Start(b)
+	s.hosts[0].begin()
+}
+
+// Started begins the dance of a host.
+func (m *machines) Started(host int, b []byte) {
+	s := m.s
+	if s.left || s.dead {
+		return
+	}
+	job, _, err := cluster.DecodeJob(b)
+	if err == nil && !reflect.DeepEqual(job, s.job) {
+		err = fmt.Errorf("machine %d of site %d was handed another job than the head has", host, s.rank)
+	}
+	if err != nil && s.w.wrong == nil {
+		s.w.wrong = fmt.Errorf("%w: %w", ErrDisorder, err)
+	}
+	s.hosts[host].begin()
+}
+
+// finishing has hosts say that they have finished, and tells whether all have.
+func (m *machines) finishing() bool {
+	for _, h := range m.s.hosts {
+		if !h.said && h.over && !slices.ContainsFunc(m.s.procs, func(p *proc) bool { return p.h == h && !p.judged }) {
+			h.said = true
+			m.tree.Finish(h.number)
+		}
+	}
+	return m.finished
+}
+
+// Finished lets the site leave.
+func (m *machines) Finished() {
+	m.finished = true
+	m.s.finish()
+}
+
+// end tells the hosts that the job is over, after which the head is gone, too.
+func (m *machines) end(f *ending.Failure) {
+	if f == nil {
+		m.tree.End("")
+		m.s.w.k.After(time.Second, m.crash)
+		return
+	}
+	m.tree.End(f.Text)
+	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() { m.s.hosts[0].down((*host).close) })
+}
+
+// crash is the end of all hosts.
+func (m *machines) crash() {
+	for i := range m.s.hosts {
+		m.tree.Crash(i)
+	}
+}
+
+// Fails has the site fail because of what another host reports.
+func (m *machines) Fails(_ int, report string) { m.s.fail(lostHost(report)) }
+
+// lostHost is the failure of a site that has lost a host.
+func lostHost(text string) *ending.Failure {
+	return &ending.Failure{Text: text, Status: ending.StatusNode, Weight: ending.Died}
+}
+
+// Over ends the procs of a host of a job that has failed.
+func (m *machines) Over(i int, report string) {
+	if report != "" {
+		m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() { m.s.hosts[i].down((*host).close) })
+	}
+}
+
+// Lost ends a host that has lost its parent or a child. The head hears of it, as nodes have it: once
+// nothing else has explained it.
+func (m *machines) Lost(at, who int, why error) {
+	text := fmt.Sprintf("machine %d of site %d is lost: %v", who, m.s.rank, why)
+	h := m.s.hosts[at]
+	switch {
+	case at == 0:
+		m.s.fail(lostHost(text))
+		return
+	case who < at:
+		h.why = text
+	}
+	m.s.w.k.After(ending.Died.Settle(), func() {
+		if !h.gone {
+			m.tree.Fail(at, text)
+			h.down((*host).close)
+		}
+	})
+}
+
+// Missing has the site fail.
+func (m *machines) Missing(hosts []int, _ error) { m.s.fail(lostHost(missing(m.s, hosts))) }
+
+func missing(s *site, hosts []int) string {
+	return fmt.Sprintf("machines %v of site %d are missing", hosts, s.rank)
+}
+
+// Alone ends a host that has not found its parent.
+func (m *machines) Alone(i int) { m.s.hosts[i].down((*host).close) }
+
+// down ends a host that is one of several, by by: its procs, its switch and what it is connected with.
+func (h *host) down(by func(*host)) {
+	s := h.s
+	if h.gone || s.done {
+		return
+	}
+	h.gone = true
+	by(h)
+	s.machines.tree.Leave(h.number) // unless it is gone in another way
+	for _, x := range s.hosts {
+		if !x.gone {
+			return
+		}
+	}
+	s.left = true
+	s.shutDown()
+}
+
+// lose is the loss of a machine: silently, or so that the systems at the other ends of its connections
+// notice.
+func lose(w *World, f Fault) {
+	var all []*host
+	for _, s := range w.sites {
+		if s.machines != nil {
+			all = append(all, s.hosts...)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	h := all[f.Target%len(all)]
+	if h.gone || h.s.done || h.s.dead {
+		return
+	}
+	s := h.s
+	silent := f.Target/len(all)%2 == 1 && h.number > 0 // of the head the server has to hear
+	w.hit(f, fmt.Sprintf("machine %d of site %d", h.number, s.rank), !s.left && !h.said)
+	w.hits[len(w.hits)-1].lost = h
+	w.stalls += silence + beat + settles(w)
+	switch {
+	case silent:
+		s.machines.tree.Vanish(h.number)
+		h.down((*host).vanish)
+	case h.number > 0:
+		s.machines.tree.Crash(h.number)
+		h.down((*host).crash)
+	default:
+		s.machines.tree.Crash(0)
+		s.loseHead()
+	}
+}
+
+// spreads is how long the news take at most from host to head and to all other hosts.
+func spreads(w *World) (d time.Duration) {
+	for _, s := range w.sites {
+		if s.machines != nil {
+			d = max(d, time.Duration(2*len(s.hosts))*(hop(&w.cfg.Links.Channel, textLimit)+time.Millisecond))
+		}
+	}
+	return d
+}
+
+// settles is how long machines wait, one after the other, for what explains the loss of the one above.
+func settles(w *World) time.Duration { return time.Duration(len(w.hosts)) * ending.Died.Settle() }
+
+// loseHead is the loss of the machine that is the site's client. The other hosts notice that it is lost.
+func (s *site) loseHead() {
+	s.timer.Stop()
+	if s.conn != nil {
+		s.conn.close()
+	}
+	if !s.left {
+		s.end.Fail(s.w.time(), ending.NodeFailed(errors.New("its head has crashed")))
+	}
+	s.dead, s.left = true, true
+	s.hosts[0].down((*host).crash)
+}
+
+// crash is the sudden end of a machine with its procs. The systems of others see it.
+func (h *host) crash() {
+	h.close()
+	h.died()
+}
+
+func (h *host) died() {
+	if h.s.job != nil {
+		h.s.w.crashed(Endpoint{AtAgent, int(h.rank)})
+	}
+}
+
+// vanish is the sudden end of a machine of which nobody hears anything any more.
+func (h *host) vanish() {
+	h.silent = true
+	var ends []*kernel.End
+	if h.sw != nil {
+		h.sw.task.Kill()
+		ends = append(ends, h.sw.ends...)
+	}
+	ends = append(ends, h.conns...)
+	for _, x := range h.backlog {
+		ends = append(ends, x.e)
+	}
+	for _, p := range h.s.procs {
+		if p.h == h {
+			p.task.Kill()
+			ends = append(append(ends, p.agent), p.ends...)
+			h.s.w.cfg.Abroad.gone(p)
+		}
+	}
+	for _, e := range ends {
+		e.Link().Stall(kernel.Forever)
+		e.OnReady(nil)
+	}
+	h.died()
+}
+
+// namesLost looks whether a site whose host was lost, in a job in which nothing else went wrong, says
+// which one it was.
+func namesLost(w *World) error {
+	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Abroad != nil {
+		return nil
+	}
+	h := w.hits[0].lost
+	s := h.s
+	if h.number == 0 {
+		return s.blamesHead()
+	}
+	var all []int
+	shape := membership.Tree{Hosts: len(s.hosts), Fan: fan}
+	shape.Below(h.number, func(x int) { all = append(all, x) })
+	slices.Sort(all)
+	want := fmt.Sprintf("%s is lost", w.hits[0].What)
+	if s.err == nil || !strings.Contains(s.err.Error(), want) && !strings.Contains(s.err.Error(), missing(s, all)) {
+		return fmt.Errorf("%w: %s was lost, and its site ended with: %w", ErrBlame, w.hits[0].What, s.err)
+	}
+	return nil
+}
+
+// blamesHead wants the hosts that were connected with the head to know that it is lost.
+func (s *site) blamesHead() error {
+	for _, h := range s.hosts[1:] {
+		if h.why != "" && (h.number-1)/fan == 0 && !strings.Contains(h.why, "machine 0 of") {
+			return fmt.Errorf("%w: the head of site %d was lost, and machine %d says: %s", ErrBlame, s.rank, h.number, h.why)
+		}
+	}
+	return nil
+}
