@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/window"
 )
 
-// BufferAttach gives size bytes of memory to Bsend. A Bsend takes its message's
-// size and BsendOverhead out of them until the message has left. One buffer can
-// be attached at a time.
+// BufferAttach gives size bytes of memory to Bsend (MPI-4.1, 3.6). Until its message
+// has left, a Bsend uses as many of them as the message has, and BsendOverhead more.
+// One buffer can be attached at a time.
 func BufferAttach(size int) error {
 	p, err := proc.Current()
 	if err == nil {
@@ -20,7 +20,7 @@ func BufferAttach(size int) error {
 }
 
 // BufferDetach blocks until all messages of Bsends have left, takes the memory
-// back and tells how much it was.
+// back, and gives its size.
 func BufferDetach() (size int, err error) {
 	p, err := proc.Current()
 	var r1 int
@@ -45,10 +45,10 @@ func BufferIflush() (Request, error) {
 	return Request(r1), proc.Failed("BufferIflush", err)
 }
 
-// UseMemoryCheck is for programs whose memory is not Go's, so that what they give for a message
-// may not be there: there tells whether all of b can be written, and changes nothing. It is
-// called after Init, before anything else. Where there is no memory a receive fails with
-// ErrBuffer when its message comes, which is dropped, and the link goes on.
+// UseMemoryCheck is for bindings of other languages, whose programs may give an address for a
+// message that is no memory. there tells whether all of b can be written, without changing it.
+// Call it after Init, before anything else. A receive whose memory cannot be written then fails
+// with ErrBuffer when its message comes; the message is dropped, and the link stays.
 func UseMemoryCheck(there func(b []byte) bool) {
 	proc.UseMemoryCheck(there)
 }
@@ -92,21 +92,21 @@ func PackExternalSize(datarep string, count int, t *Datatype) (int64, error) {
 	return r1, proc.Failed("PackExternalSize", err)
 }
 
-// SendBuffer gives what the buffered sends of c alone take from
-// (MPI_Comm_attach_buffer). It ends with c.
+// SendBuffer gives the buffer of buffered sends on c alone (MPI_Comm_attach_buffer). It
+// ends with c.
 func (c *Comm) SendBuffer() (*SendBuffer, error) {
 	r1, err := c.in().SendBuffer()
 	return (*SendBuffer)(r1), c.in().Failed("Comm.SendBuffer", err)
 }
 
-// NewSendBuffer makes one for the communicators that it is to Serve. Nothing is
-// attached to it.
+// NewSendBuffer makes a SendBuffer without memory. Serve says which communicators use
+// it.
 func NewSendBuffer() (*SendBuffer, error) {
 	r1, err := proc.NewSendBuffer()
 	return (*SendBuffer)(r1), proc.Failed("NewSendBuffer", err)
 }
 
-// Serve has the buffered sends of c take from b while c has nothing attached of its own
+// Serve makes buffered sends on c use b while c has no memory attached of its own
 // (MPI_Session_attach_buffer).
 func (b *SendBuffer) Serve(c *Comm) error {
 	return c.in().Failed("SendBuffer.Serve", b.in().Serve(c.in()))
@@ -117,13 +117,14 @@ func (b *SendBuffer) Attach(size int) error {
 	return b.in().Process.Failed("SendBuffer.Attach", b.in().Attach(size))
 }
 
-// Detach is BufferDetach.
+// Detach blocks until all messages of Bsends that use b have left, takes the memory
+// back, and gives its size.
 func (b *SendBuffer) Detach() (size int, err error) {
 	r1, err := b.in().Detach()
 	return r1, b.in().Process.Failed("SendBuffer.Detach", err)
 }
 
-// Flush is BufferFlush.
+// Flush blocks until all messages of Bsends that use b have left.
 func (b *SendBuffer) Flush() error {
 	return b.in().Process.Failed("SendBuffer.Flush", b.in().Flush())
 }
@@ -138,7 +139,7 @@ func (b Buffer) Count() int {
 	return proc.Buffer(b).Count()
 }
 
-// Datatype gives what b's items are.
+// Datatype gives the datatype of b's items.
 func (b Buffer) Datatype() *Datatype {
 	return proc.Buffer(b).Datatype()
 }

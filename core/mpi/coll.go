@@ -8,18 +8,20 @@ import (
 )
 
 // Barrier blocks until all members have called it; of an intercommunicator, those
-// of the other group.
+// of the other group (MPI-4.1, 6.3).
 func Barrier(c *Comm) error {
 	return c.in().Failed("Barrier", collective.Barrier(c.in()))
 }
 
-// Bcast sends the root's buf to everybody's.
+// Bcast copies the root's buf to the buf of all other members (MPI-4.1, 6.4). All
+// give the same length.
 func Bcast[T Type](c *Comm, buf []T, root int) error {
 	return c.in().Failed("Bcast", collective.Bcast(c.in(), buf, root))
 }
 
-// Gather puts everybody's send, all of one length, into the root's recv, by
-// rank. recv matters at the root only; in place the root's block is at its rank.
+// Gather puts the send of all members, which have one length, into the root's recv,
+// in the order of their ranks (MPI-4.1, 6.5). recv matters at the root only. A root
+// whose send is nil has its own block in its place in recv already.
 func Gather[T Type](c *Comm, send, recv []T, root int) error {
 	return c.in().Failed("Gather", collective.Gather(c.in(), send, recv, root))
 }
@@ -32,8 +34,8 @@ func Gatherv[T Type](c *Comm, send, recv []T, counts, displs []int, root int) er
 }
 
 // Scatter gives each rank its block of the root's send, all of the length of
-// recv. send matters at the root only. With a nil recv the root's own block
-// stays where it is.
+// recv (MPI-4.1, 6.6). send matters at the root only. With a nil recv the root's
+// own block stays where it is.
 func Scatter[T Type](c *Comm, send, recv []T, root int) error {
 	return c.in().Failed("Scatter", collective.Scatter(c.in(), send, recv, root))
 }
@@ -68,18 +70,19 @@ func Alltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcou
 	return c.in().Failed("Alltoallv", collective.Alltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
-// Barrier is the function Barrier.
+// Barrier is the function Barrier, as a method.
 func (c *Comm) Barrier() error {
 	return c.in().Failed("Barrier", collective.Barrier(c.in()))
 }
 
-// Bcast sends the root's items to everybody's b.
+// Bcast copies the root's items to the b of all other members (MPI-4.1, 6.4).
 func (c *Comm) Bcast(b Buffer, root int) error {
 	return c.in().Failed("Bcast", collective.BcastItems(c.in(), proc.Buffer(b), root))
 }
 
-// Gather puts everybody's send into the root's recv, which has a block for each
-// rank: it matters at the root only, where send may be InPlace.
+// Gather puts the send of all members into the root's recv, which has a block for
+// each rank (MPI-4.1, 6.5). recv matters at the root only, where send may be
+// InPlace.
 func (c *Comm) Gather(send, recv Buffer, root int) error {
 	return c.in().Failed("Gather", collective.GatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
 }
@@ -91,8 +94,8 @@ func (c *Comm) Gatherv(send, recv Buffer, counts, displs []int, root int) error 
 	return c.in().Failed("Gatherv", collective.GathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs, root))
 }
 
-// Scatter gives each rank its block of the root's send, which matters at the root
-// only, where recv may be InPlace.
+// Scatter gives each rank its block of the root's send (MPI-4.1, 6.6). send matters
+// at the root only, where recv may be InPlace.
 func (c *Comm) Scatter(send, recv Buffer, root int) error {
 	return c.in().Failed("Scatter", collective.ScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
 }
@@ -129,7 +132,7 @@ func (c *Comm) Alltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcoun
 }
 
 // Alltoallw is Alltoall of blocks that each have their own place and datatype, by
-// rank. Without send it is in place.
+// rank. A nil send means that it is in place: recv has the blocks to send as well.
 func (c *Comm) Alltoallw(send, recv []Buffer) error {
 	return c.in().Failed("Alltoallw", collective.Alltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
 }

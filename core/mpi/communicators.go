@@ -130,7 +130,7 @@ func (c *Comm) CreateGroup(group *Group, tag int) (*Comm, error) {
 }
 
 // Idup begins a Dup. The new communicator can be used once the request is
-// complete, and never if that has failed. Other constructors of c and of others
+// complete without error. Other constructors of c and of others
 // may begin meanwhile, in the same order on all members of c. Where members run
 // another MPI library it is a Dup, and the request is null.
 func (c *Comm) Idup() (*Comm, Request, error) {
@@ -156,10 +156,11 @@ func (c *Comm) GetInfo() (*Info, error) {
 	return (*Info)(r1), c.in().Failed("GetInfo", err)
 }
 
-// SplitType makes communicators of the members of c that are alike: that share a
-// machine, for CommTypeShared. Members are ordered by key and then by rank in c.
-// All of them give the same type, or Undefined, which gives nil, as the other
-// types do, of whose hints this package knows none. c is no intercommunicator.
+// SplitType makes a communicator of the members of c that share a machine, if kind is
+// CommTypeShared. Members are ordered by key and then by rank in c. All members give
+// the same kind, or Undefined, for which they get nil. They get nil for the other
+// kinds as well, which need hints, of which this package knows none. c is no
+// intercommunicator.
 func (c *Comm) SplitType(kind, key int, info *Info) (*Comm, error) {
 	r1, err := construct.SplitType(c.in(), kind, key, info.in())
 	return (*Comm)(r1), c.in().Failed("SplitType", err)
@@ -176,8 +177,8 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 }
 
 // Twin is Dup without attributes and hints, for what a library does by itself on a
-// communicator of the program's. Where members run another MPI library it is nil: nobody
-// there would call it. All members call it.
+// communicator of the program's. Where members run another MPI library it is nil, as
+// the procs there would not call it. All members call it.
 func (c *Comm) Twin() (*Comm, error) {
 	r1, err := construct.Twin(c.in())
 	return (*Comm)(r1), c.in().Failed("Twin", err)
@@ -212,7 +213,8 @@ func (c *Comm) RemoteGroup() (*Group, error) {
 // IntercommCreate makes an intercommunicator of the group of c, an
 // intracommunicator, and another one that has no member in common with it. All
 // members of both call it on theirs. localLeader is a rank in c, that of the
-// member that talks to the other group's leader, which is remoteLeader in peer.
+// member that exchanges messages with the other group's leader, which is
+// remoteLeader in peer.
 // peer and remoteLeader matter at the leaders only. Both sides give the same tag.
 func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
 	r1, err := meet.IntercommCreate(c.in(), localLeader, peer.in(), remoteLeader, tag)

@@ -77,7 +77,7 @@ func RemoveErrorCode(code Class) error {
 	return proc.Failed("RemoveErrorCode", proc.ChangeCodes(func(c *mpierr.Codes) error { return c.Remove(code, false) }))
 }
 
-// RemoveErrorString takes the text off a code or class of the program's own.
+// RemoveErrorString removes the text of a code or class of the program's own.
 func RemoveErrorString(code Class) error {
 	return proc.Failed("RemoveErrorString", proc.ChangeCodes(func(c *mpierr.Codes) error { return c.SetText(code, "") }))
 }

@@ -25,7 +25,7 @@ func (f *File) Close() error {
 	return file.Do("Close", f.in(), func(f *file.File) error { return f.Close() })
 }
 
-// Size is that of the file in bytes (MPI_File_get_size).
+// Size gives the file's size in bytes (MPI_File_get_size).
 func (f *File) Size() (int64, error) {
 	return file.Call("Size", f.in(), func(f *file.File) (int64, error) { return f.Size() })
 }
@@ -69,13 +69,13 @@ func (f *File) GetInfo() (*Info, error) {
 	return (*Info)(r1), err
 }
 
-// SetAtomicity says whether what several members do at a time happens one after the other. All
-// members call it (MPI_File_set_atomicity).
+// SetAtomicity turns the atomic mode on or off, in which accesses of several members to the same
+// bytes happen one after the other. All members call it (MPI_File_set_atomicity).
 func (f *File) SetAtomicity(on bool) error {
 	return file.Do("SetAtomicity", f.in(), func(f *file.File) error { return f.SetAtomicity(on) })
 }
 
-// Atomicity tells what SetAtomicity has said, false at first (MPI_File_get_atomicity).
+// Atomicity tells whether the atomic mode is on; at first it is off (MPI_File_get_atomicity).
 func (f *File) Atomicity() (bool, error) {
 	return file.Call("Atomicity", f.in(), func(f *file.File) (bool, error) { return f.Atomicity(), nil })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// NewInfo makes an empty one.
+// NewInfo makes an object without keys (MPI_Info_create).
 func NewInfo() *Info {
 	return (*Info)(proc.NewInfo())
 }
@@ -23,12 +23,12 @@ func (i *Info) Free() error {
 	return proc.Failed("Info.Free", i.in().Free())
 }
 
-// Set gives a key a value, instead of one that it may have.
+// Set sets the value of a key, which may have one already.
 func (i *Info) Set(key, value string) error {
 	return proc.Failed("Info.Set", i.in().Set(key, value))
 }
 
-// Delete takes a key off. ErrInfoNoKey means that there is none.
+// Delete removes a key and its value. ErrInfoNoKey means that there is none.
 func (i *Info) Delete(key string) error {
 	return proc.Failed("Info.Delete", i.in().Delete(key))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // NeighborAllgather sends send to all neighbours and puts what comes from them,
-// all of one length, into recv.
+// all of one length, into recv, in the order of the neighbours (MPI-4.1, 8.6).
 func NeighborAllgather[T Type](c *Comm, send, recv []T) error {
 	return c.in().Failed("NeighborAllgather", collective.NeighborAllgather(c.in(), send, recv))
 }

@@ -32,14 +32,13 @@ func CommJoin(fd int) (*Comm, error) {
 // Accept waits for somebody to connect to a port of the root's and makes an
 // intercommunicator of c's group and that of those who do. All members of c, an
 // intracommunicator, call it. port and info matter at the root only
-// (MPI_Comm_accept). It waits for as long as nobody comes and the port is open. The info
-// key timeout says after how many seconds it is to be over at most, whoever is waited
-// for.
+// (MPI_Comm_accept). It waits until somebody connects or the port is closed. The info
+// key timeout is the most seconds that the whole call may take.
 //
 // Errors: dynamic.ErrPort for a port that is not the root's; ErrCall once the port is
-// closed, or in time; coll.ErrRoot; ErrAlone where no other jobs can be met; ErrPeerGone, or
-// message.ErrPeerDown, where somebody dies on the way; comm.ErrComm for who connects to a
-// port of its own. All members of both sides get an
+// closed, or the timeout is over; coll.ErrRoot; ErrAlone where no other jobs can be met; ErrPeerGone, or
+// message.ErrPeerDown, where somebody dies on the way; comm.ErrComm for a proc that
+// connects to its own port. All members of both sides get an
 // error then, of the class that the root's has, and no communicator.
 func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 	r1, err := meet.Connect(c.in(), port, info.in(), root, proc.ToAccept)
@@ -50,9 +49,10 @@ func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 // port, which may be of another job. All members of c, an intracommunicator, call
 // it. port and info matter at the root only (MPI_Comm_connect). It waits 60 seconds
 // until somebody accepts, and for as long as members of either side take from then on.
-// The info key timeout says after how many seconds it is to be over at most, instead.
+// The info key timeout is the most seconds that the whole call may take, instead.
 //
-// The errors are those of Accept: ErrCall where nobody listens, or accepts in time.
+// The errors are those of Accept. ErrCall: the port is not open, or nobody has accepted
+// in time.
 func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
 	r1, err := meet.Connect(c.in(), port, info.in(), root, proc.ToConnect)
 	return (*Comm)(r1), c.in().Failed("Connect", err)
@@ -107,9 +107,9 @@ func LookupName(service string, info *Info) (port string, err error) {
 // that somebody needs to connect. It is a capability: who has it gets in. The port
 // is the calling proc's, and ends with it (MPI_Open_port).
 //
-// The info key lifetime says after how many seconds the port closes by itself: who
-// calls it then, waits there or accepts there is refused. The key backlog says how
-// many who call may wait to be accepted (256); the next one is refused.
+// The info key lifetime says after how many seconds the port closes by itself; those
+// who wait there to be accepted, or to accept, get an error then. The key backlog says
+// how many may wait to be accepted (256); the next one is refused.
 func OpenPort(info *Info) (string, error) {
 	p, err := proc.Current()
 	var r1 string
@@ -119,7 +119,7 @@ func OpenPort(info *Info) (string, error) {
 	return r1, proc.Failed("OpenPort", err)
 }
 
-// ClosePort closes a port. Who waits there, or is to be accepted there, is refused
+// ClosePort closes a port. Those who wait there to be accepted are refused
 // (MPI_Close_port). Communicators that were made by it stay.
 func ClosePort(name string) error {
 	p, err := proc.Current()

@@ -58,8 +58,8 @@ func ProcessorName() string {
 	return proc.ProcessorName()
 }
 
-// Measure gives the figures as they are now. It counts when it is called; nothing
-// is counted for it.
+// Measure gives the figures as they are now. They are counted when it is called, and
+// cost nothing otherwise.
 func Measure() (Figures, error) {
 	r1, err := proc.CurrentFigures()
 	return Figures(r1), proc.Failed("Measure", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Probe blocks until a message from src with tag could be received, and tells
-// about it without receiving it.
+// Probe blocks until a message from src with tag could be received, and gives its
+// status without receiving it (MPI-4.1, 3.8).
 func Probe(c *Comm, src, tag int) (Status, error) {
 	r1, err := p2p.Probe(c.in(), src, tag)
 	return Status(r1), c.in().Failed("Probe", err)
@@ -62,8 +62,8 @@ func (m *Message) Irecv(b Buffer) (Request, error) {
 	return Request(r1), c.Failed("Message.Irecv", err)
 }
 
-// NoProc tells whether the message is that from ProcNull, which is received
-// without anything being stored (MPI_MESSAGE_NO_PROC).
+// NoProc tells whether the message is the empty one that Mprobe finds for ProcNull;
+// receiving it writes nothing (MPI_MESSAGE_NO_PROC).
 func (m *Message) NoProc() bool {
 	return m.in().NoProc()
 }

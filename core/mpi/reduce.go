@@ -7,21 +7,21 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Reduce combines everybody's send, item by item, into the root's recv, which
-// matters at the root only. There send may be InPlace.
+// Reduce combines the send of all members, item by item, into the root's recv
+// (MPI-4.1, 6.9). recv matters at the root only, where send may be InPlace.
 func (c *Comm) Reduce(send, recv Buffer, op Op, root int) error {
 	return c.in().Failed("Reduce", collective.ReduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op, root))
 }
 
-// Allreduce is Reduce with the result for everybody, the same to the last bit.
-// send may be InPlace, here and in what follows.
+// Allreduce is Reduce with the result for all members, the same to the last bit.
+// send may be InPlace, as in all operations that follow here.
 func (c *Comm) Allreduce(send, recv Buffer, op Op) error {
 	return c.in().Failed("Allreduce", collective.AllreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
-// ReduceScatter combines everybody's send and gives rank r the next counts[r]
-// items of the result. All give the same counts. In place, recv is as long as all
-// of the result and the caller's part comes to its start.
+// ReduceScatter combines the send of all members and gives rank r the next counts[r]
+// items of the result (MPI-4.1, 6.10). All give the same counts. In place, recv is
+// as long as all of the result, and the caller's part is put at its start.
 func (c *Comm) ReduceScatter(send, recv Buffer, counts []int, op Op) error {
 	return c.in().Failed("ReduceScatter", collective.ReduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op))
 }
@@ -31,30 +31,32 @@ func (c *Comm) ReduceScatterBlock(send, recv Buffer, op Op) error {
 	return c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
-// Scan combines the send of all ranks up to the caller's into its recv.
+// Scan combines the send of all ranks up to the caller's into its recv (MPI-4.1,
+// 6.11).
 func (c *Comm) Scan(send, recv Buffer, op Op) error {
 	return c.in().Failed("Scan", collective.ScanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
-// Exscan is Scan without the caller's own send. Rank 0's recv is left alone.
+// Exscan is Scan without the caller's own send. Rank 0's recv is not written.
 func (c *Comm) Exscan(send, recv Buffer, op Op) error {
 	return c.in().Failed("Exscan", collective.ExscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 }
 
-// Reduce combines everybody's send, element by element, into the root's recv,
-// which matters at the root only.
+// Reduce combines the send of all members, element by element, into the root's recv,
+// which matters at the root only (MPI-4.1, 6.9). A nil send at the root means that
+// it is in place: the root's own elements are in recv.
 func Reduce[T Type](c *Comm, send, recv []T, op Op, root int) error {
 	return c.in().Failed("Reduce", collective.Reduce(c.in(), send, recv, op, root))
 }
 
-// Allreduce is Reduce with the result for everybody, the same to the last bit.
+// Allreduce is Reduce with the result for all members, the same to the last bit.
 func Allreduce[T Type](c *Comm, send, recv []T, op Op) error {
 	return c.in().Failed("Allreduce", collective.Allreduce(c.in(), send, recv, op))
 }
 
-// ReduceScatter combines everybody's send and gives rank r the next counts[r]
-// elements of the result. All give the same counts. In place, recv is as long as
-// all of the result and the caller's part comes to its start.
+// ReduceScatter combines the send of all members and gives rank r the next counts[r]
+// elements of the result (MPI-4.1, 6.10). All give the same counts. In place, recv
+// is as long as all of the result, and the caller's part is put at its start.
 func ReduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) error {
 	return c.in().Failed("ReduceScatter", collective.ReduceScatter(c.in(), send, recv, counts, op))
 }
@@ -64,12 +66,13 @@ func ReduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) error {
 	return c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlock(c.in(), send, recv, op))
 }
 
-// Scan combines the send of all ranks up to the caller's into its recv.
+// Scan combines the send of all ranks up to the caller's into its recv (MPI-4.1,
+// 6.11).
 func Scan[T Type](c *Comm, send, recv []T, op Op) error {
 	return c.in().Failed("Scan", collective.Scan(c.in(), send, recv, op))
 }
 
-// Exscan is Scan without the caller's own send. Rank 0's recv is left alone.
+// Exscan is Scan without the caller's own send. Rank 0's recv is not written.
 func Exscan[T Type](c *Comm, send, recv []T, op Op) error {
 	return c.in().Failed("Exscan", collective.Exscan(c.in(), send, recv, op))
 }

@@ -69,24 +69,25 @@ func (q *Request) Complete() error {
 	return c.Failed("Request.Complete", p2p.Complete(q.in()))
 }
 
-// PsendInit makes an inactive request that sends b in parts parts of as many items
-// each (MPI_Psend_init). Each time it is started, Pready has to be called for each
-// part. b must not be changed from there to its completion.
+// PsendInit makes an inactive request that sends b in a number of parts, which have
+// as many items each (MPI_Psend_init). Each time it is started, Pready has to be
+// called for each part. A part must not be changed from then until the request is
+// complete.
 func (c *Comm) PsendInit(b Buffer, parts, dst, tag int) (Request, error) {
 	r1, err := p2p.PsendInit(c.in(), proc.Buffer(b), parts, dst, tag)
 	return Request(r1), c.in().Failed("PsendInit", err)
 }
 
-// PrecvInit makes an inactive request that receives what a PsendInit sends into b,
-// which has parts parts; the sender's may be more or fewer (MPI_Precv_init). There
-// are no wildcards.
+// PrecvInit makes an inactive request that receives into b what a PsendInit sends
+// (MPI_Precv_init). parts is the receiver's own number of parts; the sender's may be
+// another. src and tag cannot be wildcards.
 func (c *Comm) PrecvInit(b Buffer, parts, src, tag int) (Request, error) {
 	r1, err := p2p.PrecvInit(c.in(), proc.Buffer(b), parts, src, tag)
 	return Request(r1), c.in().Failed("PrecvInit", err)
 }
 
 // Pready says that a part of an active partitioned send may be sent. Several
-// goroutines may say it at a time, each of other parts.
+// goroutines may call it at a time for different parts.
 func (q *Request) Pready(partition int) error {
 	c := q.in().Comm()
 	return c.Failed("Pready", p2p.PreadyRange(q.in(), partition, partition))
@@ -104,8 +105,8 @@ func (q *Request) PreadyList(list []int) error {
 	return c.Failed("Pready", p2p.PreadyList(q.in(), list))
 }
 
-// Parrived tells whether a part of a partitioned receive has arrived. What is not
-// active has.
+// Parrived tells whether a part of a partitioned receive has arrived. It is true for
+// all parts of a request that is not active.
 func (q *Request) Parrived(partition int) (bool, error) {
 	c := q.in().Comm()
 	r1, err := p2p.Parrived(q.in(), partition)

@@ -10,7 +10,7 @@ import (
 )
 
 // Send sends buf to rank dst of c and blocks until buf can be used again, which
-// may be before the message is received. MPI standard mode.
+// may be before the message is received (MPI-4.1, 3.2, standard mode).
 func Send[T Type](c *Comm, buf []T, dst, tag int) error {
 	return c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
 }
@@ -56,8 +56,8 @@ func Irsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
 	return Request(r1), c.in().Failed("Irsend", err)
 }
 
-// Sendrecv sends sbuf to dst and receives rbuf from src, both at a time, so that
-// neighbours that exchange cannot block each other.
+// Sendrecv sends sbuf to dst and receives rbuf from src at the same time, so that
+// neighbours that exchange cannot block each other (MPI-4.1, 3.10).
 func Sendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (Status, error) {
 	r1, err := p2p.Sendrecv(c.in(), proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
 	return Status(r1), c.in().Failed("Sendrecv", err)
@@ -82,8 +82,8 @@ func IsendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Reque
 	return Request(r1), c.in().Failed("IsendrecvReplace", err)
 }
 
-// Sendrecv sends out to dst and receives in from src, both at a time, so that
-// neighbours that exchange cannot block each other.
+// Sendrecv sends out to dst and receives in from src at the same time, so that
+// neighbours that exchange cannot block each other (MPI-4.1, 3.10).
 func (c *Comm) Sendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Status, error) {
 	r1, err := p2p.Sendrecv(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag)
 	return Status(r1), c.in().Failed("Sendrecv", err)
@@ -109,7 +109,7 @@ func (c *Comm) IsendrecvReplace(b Buffer, dst, stag, src, rtag int) (Request, er
 }
 
 // Send sends b to rank dst and blocks until its memory can be used again, which
-// may be before the message is received. MPI standard mode.
+// may be before the message is received (MPI-4.1, 3.2, standard mode).
 func (c *Comm) Send(b Buffer, dst, tag int) error {
 	return c.in().Failed("Send", p2p.Send(c.in(), message.Standard, proc.Buffer(b), dst, tag))
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Bytes gives the message's size in bytes: of this machine once it is received,
-// of what travels while it is only probed. For a receive into a buffer that was
-// too small it is what fitted.
+// Bytes gives the message's size in bytes. After a probe it is the size on the way,
+// which may differ from the size in memory, as between machines of other number
+// formats; after a receive it is the size in memory. For a receive into a buffer that
+// was too small it is what fitted.
 func (s Status) Bytes() int64 {
 	return proc.Status(s).Bytes()
 }
@@ -38,13 +39,13 @@ func (s Status) Elements(t *Datatype) (n int, err error) {
 	return r1, proc.Failed("Status.Elements", err)
 }
 
-// SetElements has Elements with datatype t give n. It is for the query function of
+// SetElements sets what Elements gives for datatype t. It is for the query function of
 // a generalized request.
 func (s *Status) SetElements(t *Datatype, n int) error {
 	return proc.Failed("Status.SetElements", s.in().SetElements(t, n))
 }
 
-// SetCancelled has Cancelled give flag. It is for the query function of a
+// SetCancelled sets what Cancelled gives. It is for the query function of a
 // generalized request.
 func (s *Status) SetCancelled(flag bool) {
 	s.in().SetCancelled(flag)
@@ -56,7 +57,7 @@ func StatusOf(source, tag int, w StatusWords) Status {
 	return Status(proc.StatusOf(source, tag, proc.StatusWords(w)))
 }
 
-// Words gives them.
+// Words gives the fields of the status as numbers, for bindings of other languages.
 func (s Status) Words() StatusWords {
 	return StatusWords(proc.Status(s).Words())
 }

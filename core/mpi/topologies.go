@@ -80,7 +80,7 @@ func (c *Comm) TopoTest() (int, error) {
 // GraphCreate makes a communicator whose members are nodes of a graph: those of
 // ranks below len(index), in their order; others get nil. The neighbours of node i
 // are those of edges from index[i-1], or 0, to before index[i]. All members of c
-// call it with the same graph. reorder allows ranks to change, which they do not.
+// call it with the same graph. reorder allows ranks to change; they are not changed so far.
 func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 	r1, err := construct.GraphCreate(c.in(), index, edges, reorder)
 	return (*Comm)(r1), c.in().Failed("GraphCreate", err)
@@ -122,7 +122,7 @@ func (c *Comm) GraphNeighbors(rank int) ([]int, error) {
 // (dests), with their weights or Unweighted. What one gives as a destination the
 // other must give as a source, as often. Each keeps its own neighbours only. All
 // members of c call it; info are hints, nil has none. reorder allows ranks to
-// change, which they do not.
+// change; they are not changed so far.
 func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeights []int, info *Info, reorder bool) (*Comm, error) {
 	r1, err := construct.DistGraphCreateAdjacent(c.in(), sources, sourceWeights, dests, destWeights, info.in(), reorder)
 	return (*Comm)(r1), c.in().Failed("DistGraphCreateAdjacent", err)
@@ -132,7 +132,7 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 // any edges of the graph: degrees[i] of them lead from sources[i], to the next of
 // dests, with the weights or Unweighted. Afterwards each knows its own neighbours,
 // and nothing else. All members of c call it; info are hints, nil has none.
-// reorder allows ranks to change, which they do not.
+// reorder allows ranks to change; they are not changed so far.
 func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Info, reorder bool) (*Comm, error) {
 	r1, err := construct.DistGraphCreate(c.in(), sources, degrees, dests, weights, info.in(), reorder)
 	return (*Comm)(r1), c.in().Failed("DistGraphCreate", err)

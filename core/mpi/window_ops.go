@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/window"
 )
 
-// Put puts b into a window. The items there may be more, never fewer bytes.
+// Put copies b into a target's window (MPI-4.1, 12.3). What to describes there may
+// have more bytes than b, never fewer.
 func (w *Win) Put(b Buffer, to Target) error {
 	_, err := w.in().Origin().Put("Put", proc.Buffer(b), window.Target(to), false)
 	return w.in().Failed("Put", err)
@@ -20,7 +21,8 @@ func (w *Win) Rput(b Buffer, to Target) (Request, error) {
 	return Request(r1), w.in().Failed("Rput", err)
 }
 
-// Get gets items of a window into b, which may be more, never fewer bytes.
+// Get copies items of a target's window into b, which may have more bytes than they
+// have, never fewer.
 func (w *Win) Get(b Buffer, from Target) error {
 	_, err := w.in().Origin().Get("Get", proc.Buffer(b), window.Target(from), false)
 	return w.in().Failed("Get", err)
@@ -32,9 +34,9 @@ func (w *Win) Rget(b Buffer, from Target) (Request, error) {
 	return Request(r1), w.in().Failed("Rget", err)
 }
 
-// Accumulate combines b into a window, element by element, by an operation that is
-// not the program's own. Nobody's accumulates to an element come in between, and
-// those of one proc happen in the order in which they were begun.
+// Accumulate combines b with a target's window, element by element, by a predefined
+// operation. It is atomic for each element, against all other accumulates; those of
+// one origin happen in the order in which they were begun.
 func (w *Win) Accumulate(b Buffer, to Target, op Op) error {
 	_, err := w.in().Origin().Accumulate("Accumulate", proc.Buffer(b), window.Target(to), op, false)
 	return w.in().Failed("Accumulate", err)
@@ -48,7 +50,7 @@ func (w *Win) Raccumulate(b Buffer, to Target, op Op) (Request, error) {
 }
 
 // GetAccumulate is Accumulate that also gets, into result, what was there before.
-// With NoOp b is not looked at.
+// With NoOp b is ignored.
 func (w *Win) GetAccumulate(b, result Buffer, to Target, op Op) error {
 	_, err := w.in().Origin().GetAccumulate("GetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, false)
 	return w.in().Failed("GetAccumulate", err)
@@ -67,14 +69,15 @@ func (w *Win) FetchAndOp(b, result Buffer, rank int, disp int64, op Op) error {
 	return w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Buffer(b), proc.Buffer(result), rank, disp, op))
 }
 
-// CompareAndSwap puts b in the place of the element of a window if that is what
-// compare has, and gets, into result, what was there before. All are one item of
+// CompareAndSwap replaces an element of a window by b if it is equal to compare, and
+// gets, into result, what was there before. All are one item of
 // the same predefined datatype: an integer, a logical value or a byte.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, rank int, disp int64) error {
 	return w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Buffer(b), proc.Buffer(compare), proc.Buffer(result), rank, disp))
 }
 
-// Put is Win.Put of a slice to as many elements disp units up in a rank's window.
+// Put is Win.Put of a slice into as many elements of a rank's window, from the
+// displacement disp on.
 func Put[T Type](w *Win, buf []T, rank int, disp int64) error {
 	_, err := w.in().Origin().Put("Put", proc.Of(buf), window.ElementsAt(buf, rank, disp), false)
 	return w.in().Failed("Put", err)

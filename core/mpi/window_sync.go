@@ -4,9 +4,9 @@ package mpi
 
 import ()
 
-// Fence ends the epochs that the last one opened, and opens others unless NoSucceed
-// is asserted. All operations that any member has begun are complete everywhere
-// then. All members call it.
+// Fence ends the epochs that the last Fence opened, and opens others unless NoSucceed
+// is asserted (MPI-4.1, 12.5). All members call it, and it blocks until all operations
+// that any member has begun are complete at origin and target.
 func (w *Win) Fence(assert Assert) error {
 	return w.in().Failed("Fence", w.in().Epochs().Fence(assert))
 }
@@ -22,8 +22,8 @@ func (w *Win) Start(group *Group, assert Assert) error {
 	return w.in().Failed("Start", w.in().Epochs().Start(group.in(), assert))
 }
 
-// Complete ends the epoch that Start has opened. What it takes from and gets into
-// can be used again; the targets have everything once their Wait returns.
+// Complete ends the epoch that Start has opened. The memory of its operations can be
+// used again; the targets have everything once their Wait returns.
 func (w *Win) Complete() error {
 	return w.in().Failed("Complete", w.in().Epochs().Complete())
 }
@@ -34,20 +34,20 @@ func (w *Win) Wait() error {
 	return w.in().Failed("Win.Wait", w.in().Epochs().Wait())
 }
 
-// Test is Wait that does not block: done tells whether the epoch is over.
+// Test is Wait without blocking: done tells whether the epoch is over.
 func (w *Win) Test() (done bool, err error) {
 	r1, err := w.in().Epochs().Test()
 	return r1, w.in().Failed("Win.Test", err)
 }
 
-// Flush completes all operations at a rank, here and there, in an epoch of Lock or
-// LockAll.
+// Flush blocks until all operations at a target are complete, at origin and target. It
+// is for epochs of Lock and LockAll.
 func (w *Win) Flush(rank int) error {
 	return w.in().Failed("Flush", w.in().Epochs().Flush(rank, true))
 }
 
-// FlushLocal completes all operations at a rank at this side: memory that they
-// take from and get into can be used again.
+// FlushLocal blocks until all operations at a target are complete at the origin, whose
+// memory can then be used again.
 func (w *Win) FlushLocal(rank int) error {
 	return w.in().Failed("FlushLocal", w.in().Epochs().Flush(rank, false))
 }
@@ -68,9 +68,9 @@ func (w *Win) Sync() error {
 	return w.in().Failed("Sync", w.in().Epochs().Sync())
 }
 
-// Lock opens an access epoch to one rank, and blocks until the lock is granted. It
-// is given in the order of the requests. With NoCheck, which promises that nobody's
-// lock conflicts, none is asked for.
+// Lock opens an access epoch to one rank, and blocks until the lock is granted. Locks
+// are granted in the order in which they are requested. With NoCheck, by which the
+// program promises that no lock of others conflicts, none is requested.
 func (w *Win) Lock(t LockType, rank int, assert Assert) error {
 	return w.in().Failed("Lock", w.in().Epochs().Lock(t, rank, assert))
 }
@@ -81,14 +81,14 @@ func (w *Win) LockAll(assert Assert) error {
 	return w.in().Failed("LockAll", w.in().Epochs().LockAll(assert))
 }
 
-// Unlock ends the epoch that Lock has opened to a rank. All operations there are
-// complete then, here and there.
+// Unlock ends the epoch that Lock has opened to a rank. It blocks until all operations
+// there are complete, at origin and target.
 func (w *Win) Unlock(rank int) error {
 	return w.in().Failed("Unlock", w.in().Epochs().Unlock(rank))
 }
 
-// UnlockAll ends the epoch that LockAll has opened. All operations are complete
-// then, here and there.
+// UnlockAll ends the epoch that LockAll has opened. It blocks until all operations are
+// complete, at origin and target.
 func (w *Win) UnlockAll() error {
 	return w.in().Failed("UnlockAll", w.in().Epochs().UnlockAll())
 }

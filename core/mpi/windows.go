@@ -49,8 +49,8 @@ func (w *Win) SetName(name string) error {
 	return w.in().Failed("Win.SetName", w.in().SetName(name))
 }
 
-// SetInfo adds hints to those of w, or replaces them by key (MPI_Win_set_info). The window is made
-// by then: hints change nothing in what it does.
+// SetInfo adds hints to those of w, or replaces them by key (MPI_Win_set_info). They have no
+// effect, as they come after the window was made.
 func (w *Win) SetInfo(info *Info) error {
 	return w.in().Failed("Win.SetInfo", w.in().SetInfo(info.in()))
 }
@@ -107,8 +107,8 @@ func (w *Win) Attach(b Buffer) error {
 	return w.in().Failed("Win.Attach", w.in().Attach(proc.Buffer(b)))
 }
 
-// Detach takes off memory that was attached, as it was given to Attach. Nobody may
-// access it any more.
+// Detach ends what Attach began, with the same b. No origin may access its memory any
+// more.
 func (w *Win) Detach(b Buffer) error {
 	return w.in().Failed("Win.Detach", w.in().Detach(proc.Buffer(b)))
 }
@@ -146,8 +146,9 @@ func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 }
 
 // WinCreate makes a window of memory that each member has: all of base, which may
-// be empty and is of any datatype. A displacement in it counts unit bytes. The
-// memory stays the caller's, and must be there until Free.
+// be empty and is of any datatype. Displacements in it count units of unit bytes. The
+// memory stays the caller's, and must not be freed before the window. All members
+// call it (MPI-4.1, 12.2).
 func (c *Comm) WinCreate(base Buffer, unit int, info *Info) (*Win, error) {
 	r1, err := window.WinCreate(c.in(), proc.Buffer(base), unit, info.in())
 	return (*Win)(r1), c.in().Failed("WinCreate", err)
@@ -159,24 +160,25 @@ func WinCreate[T Type](c *Comm, base []T, info *Info) (*Win, error) {
 	return (*Win)(r1), c.in().Failed("WinCreate", err)
 }
 
-// WinAllocate makes a window of memory that it allocates: size bytes, which
-// members may give differently, all zero. Memory gives them.
+// WinAllocate makes a window of memory that it allocates, all zero: size bytes, which
+// may differ from member to member. Memory gives it. All members call it.
 func (c *Comm) WinAllocate(size int64, unit int, info *Info) (*Win, error) {
 	r1, err := window.WinAllocate(c.in(), size, unit, info.in())
 	return (*Win)(r1), c.in().Failed("WinAllocate", err)
 }
 
 // WinCreateDynamic makes a window without memory. Attach adds some. Displacements
-// are addresses, which Buffer.Address gives.
+// are addresses, which Buffer.Address gives. All members call it.
 func (c *Comm) WinCreateDynamic(info *Info) (*Win, error) {
 	r1, err := window.WinCreateDynamic(c.in(), info.in())
 	return (*Win)(r1), c.in().Failed("WinCreateDynamic", err)
 }
 
 // WinAllocateShared makes a window of memory that all members can load from and
-// store to; SharedQuery says where. Members' parts, size bytes each, follow each
-// other without gaps, unless info says alloc_shared_noncontig = true: then each
-// begins a page. All members are on one machine, as SplitType finds them.
+// store to; SharedQuery says where. Members' parts, of size bytes each,
+// follow each other without gaps, unless info says alloc_shared_noncontig = true: then
+// each begins at a page. All members call it; they have to be on one machine, as those
+// of a communicator of SplitType are.
 //
 // The memory is a memfd of rank 0 that the others open as /proc/<pid>/fd/<n>. That
 // takes one user, one PID namespace and a mounted /proc; where it fails the call
