@@ -3,48 +3,32 @@ package job
 import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// prelude shows the observer of a resumable link what is said before it is one:
-// the greeting of a channel.
-type prelude struct {
-	*resumed
-	greeting []byte
-	left     int // bytes of it that are still to come
-}
-
-// Sent passes on the greeting.
-func (p *prelude) Sent(_ *kernel.End, data []byte) {
-	data = data[:min(len(data), p.left)]
-	p.left -= len(data)
-	if len(data) > 0 && p.watcher != nil {
-		p.greeting = append(p.greeting, data...)
-		p.watcher.Sent(p.shown.Ends[0], data)
+// resumedChannel makes a link that a host dials a channel with, if it is to be resumed. One that
+// breaks before the dialler is accepted may be a channel to the other host.
+func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host, ends [2]Endpoint) *kernel.Link {
+	w, x := h.s.w, h.resumed[to]
+	if x == nil {
+		x = w.newResumed(spec, ends[0], ends[1], [2]resumedEnd{h.resumedEnd(), peer.resumedEnd()})
+		h.resumed[to] = x
 	}
-}
-
-// Received passes on the greeting.
-func (p *prelude) Received(_ *kernel.End, n int) {
-	n = min(n, len(p.greeting))
-	if n > 0 {
-		tell(p.watcher, p.shown.Ends[1], p.greeting[:n])
-		p.greeting = p.greeting[n:]
+	p := &proving{w: w, of: x, busy: [2]bool{true, true}}
+	l := x.below(p)
+	w.channels[l], w.proofs[l] = x, p
+	if peer.s != h.s && w.k.Chance(10*w.cfg.Resume.Cuts) {
+		w.k.After(w.k.Between(0, 8*(spec.Delay+spec.Jitter)), func() {
+			if p.busy[0] {
+				w.met[CutLink]++
+				w.k.Note("cut of %s in its greeting", l.Name())
+				l.Cut(errBroken)
+			}
+		})
 	}
-}
-
-// Ended is not passed on: there may be another link.
-func (p *prelude) Ended(*kernel.End) {}
-
-// resumedChannel makes the link that a host dials a channel with, if it is to be resumed.
-func (h *host) resumedChannel(spec kernel.LinkSpec, peer *host) *kernel.Link {
-	w := h.s.w
-	x := w.newResumed(spec, h.endpoint(), Endpoint{AtAgent, int(h.s.job.HostOf(peer.s.rank, peer.number))}, [2]resumedEnd{h.resumedEnd(), peer.resumedEnd()})
-	l := x.below(&prelude{resumed: x, left: 4})
-	w.strands[len(w.strands)-1].resumes = false // until both agents have it
-	w.channels[l] = x
 	return l
 }
 
@@ -74,19 +58,17 @@ func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 // attachResumed gives the switch its end of a channel that is resumed, whose first link below is
 // e's.
 func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank) error {
-	me := 0
-	if e == e.Link().Ends[1] {
-		me = 1
-	}
-	w := r.w
+	me, w := sideOf(e), r.w
+	session, _, dials := x.h.channels.Keep(x.h.rank, peer)
 	var ch *packetswitch.Channel
 	c := packetswitch.ChannelConfig{
-		Host: peer, Session: r.session, Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, First: w.cfg.Limit,
+		Host: peer, Session: resume.Session(session), Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, First: w.cfg.Limit,
 		Watch: func(l link.Link) link.Link { return r.watch(l, me) },
 	}
-	if me == 0 {
+	if dials {
+		other := w.hosts[peer]
 		c.Again = func(error) {
-			r.dial(accepts, func(v dynamic.Verdict, reason string) {
+			r.dial(func() dynamic.Answer { return other.again(x.h) }, func(v dynamic.Verdict, reason string) {
 				if v != dynamic.Accepted {
 					ch.Lose(reason)
 				}
@@ -97,15 +79,7 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 		x.ends = append(x.ends, l)
 		ch.Take(l)
 	}
-	if r.ends[1-me].take != nil {
-		for _, s := range w.strands {
-			s.resumes = s.resumes || s.l == e.Link()
-		}
-	}
 	var err error
 	ch, err = x.AttachChannel(e, c)
 	return err
 }
-
-// accepts is what a node answers who dials a channel again that it has.
-func accepts() dynamic.Verdict { return dynamic.Accepted }

@@ -17,11 +17,9 @@ func (h *host) begin() {
 	if h.gone {
 		return
 	}
-	hosts := make([]agent.DanceHost, len(s.job.Hosts))
-	for i, x := range s.job.Hosts {
-		hosts[i] = agent.DanceHost{Address: x.Address, Port: uint16(x.Port)}
-	}
-	d, err := agent.NewDance(agent.DanceConfig{Self: h.rank, Hosts: hosts, Deadline: s.w.time().Add(s.w.cfg.Limit)})
+	h.channels = agent.NewChannels(agent.ChannelsConfig{Job: s.job, Own: s.token, Hosts: []wire.HostRank{h.rank}, Resumes: s.resumes})
+	deadline := s.w.time().Add(s.w.cfg.Limit)
+	d, err := h.channels.Begin(h.rank, deadline, deadline)
 	if err != nil {
 		s.fail(ending.NodeFailed(err))
 		return
@@ -52,14 +50,18 @@ func (h *host) dial(x agent.Dial) {
 		switch peer := w.hostAt(x.Address.Address); {
 		case failing:
 			answer(a)
-		case peer == nil || peer.ends():
+		case peer == nil || peer.ends() || x.Address.Proves && peer.closed():
 			answer(unheard(dynamic.NotListening))
 		default:
 			spec := w.cfg.Links.Channel
 			spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
-			l := h.channel(spec, peer)
+			l := h.channel(spec, x)
 			w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
-			h.greet(l.Ends[0], x, x.Greeting[:], answer)
+			if x.Address.Proves {
+				h.prove(l.Ends[0], x.Host, answer)
+			} else {
+				h.greet(l.Ends[0], x, x.Greeting[:], answer)
+			}
 		}
 	}
 	s.rests = func() {
@@ -73,11 +75,24 @@ func (h *host) dial(x agent.Dial) {
 }
 
 // channel makes the link that a channel begins with.
-func (h *host) channel(spec kernel.LinkSpec, peer *host) *kernel.Link {
-	if h.s.w.cfg.Resume != nil && h.s.cfg.Foreign == nil && peer.s.cfg.Foreign == nil {
-		return h.resumedChannel(spec, peer)
+func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
+	w, ends := h.s.w, [2]Endpoint{h.endpoint(), {AtAgent, int(to.Host)}}
+	switch {
+	case h.s.resumes(h.rank, to.Host):
+		return h.resumedChannel(spec, to.Host, w.hostAt(to.Address.Address), ends)
+	case !to.Address.Proves:
+		return w.link(spec, ends[0], ends[1])
 	}
-	return h.s.w.link(spec, h.endpoint(), Endpoint{AtAgent, int(h.s.job.HostOf(peer.s.rank, peer.number))})
+	p := &proving{w: w, ends: ends, busy: [2]bool{true, true}}
+	p.shown = w.k.NewLink(spec, p)
+	w.strands = append(w.strands, &strand{l: p.shown, shown: p.shown, ends: ends, proof: p})
+	w.proofs[p.shown] = p
+	return p.shown
+}
+
+// resumes tells whether a channel of the site outlives its connection.
+func (s *site) resumes(local, peer wire.HostRank) bool {
+	return s.w.cfg.Resume != nil && s.ours(s.job.Hosts[peer].Client)
 }
 
 // greet sends the rest of a greeting.
@@ -123,10 +138,15 @@ func (h *host) arrive(e *kernel.End, from *host) {
 		_ = e.Close()
 	case h.dance == nil:
 		h.backlog = append(h.backlog, arrival{e, from})
+	case h.dance.Done() && from.proves(h):
+		h.late(e)
 	default:
 		h.accept(e, from)
 	}
 }
+
+// closed tells whether nothing is taken at the port any more where channels are made.
+func (h *host) closed() bool { return h.sw != nil && !h.channels.KeepsListening(h.rank) }
 
 func (h *host) accept(e *kernel.End, from *host) {
 	conn := h.keep(e)
@@ -153,6 +173,7 @@ func (h *host) listen(conn int, e *kernel.End) {
 		if n == 0 {
 			break
 		}
+		h.first[conn] = append(h.first[conn], b[:n]...)
 		h.dance.Input(conn, b[:n])
 	}
 	h.steps()
@@ -168,6 +189,9 @@ func (h *host) steps() {
 		}
 		switch st.Kind {
 		case agent.Joined:
+			if old := h.links[st.Host]; old != nil {
+				_ = old.Close()
+			}
 			h.links[st.Host] = h.conns[st.Conn]
 			h.conns[st.Conn].OnReady(nil)
 		case agent.Refuse:
@@ -175,7 +199,7 @@ func (h *host) steps() {
 			h.conns[st.Conn].OnReady(nil)
 			_ = h.conns[st.Conn].Close()
 		case agent.Prove:
-			s.fail(ending.NodeFailed(fmt.Errorf("the dance wants a proof, and simulated hosts say plain ranks")))
+			h.proof(st.Conn)
 		case agent.Complete:
 			h.complete()
 		case agent.TimedOut, agent.Unreachable:
@@ -187,6 +211,7 @@ func (h *host) steps() {
 // complete makes the agent.
 func (h *host) complete() {
 	s := h.s
+	h.channels.End(h.rank)
 	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.w.agentProcs(s.job), ChunkSize: s.w.chunkSize()}
 	for _, x := range s.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own})
@@ -210,5 +235,6 @@ func (h *host) complete() {
 			return
 		}
 	}
+	h.channels.Ready()
 	s.connected()
 }

@@ -90,6 +90,7 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 	if w.cfg.Resume != nil && step.Fresh {
 		d.dismiss()
 		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
+		d.r.tell()
 	}
 	breaks := 0 // in the greeting: 1 before it is accepted, 2 behind that
 	if d.r != nil && w.k.Chance(w.cfg.Resume.Cuts) {
@@ -187,7 +188,12 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	}
 	switch w.links.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
-		w.sessions[resume.Session(state.ID)].dial(func() dynamic.Verdict { return judge(dynamic.Hello{Session: state.ID, Again: true}) }, done)
+		w.sessions[resume.Session(state.ID)].dial(func() (a dynamic.Answer) {
+			if v := judge(dynamic.Hello{Session: state.ID, Again: true}); v != dynamic.Accepted {
+				a = said(v)
+			}
+			return a
+		}, done)
 	case dynamic.HaveTold:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			v := judge(dynamic.Hello{Session: state.ID, Lost: true})

@@ -191,17 +191,17 @@ func (w *World) harm(f Fault) {
 		s.l.Stall(d)
 		return
 	case HalfClose:
-		if !s.l.Ends[i].Open() {
+		if !s.l.Ends[i].Open() || s.is(AtProc, AtAgent) && i == 0 { // a proc that lives and sends nothing more is not noticed
 			return
 		}
 		w.strike(f, s, s.ends[i])
-		if !s.resumes && !s.tree && w.cfg.Observer != nil {
-			w.cfg.Observer.Cut(s.l)
+		if !s.resumes && !s.tree && s.told() {
+			w.cut(s.shown)
 		}
 		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
-		if !s.resumes && !s.tree {
+		if !s.resumes && !s.tree && s.told() {
 			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
@@ -282,9 +282,13 @@ type strand struct {
 	l       *kernel.Link
 	shown   *kernel.Link // to the observer: l, or what runs over it
 	ends    [2]Endpoint
-	resumes bool // there will be another in its place
-	tree    bool // between machines of a site: ends says nothing
+	resumes bool     // there will be another in its place
+	tree    bool     // between machines of a site: ends says nothing
+	proof   *proving // nil: the observer is told of the link at once
 }
+
+// told tells whether the observer knows the link.
+func (s *strand) told() bool { return s.proof == nil || s.proof.told }
 
 func (s *strand) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }
 

@@ -53,6 +53,7 @@ type resumed struct {
 	session resume.Session
 	ends    [2]resumedEnd // the first dials
 	lower   *kernel.Link  // the last one that was made
+	told    bool          // the observer knows it
 }
 
 // resumedEnd is one end.
@@ -67,12 +68,17 @@ type resumedEnd struct {
 func (w *World) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedEnd) *resumed {
 	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends}
 	x.shown = w.k.NewLink(spec, nil)
-	if w.cfg.Observer != nil {
-		x.watcher = w.cfg.Observer.Link(x.shown, x.places)
-	}
 	binary.BigEndian.PutUint64(x.session[:], w.k.Rand().Uint64())
 	w.sessions[x.session] = x
 	return x
+}
+
+// tell tells the observer of it.
+func (x *resumed) tell() {
+	if !x.told && x.w.cfg.Observer != nil {
+		x.watcher = x.w.cfg.Observer.Link(x.shown, x.places)
+	}
+	x.told = true
 }
 
 // below makes a link to run over.
@@ -134,7 +140,7 @@ func (x *resumed) up() bool {
 
 // dial makes a further link below, unless that fails until the limit: then done is told, with what
 // there is to say about it. judge is what the node at the other end answers.
-func (x *resumed) dial(judge func() dynamic.Verdict, done func(v dynamic.Verdict, reason string)) {
+func (x *resumed) dial(judge func() dynamic.Answer, done func(v dynamic.Verdict, reason string)) {
 	w := x.w
 	s := w.search(dynamic.ResumeSearch(1, w.cfg.Resume.Limit), x.ends[0].gone)
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
@@ -145,11 +151,8 @@ func (x *resumed) dial(judge func() dynamic.Verdict, done func(v dynamic.Verdict
 			case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil: // a plugin may be down for a while
 				a = unheard(dynamic.NotListening)
 			default:
-				v := judge()
-				w.k.Note("%s: dialled again: %v", x.shown.Name(), v)
-				if v != dynamic.Accepted {
-					a = said(v)
-				}
+				a = judge()
+				w.k.Note("%s: dialled again: %v", x.shown.Name(), a.Verdict)
 			}
 			answer(a)
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/startup"
@@ -32,6 +33,7 @@ type site struct {
 	timer  *kernel.Timer
 	job    *startup.Job
 	hosts  []*host
+	token  dynamic.Token // that it proposes for the job's
 	procs  []*proc
 	table  []wireup.Proc // of the job, as its procs see it
 	roster *mpi.Roster   // of the table
@@ -57,20 +59,23 @@ type site struct {
 
 // host is one host of a site.
 type host struct {
-	s       *site
-	number  int // in its site
-	rank    wire.HostRank
-	dance   *agent.Dance
-	conns   []*kernel.End // by the dance's number
-	backlog []arrival     // before the dance
-	board   *hostBoard    // nil: none
-	sw      *hostSwitch   // once the dance is over
-	links   map[wire.HostRank]*kernel.End
-	over    bool   // its agent has finished
-	said    bool   // of several hosts: it has told the head that it has finished
-	gone    bool   // of several hosts: nothing of it is left
-	silent  bool   // and nothing answers where it was
-	why     string // of several hosts: it had lost its parent
+	s        *site
+	number   int // in its site
+	rank     wire.HostRank
+	channels *agent.Channels // once it dances
+	dance    *agent.Dance
+	conns    []*kernel.End // by the dance's number
+	backlog  []arrival     // before the dance
+	board    *hostBoard    // nil: none
+	sw       *hostSwitch   // once the dance is over
+	links    map[wire.HostRank]*kernel.End
+	first    map[int][]byte             // by the dance's number: what a greeting begins with
+	resumed  map[wire.HostRank]*resumed // channels that it dials
+	over     bool                       // its agent has finished
+	said     bool                       // of several hosts: it has told the head that it has finished
+	gone     bool                       // of several hosts: nothing of it is left
+	silent   bool                       // and nothing answers where it was
+	why      string                     // of several hosts: it had lost its parent
 }
 
 // fini tells whether all procs of the host have finished, so that its agent has
@@ -103,8 +108,11 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	pid := int64(100)
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
+	if cfg.Foreign == nil {
+		s.token = config.Token
+	}
 	for i, procs := range cfg.Hosts {
-		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End)}
+		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End), first: make(map[int][]byte), resumed: make(map[wire.HostRank]*resumed)}
 		s.hosts = append(s.hosts, h)
 		if err := h.makeBoard(procs); err != nil {
 			return nil, err

@@ -31,6 +31,7 @@ type World struct {
 	untied      []pair                 // that have waited in vain for the link that won a tie
 	sessions    map[resume.Session]*resumed
 	channels    map[*kernel.Link]*resumed // by the first link that they ran over
+	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
 	procTable   []agent.Proc
@@ -59,7 +60,7 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
 	}
 	if cfg.Abroad != nil {
 		cfg.Abroad.join(w)

@@ -1,0 +1,320 @@
+package job
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// greeting is a side of the greeting by which hosts of ours prove who they are.
+type greeting interface {
+	Output() []byte
+	Input(b []byte) (consumed int, err error)
+}
+
+// converse runs a greeting over e until it is far enough, or fails. It reads byte by byte: what
+// comes behind belongs to the agent.
+func converse(e *kernel.End, g greeting, enough func() bool, done func(error)) {
+	var out []byte
+	end := func(err error) {
+		e.OnReady(nil)
+		done(err)
+	}
+	e.OnReady(func() {
+		for {
+			out = append(out, g.Output()...)
+			if len(out) > 0 {
+				n, err := e.Send([][]byte{out})
+				if out = out[n:]; err != nil {
+					end(err)
+					return
+				}
+			}
+			if len(out) > 0 {
+				return
+			}
+			if enough() {
+				end(nil)
+				return
+			}
+			var b [1]byte
+			n, err := e.Recv([][]byte{b[:]})
+			if err == nil && n == 0 {
+				return
+			}
+			if err == nil {
+				_, err = g.Input(b[:])
+			}
+			if err != nil {
+				_, _ = e.Send([][]byte{g.Output()}) // the refusal; the peer may be gone
+				end(err)
+				return
+			}
+		}
+	})
+}
+
+// nonce is the seed's.
+func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
+	for i := 0; i < len(n); i += 8 {
+		binary.BigEndian.PutUint64(n[i:], k.Rand().Uint64())
+	}
+	return n
+}
+
+// prove greets a host that is dialled.
+func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer)) {
+	w := h.s.w
+	hello, token, ok := h.channels.Hello(h.rank, to)
+	if !ok {
+		answer(dynamic.Answer{Err: errors.New("there is no secret to prove a channel with"), Fault: dynamic.Impossible})
+		return
+	}
+	g := dynamic.NewDialler(token, nonce(w.k), hello)
+	converse(e, g, g.Done, func(err error) {
+		switch {
+		case h.ends():
+			_ = e.Close()
+		case err != nil:
+			_ = e.Close()
+			answer(refusal(g, err))
+		default:
+			w.proofs[e.Link()].over(h.rank)
+			h.dance.Dialed(h.keep(e), to)
+			answer(dynamic.Answer{})
+			h.steps()
+		}
+	})
+}
+
+// refusal is what a search is told of a greeting that has failed.
+func refusal(g *dynamic.Dialler, err error) dynamic.Answer {
+	var r *dynamic.RefusedError
+	a := dynamic.Answer{Err: err}
+	switch {
+	case errors.As(err, &r) && r.Proven:
+		a.Verdict = r.Verdict
+	case !g.Proved():
+		a.Fault = dynamic.NoRoom | dynamic.Uncertain
+	default:
+		a.Fault = dynamic.Uncertain
+	}
+	return a
+}
+
+// proves tells whether the host proves who it is to another one.
+func (h *host) proves(to *host) bool {
+	_, _, ok := h.channels.Hello(h.rank, to.rank)
+	return ok
+}
+
+// acceptor is the host's side of a greeting.
+func (h *host) acceptor() *dynamic.Acceptor {
+	return dynamic.NewAcceptor(func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+		if of != dynamic.OfChannel {
+			return dynamic.Token{}, false
+		}
+		return h.channels.Token(h.rank, name)
+	}, nonce(h.s.w.k))
+}
+
+// identify has who has connected prove who it is, and gives what it wants and whether it may.
+func (h *host) identify(e *kernel.End, g *dynamic.Acceptor, done func(dynamic.Hello, dynamic.Verdict, error)) {
+	known := func() bool { _, ok := g.Peer(); return ok }
+	converse(e, g, known, func(err error) {
+		hello, _ := g.Peer()
+		done(hello, h.channels.Admits(h.rank, hello, true), err)
+	})
+}
+
+// answer tells who has connected what was decided, and does done then.
+func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict, done func(error)) {
+	if v == dynamic.Accepted {
+		g.Accept()
+	} else {
+		g.Refuse(v)
+	}
+	converse(e, g, func() bool { return g.Done() || v != dynamic.Accepted }, func(err error) {
+		if err == nil && v != dynamic.Accepted {
+			err = &dynamic.RefusedError{Hello: hello, Verdict: v}
+		}
+		if err == nil {
+			h.s.w.proofs[e.Link()].taken()
+		}
+		done(err)
+	})
+}
+
+// proof has a host prove who it is that has begun to in the dance.
+func (h *host) proof(conn int) {
+	e, g := h.conns[conn], h.acceptor()
+	failed := func(err error) {
+		if !h.ends() {
+			h.dance.Closed(conn, err)
+			h.steps()
+		}
+	}
+	if _, err := g.Input(h.first[conn]); err != nil {
+		failed(err)
+		return
+	}
+	h.identify(e, g, func(hello dynamic.Hello, v dynamic.Verdict, err error) {
+		if err != nil || h.ends() {
+			failed(err)
+			return
+		}
+		from := wire.HostRank(hello.Src)
+		if v == dynamic.Accepted && h.dance.Admits(conn, from) != nil {
+			v = dynamic.NotAllowed
+		}
+		h.answer(e, g, hello, v, func(err error) {
+			switch {
+			case err != nil || h.ends():
+				failed(err)
+			case !h.dance.Proven(conn, from):
+				_ = e.Close()
+			default:
+				h.steps()
+			}
+		})
+	})
+}
+
+// late takes a connection that comes when the dance is over.
+func (h *host) late(e *kernel.End) {
+	g := h.acceptor()
+	h.identify(e, g, func(hello dynamic.Hello, v dynamic.Verdict, err error) {
+		if err != nil {
+			_ = e.Close()
+			return
+		}
+		h.settle(e, g, hello, v)
+	})
+}
+
+// settle decides where a late connection goes, when that can be said.
+func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict) {
+	if h.ends() {
+		_ = e.Close()
+		return
+	}
+	if v == dynamic.Accepted {
+		var place agent.Place
+		if place, v = h.channels.Arrive(hello); place == agent.Later {
+			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v) })
+			return
+		}
+	}
+	h.answer(e, g, hello, v, func(err error) {
+		if err != nil || h.ends() {
+			_ = e.Close()
+			return
+		}
+		h.s.w.k.Note("host %d takes a channel that host %d has not got yet", h.rank, hello.Src)
+		h.s.w.channels[e.Link()].ends[1].take(e)
+	})
+}
+
+// again is what this host's node answers when another host dials a channel again.
+func (h *host) again(from *host) dynamic.Answer {
+	hello, _, ok := from.channels.Hello(from.rank, h.rank)
+	if !ok {
+		return said(dynamic.UnknownRank)
+	}
+	v := h.channels.Admits(h.rank, hello, true)
+	if v == dynamic.Accepted {
+		var place agent.Place
+		if place, v = h.channels.Arrive(hello); place == agent.Later || place == agent.ToDance {
+			return unheard(dynamic.NotListening) // as yet
+		}
+	}
+	if v != dynamic.Accepted {
+		return said(v)
+	}
+	return dynamic.Answer{}
+}
+
+// proving hides from an observer of a channel what its ends say to prove who they are. It is shown
+// the channel when one end has accepted the other, with the greeting of IMPI, which the proof stands
+// for.
+type proving struct {
+	w     *World
+	of    *resumed // that runs over the link, or nil
+	shown *kernel.Link
+	ends  [2]Endpoint
+	to    kernel.Watcher
+	told  bool    // the observer knows the link
+	busy  [2]bool // by end: its greeting is not over
+}
+
+func sideOf(e *kernel.End) int {
+	if e == e.Link().Ends[1] {
+		return 1
+	}
+	return 0
+}
+
+// tell tells the observer of the channel.
+func (p *proving) tell() {
+	switch {
+	case p.of != nil:
+		p.of.tell()
+	case !p.told && p.w.cfg.Observer != nil:
+		p.to = p.w.cfg.Observer.Link(p.shown, p.ends)
+	}
+	p.told = true
+}
+
+// taken is called when the end that was dialled has accepted.
+func (p *proving) taken() {
+	p.busy[1] = false
+	p.tell()
+}
+
+// over is called when the dialler is accepted.
+func (p *proving) over(dialler wire.HostRank) {
+	p.busy[0] = false
+	p.tell()
+	to, shown := p.to, p.shown
+	if p.of != nil {
+		to, shown = p.of.watcher, p.of.shown
+	}
+	if to != nil {
+		b := binary.BigEndian.AppendUint32(nil, uint32(dialler))
+		to.Sent(shown.Ends[0], b)
+		tell(to, shown.Ends[1], b)
+	}
+}
+
+// Sent passes on what is no proof.
+func (p *proving) Sent(from *kernel.End, data []byte) {
+	if p.to != nil && !p.busy[sideOf(from)] {
+		p.to.Sent(from, data)
+	}
+}
+
+// Received passes on what is no proof.
+func (p *proving) Received(to *kernel.End, n int) {
+	if p.to != nil && !p.busy[sideOf(to)] {
+		p.to.Received(to, n)
+	}
+}
+
+// Ended passes it on.
+func (p *proving) Ended(from *kernel.End) {
+	if p.to != nil {
+		p.to.Ended(from)
+	}
+}
+
+// SawEnd passes it on.
+func (p *proving) SawEnd(by *kernel.End) {
+	if w, ok := p.to.(kernel.EndWatcher); ok {
+		w.SawEnd(by)
+	}
+}
