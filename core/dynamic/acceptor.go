@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Acceptor is the greeting of the end that was connected to. Once Peer is
-// there the owner must call Accept or Refuse. The first error is final; Output
-// has the refusal then, which the owner sends before it closes.
+// Acceptor is the greeting at the end that was connected to. Once Peer gives a Hello, the
+// owner must call Accept or Refuse. The first error is final; Output then has the refusal,
+// which the owner sends before it closes the link.
 type Acceptor struct {
 	keys  Keys
 	token Token // once the dialler has said which
@@ -33,10 +33,11 @@ const (
 	judged
 )
 
-// Keys gives the token that goes by a name for a purpose, if there is one.
+// Keys finds the token for a purpose by its name; ok is false if there is none.
 type Keys func(name World, of Purpose) (Token, bool)
 
-// KeysOfJob are the keys of a job that has neither ports nor met anybody.
+// KeysOfJob has the token of a job, for its own procs and for nodes that spawn. It has no
+// ports and knows no other world.
 func KeysOfJob(token Token) Keys {
 	name := token.World()
 	return func(w World, of Purpose) (Token, bool) { return token, of == OfJob && w == name }
@@ -133,7 +134,7 @@ func (a *Acceptor) readHello(k kind, b []byte) {
 	}
 }
 
-// unknown is what a dialler hears whose token is none of ours.
+// unknown is the verdict for a dialler whose token is not known here.
 func unknown(k kind) Verdict {
 	if k == kindCall {
 		return ClosedPort

@@ -65,7 +65,7 @@ func (c *Card) Offer(transport string) (Offer, bool) {
 	return Offer{}, false
 }
 
-// SameNode tells whether the procs of both cards share a machine and a user.
+// SameNode tells whether the procs of both cards are on one machine and belong to one user.
 func (c *Card) SameNode(d *Card) bool { return c.Node != "" && c.Node == d.Node }
 
 // AppendText appends the card as one line of printable text without its end:

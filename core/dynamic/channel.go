@@ -34,8 +34,8 @@ func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 	return token
 }
 
-// ChannelSession names the link that a channel with this token is. Both ends know it
-// without a word, and nobody else does.
+// ChannelSession gives the session of the resumable link that a channel with this token is.
+// Both ends derive it, and nobody else can.
 func (t *Token) ChannelSession() (s Session) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi channel: session"))
@@ -43,6 +43,6 @@ func (t *Token) ChannelSession() (s Session) {
 	return s
 }
 
-// BeginsGreeting tells whether these are the first bytes of a greeting, of whichever
-// version. No host rank looks so: a job has fewer hosts.
+// BeginsGreeting tells whether these are the first bytes of a greeting, of whatever version,
+// and not the host rank that IMPI has there: no job has so many hosts.
 func BeginsGreeting(b [4]byte) bool { return binary.BigEndian.Uint32(b[:])>>8 == magic>>8 }

@@ -18,9 +18,9 @@ const (
 // ErrDescription means that bytes do not describe a world.
 var ErrDescription = errors.New("malformed description of a world")
 
-// Description is what those that a world meets have to know of it: who is in it
-// and how to reach them, also those that are not in the communicator that meets,
-// because they may be in one that is made of it.
+// Description is what a world tells another one when they meet: its procs, and how they can be
+// reached. It has all procs of the world, since those that are not in the communicator that
+// meets may be in one that is made of it.
 type Description struct {
 	World  World
 	Secret Token // Meeting of the job's token
@@ -39,7 +39,7 @@ type Limits struct {
 	Check            bool  // the members compare what they call
 }
 
-// Group is a number of procs with consecutive ranks that can be reached alike.
+// Group is some procs with consecutive ranks that can be reached in the same way.
 type Group struct {
 	Count int
 	Site  int // procs with the same number, of the same world, are of one site
@@ -63,7 +63,7 @@ func (l Limits) Least(o Limits) Limits {
 	}
 }
 
-// least is the smaller one, where negative ones have no limit.
+// least is the smaller one; a negative number means no limit.
 func least(a, b int32) int32 {
 	if a < 0 || b >= 0 && b < a {
 		return b
@@ -84,8 +84,8 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// Sizes and flags of the encoding. Flags that are not known are a fault: a later
-// version may mean by them what both sides have to do.
+// Sizes and flags of the encoding. An unknown flag is an error, since a later version may use
+// it for something that both sides have to do.
 const (
 	flagCheck       = 1
 	descriptionHead = 4 + WorldSize + TokenSize + 8*4

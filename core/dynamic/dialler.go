@@ -47,8 +47,8 @@ func (d *Dialler) Output() []byte {
 	return b
 }
 
-// Proved tells whether the proof is sent, or about to be: before that, the acceptor
-// cannot have accepted.
+// Proved tells whether Output has given the proof, or will. Before that the acceptor cannot
+// have accepted.
 func (d *Dialler) Proved() bool { return d.proved }
 
 // Done tells whether the link is accepted and packets may follow.
@@ -91,7 +91,8 @@ func (d *Dialler) message(m []byte) error {
 	return nil
 }
 
-// verdict ends the greeting. An acceptor that says yes must have the token too.
+// verdict ends the greeting. The verdict Accepted counts only if its MAC proves that the
+// acceptor has the token.
 func (d *Dialler) verdict(m []byte) error {
 	v := Verdict(binary.BigEndian.Uint32(m[headSize:]))
 	body, mac := m[:headSize+4], m[headSize+4:]

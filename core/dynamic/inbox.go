@@ -2,8 +2,8 @@ package dynamic
 
 import "fmt"
 
-// inbox collects one message of the greeting at a time and takes not a byte
-// more, because packets come after the last.
+// inbox collects one message of the greeting at a time. It takes no byte beyond it, since
+// packets come behind the last one.
 type inbox struct {
 	buf  [lostSize]byte
 	have int

@@ -216,7 +216,7 @@ func (p *Ports[O, C]) Close(owner O, key Token) bool {
 	return true
 }
 
-// Leave ends all ports of a proc that is no more, which hears nothing.
+// Leave closes all ports of a proc that has ended. No accept of it is answered.
 func (p *Ports[O, C]) Leave(owner O) {
 	for _, name := range p.names() {
 		if x := p.open[name]; x.owner == owner {
@@ -275,7 +275,7 @@ func (p *Ports[O, C]) of(owner O, key Token) *openPort[O, C] {
 	return nil
 }
 
-// end takes a port off the list. The owner's requests are answered with why, if it is set.
+// end closes a port. The owner's accepts end with why; nil: they are not answered.
 func (p *Ports[O, C]) end(x *openPort[O, C], why error) {
 	delete(p.open, x.key.World())
 	for _, c := range x.waiting {

@@ -17,8 +17,8 @@ var retries = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 
 // MaxDials is how often a way is dialled in a row.
 const MaxDials = 1 + len(retries)
 
-// Fault is what kind of trouble a dial met that no peer has answered. Its bits may be combined; the
-// zero value is trouble of any other kind.
+// Fault is what kind of trouble a dial met, other than a refusal by the peer. Its bits may be
+// combined; 0 is trouble of any other kind.
 type Fault uint8
 
 // The faults.
@@ -29,7 +29,7 @@ const (
 	Impossible                     // the address or the transport can never work
 )
 
-// Answer is what came of a dial.
+// Answer is the result of a dial.
 type Answer struct {
 	Err     error // nil: there is a link
 	Verdict Verdict
@@ -61,7 +61,7 @@ type SearchStep struct {
 	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
-// Miss is a way that has failed in this round.
+// Miss is a way that has failed in this round, and how.
 type Miss struct {
 	Way int
 	Answer
@@ -122,12 +122,12 @@ func WorldSearch[K comparable](ways int, t *Ties[K], x K) *Search {
 	return &Search{ways: ways, tie: &worldTie[K]{directTie[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// CallSearch is for a call of a port.
+// CallSearch is for a connection to a port.
 func CallSearch(ways int) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// ResumeSearch is for a further connection of a link, within limit.
+// ResumeSearch is for a further connection of a resumable link, within limit.
 func ResumeSearch(ways int, limit time.Duration) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 250 * time.Millisecond,
@@ -135,8 +135,8 @@ func ResumeSearch(ways int, limit time.Duration) *Search {
 	}}
 }
 
-// ChannelSearch is for a channel at the begin of a job. It has no limit of its own, which the dance
-// has.
+// ChannelSearch is for a channel at the start of a job. It has no time limit of its own; the
+// dance has one.
 func ChannelSearch(ways int) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{
 		first: 50 * time.Millisecond, last: 2 * time.Second, hopeless: true,
@@ -163,7 +163,7 @@ func (s *Search) Begin(now time.Time) SearchStep {
 	return s.begin(now)
 }
 
-// begin is for a round.
+// begin begins a round.
 func (s *Search) begin(now time.Time) SearchStep {
 	s.round++
 	s.way, s.retry, s.missed = 0, 0, nil
@@ -177,7 +177,8 @@ func (s *Search) dial(now time.Time) SearchStep {
 	return SearchStep{Action: DialWay, Way: s.way, Fresh: true}
 }
 
-// dialOn is dial after a dial that failed, in whose time the other end's link may have come.
+// dialOn goes on to the next dial after one that failed, unless the other end's link has come
+// in the meantime.
 func (s *Search) dialOn(now time.Time) SearchStep {
 	if !s.tie.wanted() {
 		return SearchStep{Action: Abandon}
@@ -242,7 +243,7 @@ func (s *Search) double(most time.Duration) (d time.Duration) {
 	return d
 }
 
-// rest is for when all ways have failed.
+// rest decides what to do when all ways have failed.
 func (s *Search) rest(now time.Time) SearchStep {
 	if s.first == 0 || s.limit > 0 && !now.Before(s.end) || s.hopeless && s.allImpossible() {
 		return s.giveUp(SearchStep{})
@@ -270,7 +271,7 @@ func (s *Search) allImpossible() bool {
 	return true
 }
 
-// refused is for a verdict that is final for this round.
+// refused handles a verdict that is final for this round.
 func (s *Search) refused(v Verdict) SearchStep {
 	_, alone := s.tie.(untied)
 	switch {
@@ -299,7 +300,7 @@ func (s *Search) refused(v Verdict) SearchStep {
 	return s.giveUp(SearchStep{Verdict: v})
 }
 
-// yielded counts a wait for the other end.
+// yielded counts how often the search has waited for the other end's link.
 func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
 	if s.yields++; s.yields == MaxYields {
 		return s.giveUp(last)
@@ -307,7 +308,7 @@ func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
 	return s.begin(now)
 }
 
-// made is for a link that the peer has accepted.
+// made handles a link that the peer has accepted.
 func (s *Search) made(now time.Time) SearchStep {
 	switch used, later := s.tie.made(); {
 	case used:

@@ -1,6 +1,6 @@
 package dynamic
 
-// Wish is what a node has to do for a proc that has lost a link which resumes.
+// Wish is what a node has to do for a proc whose resumable link has lost its connection.
 type Wish uint8
 
 // The wishes.
@@ -11,12 +11,12 @@ const (
 	NoSuchLink             // the proc has no such link
 )
 
-// Sessions are the links that resume of a node's procs: they know who of both ends dials again,
-// whether that is under way, and what to answer the other end's node. K names a proc of the node
-// and another one. The zero value is ready.
+// Sessions are the resumable links of a node's procs: which end dials again, whether that is
+// under way, and what to answer the other end's node. K names a proc of the node and another
+// one. The zero value is ready.
 type Sessions[K comparable] struct{ of map[K]*SessionState }
 
-// SessionState is one link that resumes, as its proc's node knows it.
+// SessionState is one resumable link, as the node of its proc knows it.
 type SessionState struct {
 	ID      Session
 	Dialled bool // by this node, which dials again
@@ -26,8 +26,8 @@ type SessionState struct {
 	Resumes int  // further connections that the proc was given
 }
 
-// Enrol notes a new link, which takes the place of the pair's last one. dialled tells whether this
-// node has made it.
+// Enrol enters a new link, which replaces the pair's last one. dialled tells whether this node
+// has made it.
 func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 	if s.of == nil {
 		s.of = make(map[K]*SessionState)
@@ -36,8 +36,9 @@ func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 	return s.of[x]
 }
 
-// Begin notes a link that this node is making, whose other end may have it already: that is asked
-// about it from now on. Enrol follows, or Dismiss. It gives nil where the other end's link has come.
+// Begin enters a link that this node is making. The other end may have it already, and then
+// asks about it. Enrol or Dismiss follows. It gives nil if the other end's link has come
+// first.
 func (s *Sessions[K]) Begin(x K, id Session, ties *Ties[K]) *SessionState {
 	if ties.Phase(x) != Dialling {
 		return nil
@@ -47,7 +48,7 @@ func (s *Sessions[K]) Begin(x K, id Session, ties *Ties[K]) *SessionState {
 	return state
 }
 
-// Dismiss takes Enrol back: the proc was not given the link.
+// Dismiss undoes Enrol or Begin: the proc was not given the link.
 func (s *Sessions[K]) Dismiss(x K, state *SessionState) {
 	if s.of[x] == state {
 		delete(s.of, x)

@@ -31,8 +31,8 @@ func (t *Ties[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
 // Len is how many pairs are not Unlinked.
 func (t *Ties[K]) Len() int { return len(t.phases) }
 
-// Want begins a link that a proc has asked for. True: dial. False: it is there, or
-// under way, or was refused.
+// Want is for a proc that asks for a link. True: dial. False: it is there, or under way, or
+// was refused.
 func (t *Ties[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
 
 // Made says that the link that was dialled is made. False: the other end's has come
@@ -40,7 +40,7 @@ func (t *Ties[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
 func (t *Ties[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
 
 // Use says that the link that was dialled is made, and that the other end uses it already.
-// False: the pair still has the last one, which both are about to forget; ask again.
+// False: the pair still has its last link, which both ends are about to close; ask again.
 func (t *Ties[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
 
 // Lost says that the other end dials too, and is prior. True: wait for its link, and then
@@ -51,23 +51,23 @@ func (t *Ties[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
 // other end may have given up, so dial again.
 func (t *Ties[K]) Overdue(x K) bool { return t.move(x, Dialling, Yielding) }
 
-// GiveUp says that no link can be made. True: the pair does without, and takes none from the
-// other end either. False: the other end's has come.
+// GiveUp says that no link can be made. True: the pair sends by its agents from now on, and a
+// link of the other end is refused too. False: the other end's has come.
 func (t *Ties[K]) GiveUp(x K) bool { return t.move(x, Refused, Dialling) }
 
 // Fail is GiveUp for a pair that may want a link again.
 func (t *Ties[K]) Fail(x K) bool { return t.move(x, Unlinked, Dialling) }
 
-// Drop says that the pair's link is no more; it may want another one.
+// Drop says that the pair's link is closed or broken; it may want another one.
 func (t *Ties[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
 
-// Forget is for a pair one of whose procs is no more.
+// Forget is for a pair of which one proc has ended.
 func (t *Ties[K]) Forget(x K) { delete(t.phases, x) }
 
-// Arrive judges a link that the other end has made: Accepted, TieLost, StillLinked where
-// the pair has one, or NotAllowed where it was refused. Both ways or none: a proc that gets its
-// packets another way must not take the end of a link, which comes sooner, for the end of
-// its peer.
+// Arrive judges a link that the other end has made: Accepted, TieLost, StillLinked where the
+// pair has one, or NotAllowed where a link was refused. A pair has a link for both directions
+// or none: if one proc sent by the agents, the end of its link could overtake its packets, and
+// the other would take it for the end of its peer.
 func (t *Ties[K]) Arrive(x K, prior bool) Verdict {
 	free := []Phase{Unlinked, Yielding}
 	if prior {

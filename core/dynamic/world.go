@@ -14,20 +14,19 @@ import (
 // WorldSize is the size of a world's name, which fits where IMPI has a host's.
 const WorldSize = jobIDSize
 
-// World names the procs that were started together and share one
-// MPI_COMM_WORLD. It is derived from their job's token, which it does not give
-// away, so that all of them know it and no two jobs have the same.
+// World names the procs that were started together and share one MPI_COMM_WORLD. It is derived
+// from the token of their job, but does not reveal it. All procs of a job know it, and no two
+// jobs have the same.
 type World [WorldSize]byte
 
 // String is the name in hexadecimal digits.
 func (w World) String() string { return hex.EncodeToString(w[:]) }
 
-// World names the world of the job whose token this is. Equally it names the
-// port whose key this is.
+// World names the world of the job that has this token, or the port that has this key.
 func (t *Token) World() World { return jobID(t) }
 
-// Meeting derives what the procs of worlds that met are told: with it they can
-// greet each proc of this world, and do nothing else that its token allows.
+// Meeting derives the secret that worlds which meet this one are told. With it they can greet
+// each proc of this world; it is good for nothing else.
 func (t *Token) Meeting() (secret Token) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi: worlds that meet"))

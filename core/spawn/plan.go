@@ -44,8 +44,9 @@ type Placed struct {
 	Hosts  []int           // of the proc's own site, which may start it, in the order of the new ranks; nil: of another site
 }
 
-// Plan decides where the commands of a spawn may run. Ranks are in the order of commands, and those
-// of a client of the new world are in a row: so neighbours at the same hosts are a part each.
+// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands,
+// and those of one client of the new world are in a row: commands that follow each other at
+// the same hosts are therefore one part.
 func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusal) {
 	for _, c := range commands {
 		p, problem := j.locate(c.Info["host"])
@@ -65,9 +66,10 @@ func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusa
 	return parts, nil
 }
 
-// locate finds what the info key host names: a site of the job, hosts of one by their names or
-// addresses, or this machine. Without it, procs are spawned where the spawner is or, if the site is
-// of several machines, on all of them. Of another site any host will do if only the site is named.
+// locate finds what the info key host names: a site of the job, hosts of a site by their names
+// or addresses, or this machine. Without the key, procs are spawned where the spawner is or,
+// if the site has several machines, on all of them. If another site is named and no host of
+// it, any of its hosts may be taken.
 func (j *Job) locate(list string) (p Placed, problem string) {
 	if list == "" {
 		p = Placed{Client: j.Self, Hosts: []int{j.By}}
@@ -134,7 +136,8 @@ func (j *Job) named(name string) (p Placed, ok bool) {
 	return p, false
 }
 
-// everywhere lists the sites of the job, or the address of those that the site's file does not have.
+// everywhere lists the names of the job's sites, for an error. A site that the file of the
+// proc's site does not name is listed by its first address.
 func (j *Job) everywhere() string {
 	var list []string
 	for _, s := range j.Sites {

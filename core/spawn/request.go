@@ -42,8 +42,8 @@ func Refuse(command int, format string, args ...any) *Refusal {
 	return &Refusal{command, fmt.Sprintf(format, args...)}
 }
 
-// Check checks what a proc asks for, but for the places of its procs. able tells whether the proc's
-// job can meet other worlds.
+// Check checks a request, except where its procs are to run. able tells whether the proc's job
+// can meet other worlds.
 func Check(able bool, commands []Command) *Refusal {
 	if !able {
 		return Refuse(-1, "the job cannot meet others, nor spawn them: a site of it is run by another MPI, or has no transports for direct links")
@@ -65,8 +65,9 @@ func Check(able bool, commands []Command) *Refusal {
 }
 
 // Codes has the error class of each proc that was asked for (MPI-4.1, 11.8.2,
-// array_of_errcodes). granted has how many procs of each command run. If the spawn has failed with
-// r, none does: those of the command that is to blame could not be spawned, the others have not been.
+// array_of_errcodes). granted is how many procs of each command run. If the spawn has failed
+// with r, none does: the procs of the command that is to blame have class Spawn, all others
+// were not tried.
 func Codes(commands []Command, granted []int, r *Refusal) (codes []int) {
 	for i, c := range commands {
 		for k := range c.Procs {

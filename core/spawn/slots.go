@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// SlotWait is how long a part waits for slots of procs that are about to end.
+// SlotWait is how long a part waits for the slots of procs that are about to end.
 const SlotWait = 2 * time.Second
 
-// Slots are the places that a site has for spawned procs. All worlds that have procs there share
-// them. P names a part of a world; what was decided about one comes from [Slots.Next]. The caller
-// passes the time, and calls [Slots.Tick] when [Slots.Deadline] has come.
+// Slots are the places that a site has for spawned procs, shared by all worlds that have procs
+// there. P names a part of a world; what was decided about one comes from [Slots.Next]. The
+// node passes the time, and calls [Slots.Tick] when [Slots.Deadline] has come.
 type Slots[P comparable] struct {
 	Site  string // its name
 	Total int
 	Procs []int // of the job, by host: a host with twice as many gets twice as many spawned ones. nil: all are alike
 
-	// Leaving says whether procs of a part that has slots are about to end: others wait for
-	// those. nil: none ever is.
+	// Leaving says whether procs of a part that has slots are about to end, so that waiting
+	// for their slots makes sense; nil: none ever is.
 	Leaving func(P) bool
 
 	taken   int
@@ -33,8 +33,8 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// Wish is what a part wants: each of its commands may be started with as many procs as its soft
-// says, on some of the hosts, at most Most of them.
+// Wish is what a part wants: as many procs of each command as its soft key allows, on at most
+// Most of some hosts.
 type Wish struct {
 	Commands []Command
 	Soft     []Soft
@@ -79,12 +79,13 @@ func (s *Slots[P]) Reserve(now time.Time, part P, wish Wish) {
 	}
 }
 
-// Cancel ends the wait of a part, if it waits: it is refused.
+// Cancel refuses a part that waits. It has no effect on others.
 func (s *Slots[P]) Cancel(part P) {
 	s.drop(func(w *slotWish[P]) bool { return w.part == part })
 }
 
-// Release gives the slots of a part back, if it has some, to those who wait first.
+// Release gives back the slots of a part, if it has some. Parts that wait get them, the first
+// one first.
 func (s *Slots[P]) Release(part P) { s.release(func(h *holder[P]) bool { return h.part == part }) }
 
 // ReleaseAt gives back the slots that a part has on one host.
@@ -128,7 +129,7 @@ func (s *Slots[P]) drop(which func(*slotWish[P]) bool) {
 	})
 }
 
-// try answers a part, unless it has to wait, which is false.
+// try answers a part. False: it has to wait.
 func (s *Slots[P]) try(w *slotWish[P]) (answered bool) {
 	room := s.Total - s.taken
 	granted := make([]int, len(w.Commands))

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 )
 
-// State is what a spawned world has to do with the world of its parents (MPI-4.1, 11.8.4 and
-// 11.10.4: connected processes end together).
+// State is how a spawned world is connected with the world of its parents, which end together
+// while they are (MPI-4.1, 11.8.4 and 11.10.4).
 type State uint8
 
 // The states, in the order in which a world passes them.
@@ -21,7 +21,7 @@ const (
 	Orphaned                  // they could not connect
 )
 
-// World is a spawned world, as the node of the proc that spawned it knows it.
+// World is a spawned world, as known to the node of the proc that spawned it.
 type World[P comparable] struct {
 	By      P // the proc that spawned it
 	Request uint64
@@ -32,7 +32,7 @@ type World[P comparable] struct {
 	until   time.Time // while they connect: for how long they may
 }
 
-// State is how far the world is.
+// State is the world's state.
 func (w *World[P]) State() State { return w.state }
 
 // Worlds are those that procs of a node have spawned. P names a proc. The caller passes the time,
@@ -78,7 +78,8 @@ func (s *Worlds[P]) Cancel(by P, request uint64) *World[P] {
 	return nil
 }
 
-// Gone says that a proc is no more: its ports are closed, but it has not let anybody in.
+// Gone says that a proc has ended. Its ports are closed, but it has not accepted anybody at
+// them.
 func (s *Worlds[P]) Gone(by P) {
 	for _, w := range s.living {
 		if w.By == by {
@@ -98,8 +99,8 @@ func (s *Worlds[P]) ParentsFailed() (end []*World[P]) {
 	return end
 }
 
-// Deadline is when the time is over that a world and its parents have to connect; ok is false if
-// none does so.
+// Deadline is when the next of the worlds that have not connected with their parents runs out
+// of time; ok is false if there is none.
 func (s *Worlds[P]) Deadline() (at time.Time, ok bool) {
 	for _, w := range s.living {
 		if w.state == Connecting && !w.until.IsZero() && (!ok || w.until.Before(at)) {
@@ -120,7 +121,8 @@ func (s *Worlds[P]) Tick(now time.Time) (end []*World[P]) {
 	return end
 }
 
-// End is what the end of a world means to others. Who waits at the parents' port is told the reason.
+// End is what the end of a world means to others. Reason is for those who wait at the parents'
+// port.
 type End struct {
 	Reason   string
 	TooEarly bool // its parents had not connected with it
@@ -128,9 +130,9 @@ type End struct {
 	Apart    bool // it failed, which is no matter of its parents: only the operator is told
 }
 
-// Ended says that a world that was started has ended, by a failure unless that is empty. stopped
-// tells whether all that was spawned at the site is being ended, which is a failure of the site's
-// own job, whatever the world had to do with it.
+// Ended says that a world that was started has ended, with the text of its failure, or empty.
+// stopped tells whether the node is ending all that was spawned at the site; that is a failure
+// of the site's own job, however the world is connected with it.
 func (s *Worlds[P]) Ended(w *World[P], failure string, stopped bool) End {
 	w.move(Orphaned, Connecting)
 	s.living = slices.DeleteFunc(s.living, func(x *World[P]) bool { return x == w })
