@@ -2,8 +2,8 @@ package check
 
 import "hash/crc32"
 
-// hold is what an agent has read of a pair's packets and not written.
-// PROTOACKs are apart, because they may pass the others.
+// hold is what an agent has read of a pair's packets and not yet written. PROTOACKs are
+// counted by themselves, because they may overtake the others.
 type hold struct {
 	packets, acks queue[packet]
 }
@@ -44,8 +44,8 @@ func (s *stream) carried(p *packet) error {
 	return s.wrong(RuleConservation, p, "the next one of this pair that %v read was %s", s.from, was.line())
 }
 
-// compare judges bytes that came by a link against those that were written. The
-// writer's packets tell where each begins and ends.
+// compare judges bytes that came by a link against those that were written to it. The
+// offsets of the writer's packets tell where each begins and ends.
 func (s *stream) compare(data []byte) error {
 	if s.commands != nil || int64(len(data)) > s.sent-s.read {
 		return s.fault(RuleWiring, s.read, "%d bytes were read where %d had been written", len(data), s.sent-s.read)

@@ -39,8 +39,8 @@ type client struct {
 	answered               uint32 // label
 }
 
-// beginUp judges the header of what a client says. One of ours waits for the
-// answer to everything.
+// beginUp judges the header of what a client says. Our clients wait for the answer to each
+// command before they send the next one.
 func (t *commandStream) beginUp(s *stream) error {
 	k, m := t.client, &t.now
 	strict := !k.foreign
@@ -142,7 +142,7 @@ func (t *commandStream) finishUp(s *stream) error {
 	return nil
 }
 
-// read takes note of what a client has read.
+// read records what a client has read.
 func (k *client) read(m *command) {
 	switch m.cmd {
 	case cmdChoice:
@@ -156,7 +156,7 @@ func (k *client) read(m *command) {
 	}
 }
 
-// serverRead takes note of what the server has read.
+// serverRead records what the server has read.
 func (c *Checker) serverRead(k *client, m *command) {
 	switch m.cmd {
 	case cmdAuth:

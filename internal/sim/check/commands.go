@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// commandSize is the size of the header of everything that client and server
-// say; the answer to AUTH and the key are as long and nothing else.
+// commandSize is the size of the header of all that client and server send. The answer to
+// AUTH and the key are as long, and have nothing behind them.
 const commandSize = 8
 
 // Commands, and what has no command header. IMPI ch.2, Client-Server Protocol;
@@ -140,7 +140,7 @@ func (t *commandStream) begin(s *stream) error {
 	return t.beginDown(s)
 }
 
-// data takes a piece of a payload.
+// data takes a part of a payload.
 func (t *commandStream) data(s *stream, b []byte) error {
 	// The label, and in an answer the mask, stand before the values.
 	prefix := 0
@@ -189,7 +189,7 @@ func (t *commandStream) finish(s *stream) error {
 	return t.finishDown(s)
 }
 
-// received takes note of commands that the other side has read.
+// received records the commands that the other side has read.
 func (t *commandStream) received(s *stream) {
 	for t.said.n > 0 {
 		if m := t.said.front(); s.read < m.at+commandSize+m.size {

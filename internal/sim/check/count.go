@@ -11,8 +11,8 @@ func (s *stream) count(p *packet) {
 	}
 }
 
-// Counts gives how many packets of each type were sent, by name, whatever became
-// of them. CONTINUATION is those of DATA that go on with a message.
+// Counts gives how many packets of each type were sent, by the name of the type, also
+// those that did not arrive. CONTINUATION counts the DATA packets that continue a message.
 func (c *Checker) Counts() map[string]int64 {
 	counts := map[string]int64{"CONTINUATION": c.longs}
 	for t, n := range c.counts {

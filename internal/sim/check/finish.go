@@ -40,7 +40,7 @@ func (c *Checker) Finish(clean bool) error {
 	return nil
 }
 
-// over judges a stream that nobody writes any more.
+// over judges a stream to which nothing is written any more.
 func (s *stream) over() error {
 	if s.commands != nil {
 		return s.commands.over(s)
@@ -124,8 +124,8 @@ func (c *Checker) delivered(q *pair) error {
 	return nil
 }
 
-// answered judges a proc's requests. Of several it names the one of the lowest
-// number, so that a seed always says the same.
+// answered judges a proc's requests. If several have no answer, the error names the lowest
+// number, so that a seed always reports the same one.
 func (c *Checker) answered(p *proc) error {
 	var r *request
 	for _, x := range p.requests {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Job is what a checker knows of the job beforehand.
+// Job is what a checker is told of the job before it runs.
 type Job struct {
 	Datalen uint32 // most data bytes of a packet, 1 or more
 	AckMark uint32 // packets that a PROTOACK stands for, 1 to HiWater

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Labels that the job gives values to, or that are looked at.
+// Labels whose values follow from the job, or that are looked at.
 const (
 	labelVersion = 0x1000
 	labelNHosts  = 0x1100
@@ -19,7 +19,7 @@ const (
 	labelPPID    = 0x3100
 )
 
-// Scopes: what a label has one value of.
+// Scopes: whether a label has one value for each client, host or proc.
 const (
 	perClient = iota
 	perHost
@@ -162,9 +162,9 @@ func (t *commandStream) submits(s *stream) error {
 	return nil
 }
 
-// extends judges a label beyond IMPI 0.0. Ours sends one only if every client has
-// listed the private version, because some clients give up at labels they do not
-// know; what others send is their affair, and passed on.
+// extends judges a label beyond IMPI 0.0. Our clients send one only if every client has
+// listed the private version, because some clients give up at unknown labels. Foreign
+// clients may send what they like; it is passed on.
 func (t *commandStream) extends(s *stream) error {
 	c := s.c
 	all := uint32(uint64(1)<<len(c.clients) - 1)

@@ -18,9 +18,9 @@ type pair struct {
 	dueThen int64 // PROTOACKs that were due then
 }
 
-// part takes note that the source has ended a direct link: it has finished. Who
-// reads that need not send a PROTOACK any more, so that those are excused that are
-// not due yet, or for which there may be no room on the link now.
+// part records that the source of the packets has ended a direct link, as it has finished.
+// Who reads that end need not send PROTOACKs any more: those that are not due yet, or for
+// which the link may have no room now, are excused.
 func (q *pair) part() {
 	if q.parted {
 		return
@@ -33,7 +33,7 @@ func (q *pair) part() {
 	}
 }
 
-// between gives a pair, which comes to be together with its other direction.
+// between gives a pair. It is made together with that of the other direction.
 func (c *Checker) between(src, dest int) *pair {
 	key := [2]int32{int32(src), int32(dest)}
 	if p := c.pairs[key]; p != nil {
@@ -79,7 +79,7 @@ func (s *stream) acknowledges(p *packet) error {
 	return nil
 }
 
-// arrived takes note of a packet that its destination has read.
+// arrived records a packet that its destination has read.
 func (s *stream) arrived(p *packet) {
 	if p.typ == pkProtoAck {
 		p.pair.back.acksTaken++

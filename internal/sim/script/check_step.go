@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// checker looks at the steps one after the other.
+// checker checks the steps one after the other.
 type checker struct {
 	a        *lives
 	comms    *comms
@@ -37,7 +37,7 @@ func (a *lives) checkSteps() error {
 	return c.left()
 }
 
-// left wants nothing to be left of other worlds at the end.
+// left checks that nothing of other worlds is left at the end.
 func (c *checker) left() error {
 	for _, g := range c.comms.all {
 		if g.of != nil || c.comms.several() && g.live && !g.fixed {
@@ -74,7 +74,8 @@ func (c *checker) port(s Step) error {
 	return nil
 }
 
-// quiet wants nothing to be under way on a communicator: when it ends, or when leaders talk.
+// quiet checks that nothing is under way on a communicator, as is necessary when it ends
+// and when leaders exchange messages on it.
 func (c *checker) quiet(i int, comm string) error {
 	for _, l := range c.a.list {
 		if l.m.Comm == comm && min(l.sendStart, l.recvStart) < i && max(l.sendDone, l.recvDone) > i {

@@ -187,7 +187,8 @@ func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
 	return c.couple(s.Comm, s.World, s.Root, all[0].members[0], s.New)
 }
 
-// several tells whether worlds meet. Then the model does not know context IDs.
+// several tells whether the program has several worlds. The model does not know context
+// IDs then.
 func (c *comms) several() bool { return len(c.worlds) > 1 }
 
 // worldOf gives the world of a proc and its rank in it.
@@ -307,7 +308,7 @@ func (c *comms) maker(s Step) (name string, split func(*group) ([]*group, error)
 	return "", nil
 }
 
-// wants refuses what the model of context IDs of one world does not know.
+// wants refuses steps for which the model of one world's context IDs is not enough.
 func (c *comms) wants(what string) error {
 	if !c.several() {
 		return fmt.Errorf("%s is for programs of several worlds", what)
@@ -365,8 +366,8 @@ func (c *comms) mayEnd(g *group, disconnect bool) error {
 	return nil
 }
 
-// covered tells whether each member of g has, for each other world of which g has
-// members, another communicator with some of those.
+// covered tells whether each member of g has another communicator with some procs of each
+// other world that g has members of.
 func (c *comms) covered(g *group) bool {
 	for _, proc := range g.all() {
 		own, _ := c.worldOf(proc)
@@ -400,7 +401,7 @@ func (c *comms) make(parent *group, made []*group) error {
 	return nil
 }
 
-// pass uses up n contexts and gives the largest before them.
+// pass uses n context IDs up and gives the largest one before them.
 func (c *comms) pass(parent *group, n uint64) (top uint64) {
 	for _, p := range parent.members {
 		top = max(top, c.max[p])

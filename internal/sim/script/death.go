@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Death has three worlds meet while a root dies, with which its world ends: a opens a port,
-// b connects to it, and the others have to go on: c connects to whoever is left. It is all
-// that its program does.
+// Death is a program in which three worlds meet while a root dies, and its world ends with
+// it. World a opens a port, b connects to it, and c connects to whichever of them is left.
+// The program has no other steps.
 type Death struct {
 	Roots   []int         // ranks, in a, b and c
 	Accepts bool          // the root of a dies, else that of b
@@ -37,8 +37,8 @@ const (
 
 func (Death) messages() []int { return nil }
 
-// Impossible tells whether At is no step of the root that dies: ports are opened and
-// callers taken at one side, and calls made at the other.
+// Impossible tells whether At is not a step of the root that dies: one side opens ports
+// and accepts, the other connects.
 func (d Death) Impossible() bool {
 	if d.Accepts {
 		return d.At == 1 || d.At == 2
@@ -127,7 +127,7 @@ func (m *mourner) live() error {
 	return nil
 }
 
-// part is that of a world, but for what goes on beside.
+// part is what a world does, except for what goes on at the same time.
 func (m *mourner) part() error {
 	switch {
 	case m.world == m.rest && m.rest == connecting:
@@ -177,7 +177,7 @@ func (m *mourner) port(name string, open bool) (port string, err error) {
 	return x.Ports[name], nil
 }
 
-// dally has callers wait.
+// dally lets those who connect wait.
 func (m *mourner) dally() {
 	waited := m.among.Shared().Waited
 	switch before := waited(); {
@@ -198,7 +198,7 @@ func (m *mourner) pair(port string, accepts bool) (*mpi.Comm, error) {
 	return m.env.World().Connect(port, nil, m.d.Roots[m.world])
 }
 
-// same wants all members of the world to get the same, or errors of one class.
+// same checks that all members of the world get the same, or errors of one class.
 func (m *mourner) same(what string, c *mpi.Comm, err error) error {
 	got := mpi.ErrorClass(err).String()
 	if err == nil {
@@ -256,8 +256,8 @@ func (m *mourner) visit(name string, must bool) error {
 	return m.away(c, why)
 }
 
-// away disconnects, and frees what that fails for. All members of the world do so,
-// also those who know of no failure.
+// away disconnects, and frees the communicators for which that fails. All members of the
+// world do so, also those that know of no failure.
 func (m *mourner) away(c *mpi.Comm, why error) error {
 	if c != nil {
 		if err := c.Disconnect(); why == nil && err == nil {
@@ -305,7 +305,8 @@ func (m *mourner) serve(name string) error {
 	return nil
 }
 
-// served sees to those who have come, if they have, and tells all members who it was.
+// served exchanges greetings with those who have connected, if they have, and tells all
+// members who it was.
 func (m *mourner) served(c *mpi.Comm, why error) (who int, err error) {
 	who = -1
 	if why == nil {

@@ -6,15 +6,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Draws takes the decisions of a generator from rapid's bits, so that rapid can make a failing
-// case smaller by leaving bits out and by setting them to 0: zeros have to give what is simplest.
+// Draws takes the decisions of a generator from rapid's bits. Rapid makes a failing case
+// smaller by leaving out bits and setting bits to 0, so that zeros have to give what is
+// simplest.
 type Draws struct{ T *rapid.T }
 
 // Bit is a draw of one bit.
 var Bit = rapid.Bool()
 
-// IntN gives a number below n, all of them about as often. The number of bits depends on
-// the size of n only roughly: what comes behind them shall mean the same for another n.
+// IntN gives a number below n, all of them about as often. How many bits it takes depends
+// on the size of n only roughly, so that the bits behind them mean the same for a slightly
+// different n.
 func (d *Draws) IntN(n int) int {
 	width := 40
 	switch {

@@ -2,8 +2,8 @@ package script
 
 import "slices"
 
-// What messages and buffers hold: elements that tell the message, or the
-// operation and the rank, and their place.
+// Messages and buffers hold elements that tell which message it is, or which operation and
+// rank, and their index.
 
 func (m *Message) seed() uint64 { return mix(uint64(m.ID)) }
 
@@ -119,7 +119,7 @@ func (s *Collective) bcast(me, root int) trial {
 	return t
 }
 
-// gather is also Allgather, where everybody gets what the root gets.
+// gather is for Allgather too, where all ranks get what the root gets.
 func (s *Collective) gather(n, me int, gets bool) trial {
 	t := trial{send: s.own(me, s.count(me))}
 	if !gets {
@@ -161,7 +161,7 @@ func (s *Collective) scatter(n, me, root int) trial {
 	return t
 }
 
-// parcels is what a rank sends to each in Alltoall.
+// parcels are the blocks that a rank sends to each other one in Alltoall.
 func (s *Collective) parcels(n, from int) []vector {
 	count := func(to int) int { return s.count(from*n + to) }
 	total := 0

@@ -133,7 +133,7 @@ type generator struct {
 
 func (g *generator) emit(s Step) { g.steps = append(g.steps, s) }
 
-// fresh gives a tag that nothing else has.
+// fresh gives a tag that no other message has.
 func (g *generator) fresh() int {
 	g.tag++
 	if g.tag >= TagLimit {
@@ -210,7 +210,7 @@ func (g *generator) comm(wild bool) *group {
 	return Pick(g.Draws, list...)
 }
 
-// any picks a communicator for operations to which messages do not matter.
+// any picks a communicator for operations that do not depend on messages.
 func (g *generator) any() *group {
 	if g.One(4) {
 		if c := g.comm(true); c != nil {
@@ -238,7 +238,7 @@ func (g *generator) null() {
 	g.emit(Null{Pick(g.Draws, c.all()...), c.name, NullCall(g.IntN(len(nullNames)))})
 }
 
-// buffer attaches memory to a rank that has none, or takes it back when it can.
+// buffer attaches memory to a rank that has none, or detaches it if that is possible.
 func (g *generator) buffer() {
 	r := g.comms.started(g.IntN(g.procs))
 	if g.memory[r] != never {
@@ -249,7 +249,7 @@ func (g *generator) buffer() {
 	g.emit(Attach{r, g.memory[r]})
 }
 
-// detach takes memory back unless messages may still be in it.
+// detach detaches the memory of a rank unless messages may still be in it.
 func (g *generator) detach(r int) {
 	if g.memory[r] == never {
 		return

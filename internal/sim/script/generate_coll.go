@@ -60,7 +60,7 @@ func (g *generator) op(k Kind) Op {
 
 const maxComms = 8 // that are there at a time
 
-// communicator makes or frees one.
+// communicator makes or frees a communicator.
 func (g *generator) communicator() {
 	live := 1
 	for _, c := range g.comms.all {

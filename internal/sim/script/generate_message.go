@@ -1,6 +1,7 @@
 package script
 
-// message makes one between members of a communicator, of a shared tag.
+// message makes a message between members of a communicator, with a tag that others have
+// too.
 func (g *generator) message(c *group) Message {
 	m := Message{From: Pick(g.Draws, c.all()...), Comm: c.name}
 	m.To, m.Tag, m.Kind = Pick(g.Draws, c.partners(m.From)...), g.IntN(sharedTags), g.kind()
@@ -153,8 +154,8 @@ func (g *generator) burst() {
 	}
 }
 
-// mixture begins messages of one sender to receives with all sorts of wildcards.
-// Which gets which is determined.
+// mixture begins messages of one sender to receives with all kinds of wildcards. Which
+// receive gets which message is determined.
 func (g *generator) mixture(c *group, to int) {
 	m := Message{From: Pick(g.Draws, c.partners(to)...), To: to, Comm: c.name}
 	messages := make([]Message, 2+g.IntN(20))

@@ -2,8 +2,8 @@ package script
 
 import "slices"
 
-// history says who knows of which steps of whom, step by step: vector clocks
-// that only messages without wildcards and barriers carry on.
+// history says which rank knows of which steps of which other rank, step by step: vector
+// clocks that are carried by messages without wildcards and by barriers only.
 type history struct {
 	a      *lives
 	at     [][]*life       // the messages that begin or end at a step

@@ -31,7 +31,7 @@ const (
 	PairFloat64
 )
 
-// kindOf says what there is to know of a kind.
+// kindOf is all that the simulator has to know of a kind.
 type kindOf struct {
 	name string
 	size int // bytes, in external32 as well
@@ -81,7 +81,7 @@ var predefined = map[Op]mpi.Op{
 	OpBAnd: mpi.BAnd, OpBOr: mpi.BOr, OpBXor: mpi.BXor, OpMaxLoc: mpi.MaxLoc, OpMinLoc: mpi.MinLoc,
 }
 
-// algebra is what a kind is computed with, without core.
+// algebra computes with elements of a kind, without the help of core.
 type algebra[T mpi.Type] struct {
 	of      func(x uint64) T      // an element of random bits, exact in sums
 	factor  func(x uint64) T      // one of which many can be multiplied

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// never is where something stands that does not happen.
+// never stands for the step of what does not happen.
 const never = -1
 
 // life says at which steps of a program a message's sides begin and end.
@@ -32,8 +32,8 @@ func (l *life) done(s Side) *int {
 	return &l.recvDone
 }
 
-// family is messages that the same receives may get: of one receiver,
-// communicator and epoch. Mostly the receives have one pattern.
+// family is the messages of one receiver, communicator and epoch that the same receives
+// may get. Mostly those receives have one pattern.
 type family struct {
 	pattern pattern
 	mixed   bool    // there are others
@@ -41,10 +41,10 @@ type family struct {
 	recvs   []*life // as they are started
 }
 
-// wild tells whether any receive of the family may get any of the messages, of
-// several senders. Otherwise there is one sender, whose messages come as they are
-// sent: whatever the timing, each gets into the first receive that admits it and
-// has none of before.
+// wild tells whether any receive of the family may get any of its messages, which are then
+// of several senders. Otherwise there is one sender, whose messages arrive in the order in
+// which they are sent: whatever the timing, each gets into the first receive that admits
+// it and has no earlier message.
 func (f *family) wild() bool {
 	return !f.mixed && f.pattern.source == anySource &&
 		slices.ContainsFunc(f.sends, func(l *life) bool { return l.m.From != f.sends[0].m.From })
@@ -179,9 +179,9 @@ type receiver struct {
 	rank int
 }
 
-// epochs counts, for each receiver, the barriers of its communicator at which
-// it has nothing under way: no message of before can be met by a receive of
-// after, nor the other way round.
+// epochs counts, for each receiver, the barriers of its communicator at which nothing of
+// it is under way: a message from before cannot match a receive from after, nor the other
+// way round.
 func (a *lives) epochs() {
 	barriers := map[string][]int{}
 	for i, s := range a.p.Steps {

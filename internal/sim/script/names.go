@@ -24,9 +24,9 @@ const (
 // By is how a blocking receive finds its message.
 type By uint8
 
-// Ways of receiving: at once, or after a probe; the first two of the probes are
-// followed by a receive of what they found, the others take the message out.
-// ByIprobe and ByImprobe try again and again.
+// Ways of receiving: at once, or after a probe. A receive of what they found follows the
+// first two probes; the others take the message out of the queue. ByIprobe and ByImprobe
+// are repeated until they find something.
 const (
 	ByRecv By = iota
 	ByProbe
@@ -38,8 +38,8 @@ const (
 // How is how requests are completed.
 type How uint8
 
-// Ways of completing requests. Those that complete some of them are called until
-// all are complete, and so are those that do not wait. GetStatus polls each and
+// Ways of completing requests. Calls that complete some of the requests are repeated until
+// all are complete, and so are calls that do not wait. GetStatus polls each request and
 // then waits for it.
 const (
 	HowWait How = iota

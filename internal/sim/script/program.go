@@ -148,7 +148,7 @@ type Attach struct {
 	Size int `line:"@"`
 }
 
-// Detach takes it back, when all buffered sends have left.
+// Detach detaches that memory, once all buffered sends have left.
 type Detach struct {
 	Rank int `line:"@"`
 }
@@ -245,7 +245,7 @@ type Spawn struct {
 	Fails Lack
 }
 
-// Lack is why a spawn cannot be.
+// Lack is why a spawn must fail.
 type Lack uint8
 
 // What may be lacking.
