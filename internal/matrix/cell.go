@@ -24,6 +24,10 @@ const (
 	Direct = "direct"
 	Agents = "agents"
 
+	// On sites of several machines.
+	DirectApart = "direct, 2 x 3 machines"
+	AgentsApart = "agents, 2 x 3 machines"
+
 	NoFault      = "none"
 	PluginKilled = "plugin killed"
 	LinkCut      = "link cut"
@@ -31,7 +35,7 @@ const (
 
 // Modes, Programs and Faults are the axes beside transports and planes.
 var (
-	Modes    = []string{Direct, Agents}
+	Modes    = []string{Direct, Agents, DirectApart, AgentsApart}
 	Programs = []string{"ring", "heat2d", "wordcount", "collectives", "large"}
 	Faults   = []string{NoFault, PluginKilled, LinkCut}
 )
@@ -70,6 +74,20 @@ type Transport struct {
 	Missing   string   // why it cannot be run here; empty if it can
 	Machine   bool     // links stay on the machine
 	Datagrams bool     // links are made of datagrams
+	Vendors   bool     // it comes from outside
+}
+
+// has reports whether there are cells with a plane in a mode. On several machines there are those of the
+// built-in transports that leave a machine, by their first plane and by rings: whether bytes pass through
+// the plugin matters there, and how does not.
+func (t Transport) has(plane, mode string) bool {
+	switch {
+	case mode == Direct || mode == Agents:
+		return true
+	case t.Machine || t.Vendors:
+		return false
+	}
+	return plane == t.Planes[0] || plane == string(transports.PlaneRing)
 }
 
 // Select lists the cells of some transports; of a quick selection only those that show each
@@ -79,6 +97,9 @@ func Select(all []Transport, quick bool) []Cell {
 	for _, t := range all {
 		for _, plane := range t.Planes {
 			for _, mode := range Modes {
+				if !t.has(plane, mode) {
+					continue
+				}
 				for _, program := range Programs {
 					for _, fault := range Faults {
 						c := Cell{t.Name, plane, mode, program, fault}
@@ -96,6 +117,8 @@ func Select(all []Transport, quick bool) []Cell {
 // telling reports whether the cell is in a quick run.
 func (c Cell) telling(t Transport) bool {
 	switch {
+	case c.apart():
+		return t.Name == "tcp" && c.Plane == t.Planes[0] && c.Program == "collectives"
 	case c.Mode == Agents:
 		return c.Plane == t.Planes[0] && c.Program == "collectives"
 	case c.Fault != NoFault:

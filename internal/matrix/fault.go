@@ -59,7 +59,7 @@ func killPlugins(pid int) (killed int, err error) {
 func cut(pid int, c Cell, t Transport) (n int, mend func(), err error) {
 	whose := func(p int) bool { return !isPlugin(p) && !isNode(p) }
 	switch {
-	case c.Mode == Agents && (c.Plane == string(transports.PlaneFD) || c.Plane == string(transports.PlanePeerSHM)):
+	case c.byAgents() && (c.Plane == string(transports.PlaneFD) || c.Plane == string(transports.PlanePeerSHM)):
 		whose = isNode
 	case c.Plane != string(transports.PlaneFD) && c.Plane != string(transports.PlanePeerSHM):
 		whose = isPlugin
@@ -155,13 +155,22 @@ func deafen(fd int) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
 }
 
-// isLink reports whether a socket is a TCP connection between two sites' addresses.
+// isLink reports whether a socket is a TCP connection between two hosts' addresses, but for those of
+// the server and between the nodes of a site.
 func isLink(fd int) bool {
 	a, err1 := unix.Getsockname(fd)
 	b, err2 := unix.Getpeername(fd)
 	x, ok1 := a.(*unix.SockaddrInet4)
 	y, ok2 := b.(*unix.SockaddrInet4)
-	return err1 == nil && err2 == nil && ok1 && ok2 && x.Addr != y.Addr && x.Addr[3] >= 2 && y.Addr[3] >= 2
+	if err1 != nil || err2 != nil || !ok1 || !ok2 || x.Addr == y.Addr {
+		return false
+	}
+	for _, at := range []*unix.SockaddrInet4{x, y} {
+		if at.Port == serverPort || at.Port == headPort || at.Addr[0] == 127 && at.Addr[3] < 2 {
+			return false
+		}
+	}
+	return true
 }
 
 // disconnect resets a connection: the peer gets an RST.

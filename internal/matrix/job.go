@@ -31,9 +31,14 @@ type Runner struct {
 
 var jobFile = template.Must(template.New("job").Funcs(template.FuncMap{
 	"add":    func(a, b int) int { return a + b },
+	"mul":    func(a, b int) int { return a * b },
 	"inside": func(block, site string) string { return strings.ReplaceAll(block, "SITE", site) },
-}).Parse(`job { embedded_server {} }
-limits { start = "30s" }
+}).Parse(`{{if .Apart}}job {
+  embedded_server { listen = "10.77.0.1:{{.Server}}" }
+  auth "key" { file = "job.key" }
+}
+{{else}}job { embedded_server {} }
+{{end}}limits { start = "30s" }
 program {
   command = [{{range .Command}}{{printf "%q" .}}, {{end}}]
   dir     = "{{.Dir}}"
@@ -46,8 +51,10 @@ route "*" {
 {{end}}}
 {{range $i, $site := .Sites}}site "{{$site}}" {
   client = {{$i}}
-  host { address = "127.0.0.{{add $i 2}}"  procs = 2 }
-{{if $.Block}}  transport "{{$.Transport}}" { {{inside $.Block $site}} }
+{{if $.Apart}}  hosts = "10.77.0.[{{add (mul $i 3) 1}}-{{mul (add $i 1) 3}}]"
+  procs = 1
+{{else}}  host { address = "127.0.0.{{add $i 2}}"  procs = 2 }
+{{end}}{{if $.Block}}  transport "{{$.Transport}}" { {{inside $.Block $site}} }
 {{end}}}
 {{end}}`))
 
@@ -100,7 +107,16 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(r.Bin, "impi-node"), "-log-level", "debug", "-config", file)
+	node, args := filepath.Join(r.Bin, "impi-node"), []string{"-log-level", "debug", "-config", file}
+	cmd := exec.CommandContext(ctx, node, args...)
+	if c.apart() {
+		m, err := newMachines()
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		cmd = m.command(ctx, node, args...)
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	out := &peers.Output{}
@@ -135,8 +151,11 @@ func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, err
 	err := jobFile.Execute(&b, map[string]any{
 		"Command": r.command(c, dir, length), "Dir": r.Repository,
 		"Transport": t.As, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
-		"Direct": c.Mode == Direct, "Plane": c.Plane, "Resume": c.breaks(),
+		"Direct": !c.byAgents(), "Plane": c.Plane, "Resume": c.breaks(), "Apart": c.apart(), "Server": serverPort,
 	})
+	if err == nil && c.apart() {
+		err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)
+	}
 	if err != nil {
 		return "", err
 	}

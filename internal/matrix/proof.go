@@ -35,7 +35,7 @@ func (c Cell) prove(log string, t Transport) error {
 		return fmt.Errorf("%w: %s did not print %q", errUnproven, c.Program, words)
 	}
 	links, channels := madeLink.FindAllStringSubmatch(log, -1), madeChannel.FindAllStringSubmatch(log, -1)
-	if c.Mode == Agents {
+	if c.byAgents() {
 		if len(links) > 0 {
 			return fmt.Errorf("%w: %q", errUnproven, links[0][0])
 		}

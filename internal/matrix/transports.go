@@ -25,7 +25,7 @@ func Known(root string) []Transport {
 		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 1  idle_timeout = 4  " + certificates + " }"},
 	}
 	for _, g := range vendors.All {
-		t := Transport{Name: g.Name, As: g.Name}
+		t := Transport{Name: g.Name, As: g.Name, Vendors: true}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))
 		}
