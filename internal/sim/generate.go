@@ -82,14 +82,14 @@ func (g *generator) surroundings(c *Case) {
 			Cuts:   g.pick(0, 0.01, 0.03), // more, and long frames never come through small links
 		}
 	}
-	switch {
+	if c.Boards = g.One(2); c.Boards && g.IntN(3) > 0 {
+		c.oneHost()
+	}
+	switch { // last, so that without faults nothing else changes
 	case !g.limits.NoFaults:
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 	case c.Resume != nil:
 		c.Resume.Cuts = 0
-	}
-	if c.Boards = g.One(2); c.Boards && g.IntN(3) > 0 {
-		c.oneHost()
 	}
 }
 
