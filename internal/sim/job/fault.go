@@ -112,7 +112,11 @@ type Hit struct {
 	Deadly bool
 
 	late *proc // whose program failed after its Finalize
-	lost *host // the machine that was lost
+
+	// waits tells that the node waits for what explains it: until then the job may end in order, if it
+	// needs no more of what was hit.
+	waits bool
+	lost  *host // the machine that was lost
 }
 
 func (w *World) commit(f Fault) {
@@ -241,6 +245,7 @@ func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
 		deadly = deadly || w.needs(f.Kind, s, e)
 	}
 	w.hit(f, s.l.Name(), deadly)
+	w.hits[len(w.hits)-1].waits = s.is(AtProc, AtAgent)
 }
 
 // cut tells the observer that bytes of a link may be lost.
