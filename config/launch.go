@@ -15,10 +15,14 @@ const (
 
 var launchEngines = []string{LaunchSSH, LaunchSlurm, LaunchPBS, LaunchExec}
 
+// DefaultFanout is Launch.Fanout where the file says nothing.
+const DefaultFanout = 32
+
 // Launch says how the node of a site's head starts those of its other hosts.
 type Launch struct {
 	Engine  string            // LaunchSSH, ...
 	Program string            `hcl:"program"` // impi-node there; empty: the path that it has here
+	Fanout  int               `hcl:"fanout"`  // by ssh: how many hosts the head, and each of them, starts itself
 	Options []string          `hcl:"options"` // added to the command line of ssh or srun
 	MPI     string            `hcl:"mpi"`     // srun's --mpi; empty: none
 	Command []string          `hcl:"command"` // of LaunchExec: runs the words that are added to it, on {host}
@@ -34,6 +38,7 @@ func (l *Launch) knowsHosts() bool {
 // launchAttributes are the attributes that only some engines have.
 var launchAttributes = map[string][]string{
 	"options": {LaunchSSH, LaunchSlurm, LaunchPBS},
+	"fanout":  {LaunchSSH, LaunchPBS},
 	"mpi":     {LaunchSlurm},
 	"command": {LaunchExec},
 }
@@ -44,7 +49,7 @@ func (s *siteDraft) launch() {
 	if in == nil {
 		return
 	}
-	l := Launch{Engine: in.label, Pos: in.pos}
+	l := Launch{Engine: in.label, Fanout: DefaultFanout, Pos: in.pos}
 	fill(&l, in)
 	s.Launch = &l
 	switch {
@@ -68,6 +73,7 @@ func blockLaunch() *blockSpec {
 		attrs: []attrSpec{
 			{name: "program", kind: text("the path of impi-node on the other hosts", "/usr/local/bin/impi-node")},
 			{name: "options", kind: words(`["-p", "2222"]`)},
+			{name: "fanout", kind: integer(1, 4096)},
 			{name: "mpi", kind: text("a plugin that srun --mpi=list names", "none")},
 			{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
 		},

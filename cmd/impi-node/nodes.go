@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/hostlist"
@@ -18,11 +19,30 @@ type nodeSpec struct {
 	site config.Site
 	host int // its place in site.Hosts, or allHosts
 
-	launches bool           // it is the head, and starts the nodes of the other hosts
+	launches bool           // it starts the nodes of other hosts
+	order    *hostOrder     // for them, if this is not the head
+	starter  chan struct{}  // closed when the node that has started this one is gone; nil: none has
 	others   member.Cluster // how it and the others find each other, if a launcher has said so
 }
 
 const allHosts = -1
+
+// orphaned tells whether a signal comes from the machine's guard, because the node that has started
+// this one is gone. Then the head is about to say so, and nobody has ended the job on purpose.
+func (p *nodeSpec) orphaned() bool {
+	if p.starter == nil {
+		return false
+	}
+	select {
+	case <-p.starter:
+		return true
+	case <-time.After(guardWord): // its end may be noticed behind the signal
+		return false
+	}
+}
+
+// guardWord is how long the end of standard input may be noticed behind a signal that comes with it.
+const guardWord = 100 * time.Millisecond
 
 // nodesOf gives what is to run on this machine: of sites all of whose hosts are here, the
 // whole; of others the hosts that are here. wanted, if not empty, is the address or name of the only

@@ -96,7 +96,7 @@ func readMachines(text string) (m machines, err error) {
 // place has a job without a file run on the machines of -on. Those whose addresses are not known yet
 // have names.
 func (m machines) place(job *config.Job) error {
-	l := config.Launch{Engine: m.Engine, Users: map[string]string{}}
+	l := config.Launch{Engine: m.Engine, Fanout: config.DefaultFanout, Users: map[string]string{}}
 	var hosts []config.Host
 	for _, x := range m.Hosts {
 		at := x.Address

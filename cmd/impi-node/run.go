@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
@@ -170,7 +171,12 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	// Standard output may be closed before the job ends: Write then returns an error,
 	// instead of a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stop := onSignals(func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })
+	stop := onSignals(func(s syscall.Signal) {
+		if p.orphaned() {
+			time.Sleep(serverWord)
+		}
+		cancel(lifetime.Interrupt{Signal: s})
+	}, func(syscall.Signal) { close(now) })
 	defer stop()
 	if p.launches {
 		l, err := launchHosts(o, job, &p, told.Addresses)
@@ -210,6 +216,47 @@ func onSignals(first, second func(syscall.Signal)) (stop func()) {
 		signal.Stop(c)
 		close(quit)
 	}
+}
+
+// passedOn returns the signals that are passed on to the procs, whose programs decide what
+// they mean. Signals that are not read before stop are dropped.
+func passedOn() (signals <-chan syscall.Signal, stop func()) {
+	c, out, quit := make(chan os.Signal, 16), make(chan syscall.Signal), make(chan struct{})
+	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
+	go func() {
+		for {
+			select {
+			case s := <-c:
+				select {
+				case out <- s.(syscall.Signal):
+				case <-quit:
+					return
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return out, func() {
+		signal.Stop(c)
+		close(quit)
+	}
+}
+
+// passOn passes each signal to f until stop is called.
+func passOn(signals <-chan syscall.Signal, f func(syscall.Signal)) (stop func()) {
+	quit := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				f(s)
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit) }
 }
 
 // conclude prints why the job failed, if it did, and returns the exit status.

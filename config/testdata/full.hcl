@@ -181,6 +181,7 @@ site "alpha" {
   launch "ssh" {
     program = "/usr/local/bin/impi-node" # there; default: where it is here
     options = ["-p", "2222"]             # for ssh, or srun of "slurm"
+    fanout  = 32                         # "ssh", "pbs": how many hosts each host starts
     #: mpi = "none"                      # "slurm": srun's --mpi, where the network wants a plugin's credentials
     #: command = ["kubectl", "exec", "-i", "{host}", "--"] # "exec": {host} is its address
   }

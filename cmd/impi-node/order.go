@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/launch/engine"
+	"github.com/openimpi/impi/internal/node/member"
+)
+
+// hostOrder is what the head tells the node of another host: all that this needs to know, in the
+// line that an engine writes to its standard input, since nobody else may see the keys. A host that
+// starts others passes it on.
+type hostOrder struct {
+	File    string        `json:"file"` // the job file's absolute path at the head; empty: there is none
+	Text    []byte        `json:"text"` // and what stands in it
+	Environ []string      `json:"environ"`
+	Site    string        `json:"site"`
+	Hosts   []config.Host `json:"hosts"` // of the site; which one it is stands in engine.IndexVariable
+	Flags   []string      `json:"flags"` // of the head's command line
+
+	Addresses map[string]netip.Addr `json:"addresses"` // of host names in the file
+
+	Server config.Server `json:"server"`
+	Auth   config.Auth   `json:"auth"`
+	Names  config.Auth   `json:"names"`
+	Head   string        `json:"head"`
+	Secret []byte        `json:"secret"`
+
+	Program string `json:"program"` // impi-node
+	Dir     string `json:"dir"`     // where it starts; empty: anywhere
+	Share   share  `json:"share"`   // of the hosts: those that who sends this has to start
+	Fanout  int    `json:"fanout"`  // how many of them it starts itself
+}
+
+// headOrder makes what the other hosts are told, and has p know how it meets them.
+func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.Addr) (x *hostOrder, err error) {
+	at := p.site.Head
+	if !at.IsValid() {
+		at = netip.AddrPortFrom(p.site.Hosts[0].Address, 0)
+	}
+	if p.others.Listener, err = net.Listen("tcp", at.String()); err != nil {
+		return nil, fmt.Errorf("site %s: the head cannot take connections of the other hosts: %w", p.site.Name, err)
+	}
+	p.others.Head = p.others.Listener.Addr().String()
+	p.others.Secret = []byte(rand.Text())
+	x = &hostOrder{
+		Environ: os.Environ(), Site: p.site.Name, Hosts: p.site.Hosts, Flags: o.args(*p), Server: p.site.Server, Auth: p.site.Auth, Names: p.site.Names.Auth,
+		Head: p.others.Head, Secret: p.others.Secret, Addresses: names, Program: p.site.Launch.Program, Share: share{1, len(p.site.Hosts)}, Fanout: fanout(p.site),
+	}
+	if job.File != "" {
+		if x.File, err = filepath.Abs(job.File); err == nil {
+			x.Text, err = os.ReadFile(job.File)
+		}
+	}
+	if err == nil && x.Program == "" {
+		x.Program, err = os.Executable()
+	}
+	if err == nil {
+		x.Dir, err = folder(o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.others.Listener.Close())
+	}
+	return x, nil
+}
+
+// command is what runs on the other hosts.
+func (x *hostOrder) command(grace time.Duration) (engine.Command, error) {
+	secret, err := json.Marshal(x)
+	return engine.Command{Args: []string{x.Program, hostVerb}, Dir: x.Dir, Secret: string(secret), Grace: grace}, err
+}
+
+// share is a part of a site's hosts, in their order: from the first to before the end.
+type share struct {
+	First int `json:"first"`
+	End   int `json:"end"`
+}
+
+// divide deals a share out to at most some hosts, in parts that differ by one host at most. The first
+// host of each part is started by who divides, and starts the others of it.
+func (s share) divide(most int) (parts []share) {
+	n := s.End - s.First
+	k := min(n, most)
+	for i := range k {
+		parts = append(parts, share{s.First + i*n/k, s.First + (i+1)*n/k})
+	}
+	return parts
+}
+
+// fanout is how many hosts of a site one of them starts. By ssh those start others: where keys are on
+// all machines the head does not need a connection to each.
+func fanout(s config.Site) int {
+	if s.Launch.Engine == config.LaunchSSH || s.Launch.Engine == config.LaunchPBS {
+		return s.Launch.Fanout
+	}
+	return len(s.Hosts)
+}
+
+// ofItsMachine are variables whose values mean something on one machine only.
+var ofItsMachine = []string{"TMPDIR", "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "HOSTNAME"}
+
+// takeEnvironment has the procs find the variables of the head that this machine does not set.
+func takeEnvironment(environ []string) {
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if _, here := os.LookupEnv(name); !here && !slices.Contains(ofItsMachine, name) {
+			_ = os.Setenv(name, value) // they do without a name that cannot be set
+		}
+	}
+}
+
+// takeOrder reads what the head has written. The job is nil if its file has faults, which are shown.
+func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error) {
+	in := bufio.NewReader(std.in)
+	line, err := in.ReadBytes('\n')
+	var x hostOrder
+	if err == nil {
+		err = json.Unmarshal(line, &x)
+	}
+	if err != nil {
+		return p, nil, o, fmt.Errorf("no order of a head is on standard input, as there is when impi-node of another host starts this: %w", err)
+	}
+	mine, err := x.own(os.Getenv(engine.IndexVariable))
+	if err != nil {
+		return p, nil, o, err
+	}
+	self := mine.First
+	takeEnvironment(x.Environ)
+	machine, err := local()
+	if err != nil {
+		return p, nil, o, err
+	}
+	isLocal := func(a netip.Addr) bool { return a == x.Hosts[self].Address || machine(a) }
+	if o, err = parseFlags(x.Flags); err != nil {
+		return p, nil, o, err
+	}
+	job, found := x.job(o, isLocal)
+	if found.HasErrors() {
+		show(std.err, found)
+		return p, nil, o, nil
+	}
+	p.site, _ = job.Site(x.Site)
+	p.host = self
+	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
+	p.site.Server.Embedded = false
+	p.others = member.Cluster{Secret: x.Secret, Head: x.Head}
+	o.apply(&p.site)
+	p.starter = make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		close(p.starter)
+	}()
+	if x.Share = (share{self + 1, mine.End}); x.Share.First < x.Share.End {
+		p.launches, p.order = true, &x
+	}
+	return p, job, o, nil
+}
+
+// own gives the part of the order's share that this host has, which is the first in it.
+func (x *hostOrder) own(index string) (share, error) {
+	i, err := strconv.Atoi(index)
+	if err != nil || x.Share.First < 1 || x.Share.First >= x.Share.End || x.Share.End > len(x.Hosts) || x.Fanout < 1 {
+		return share{}, fmt.Errorf("%s=%q is no host of site %s, of which the hosts %+v are started: %w", engine.IndexVariable, index, x.Site, x.Share, err)
+	}
+	parts := x.Share.divide(x.Fanout)
+	if i < 0 || i >= len(parts) {
+		return share{}, fmt.Errorf("%s=%q is no host of site %s, of which %d are started at once", engine.IndexVariable, index, x.Site, len(parts))
+	}
+	return parts[i], nil
+}
+
+// job makes the job as it is at the head.
+func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job, config.Diagnostics) {
+	if x.File == "" {
+		job, found := withoutFile(o)
+		if job != nil {
+			job.Sites[0].Hosts = x.Hosts
+		}
+		return job, found
+	}
+	opt := loadOptions()
+	opt.Local, opt.Environ, opt.KeysKnown, opt.Addresses = isLocal, x.Environ, true, x.Addresses
+	opt.Tasks = tasksOf(x.Environ) // a step of srun has others
+	opt.Allocation = func(site string, _ config.Launch) []config.Host {
+		if site != x.Site {
+			return nil // as at the head
+		}
+		return x.Hosts
+	}
+	job, found := config.LoadText(x.File, x.Text, opt)
+	return finishLoad(job, found, isLocal, false)
+}
