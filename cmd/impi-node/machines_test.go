@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -271,6 +273,56 @@ func TestCommandsOfOneMachine(t *testing.T) {
 		if status != statusOK || strings.Count(out, fmt.Sprintf("site alpha, host 10.77.0.%d: tcp ", 1+i)) != 1 || strings.Count(out, "replaced by") != 3 {
 			t.Errorf("status %d\n%s%s", status, out, errs)
 		}
+	}
+	for _, n := range nodes {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	ends(nodes)
+}
+
+// TestVerifyOnAllMachines: from any machine of a site the files of plugins are checked on all of
+// them, and one that is not the trusted one is named with its machine.
+func TestVerifyOnAllMachines(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := []byte("#!/bin/sh\n" + envChaos + "=own exec '" + self + "'\n")
+	file, machines := machineJob(t, fmt.Sprintf("plugin_dir = env.PLUGINS\ntransport \"own\" {\n  plugin = \"impi-transport-own\"\n  sha256 = \"%x\"\n}\n", sha256.Sum256(program)))
+	put := func(dir string, b []byte) {
+		t.Helper()
+		path := filepath.Join(dir, "impi-transport-own")
+		if err := errors.Join(os.WriteFile(path+".new", b, 0o700), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nodes, dirs := make([]*machineNode, 6), make([]string, 6)
+	for i, m := range machines {
+		dirs[i] = runDirs(t)
+		put(dirs[i], program)
+		nodes[i] = startNode(t, m, "block", "PLUGINS="+dirs[i], "-config", file)
+	}
+	for rank := range 12 {
+		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
+	}
+	verify := func(args ...string) (int, string, string) {
+		return nodes[1].command(t, machines[1], append([]string{"plugins", "verify", "-job", "job"}, args...)...)
+	}
+	status, out, errs := verify()
+	for i := range 3 {
+		if want := fmt.Sprintf("site alpha, host 10.77.0.%d: own: %s/impi-transport-own is the file that the job file trusts", 1+i, dirs[i]); status != statusOK || strings.Count(out, want) != 1 || strings.Count(out, "\n") != 3 {
+			t.Errorf("status %d, or it does not say %q:\n%s%s", status, want, out, errs)
+		}
+	}
+	put(dirs[2], append(program, '#'))
+	status, out, errs = verify()
+	if status != statusBad || strings.Count(out, "trusts") != 2 || strings.Count(errs, "site alpha, host 10.77.0.3: own: ") != 1 || !strings.Contains(errs, "the job file trusts") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	status, out, errs = verify("-json")
+	var got struct{ Nodes []verified }
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != statusBad || len(got.Nodes) != 3 || got.Nodes[2].Files[0].Error == "" || got.Nodes[0].Files[0].Error != "" {
+		t.Errorf("status %d, %v\n%s%s", status, err, out, errs)
 	}
 	for _, n := range nodes {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM)

@@ -84,6 +84,11 @@ func parsePlugins(verb string, args []string) (*pluginOptions, error) {
 		f.BoolVar(&o.all, "all", false, "all jobs")
 	case "list", "verify":
 		f.StringVar(&o.file, "config", "", "job file")
+		if verb == "verify" {
+			f.StringVar(&o.job, "job", "", "job")
+			f.StringVar(&o.runDir, "run-dir", "", "run directories")
+			f.BoolVar(&o.all, "all", false, "all jobs")
+		}
 	case "test":
 		f.BoolVar(&o.full, "full", false, "everything")
 		f.BoolVar(&o.noMTLS, "no-mtls", false, "without AutoMTLS")
@@ -112,6 +117,8 @@ func (o *pluginOptions) check(verb string) error {
 		return fmt.Errorf("give the name of one transport, not %d", len(o.args))
 	case o.job != "" && o.all:
 		return errors.New("give either -job or -all")
+	case verb == "verify" && o.ofJobs() && (o.file != "" || o.dir != "" || len(o.args) > 0):
+		return errors.New("-job and -all are about the plugins of running jobs: leave -dir, -config and names out")
 	case verb == "new" && len(o.args) != 1:
 		return fmt.Errorf("give one name for the transport, not %d", len(o.args))
 	case o.file != "" && len(o.args) > 0:

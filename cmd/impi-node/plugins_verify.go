@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/openimpi/impi/internal/conformance"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
@@ -15,6 +20,9 @@ import (
 
 // pluginsVerify is the command. It starts no plugin.
 func pluginsVerify(o *pluginOptions, std streams) error {
+	if o.ofJobs() {
+		return verifyJobs(o, std)
+	}
 	list, err := o.toVerify(std)
 	if err != nil {
 		return err
@@ -71,6 +79,91 @@ func writePin(p installed, std streams) {
 		fmt.Fprintf(std.out, "# %s is the file that the job file trusts.\n", p.Path)
 	default:
 		fmt.Fprintf(std.out, "transport %q {\n  plugin = %q\n  sha256 = %q\n}\n", p.Name, host.Prefix+p.Name, p.SHA256)
+	}
+}
+
+// verifyLimit is how long a node may take to read the files of its plugins.
+const verifyLimit = 25 * time.Second
+
+// verified is what one node says of its plugins' files.
+type verified struct {
+	Site  string       `json:"site"`
+	PID   int          `json:"node_pid"`
+	Host  string       `json:"host,omitempty"` // of the node, if each host of its site has one
+	Files []links.File `json:"files"`
+	Error string       `json:"error,omitempty"` // why it does not say it
+}
+
+// ofJobs reports whether the plugins of running jobs are meant.
+func (o *pluginOptions) ofJobs() bool { return o.job != "" || o.all }
+
+// verifyJobs has the nodes of running jobs check the files of their plugins, on all hosts of the
+// sites that have a node here.
+func verifyJobs(o *pluginOptions, std streams) error {
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
+	found = slices.DeleteFunc(found, func(f links.Found) bool { return !links.IsCalled(o.job, f.About.Job, f.About.ID) })
+	if len(found) == 0 {
+		return fmt.Errorf("no job that runs here is called %q; impi-node links shows the jobs", o.job)
+	}
+	results := make([]verified, 0, len(found))
+	bad := false
+	for _, f := range found {
+		v := verifyAt(&f)
+		bad = bad || v.Error != "" || slices.ContainsFunc(v.Files, func(x links.File) bool { return x.Error != "" })
+		results = append(results, v)
+	}
+	if o.json {
+		if err := writeJSON(std.out, map[string]any{"nodes": results}); err != nil {
+			return err
+		}
+	} else {
+		for _, v := range results {
+			v.write(std)
+		}
+	}
+	if bad {
+		return errBad
+	}
+	return nil
+}
+
+func verifyAt(f *links.Found) verified {
+	ctx, cancel := context.WithTimeout(context.Background(), verifyLimit)
+	defer cancel()
+	v := verified{Site: f.About.Site, PID: f.About.PID, Host: f.About.Host, Files: []links.File{}}
+	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), links.Request{Op: links.OpVerify, Host: f.About.Host, Number: f.About.Number + 1})
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	if err != nil {
+		v.Error = err.Error()
+	}
+	v.Files = append(v.Files, a.Files...)
+	return v
+}
+
+// write says what was found out, for people.
+func (v *verified) write(std streams) {
+	where := "site " + v.Site
+	if v.Host != "" {
+		where += ", host " + v.Host
+	}
+	if v.Error != "" {
+		fmt.Fprintf(std.err, "%s: %s\n", where, v.Error)
+		return
+	}
+	if len(v.Files) == 0 {
+		fmt.Fprintf(std.out, "%s: all transports are built in\n", where)
+	}
+	for _, x := range v.Files {
+		switch {
+		case x.Error != "":
+			fmt.Fprintf(std.err, "%s: %s: %s: %s\n", where, x.Transport, x.Path, x.Error)
+		case x.Trusted != "":
+			fmt.Fprintf(std.out, "%s: %s: %s is the file that the job file trusts\n", where, x.Transport, x.Path)
+		default:
+			fmt.Fprintf(std.out, "%s: %s: %s has sha256 %s\n", where, x.Transport, x.Path, x.SHA256)
+		}
 	}
 }
 

@@ -30,13 +30,16 @@ const (
 	// OpReload has the node replace the process of a plugin by a new one. It is
 	// answered by a Reload.
 	OpReload Op = "reload"
+
+	// OpVerify has the node check the files of its plugins. It is answered by Files.
+	OpVerify Op = "verify"
 )
 
 // Request is what a node is asked.
 type Request struct {
 	Op Op
 	// Host is the address of the host of the node's site that is meant. Empty: links all of
-	// them, probe the one of Local, reload the one whose node is asked.
+	// them, probe the one of Local, reload and verify the one whose node is asked.
 	Host string
 	// Number is, beside Host, one more than the host's number in its site, where several have that
 	// address; 0: the first one.
@@ -58,6 +61,7 @@ type Answer struct {
 	Node    *Node    `json:"node,omitempty"`
 	Measure *Measure `json:"measure,omitempty"`
 	Reload  *Reload  `json:"reload,omitempty"`
+	Files   []File   `json:"files,omitempty"`
 	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
 }
 
@@ -76,6 +80,16 @@ type Reload struct {
 	After     Process `json:"after"`
 	Resuming  int     `json:"resuming"` // links whose bytes passed through the old process, and that are resumed
 	Lost      int     `json:"lost"`     // such links that are not
+}
+
+// File is that of a plugin, on the machine of the node. Built-in plugins have none.
+type File struct {
+	Transport string `json:"transport"`
+	Path      string `json:"path,omitempty"`
+	SHA256    string `json:"sha256,omitempty"`  // of the file as it is now
+	Trusted   string `json:"trusted,omitempty"` // the checksum in the job file
+	Running   string `json:"running,omitempty"` // of the file that the plugin's process was started from
+	Error     string `json:"error,omitempty"`   // what is wrong with it
 }
 
 // Process is a plugin's process.

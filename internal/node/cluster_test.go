@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -257,6 +258,36 @@ func TestReloadOnAnotherHost(t *testing.T) {
 	r.Host = "127.0.2.1" // of the other site
 	if a := all[0][1].n.control.Answer(t.Context(), r); !strings.Contains(a.Error, "no node for host 127.0.2.1") {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestTraceAndResumeOnAllHosts: what the file says of traces and of links that break holds on all
+// hosts of a site: each proc writes its packets, and channels between hosts are made again.
+func TestTraceAndResumeOnAllHosts(t *testing.T) {
+	dir := t.TempDir()
+	job := route(clusterJob("linked", 1, 3, 1), config.Route{Prefer: []string{"tcp"}, DataPlane: []string{"ring"}, Resume: true})
+	for i := range job.Sites {
+		job.Sites[i].Log.Trace = filepath.Join(dir, "packets-%r.txt")
+	}
+	all := startApart(t, job)
+	awaitSums(t, all)
+	if err := syscall.Kill(all[0][1].n.routes.Transport("tcp").Plugin.Status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for resumed := 0; resumed < 5; { // ends of the three channels of host 1, one of which is at the other site; the answers take time
+		_, j := ofSite(t, all[0][2], links.Request{})
+		resumed = 0
+		for _, c := range j.Channels {
+			if c.State == links.StateLinked && c.Resumes > 0 && (c.From == 1 || c.To == 1) {
+				resumed++
+			}
+		}
+	}
+	for rank := range 4 {
+		b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("packets-%d.txt", rank)))
+		if err != nil || !strings.Contains(string(b), "DATA") {
+			t.Errorf("rank %d has traced %d bytes: %v", rank, len(b), err)
+		}
 	}
 }
 

@@ -161,6 +161,8 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 		if err != nil {
 			a.Error = err.Error()
 		}
+	case links.OpVerify:
+		a.Files = c.Site.Verify()
 	default:
 		a.Error = fmt.Sprintf("%v: this node does not know %q", links.ErrRequest, r.Op)
 	}
