@@ -94,13 +94,18 @@ func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.Clien
 func (a *above) attach(ctx context.Context) (err error) {
 	h := a.h
 	if a.conn, a.rpc, err = h.dial(ctx, h.cfg.Head); err != nil {
+		a.seeks(0)
 		return err
 	}
+	a.seeks(a.host)
 	a.client = proto.NewClusterClient(a.rpc)
 	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File}
 	at, err := a.client.Place(ctx, hello)
 	if err != nil {
 		a.hangUp()
+		if ctx.Err() != nil {
+			err = fmt.Errorf("host %s, its parent, is not there: %w", h.cfg.Name(a.host), ctx.Err())
+		}
 		return err
 	}
 	if at.GetAddress() != "" {
@@ -131,6 +136,13 @@ func (a *above) attach(ctx context.Context) (err error) {
 	})
 	h.wg.Go(func() { a.hear(stream) })
 	return nil
+}
+
+// seeks tells the owner which host is waited for.
+func (a *above) seeks(host int) {
+	if a.h.cfg.Seeks != nil {
+		a.h.cfg.Seeks(host)
+	}
 }
 
 func (a *above) hangUp() {

@@ -597,3 +597,36 @@ func TestStop(t *testing.T) {
 	<-s.owners[1].stops
 	s.close()
 }
+
+// TestSeeks: a host waits for the head first, and then for the parent that is not there, by name.
+func TestSeeks(t *testing.T) {
+	s := newSite(t, 3, 1)
+	sought := make(chan int, 100)
+	s.change = func(c *Config) { c.Seeks = func(host int) { sought <- host } }
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	c := s.config(2)
+	c.Head = "127.0.0.1:1" // nobody is there
+	dials := 0
+	c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+		if dials++; dials > 1 {
+			address = s.head.Addr().String()
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+	if err := s.open(0); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := Open(ctx, c)
+		failed <- err
+	}()
+	if a, b := <-sought, <-sought; a != 0 || b != 1 {
+		t.Errorf("host 2 waits for host %d and then for %d", a, b)
+	}
+	cancel()
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "host node2 cannot join its site") || !strings.Contains(err.Error(), "host node1, its parent, is not there") {
+		t.Error(err)
+	}
+	s.hosts[0].Close(0)
+}

@@ -74,6 +74,9 @@ type Config struct {
 	// Listener is the head's listener if it is open already. Listen is ignored then.
 	Listener net.Listener
 	Dial     func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
+	// Seeks is told which host Open waits for, by its number: the head, or the parent that the head
+	// has named. Nil: nobody is told.
+	Seeks func(host int)
 
 	Beat, Silence time.Duration // between two signs of life; without one for so long a host is lost
 	Until         time.Time     // all hosts must be there by then

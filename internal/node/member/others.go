@@ -81,7 +81,8 @@ type Others struct {
 	closed  chan struct{}       // with Close
 	once    sync.Once           // of over
 
-	count counts
+	sought atomic.Int64 // the host that Open waits for
+	count  counts
 
 	mu      sync.Mutex
 	missing []int // hosts that the head waits for
@@ -124,7 +125,8 @@ func (o *Others) Open(ctx context.Context) (err error) {
 	switch {
 	case !o.IsHead():
 		c.Head = o.Head
-		defer report.While(o.Log, o.Deadline, func() string { return "the head of the site at " + o.Head })()
+		c.Seeks = func(host int) { o.sought.Store(int64(host)) }
+		defer report.While(o.Log, o.Deadline, o.seeks)()
 	case o.Stdin != nil:
 		c.Stdin = o.Stdin
 		fallthrough
@@ -138,7 +140,7 @@ func (o *Others) Open(ctx context.Context) (err error) {
 			err = fmt.Errorf("%w: another job may have its head there; write head = \"ADDRESS:PORT\" with another port in the site block", err)
 		}
 		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-			return ending.TimedOut("site %s: %v passed: %v; run impi-node at the head, and let this host reach that address", o.Routes.Site.Name, o.Routes.Job.Limits.Start, err)
+			return ending.TimedOut("site %s: %v passed: %v; run impi-node there with the same file, and let this host reach that address", o.Routes.Site.Name, o.Routes.Job.Limits.Start, err)
 		}
 		return err
 	}
@@ -149,6 +151,14 @@ func (o *Others) Open(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// seeks says which host this one waits for before it has a place in the tree.
+func (o *Others) seeks() string {
+	if host := int(o.sought.Load()); host != 0 {
+		return fmt.Sprintf("host %s, by which this one is connected with the head, as the site has more than %d hosts", o.name(host), membership.Fan)
+	}
+	return "the head of the site at " + o.Head
 }
 
 // hearEngine takes what the engine sees of the other hosts. What hosts tell each other explains
