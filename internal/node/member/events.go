@@ -24,10 +24,11 @@ type hostReport struct {
 	Late   bool          `json:"late,omitempty"` // after its Finalize
 }
 
-func reportOf(f *ending.Failure, late bool) []byte {
+// reportOf describes a failure, now.
+func reportOf(f *ending.Failure, late bool, now time.Time) []byte {
 	r := hostReport{Text: f.Text, Status: f.Status, Remote: f.Remote, Early: f.Early, Weight: f.Weight, Proc: f.Proc, Late: late}
 	if !f.At.IsZero() {
-		r.Ago = max(time.Since(f.At), 1)
+		r.Ago = max(now.Sub(f.At), 1)
 	}
 	b, _ := json.Marshal(r) // a struct of strings and numbers
 	return b
@@ -35,10 +36,10 @@ func reportOf(f *ending.Failure, late bool) []byte {
 
 // failure makes a failure of a report. The clocks of two hosts differ; how long ago something
 // was is the same for both.
-func (r *hostReport) failure() *ending.Failure {
+func (r *hostReport) failure(now time.Time) *ending.Failure {
 	f := &ending.Failure{Text: r.Text, Status: r.Status, Remote: r.Remote, Early: r.Early, Weight: r.Weight, Proc: r.Proc}
 	if r.Ago > 0 {
-		f.At = time.Now().Add(-r.Ago)
+		f.At = now.Add(-r.Ago)
 	}
 	return f
 }
@@ -60,7 +61,7 @@ func (e events) Fails(host int, b []byte) {
 		e.o.End.Fail(ending.NodeFailed(fmt.Errorf("host %s reports a failure that cannot be read: %w", e.o.name(host), err)))
 		return
 	}
-	if f := r.failure(); !r.Late {
+	if f := r.failure(time.Now()); !r.Late {
 		e.o.End.Fail(f)
 	} else {
 		e.o.End.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) }) // that host has logged it, and its log comes out here
@@ -75,7 +76,7 @@ func (e events) Over(b []byte) {
 	}
 	r := hostReport{Text: "the head has ended the job", Status: ending.StatusNode}
 	_ = json.Unmarshal(b, &r) // over is over
-	f := r.failure()
+	f := r.failure(time.Now())
 	f.Weight, f.Told = ending.Decided, true
 	e.o.End.Fail(f)
 }

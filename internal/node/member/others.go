@@ -359,7 +359,7 @@ func (o *Others) Stop() {
 // Late tells the head of a proc that failed after its Finalize.
 func (o *Others) Late(f *ending.Failure) {
 	if o.tree != nil && !o.IsHead() {
-		o.tree.Fail(reportOf(f, true))
+		o.tree.Fail(reportOf(f, true, time.Now()))
 	}
 }
 
@@ -371,9 +371,9 @@ func (o *Others) Over(f *ending.Failure) {
 	case o.IsHead() && f == nil:
 		o.tree.End(nil)
 	case o.IsHead():
-		o.tree.End(reportOf(f, false))
+		o.tree.End(reportOf(f, false, time.Now()))
 	case f != nil:
-		o.tree.Fail(reportOf(f, false))
+		o.tree.Fail(reportOf(f, false, time.Now()))
 	}
 }
 
