@@ -65,7 +65,7 @@ func (m *Model) Publish(by Asker, name Name, port string, lost bool) mpi.Class {
 	}
 	class := m.enter(n, name, port, false)
 	if lost {
-		m.reconnect(n)
+		m.reconnect(n, name.Job)
 		_, mine := n.mine[name]
 		class = m.enter(n, name, port, !mine)
 	}
@@ -99,10 +99,11 @@ func (m *Model) full(name Name) bool {
 	return m.Room > 0 && (scope >= m.Room || total >= 2*m.Room)
 }
 
-// reconnect has a node publish again what it has published.
-func (m *Model) reconnect(n *node) {
+// reconnect has a node connect to a server again, that of a job or, for -1, the one of all, and
+// publish again what it has published there.
+func (m *Model) reconnect(n *node, server int) {
 	for _, name := range slices.SortedFunc(maps.Keys(n.mine), order) {
-		if m.enter(n, name, n.mine[name], true) != mpierr.Success {
+		if name.Job == server && m.enter(n, name, n.mine[name], true) != mpierr.Success {
 			delete(n.mine, name)
 		}
 	}
@@ -116,7 +117,7 @@ func (m *Model) Unpublish(by Asker, name Name, lost bool) mpi.Class {
 	}
 	class := m.remove(n, name)
 	if lost {
-		m.reconnect(n)
+		m.reconnect(n, name.Job)
 		class = m.remove(n, name)
 	}
 	if class == mpierr.Success {
@@ -140,7 +141,7 @@ func (m *Model) Lookup(by Asker, name Name, lost bool) (port string, class mpi.C
 		return "", mpierr.Other
 	}
 	if lost {
-		m.reconnect(n)
+		m.reconnect(n, name.Job)
 	}
 	e, published := m.names[name]
 	if !published {
@@ -164,6 +165,7 @@ func (m *Model) Sever(by Asker, late bool) {
 func (m *Model) Rejoin(by Asker) {
 	if n := m.node(by); n.cut {
 		n.cut = false
-		m.reconnect(n)
+		m.reconnect(n, n.Job)
+		m.reconnect(n, -1)
 	}
 }

@@ -39,6 +39,8 @@ func TestModel(t *testing.T) {
 	finds("of a connection whose end is not noticed", heat, "1")
 	m.Rejoin(a)
 	is("unpublished by another node of the job", m.Unpublish(site, heat, false), mpierr.Success)
+	is("removed at one's own server, as the answer is lost", m.Unpublish(a, own, true), mpierr.Success)
+	finds("not published again, as that was another server", heat, "")
 	is("and taken by another job", m.Publish(b, heat, "6", false), mpierr.Success)
 	m.Sever(a, false)
 	m.Rejoin(a)
