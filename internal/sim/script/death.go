@@ -182,7 +182,7 @@ func (m *mourner) dally() {
 	waited := m.among.Shared().Waited
 	switch before := waited(); {
 	case m.d.At == 3 && m.root:
-		for n := 0; waited() == before && n < 20; n++ {
+		for n := 0; waited() == before && n < 200; n++ {
 			m.idle(n)
 		}
 	case m.d.Slow:
