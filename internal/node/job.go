@@ -15,7 +15,6 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/direct"
-	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/site"
@@ -55,7 +54,7 @@ func (n *node) place() error {
 		}
 		n.routes.Cards[r] = &c
 	}
-	world, err := meet.Describe(n.job, n.routes.Cards, false)
+	world, err := n.job.Describe(n.routes.Cards)
 	if err != nil {
 		n.log.Debug("the job cannot meet other worlds", "reason", err)
 		return nil

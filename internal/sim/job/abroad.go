@@ -86,19 +86,11 @@ func (w *World) describe() (world []byte, card string) {
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
 		Offers: []dynamic.Offer{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
 	}
-	token := dynamic.Token(w.job.Token)
-	d := dynamic.Description{World: token.World(), Secret: token.Meeting(), Limits: dynamic.Limits{
-		DataLen: w.job.DataLen, AckMark: w.job.AckMark, HiWater: w.job.HiWater,
-		TagUB: int32(w.job.TagUB), XSize: w.job.XSize, MaxLinear: w.job.MaxLinear,
-	}}
-	for _, p := range w.job.Procs {
-		if k := len(d.Groups) - 1; k >= 0 && d.Groups[k].Site == int(p.Client) {
-			d.Groups[k].Count++
-			continue
-		}
-		d.Groups = append(d.Groups, dynamic.Group{Count: 1, Site: int(p.Client), Card: c})
+	cards := make([]*dynamic.Card, len(w.job.Procs))
+	for i := range cards {
+		cards[i] = &c
 	}
-	world, err := d.Append(nil)
+	world, err := w.job.Describe(cards)
 	if err != nil {
 		panic(fmt.Sprintf("job: a world that cannot be described: %v", err))
 	}
@@ -106,7 +98,7 @@ func (w *World) describe() (world []byte, card string) {
 	if err != nil {
 		panic(fmt.Sprintf("job: a card that cannot be written: %v", err))
 	}
-	w.cfg.Abroad.byName[d.World] = w
+	w.cfg.Abroad.byName[w.Name()] = w
 	return world, string(text)
 }
 

@@ -1,11 +1,10 @@
-package meet
+package startup
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/startup"
 )
 
 // Why a job cannot meet other worlds.
@@ -14,19 +13,20 @@ var (
 	errMeetsCards   = errors.New("not every proc has a business card")
 )
 
-// Describe gives what other worlds have to know of this job, as core/dynamic
-// encodes it. All sites find the same but for the order of a proc's offers.
-func Describe(job *startup.Job, cards []*dynamic.Card, check bool) ([]byte, error) {
-	if !job.AllOwn {
+// Describe gives what other worlds have to know of the job, with the business card of each proc, as
+// [dynamic.Description] encodes it. All sites find the same but for the order of a proc's offers. The
+// error says why the job cannot meet other worlds.
+func (j *Job) Describe(cards []*dynamic.Card) ([]byte, error) {
+	if !j.AllOwn {
 		return nil, errMeetsForeign
 	}
-	token := dynamic.Token(job.Token)
+	token := dynamic.Token(j.Token)
 	d := dynamic.Description{World: token.World(), Secret: token.Meeting(), Limits: dynamic.Limits{
-		DataLen: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
-		TagUB: int32(job.TagUB), XSize: job.XSize, MaxLinear: job.MaxLinear, Check: check,
+		DataLen: j.DataLen, AckMark: j.AckMark, HiWater: j.HiWater,
+		TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 	}}
 	last := ""
-	for r, p := range job.Procs {
+	for r, p := range j.Procs {
 		if cards[r] == nil {
 			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, r, p.Client)
 		}
