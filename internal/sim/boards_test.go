@@ -41,3 +41,29 @@ func TestBoards(t *testing.T) {
 		}
 	}
 }
+
+// TestBoxes has messages of one packet and of several go by a link with fast boxes, and wants those of
+// one host to use them.
+func TestBoxes(t *testing.T) {
+	const program = "procs 2\n" +
+		"message 1 from=0 to=1 comm=w tag=1 type=int32 len=3\nmessage 2 from=0 to=1 comm=w tag=1 type=int32 len=300\n" +
+		"message 3 from=0 to=1 comm=w tag=1 type=int32 len=4\nmessage 4 from=1 to=0 comm=w tag=1 type=int32 len=5\n" +
+		"barrier w\nisend 1\nisend 2\nisend 3\nisend 4\nrecv 1\nrecv 2\nrecv 3\nwaitall 0 s1 s2 s3\nrecv 4\nwait 1 s4\nbarrier w\n"
+	for hosts, boxed := range map[string]bool{"2": true, "1,1": false} {
+		c, err := Parse("seed 1\njob direct=yes boxes=yes\nsite datalen=64 hosts=" + hosts + "\n" + program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := int64(0)
+		for c.Seed = range uint64(20) {
+			v := Run(c, Options{Trace: 40})
+			if v.Failure != nil {
+				t.Fatalf("hosts=%s, seed %d: %v\n%s", hosts, c.Seed, v.Failure, v.Trace)
+			}
+			used += v.Coverage["messages in fast boxes"]
+		}
+		if (used > 0) != boxed {
+			t.Errorf("hosts=%s: %d messages in fast boxes", hosts, used)
+		}
+	}
+}

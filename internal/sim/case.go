@@ -22,6 +22,7 @@ type Case struct {
 	Seed     uint64 `line:"-"`
 	Key      bool   // sites prove themselves by a key
 	Direct   bool   // procs of our own sites open direct links
+	Boxes    bool   // direct links of procs of a host have fast boxes
 	Boards   bool   // procs of a host of ours do collective operations in shared memory
 	DialFail float64
 	Sites    []job.Site      `line:"-"` // by world and client rank; each world has as many as hold its procs

@@ -38,7 +38,7 @@ func worldsCounters() []string {
 func counters() []string {
 	names := []string{
 		"jobs", "jobs ended in order", "jobs ended by faults",
-		"jobs of 1 site", "jobs of 2 sites", "jobs of 3 sites", "jobs of 4 sites", "jobs with a key", "jobs with boards",
+		"jobs of 1 site", "jobs of 2 sites", "jobs of 3 sites", "jobs of 4 sites", "jobs with a key", "jobs with boards", "messages in fast boxes",
 		"foreign sites", "foreign false pk_len", "foreign eager", "foreign habits", "foreign skipped labels", "foreign extra labels",
 		"parameters datalen 1", "parameters hiwater 1", "parameters ackmark below hiwater",
 		"links proc-host", "links host-host", "links proc-proc", "links to the server", "links resumed",
@@ -137,6 +137,7 @@ func (c Coverage) run(x *execution, all []job.Result) {
 			c["packets "+name] += n
 		}
 		c["links resumed"] += int64(r.Resumed())
+		c["messages in fast boxes"] += int64(r.Boxed())
 		c.if1("jobs with boards", r.OnBoards() > 0)
 		c.job(x.c.job(w))
 		for kind, n := range r.Faults() {

@@ -105,6 +105,9 @@ func (w *watch) Link(l *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	id := len(w.links)
 	w.links[l] = id
 	_ = w.checker.Link(id, endpoint(ends[0]), endpoint(ends[1])) // Fault tells
+	if l.Ends[0].Boxed() != nil {
+		w.checker.Boxed(id)
+	}
 	w.cover.link(ends)
 	return &linkWatch{w: w, l: l, id: id}
 }

@@ -4,10 +4,11 @@ import "time"
 
 // link is two streams between two endpoints.
 type link struct {
-	id  int
-	a   *stream // what the first endpoint writes
-	b   *stream
-	cut bool
+	id    int
+	a     *stream // what the first endpoint writes
+	b     *stream
+	cut   bool
+	boxed bool // its procs may use fast boxes beside it
 }
 
 // stream is what one end of a link writes and the other reads.
@@ -69,6 +70,14 @@ func (c *Checker) Link(id int, a, b Endpoint) error {
 	c.links[id] = l
 	c.order = append(c.order, l)
 	return nil
+}
+
+// Boxed says that the two procs of a link may use fast boxes beside it, which nobody sees here. Then
+// messages of several packets are divided in another way.
+func (c *Checker) Boxed(id int) {
+	if l := c.links[id]; l != nil {
+		l.boxed = true
+	}
 }
 
 // place finds out what a link is for, and whether it may be.

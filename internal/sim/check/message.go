@@ -95,7 +95,7 @@ func (s *stream) goesOn(p *packet) error {
 	if uint64(p.length) > rest {
 		return s.wrong(RuleMessage, p, "only %d bytes of the message are left", rest)
 	}
-	if full := min(rest, uint64(s.c.job.Datalen)); uint64(p.length) != full && !s.foreignWriter() {
+	if full := min(rest, uint64(s.c.job.Datalen)); uint64(p.length) != full && !s.foreignWriter() && !s.link.boxed {
 		return s.wrong(RuleFields, p, "a continuation packet is as full as it can be, %d bytes here", full)
 	}
 	r.sent += uint64(p.length)

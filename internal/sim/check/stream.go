@@ -96,13 +96,24 @@ func (s *stream) append(p *packet, h []byte) error {
 	return nil
 }
 
+// longPiece is the data length of packets that continue a message between procs that use fast boxes.
+const longPiece = 1 << 20
+
+// most is the longest data of a packet.
+func (s *stream) most(p *packet) uint32 {
+	if s.link.boxed && p.continues() {
+		return max(s.c.job.Datalen, longPiece)
+	}
+	return s.c.job.Datalen
+}
+
 // frame judges what the rest of the stream depends on.
 func (s *stream) frame(p *packet) error {
 	if p.typ > pkFini {
 		return s.wrong(RuleFraming, p, "there is no such type")
 	}
-	if p.hasData() && p.length > s.c.job.Datalen {
-		return s.wrong(RuleFraming, p, "pk_len is above the data length %d", s.c.job.Datalen)
+	if most := s.most(p); p.hasData() && p.length > most {
+		return s.wrong(RuleFraming, p, "pk_len is above the data length %d", most)
 	}
 	return nil
 }

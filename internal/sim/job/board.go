@@ -85,3 +85,11 @@ func (p *proc) interleave() {
 
 // OnBoards is how often procs of the job have come to such a place.
 func (r Result) OnBoards() int { return r.World.onBoards }
+
+// Boxed is how many fast-box messages procs of the job have sent each other.
+func (r Result) Boxed() (n int) {
+	for _, l := range r.World.boxed {
+		n += l.Boxes()
+	}
+	return n
+}

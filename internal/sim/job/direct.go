@@ -116,7 +116,11 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 		r.ends[1].take = func(e *kernel.End) { w.deliver(other, x.local, r.further(), e) }
 		w.links.Enrol(x.back(), dynamic.Session(r.session), false)
 	} else {
+		d.spec.Boxes = w.cfg.Boxes && p.h == other.h
 		d.l = w.link(d.spec, p.endpoint(), other.endpoint())
+		if d.spec.Boxes {
+			w.boxed = append(w.boxed, d.l)
+		}
 	}
 	w.deliver(other, x.local, terms, d.l.Ends[1])
 	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back

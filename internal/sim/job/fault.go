@@ -273,7 +273,8 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 			return false // the proc notices when it wants to send
 		}
 		p := w.procs[s.ends[0].Number]
-		return p != nil && !p.s.left && !p.said && p.h.sw.linked(p.rank)
+		// It may finish without a look at the link, above all if it needs no messages for that.
+		return p != nil && !p.s.left && !p.ending && p.h.board == nil && p.h.sw.linked(p.rank)
 	case s.is(AtAgent, AtAgent):
 		h := w.hosts[wire.HostRank(from.Number)]
 		peer := w.hosts[wire.HostRank(s.peer(from).Number)]

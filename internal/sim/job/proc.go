@@ -25,6 +25,7 @@ type proc struct {
 	mpi     *mpi.Proc
 	ends    []*kernel.End // of its direct links, and of those below
 	early   []delivery    // links that came before it was in MPI
+	ending  bool          // it has called Finalize
 	fini    bool          // its node knows that it has finished
 	said    bool          // it has told its node so
 	heard   time.Duration // when its node hears its last message
@@ -86,6 +87,7 @@ func (p *proc) run() (err error) {
 	if err := p.s.w.cfg.Program(p); err != nil {
 		return err
 	}
+	p.ending = true
 	return p.mpi.Finalize()
 }
 
@@ -276,6 +278,9 @@ func (p *proc) take(d delivery) {
 	var l link.Link
 	if d.e != nil {
 		l = d.e
+		if b := d.e.Boxed(); b != nil {
+			l = b
+		}
 	}
 	p.mpi.Hear(d.m, l)
 }

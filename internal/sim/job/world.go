@@ -42,6 +42,7 @@ type World struct {
 	wrong       error             // what must not be
 	broke       *moment           // when it became certain that the job fails
 	met         map[FaultKind]int // how many faults
+	boxed       []*kernel.Link    // links with fast boxes
 	onBoards    int               // how often procs have come to where they may be held up
 	resumed     int               // how often a link was dialled again
 	number      int               // of the world, among those of cfg.Abroad

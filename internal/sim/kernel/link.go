@@ -18,6 +18,7 @@ type LinkSpec struct {
 	Chop     float64       // how likely Send and Recv move less than they could
 	Lend     float64       // how likely Lend does not copy
 	Reset    float64       // how likely bytes that come to a closed end destroy what it has sent, as with TCP
+	Boxes    bool          `line:"-"` // its owners share memory, and have fast boxes there
 }
 
 // Watcher sees the bytes of a link.
@@ -44,6 +45,7 @@ type Link struct {
 	watcher Watcher
 	stalled time.Duration // nothing arrives before
 	cut     bool
+	boxes   int // fast-box messages that were sent
 }
 
 // End is one end of a Link. It implements core/link's Link; its handle is a
@@ -54,6 +56,10 @@ type End struct {
 	peer   *End
 	handle int
 	bell
+
+	boxed *BoxedEnd // nil: no fast boxes
+	given uint64    // bytes that were ever sent to this end
+	taken uint64    // and received by it
 
 	in      []byte // sent to this end; [read:landed) has arrived, the rest is on its way
 	read    int
@@ -88,6 +94,9 @@ func (k *Kernel) NewLink(spec LinkSpec, w Watcher) *Link {
 		l.Ends[i].handle = k.handle(l.Ends[i])
 	}
 	l.Ends[0].peer, l.Ends[1].peer = l.Ends[1], l.Ends[0]
+	if spec.Boxes {
+		l.box()
+	}
 	return l
 }
 
@@ -112,7 +121,7 @@ func (e *End) OnReady(f func()) {
 }
 
 func (e *End) readable() bool {
-	return e.closed || e.broken != nil || e.read < e.landed || e.eof
+	return e.closed || e.broken != nil || e.read < e.landed || e.eof || e.due()
 }
 
 func (e *End) writable() bool {
@@ -186,6 +195,7 @@ func (e *End) hold(batch [][]byte, n int) []byte {
 		e.landed -= e.read
 		e.read = 0
 	}
+	e.given += uint64(n)
 	at := len(e.in)
 	for _, b := range batch {
 		e.in = append(e.in, b[:min(len(b), n-(len(e.in)-at))]...)
@@ -262,6 +272,8 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	switch {
 	case e.closed:
 		return 0, link.ErrClosed
+	case e.due(): // which is taken first
+		return 0, nil
 	case e.broken != nil && e.read == e.landed:
 		return 0, e.broken
 	}
@@ -276,13 +288,14 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 		}
 		return 0, nil
 	}
-	n := e.l.chop(min(len(have), link.Len(batch)))
+	n := e.l.chop(e.before(min(len(have), link.Len(batch))))
 	have = have[:n]
 	e.collect(have)
 	for _, b := range batch {
 		have = have[copy(b, have):]
 	}
 	e.read += n
+	e.taken += uint64(n)
 	if e.read == len(e.in) {
 		e.in, e.read, e.landed = e.in[:0], 0, 0
 	}

@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+var _ link.FastBoxLink = (*BoxedEnd)(nil)
+
+// BoxedEnd is an end of a link whose two owners share memory: it has fast boxes beside the bytes of
+// the link. A message in a box is there at once, and is taken when the bytes before it have been
+// received. Bytes are not written or read in place.
+type BoxedEnd struct {
+	*End
+	boxes link.FastBoxes
+	takes bool // its owner takes fast-box messages
+}
+
+// box gives both ends fast boxes.
+func (l *Link) box() {
+	var pages [2]link.FastBoxPage
+	var taken [2]atomic.Uint64 // of each page, by the other end
+	for i, e := range l.Ends {
+		e.boxed = &BoxedEnd{End: e, boxes: link.FastBoxes{
+			Out: &pages[i], In: &pages[1-i], Read: &taken[i], Told: &taken[1-i], Limit: math.MaxUint64,
+		}}
+	}
+}
+
+// Boxed is the end with its fast boxes; nil: it has none.
+func (e *End) Boxed() *BoxedEnd { return e.boxed }
+
+// due reports whether a fast-box message comes before any other byte.
+func (e *End) due() bool {
+	return e.boxed != nil && e.boxed.takes && e.boxed.boxes.Next(e.taken) != nil
+}
+
+// before is how many of the next n bytes come before the next fast-box message.
+func (e *End) before(n int) int {
+	if e.boxed == nil || !e.boxed.takes {
+		return n
+	}
+	if k, ok := e.boxed.boxes.Ahead(e.taken); ok {
+		return min(n, int(k))
+	}
+	return n
+}
+
+// TakeFastBoxes is link.FastBoxLink's, like all that follows.
+func (b *BoxedEnd) TakeFastBoxes() bool {
+	b.takes = true
+	return true
+}
+
+// FastBoxesAgreed reports whether both owners take fast-box messages.
+func (b *BoxedEnd) FastBoxesAgreed() bool { return b.takes && b.peer.boxed.takes }
+
+// FastBoxRoom gives the place of the next message, behind all bytes.
+func (b *BoxedEnd) FastBoxRoom() *link.EagerMessage {
+	if !b.FastBoxesAgreed() || !b.Open() || b.owed.shown > 0 || b.peer.closed {
+		return nil
+	}
+	return b.boxes.Room()
+}
+
+// PostFastBox sends the message.
+func (b *BoxedEnd) PostFastBox() {
+	b.boxes.Post(b.peer.given)
+	b.l.k.mixNumbers(uint64(b.handle), b.boxes.Sent)
+	b.l.boxes++
+	b.peer.ring()
+}
+
+// NextFastBox gives the message that comes before any other byte, or nil.
+func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
+	if b.closed {
+		return nil
+	}
+	return b.boxes.Next(b.taken)
+}
+
+// FastBoxTaken says that it is not needed any more.
+func (b *BoxedEnd) FastBoxTaken() { b.boxes.Take() }
+
+// FastBoxesAt is for code with direct access to the boxes, of which there is none here.
+func (b *BoxedEnd) FastBoxesAt() (out, in uint64, sends, takes bool) {
+	return b.peer.given, b.taken, false, false
+}
+
+// MoveFastBoxes is for such code.
+func (b *BoxedEnd) MoveFastBoxes(*link.FastBoxes) { panic("kernel: fast boxes are not moved") }
+
+// WakeForFastBox is for such code.
+func (b *BoxedEnd) WakeForFastBox() { b.peer.ring() }
+
+// FastBoxesSent is how many messages were sent.
+func (b *BoxedEnd) FastBoxesSent() uint64 { return b.boxes.Sent }
+
+// FastBoxesTaken is how many were taken.
+func (b *BoxedEnd) FastBoxesTaken() uint64 { return b.boxes.Taken }
+
+// LimitFastBoxes sends no more than so many in all.
+func (b *BoxedEnd) LimitFastBoxes(sent uint64) { b.boxes.Limit = sent }
+
+// Reserve has no room in place.
+func (b *BoxedEnd) Reserve(int) []byte { return nil }
+
+// Commit has nothing to send.
+func (b *BoxedEnd) Commit() bool { return false }
+
+// Ready reports whether there is something to receive.
+func (b *BoxedEnd) Ready() bool { return b.readable() }
+
+// Peek has nothing in place.
+func (b *BoxedEnd) Peek() []byte { return nil }
+
+// Discard has nothing to discard.
+func (b *BoxedEnd) Discard(int) {}
+
+// Boxes is how many fast-box messages were sent on the link.
+func (l *Link) Boxes() int { return l.boxes }
