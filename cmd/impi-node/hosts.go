@@ -56,6 +56,11 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	p.others.Ends = ends
 	words := make([]lastWords, len(l.parts))
 	command.Output = func(machine int) (stdout, stderr io.Writer) { return nil, &words[machine] }
+	said := false
+	command.Failing = func(err error) {
+		said = true
+		ends <- member.HostEnd{Host: -1, Why: err}
+	}
 	var first []config.Host
 	for _, part := range l.parts {
 		first = append(first, p.site.Hosts[part.First])
@@ -72,7 +77,9 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 			if errors.Is(err, context.DeadlineExceeded) {
 				err = fmt.Errorf("limits { start = %q } is over: %w", job.Limits.Start, err)
 			}
-			ends <- member.HostEnd{Host: -1, Why: err}
+			if !said {
+				ends <- member.HostEnd{Host: -1, Why: err}
+			}
 			return
 		}
 		l.hear(started, ends, words)

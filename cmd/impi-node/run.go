@@ -173,7 +173,9 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	stop := onSignals(func(s syscall.Signal) {
 		if p.orphaned() {
-			time.Sleep(serverWord)
+			time.Sleep(serverWord) // the head may say why
+			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: the node that has started that of host %s is gone", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Weight: ending.Lost})
+			return
 		}
 		cancel(lifetime.Interrupt{Signal: s})
 	}, func(syscall.Signal) { close(now) })

@@ -57,6 +57,11 @@ type Command struct {
 	// several goroutines, and must return the same writers. Each is used by one goroutine at a
 	// time, and blocks the program while it blocks.
 	Output func(machine int) (stdout, stderr io.Writer)
+
+	// Failing is told why the program cannot be started on all machines, before Start ends it on the
+	// others, which takes as long as they take, and returns the same with what is known then. nil:
+	// nobody.
+	Failing func(err error)
 }
 
 // End is how a program ended on a machine.

@@ -145,6 +145,9 @@ func (r *running) isReady() bool {
 
 // cannot stops what was started, and returns the error.
 func (s *Started) cannot(failed []event) error {
+	if s.command.Failing != nil {
+		s.command.Failing(s.describe(failed))
+	}
 	go s.finish()
 	_ = s.Stop()
 	for done := false; !done; {
@@ -157,6 +160,11 @@ func (s *Started) cannot(failed []event) error {
 			done = true
 		}
 	}
+	return s.describe(failed)
+}
+
+// describe names the machines on which the program could not be started.
+func (s *Started) describe(failed []event) error {
 	slices.SortFunc(failed, func(a, b event) int { return a.machine - b.machine })
 	var reasons []error
 	for i, e := range failed {
