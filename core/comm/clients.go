@@ -22,8 +22,14 @@ type procRange struct {
 
 // NewClients makes the table in which proc i belongs to clients[i].
 func NewClients(clients []wire.ClientRank) *Clients {
+	return ClientsBy(len(clients), func(i int) wire.ClientRank { return clients[i] })
+}
+
+// ClientsBy makes the table of n procs in which proc i belongs to client(i).
+func ClientsBy(n int, client func(i int) wire.ClientRank) *Clients {
 	t := &Clients{}
-	for i, c := range clients {
+	for i := range n {
+		c := client(i)
 		if n := len(t.ranges); n > 0 && t.ranges[n-1].client == c {
 			t.ranges[n-1].end++
 			continue

@@ -12,7 +12,22 @@ import (
 type Directory struct {
 	procs  []wire.Proc
 	byProc map[wire.Proc]Peer
+	from   Procs // instead of both
 }
+
+// Procs is a table of a job's procs that is kept elsewhere. It does not change, and no proc is in it
+// twice.
+type Procs interface {
+	// Size is the number of procs.
+	Size() int
+	// Identity is that of a proc, by its number, which is below Size.
+	Identity(number int) wire.Proc
+	// Find is the number of a proc.
+	Find(proc wire.Proc) (number int, known bool)
+}
+
+// DirectoryOf makes a directory that looks up all procs in a table, and keeps nothing of them.
+func DirectoryOf(s Procs) *Directory { return &Directory{from: s} }
 
 // NewDirectory makes the directory in which procs[i] is Peer(i). It keeps procs, which must
 // not change any more. If a proc is listed twice the error is ErrConfig.
@@ -28,13 +43,27 @@ func NewDirectory(procs []wire.Proc) (*Directory, error) {
 }
 
 // Len is the number of procs.
-func (d *Directory) Len() int { return len(d.procs) }
+func (d *Directory) Len() int {
+	if d.from != nil {
+		return d.from.Size()
+	}
+	return len(d.procs)
+}
 
 // Proc returns the identity of a peer, which must be below Len.
-func (d *Directory) Proc(p Peer) wire.Proc { return d.procs[p] }
+func (d *Directory) Proc(p Peer) wire.Proc {
+	if d.from != nil {
+		return d.from.Identity(int(p))
+	}
+	return d.procs[p]
+}
 
 // Find returns the number of a proc.
 func (d *Directory) Find(proc wire.Proc) (p Peer, known bool) {
+	if d.from != nil {
+		n, known := d.from.Find(proc)
+		return Peer(n), known
+	}
 	p, known = d.byProc[proc]
 	return p, known
 }

@@ -71,13 +71,18 @@ func (n *node) welcome(job *wireup.Job, m wireup.Message) error {
 		return err
 	}
 	defer memory.Close()
+	procs, err := wireup.ShareProcs(job.Procs)
+	if err != nil {
+		return err
+	}
+	defer procs.Close()
 	ours, theirs, err := ends()
 	if err != nil {
 		return err
 	}
 	defer unix.Close(theirs)
 	n.agent = ours
-	return n.control.Send(m, theirs, int(memory.Fd()))
+	return n.control.Send(m, theirs, int(memory.Fd()), int(procs.Fd()))
 }
 
 // ends makes a link and the descriptor of its other end.

@@ -191,8 +191,8 @@ func TestClientsShareWhatIsTheSame(t *testing.T) {
 	if second.in().Directory() != first.in().Directory() || second.in().Masters() != first.in().Masters() || n > 200_000 {
 		t.Errorf("%d bytes for the second of two rosters", n)
 	}
-	if second.in().Data()[99_999] != datatype.NativeLE || first.in().Data()[99_999] != datatype.External32 {
-		t.Errorf("representations %v and %v", first.in().Data()[99_999], second.in().Data()[99_999])
+	if second.in().DataOf(99_999) != datatype.NativeLE || first.in().DataOf(99_999) != datatype.External32 {
+		t.Errorf("representations %v and %v", first.in().DataOf(99_999), second.in().DataOf(99_999))
 	}
 	for name, change := range map[string]func(p *wireup.Proc){
 		"another pid":    func(p *wireup.Proc) { p.PID = -1 },

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -128,17 +129,23 @@ func (n *node) welcomeAll(h *ownHost) error {
 		defer b.Close()
 	}
 	h.noBoard = why
-	for _, p := range n.procs.OfHost(h.Index) {
-		if err := n.welcome(h, p, b); err != nil {
+	all := n.procs.OfHost(h.Index)
+	table, err := wireup.ShareProcs(procsFor(n, all))
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	for _, p := range all {
+		if err := n.welcome(h, p, table, b); err != nil {
 			return fmt.Errorf("%v: %w", p.Who(), err)
 		}
 	}
 	return nil
 }
 
-// welcome links a proc to its agent and sends it the job, and its host's board if
-// there is one.
-func (n *node) welcome(h *ownHost, p *procs.Proc, b *wireup.Board) error {
+// welcome links a proc to its agent and sends it the job with the table of all procs, and its host's
+// board if there is one.
+func (n *node) welcome(h *ownHost, p *procs.Proc, table *os.File, b *wireup.Board) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("link to the agent: %w", err)
@@ -161,7 +168,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, b *wireup.Board) error {
 	}
 	defer job.Close()
 	m := wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version, Board: b != nil}
-	send := []int{fds[1], int(job.Fd())}
+	send := []int{fds[1], int(job.Fd()), int(table.Fd())}
 	if b != nil {
 		send = append(send, b.Descriptors()...)
 	}
@@ -180,30 +187,40 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:  site.Spin(n.opt.Site.Wait),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
-		Procs: make([]wireup.Proc, len(n.job.Procs)),
 	}
 	if c := n.routes.Cards[rank]; n.world != nil && len(c.Offers) > 0 {
 		j.World, j.Card = n.world, string(n.job.Procs[rank].Card)
 	}
-	for r, x := range n.job.Procs {
-		to := wire.WorldRank(r)
-		j.Procs[r] = wireup.Proc{
-			Host: append([]byte(nil), x.ID.Host[:]...), PID: x.ID.PID, Client: x.Client, Node: x.Host,
-			Path: n.direct.Path(direct.Pair{Local: rank, Peer: to}), Data: n.routes.Data(rank, to),
+	return j
+}
+
+// procsFor describes all procs of the job to those of one host, which see them alike: they have one
+// business card.
+func procsFor(n *node, locals []*procs.Proc) []wireup.Proc {
+	all := make([]wireup.Proc, len(n.job.Procs))
+	for r := range n.job.Procs {
+		x, to := &n.job.Procs[r], wire.WorldRank(r)
+		local := locals[0].Rank()
+		if local == to && len(locals) > 1 {
+			local = locals[1].Rank() // its path to itself is known without
+		}
+		all[r] = wireup.Proc{
+			Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
+			Path: n.direct.Path(direct.Pair{Local: local, Peer: to}), Data: n.routes.Data(local, to),
 		}
 		if site, foreign := n.routes.ForeignSite(x.Client); foreign {
-			j.Procs[r].Foreign, j.Procs[r].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
+			all[r].Foreign, all[r].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
 		}
 		if card := n.routes.Cards[to]; card != nil {
-			j.Procs[r].Machine = card.Node
-			j.Procs[r].Unexpected = card.Unexpected
+			all[r].Machine = card.Node
+			all[r].Unexpected = card.Unexpected
 		} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
-			j.Procs[r].Unexpected = n.opt.Site.Protocol.Unexpected
+			all[r].Unexpected = n.opt.Site.Protocol.Unexpected
 		} else if n.job.Clients[n.job.Self].Lists(wire.AllowsVersion) && n.job.Clients[x.Client].Lists(wire.AllowsVersion) {
-			j.Procs[r].Allows = true
+			all[r].Allows = true
 		}
 	}
-	return j
+	return all
 }
 
 func (n *node) name() string {

@@ -229,7 +229,7 @@ func welcome() (*wireup.Conn, *wireup.Job) {
 	check(c.Send(wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: "test"}))
 	_, fds, err := c.Recv()
 	check(err)
-	job, err := wireup.OpenJob(fds[1])
+	job, err := wireup.OpenJob(fds[1], fds[2])
 	check(err)
 	return c, job
 }

@@ -34,7 +34,7 @@ func visit() {
 	check(c.Send(wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: "visitor"}))
 	_, fds, err := c.Recv()
 	check(err)
-	job, err := wireup.OpenJob(fds[1])
+	job, err := wireup.OpenJob(fds[1], fds[2])
 	check(err)
 	out := json.NewEncoder(os.Stdout)
 	check(out.Encode(heardByVisitor{Message: wireup.Message{Kind: wireup.KindWelcome, Meeting: &wireup.Meeting{World: job.World, Card: job.Card}}}))

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/watchdog"
 )
@@ -74,31 +73,30 @@ func FuzzRecv(f *testing.F) {
 	})
 }
 
-// FuzzOpenJob reads any file as a job: what is accepted can be used, and takes no more than
-// a few times the file's size in memory.
-func FuzzOpenJob(f *testing.F) {
+// FuzzReadJob reads anything as a job: what is accepted can be used, and takes no more than a few
+// times its size in memory.
+func FuzzReadJob(f *testing.F) {
+	b, err := encodeProcs(job().Procs)
+	if err != nil {
+		f.Fatal(err)
+	}
+	table, err := newTable(b)
+	if err != nil {
+		f.Fatal(err)
+	}
 	good, err := json.Marshal(job())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
 	f.Add(good[:len(good)/2])
-	f.Add([]byte(`{"rank":1,"procs":[{},{"host":"AAAA"}],"data_len":1,"ackmark":1,"hiwater":1}`))
-	f.Add([]byte(`{"procs":[` + "null,null,null,null" + `]}`))
+	f.Add([]byte(`{"rank":2,"procs":[{},{"host":"AAAA"}],"data_len":1,"ackmark":1,"hiwater":1}`))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
-		fd, err := unix.MemfdCreate("fuzz", unix.MFD_CLOEXEC)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(b) > 0 {
-			if _, err := unix.Write(fd, b); err != nil {
-				t.Fatal(err)
-			}
-		}
 		var j *Job
-		cost := allocs.Bytes(func() { j, err = OpenJob(fd) })
+		var err error
+		cost := allocs.Bytes(func() { j, err = readJob(b, table) })
 		if most := uint64(allocs.Blur + 64*len(b)); cost > most {
 			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
 		}
@@ -108,12 +106,42 @@ func FuzzOpenJob(f *testing.F) {
 			}
 			return
 		}
-		if int(j.Rank) >= len(j.Procs) || j.Rank < 0 || j.AckMark > j.HiWater || j.DataLen == 0 {
+		if int(j.Rank) >= j.Size() || j.Rank < 0 || j.AckMark > j.HiWater || j.DataLen == 0 {
 			t.Fatalf("accepted %+v", j)
 		}
-		seen := map[wire.Proc]bool{}
-		for i := range j.Procs {
-			seen[j.Procs[i].Identity()] = true
+	})
+}
+
+// FuzzTable reads anything as a table of procs: whatever is accepted can be looked up, finds each proc
+// that it has, and takes no memory.
+func FuzzTable(f *testing.F) {
+	for _, procs := range [][]Proc{job().Procs, manyProcs(3), manyProcs(40)} {
+		b, err := encodeProcs(procs)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)-1])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		defer watchdog.Start()()
+		var table *Table
+		var err error
+		cost := allocs.Bytes(func() { table, err = newTable(b) })
+		if cost > allocs.Blur {
+			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
+		}
+		if err != nil {
+			if !errors.Is(err, ErrMessage) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for r := range table.Size() {
+			p := table.Proc(r)
+			if at, ok := table.Find(p.Identity()); !ok || at != r || p.Unexpected < 0 || table.Data(r) > 2*maxTable {
+				t.Fatalf("rank %d: %+v, found at %d, %v", r, p, at, ok)
+			}
 		}
 	})
 }
@@ -144,7 +172,7 @@ func TestSparseJob(t *testing.T) {
 	if err := unix.Ftruncate(fd, maxJob+1); err != nil {
 		t.Fatal(err)
 	}
-	cost := allocs.Exactly(func() { _, err = OpenJob(fd) })
+	cost := allocs.Exactly(func() { _, err = OpenJob(fd, tableFile(t, job().Procs)) })
 	if !errors.Is(err, ErrMessage) || cost > 64<<10 {
 		t.Errorf("%v, at the cost of %d bytes", err, cost)
 	}

@@ -2,6 +2,7 @@ package wireup
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,35 +12,46 @@ import (
 )
 
 // maxJob is the size limit of a Job's JSON, in bytes.
-const maxJob = 256 << 20
+const maxJob = 64 << 20
 
-// Share puts the job into a sealed memfd, to be sent with KindWelcome. The
+// Share puts the job without its procs into a sealed memfd, to be sent with KindWelcome. The
 // caller closes it.
 func (j *Job) Share() (*os.File, error) {
-	b, err := json.Marshal(j)
+	own := *j
+	own.Procs = nil
+	b, err := json.Marshal(&own)
 	if err != nil {
 		return nil, fmt.Errorf("job description: %w", err)
 	}
-	fd, err := unix.MemfdCreate("impi-job", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	return sealed("impi-job", b)
+}
+
+// sealed makes a memfd that nobody can change.
+func sealed(name string, b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, fmt.Errorf("job description: memfd: %w", err)
+		return nil, fmt.Errorf("%s: memfd: %w", name, err)
 	}
-	f := os.NewFile(uintptr(fd), "impi-job")
+	f := os.NewFile(uintptr(fd), name)
 	if _, err := f.Write(b); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("job description: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("job description: seal: %w", err)
+		return nil, fmt.Errorf("%s: seal: %w", name, err)
 	}
 	return f, nil
 }
 
-// OpenJob reads the job from the memfd that came with KindWelcome, takes the
-// descriptor over and closes it.
-func OpenJob(fd int) (*Job, error) {
+// OpenJob reads the job and maps the table of its procs from the memfds that came with
+// KindWelcome, and takes the descriptors over.
+func OpenJob(fd, procs int) (*Job, error) {
+	table, err := OpenProcs(procs)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
 	f := os.NewFile(uintptr(fd), "impi-job")
 	defer f.Close()
 	st, err := f.Stat()
@@ -53,29 +65,48 @@ func OpenJob(fd int) (*Job, error) {
 	if _, err := f.ReadAt(b, 0); err != nil {
 		return nil, fmt.Errorf("job description: %w", err)
 	}
-	var j Job
-	if err := json.Unmarshal(b, &j); err != nil {
+	return readJob(b, table)
+}
+
+func readJob(b []byte, table *Table) (*Job, error) {
+	j := &Job{}
+	if err := json.Unmarshal(b, j); err != nil {
 		return nil, fmt.Errorf("job description: %w: %w", ErrMessage, err)
 	}
-	return &j, j.check()
+	j.Procs, j.table = nil, table
+	return j, j.check()
+}
+
+// Table returns the table of the job's procs; nil if they are in Procs.
+func (j *Job) Table() *Table { return j.table }
+
+// Size returns the number of the job's procs.
+func (j *Job) Size() int {
+	if j.table != nil {
+		return j.table.Size()
+	}
+	return len(j.Procs)
+}
+
+// Proc returns what is known of a proc of the job.
+func (j *Job) Proc(r wire.WorldRank) (p Proc) {
+	if j.table == nil {
+		return j.Procs[r]
+	}
+	if p = j.table.Proc(int(r)); r == j.Rank {
+		p.Path = PathSelf
+	}
+	return p
 }
 
 func (j *Job) check() error {
 	switch {
-	case int(j.Rank) < 0 || int(j.Rank) >= len(j.Procs):
-		return fmt.Errorf("job description: rank %d of %d: %w", j.Rank, len(j.Procs), ErrMessage)
+	case int(j.Rank) < 0 || int(j.Rank) >= j.Size():
+		return fmt.Errorf("job description: rank %d of %d: %w", j.Rank, j.Size(), ErrMessage)
 	case j.Dialect > wire.Draft:
 		return fmt.Errorf("job description: dialect %d: %w", j.Dialect, ErrMessage)
 	case j.DataLen < 1 || j.AckMark < 1 || j.AckMark > j.HiWater:
 		return fmt.Errorf("job description: datalen %d, ackmark %d, hiwater %d: %w", j.DataLen, j.AckMark, j.HiWater, ErrMessage)
-	}
-	for r, p := range j.Procs {
-		if len(p.Host) != len(wire.HostID{}) {
-			return fmt.Errorf("job description: rank %d: host id of %d bytes: %w", r, len(p.Host), ErrMessage)
-		}
-		if p.Unexpected < 0 {
-			return fmt.Errorf("job description: rank %d: %d bytes of unexpected messages: %w", r, p.Unexpected, ErrMessage)
-		}
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ const (
 	KindAttach Kind = "attach"
 	// KindHello is the proc's first message, from mpi.Init.
 	KindHello Kind = "hello"
-	// KindWelcome answers KindHello once the whole job has been set up. It carries two
-	// descriptors: the link to the agent, and a memfd with the Job as JSON. If Board is
-	// set, those of the host's Board follow.
+	// KindWelcome answers KindHello once the whole job has been set up. It carries three
+	// descriptors: the link to the agent, a memfd with the Job as JSON, and one with the
+	// Table of its procs. If Board is set, those of the host's Board follow.
 	KindWelcome Kind = "welcome"
 	// KindOpen asks the node for a direct link to Peer or, with Resumable, for another
 	// connection of a resumable link.
@@ -71,7 +71,7 @@ type CutTrace struct {
 
 // Version is the version of this protocol. Node and library may come from different builds,
 // and must have the same version.
-const Version = 1
+const Version = 2
 
 // Job is what a proc knows of its job; it comes with KindWelcome.
 type Job struct {
@@ -81,7 +81,9 @@ type Job struct {
 	// AppNum is the index of the proc's program in the job file (MPI_APPNUM).
 	AppNum int `json:"appnum,omitempty"`
 
-	Procs []Proc `json:"procs"` // by world rank
+	// Procs are by world rank; nil in a job that was read with a Table: see Proc.
+	Procs []Proc `json:"-"`
+	table *Table
 
 	DataLen   uint32 `json:"data_len"` // D: most user data bytes in one packet
 	TagUB     int32  `json:"tag_ub"`

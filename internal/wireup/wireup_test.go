@@ -154,8 +154,10 @@ func TestTooManyDescriptors(t *testing.T) {
 }
 
 func job() *Job {
-	p := Proc{Host: make([]byte, 16), PID: 7, Path: PathSelf}
-	return &Job{Name: "j", Procs: []Proc{p, p}, Rank: 1, DataLen: 1, AckMark: 1, HiWater: 1}
+	p := Proc{Host: make([]byte, 16), PID: 7, Path: PathDirect}
+	q := p
+	q.PID = 6
+	return &Job{Name: "j", Procs: []Proc{q, p}, Rank: 1, DataLen: 1, AckMark: 1, HiWater: 1}
 }
 
 func TestJobThroughMemory(t *testing.T) {
@@ -171,9 +173,12 @@ func TestJobThroughMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := OpenJob(fd)
-	if err != nil || j.Rank != 1 || len(j.Procs) != 2 || j.Procs[1].Identity().PID != 7 {
-		t.Errorf("%+v, %v", j, err)
+	j, err := OpenJob(fd, tableFile(t, job().Procs))
+	if err != nil || j.Rank != 1 || j.Size() != 2 {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	if a, b := j.Proc(0), j.Proc(1); a.PID != 6 || a.Path != PathDirect || b.PID != 7 || b.Path != PathSelf {
+		t.Errorf("%+v, %+v", a, b)
 	}
 }
 
@@ -182,7 +187,6 @@ func TestBadJob(t *testing.T) {
 		"rank":    func(j *Job) { j.Rank = 2 },
 		"datalen": func(j *Job) { j.DataLen = 0 },
 		"window":  func(j *Job) { j.AckMark = 2 },
-		"host":    func(j *Job) { j.Procs[0].Host = nil },
 	} {
 		j := job()
 		spoil(j)
@@ -191,7 +195,7 @@ func TestBadJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		fd, _ := unix.Dup(int(f.Fd()))
-		if _, err := OpenJob(fd); !errors.Is(err, ErrMessage) {
+		if _, err := OpenJob(fd, tableFile(t, j.Procs)); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = f.Close()

@@ -68,10 +68,11 @@ func closeBy(c *proc.Comm) bool {
 	if team.Size() > coll.MaxFew {
 		return false
 	}
-	procs := c.Process().Job.Procs
+	job := c.Process().Job
+	own := job.Proc(wire.WorldRank(c.Self()))
 	for rank := range team.All() {
 		member, _ := c.Comm.Group().At(int(rank))
-		if !proc.SameMachine(&procs[member], &procs[c.Self()]) {
+		if !proc.SameMachine(job.Proc(wire.WorldRank(member)), own) {
 			return false
 		}
 	}

@@ -76,16 +76,16 @@ func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 	case m.Kind == wireup.KindDown:
 		wireup.CloseAll(fds)
 		here.Exit(cmp.Or(m.Code, proc.ExitDown)) // the node says why
-	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 2 || len(fds) > 2 != m.Board:
+	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 3 || len(fds) > 3 != m.Board:
 		wireup.CloseAll(fds)
-		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 2: %w",
+		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 3: %w",
 			m.Kind, m.Version, len(fds), wireup.KindWelcome, wireup.Version, proc.ErrNode)
 	}
 	p, err := welcomed(fds, control, here)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Boards.TakeBoard(fds[2:]); err != nil {
+	if err := p.Boards.TakeBoard(fds[3:]); err != nil {
 		return nil, err
 	}
 	if _, ok := here.(managed); ok {
@@ -97,7 +97,7 @@ func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 
 // welcomed makes the proc of the descriptors that came with a welcome, except those of a board.
 func welcomed(fds []int, control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
-	job, err := wireup.OpenJob(fds[1])
+	job, err := wireup.OpenJob(fds[1], fds[2])
 	if err != nil {
 		wireup.CloseAll(fds[:1])
 		return nil, err

@@ -65,7 +65,7 @@ func newCatalogue(p *proc.Process, g *comm.Group) *catalogue {
 		if w := p.Worlds.WorldOf(proc); w != nil {
 			k.add(w.Description, w.First, w.Members)
 		} else {
-			k.add(p.Worlds.Description, 0, len(p.Job.Procs))
+			k.add(p.Worlds.Description, 0, p.Job.Size())
 		}
 	}
 	return k

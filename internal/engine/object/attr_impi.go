@@ -53,8 +53,8 @@ func hosts(c *proc.Comm) (hosts []wire.HostRank) {
 // hostOf gives the host of a proc. Of other worlds only the clients are known, which
 // have numbers of their own here.
 func hostOf(c *proc.Comm, p comm.Proc) wire.HostRank {
-	if procs := c.Process().Job.Procs; int(p) < len(procs) {
-		return procs[p].Node
+	if job := c.Process().Job; int(p) < job.Size() {
+		return job.Proc(wire.WorldRank(p)).Node
 	}
 	return -1 - wire.HostRank(c.ClientOf(p))
 }

@@ -45,7 +45,7 @@ func predefined(c *proc.Comm, key Keyval) (value int, ok bool) {
 		last, _ := proc.WithCodes(func(c *mpierr.Codes) (proc.Class, error) { return c.Last(), nil })
 		return int(last), true
 	case UniverseSize:
-		return len(job.Procs), true
+		return job.Size(), true
 	default:
 		return ofIMPI(c, key)
 	}

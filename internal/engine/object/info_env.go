@@ -23,7 +23,7 @@ func env(p *proc.Process) *proc.Info {
 	p.Environment.Do(func() {
 		wdir, _ := os.Getwd() // unknown is possible
 		host := proc.ProcessorName()
-		p.Info = Environment(os.Args, len(p.Job.Procs), host, wdir)
+		p.Info = Environment(os.Args, p.Job.Size(), host, wdir)
 	})
 	return p.Info
 }

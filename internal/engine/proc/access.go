@@ -59,8 +59,8 @@ func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
 // Common is the representation that all ranks can read.
 func (r *MemberTable) Common() datatype.Representation { return r.common }
 
-// Data are the representations of user data, by rank.
-func (r *MemberTable) Data() []datatype.Representation { return r.data }
+// DataOf is the representation of a rank's user data.
+func (r *MemberTable) DataOf(rank int) datatype.Representation { return r.data.At(rank) }
 
 // Directory identifies the ranks.
 func (r *MemberTable) Directory() *message.Directory { return r.directory }

@@ -63,9 +63,9 @@ func (bs *boards) TakeBoard(fds []int) error {
 // Housemates are the procs of this proc's host.
 func (bs *boards) Housemates() []wire.WorldRank {
 	var ranks []wire.WorldRank
-	own := &bs.p.Job.Procs[bs.p.Job.Rank]
-	for r := range bs.p.Job.Procs {
-		if x := &bs.p.Job.Procs[r]; x.Client == own.Client && x.Node == own.Node {
+	own := bs.p.Job.Proc(bs.p.Job.Rank)
+	for r := range bs.p.Job.Size() {
+		if x := bs.p.Job.Proc(wire.WorldRank(r)); x.Client == own.Client && x.Node == own.Node {
 			ranks = append(ranks, wire.WorldRank(r))
 		}
 	}
@@ -127,6 +127,6 @@ func (s *BoardPlace) lost() error {
 }
 
 // SameMachine reports whether two ranks can share memory.
-func SameMachine(a, b *wireup.Proc) bool {
+func SameMachine(a, b wireup.Proc) bool {
 	return a.Machine != "" && a.Machine == b.Machine || a.Client == b.Client && a.Node == b.Node
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
@@ -186,7 +187,7 @@ func (nc *nodeControl) Take(d Delivery) {
 		return
 	}
 	peer := message.Peer(d.Msg.Peer)
-	if int(peer) < 0 || int(peer) >= len(nc.p.Job.Procs) {
+	if int(peer) < 0 || int(peer) >= nc.p.Job.Size() {
 		if d.L != nil {
 			_ = d.L.Close()
 		}
@@ -221,7 +222,7 @@ func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 // openDirect asks the node for a direct link to peer. False means that packets
 // go through the agent.
 func (es *endpoints) openDirect(peer message.Peer) bool {
-	if es.p.Node.Control == nil || es.p.Job.Procs[peer].Path != wireup.PathDirect {
+	if es.p.Node.Control == nil || es.p.Job.Proc(wire.WorldRank(peer)).Path != wireup.PathDirect {
 		return false
 	}
 	err := es.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: rank(peer)})

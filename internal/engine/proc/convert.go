@@ -89,7 +89,7 @@ type sites interface {
 type conversion struct {
 	sites       sites
 	check       bool                      // messages say what their elements are
-	data        []datatype.Representation // of user data, by world rank
+	data        *reps                     // of user data
 	Kinds       []datatype.Representation // the different ones of data
 	Homogeneous bool                      // all of data is Native
 	plain       uint64                    // bit k: nobody's elements of kind k need conversion

@@ -42,7 +42,7 @@ func (nc *nodeControl) stats() *wireup.Stats {
 			direct[q.Peer] = q
 		}
 	}
-	for r := range nc.p.Job.Procs {
+	for r := range nc.p.Job.Size() {
 		peer := message.Peer(r)
 		x := wireup.LinkStats{Peer: rank(peer), Messages: nc.p.Eng.SentTo(peer)}
 		_, x.Routed = nc.p.Eng.Route(peer)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
@@ -33,7 +34,7 @@ var (
 
 // NewProcess makes the proc of a job. agent and control are nil in a singleton.
 func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
-	r, err := NewMemberTable(job.Procs, nil)
+	r, err := membersOf(job)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control mac
 // NewProcess is the function NewProcess for one of several ranks that share r.
 func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
 	p := &Process{Job: job, Machine: m}
-	p.Data = conversion{sites: &p.Worlds, data: r.data, Kinds: r.kinds, Homogeneous: r.homogeneous, plain: r.plain}
+	p.Data = conversion{sites: &p.Worlds, data: &r.data, Kinds: r.kinds, Homogeneous: r.homogeneous, plain: r.plain}
 	p.Endpoints.p, p.Endpoints.Grace = p, grace
 	p.Node.p, p.Node.Control = p, control
 	p.Worlds.p, p.Disconnects.p, p.Comms.p, p.Boards.p = p, p, p, p
@@ -61,12 +62,13 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 		Self: message.Peer(job.Rank), Directory: r.directory,
 		MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater,
 		Dialect: job.Dialect, RankOf: p.Comms.rankIn,
-		Unexpected: job.Procs[job.Rank].Unexpected,
+		Unexpected: job.Proc(job.Rank).Unexpected,
 		UnexpectedOf: func(peer message.Peer) int64 {
-			if job.Procs[peer].Allows {
+			x := job.Proc(wire.WorldRank(peer))
+			if x.Allows {
 				return message.Least
 			}
-			return job.Procs[peer].Unexpected
+			return x.Unexpected
 		},
 	})
 	if err != nil {

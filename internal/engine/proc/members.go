@@ -21,7 +21,7 @@ type MemberTable struct {
 	world     *comm.Group
 	masters   *comm.Masters // of world
 
-	data        []datatype.Representation // of user data, by world rank
+	data        reps                      // of user data
 	kinds       []datatype.Representation // the different ones of data
 	homogeneous bool                      // all of data is Native
 	plain       uint64                    // bit k: elements of kind k travel as they lie in memory, whoever sends
@@ -29,56 +29,112 @@ type MemberTable struct {
 	foreign     []bool                    // by client: some of its ranks run, or may run, another library
 }
 
+// reps are the representations of the ranks' user data.
+type reps struct {
+	list   []datatype.Representation // by world rank; nil: as the table has it
+	table  *wireup.Table
+	number []datatype.Representation // by Table.Data; only those that the table has
+}
+
+// size is the number of ranks.
+func (d *reps) size() int {
+	if d.table != nil {
+		return d.table.Size()
+	}
+	return len(d.list)
+}
+
+// At is the representation of a rank of the job.
+func (d *reps) At(rank int) datatype.Representation {
+	if d.table != nil {
+		return d.number[d.table.Data(rank)]
+	}
+	return d.list[rank]
+}
+
+// NewMemberTable makes the table of the ranks to which a job's procs look like this. What it has in
+// common with like, if there is one, is shared.
 func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error) {
 	r := &MemberTable{}
-	if err := r.readData(procs); err != nil {
+	if err := r.readData(&wireup.Job{Procs: procs}); err != nil {
 		return nil, err
 	}
 	if like != nil && like.sameProcs(procs) {
 		r.directory, r.clients, r.hosts, r.world, r.masters = like.directory, like.clients, like.hosts, like.world, like.masters
 		return r, nil
 	}
-	ids, clients, hosts := make([]wire.Proc, len(procs)), make([]wire.ClientRank, len(procs)), make([]wire.ClientRank, len(procs))
-	several := false
+	ids := make([]wire.Proc, len(procs))
 	for i := range procs {
-		ids[i], clients[i], hosts[i] = procs[i].Identity(), procs[i].Client, wire.ClientRank(procs[i].Node)
-		several = several || i > 0 && clients[i] == clients[i-1] && hosts[i] != hosts[i-1]
+		ids[i] = procs[i].Identity()
 	}
 	var err error
 	if r.directory, err = message.NewDirectory(ids); err != nil {
 		return nil, err
 	}
-	r.clients = comm.NewClients(clients)
-	if several {
-		r.hosts = comm.NewClients(hosts)
-	}
-	r.world = comm.NewGroup(0, len(procs))
-	r.masters = comm.NewMasters(r.world, r.clients)
+	r.readPlaces(&wireup.Job{Procs: procs})
 	return r, nil
 }
 
+// membersOf makes the member table of a proc of its own.
+func membersOf(job *wireup.Job) (*MemberTable, error) {
+	t := job.Table()
+	if t == nil {
+		return NewMemberTable(job.Procs, nil)
+	}
+	r := &MemberTable{directory: message.DirectoryOf(t)}
+	if err := r.readData(job); err != nil {
+		return nil, err
+	}
+	r.readPlaces(job)
+	return r, nil
+}
+
+// readPlaces takes out of the procs where they are.
+func (r *MemberTable) readPlaces(job *wireup.Job) {
+	several := false
+	var before wireup.Proc
+	r.clients = comm.ClientsBy(job.Size(), func(i int) wire.ClientRank {
+		p := job.Proc(wire.WorldRank(i))
+		several = several || i > 0 && p.Client == before.Client && p.Node != before.Node
+		before = p
+		return p.Client
+	})
+	if several {
+		r.hosts = comm.ClientsBy(job.Size(), func(i int) wire.ClientRank { return wire.ClientRank(job.Proc(wire.WorldRank(i)).Node) })
+	}
+	r.world = comm.NewGroup(0, job.Size())
+	r.masters = comm.NewMasters(r.world, r.clients)
+}
+
 // readData takes the representations out of the procs.
-func (r *MemberTable) readData(procs []wireup.Proc) error {
-	r.data = make([]datatype.Representation, len(procs))
-	r.homogeneous, r.common = true, commonForm(procs)
-	for i := range procs {
-		rep, err := datatype.ParseRepresentation(procs[i].Data)
-		if err != nil {
-			return fmt.Errorf("rank %d: %w", i, err)
+func (r *MemberTable) readData(job *wireup.Job) error {
+	if r.data.table = job.Table(); r.data.table == nil {
+		r.data.list = make([]datatype.Representation, job.Size())
+	}
+	r.homogeneous, r.common = true, commonForm(job)
+	last, rep := "", datatype.Native
+	for i := range job.Size() {
+		p := job.Proc(wire.WorldRank(i))
+		if c := p.Client; c < 0 || c >= wire.MaxClients {
+			return fmt.Errorf("rank %d: %w: client %d, a job has at most %d", i, ErrNode, c, wire.MaxClients)
 		}
-		r.data[i] = rep
+		if i == 0 || p.Data != last {
+			var err error
+			if rep, err = datatype.ParseRepresentation(p.Data); err != nil {
+				return fmt.Errorf("rank %d: %w", i, err)
+			}
+			last = p.Data
+		}
+		r.setData(i, rep)
 		r.homogeneous = r.homogeneous && rep == datatype.Native
 		if !slices.Contains(r.kinds, rep) {
 			r.kinds = append(r.kinds, rep)
 		}
-		if c := procs[i].Client; c < 0 || c >= wire.MaxClients {
-			return fmt.Errorf("rank %d: %w: client %d, a job has at most %d", i, ErrNode, c, wire.MaxClients)
-		}
-		for int(procs[i].Client) >= len(r.foreign) {
+		for int(p.Client) >= len(r.foreign) {
 			r.foreign = append(r.foreign, false)
 		}
-		if rep == datatype.External32 || procs[i].Foreign {
-			r.foreign[procs[i].Client] = true
+		if rep == datatype.External32 || p.Foreign {
+			r.foreign[p.Client] = true
 		}
 	}
 	for k := datatype.Byte; k.Valid(); k++ {
@@ -89,14 +145,31 @@ func (r *MemberTable) readData(procs []wireup.Proc) error {
 	return nil
 }
 
+// setData notes the representation of a rank.
+func (r *MemberTable) setData(rank int, rep datatype.Representation) {
+	d := &r.data
+	if d.table == nil {
+		d.list[rank] = rep
+		return
+	}
+	for n := d.table.Data(rank); n >= len(d.number); {
+		d.number = append(d.number, datatype.Native)
+	}
+	d.number[d.table.Data(rank)] = rep
+}
+
 // commonForm is the representation that all procs of the job can read: that of the other
 // libraries if they have the same, as this one reads any, or else external32. If all run this
 // library it is one that keeps all bits of a long.
-func commonForm(procs []wireup.Proc) datatype.Representation {
+func commonForm(job *wireup.Job) datatype.Representation {
 	common := datatype.Native
-	for i := range procs {
-		rep, err := datatype.ParseRepresentation(procs[i].Data)
-		if !procs[i].Foreign || err != nil {
+	for i := range job.Size() {
+		p := job.Proc(wire.WorldRank(i))
+		if !p.Foreign {
+			continue
+		}
+		rep, err := datatype.ParseRepresentation(p.Data)
+		if err != nil {
 			continue
 		}
 		if common != datatype.Native && common != rep {

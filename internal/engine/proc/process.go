@@ -166,7 +166,7 @@ func (p *Process) Figures() Figures {
 		PacketData: int(p.Job.DataLen), AckMark: int(p.Job.AckMark), HiWater: int(p.Job.HiWater),
 	}
 	f.Unexpected, f.Posted = p.Eng.Waiting()
-	for r := range p.Job.Procs {
+	for r := range p.Job.Size() {
 		f.Messages += p.Eng.SentTo(message.Peer(r))
 	}
 	for _, q := range p.Endpoints.List {

@@ -59,8 +59,8 @@ func (ws *worlds) describeOwn() (err error) {
 	if ws.Description, err = dynamic.ReadDescription(ws.p.Job.World); err != nil {
 		return err
 	}
-	if n := ws.Description.Size(); n != len(ws.p.Job.Procs) {
-		return fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, len(ws.p.Job.Procs), n)
+	if n := ws.Description.Size(); n != ws.p.Job.Size() {
+		return fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, ws.p.Job.Size(), n)
 	}
 	return nil
 }
@@ -94,8 +94,8 @@ func (ws *worlds) Known(name dynamic.World) *MetWorld {
 
 // DataOf is how user data travels between this proc and a peer.
 func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
-	if int(peer) < len(cv.data) {
-		return cv.data[peer]
+	if int(peer) < cv.data.size() {
+		return cv.data.At(int(peer))
 	}
 	return datatype.Native // meet sees to it
 }
@@ -231,11 +231,11 @@ func (ws *worlds) forget(w *MetWorld) {
 }
 
 // ProcOf describes a proc of this job or of another one.
-func (ws *worlds) ProcOf(proc comm.Proc) *wireup.Proc {
+func (ws *worlds) ProcOf(proc comm.Proc) wireup.Proc {
 	if !ws.Foreign(message.Peer(proc)) {
-		return &ws.p.Job.Procs[proc]
+		return ws.p.Job.Proc(wire.WorldRank(proc))
 	}
-	return &wireup.Proc{Client: ws.Clients().Of(proc), Path: wireup.PathDirect}
+	return wireup.Proc{Client: ws.Clients().Of(proc), Path: wireup.PathDirect}
 }
 
 // common is what all jobs that members of c are of have in common; nil where that
