@@ -347,11 +347,13 @@ type mover struct {
 	r    *Resumable
 	d    *Driver
 	eof  bool
+	got  int
 	into [64]byte
 }
 
 func (m *mover) Receive() bool {
 	n, err := m.r.Recv([][]byte{m.into[:]})
+	m.got += n
 	if err != nil {
 		m.Drop(err)
 	}

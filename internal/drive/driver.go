@@ -191,9 +191,17 @@ func (d *Driver) Warm(p *Endpoint) {
 	old := d.hot[at]
 	copy(d.hot[1:at+1], d.hot[:at])
 	d.hot[0] = p
-	if old != nil && old != p && old.interest == 0 {
-		d.arm(old)
+	if old == nil || old == p || old.interest != 0 {
+		return
 	}
+	if old.Resumable != nil {
+		// Arming it would make it one of the polled endpoints again if it has something to do, and
+		// replace another such one without end. Before a sleep ArmAll finds what it has.
+		old.streak = 0
+		d.awaitResumable(old)
+		return
+	}
+	d.arm(old)
 }
 
 // place returns where p goes among the polled endpoints: its own place, a free one, or that of

@@ -2,6 +2,7 @@ package drive
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -208,5 +209,75 @@ func TestWordOfThePeer(t *testing.T) {
 	c.ends[0].GiveUp("it says so")
 	if c.desks[0].d.Mend(); !errors.Is(c.who[0].err, resume.ErrNotResumed) || !errors.Is(c.who[0].err, ErrPeerLost) {
 		t.Errorf("%v", c.who[0].err)
+	}
+}
+
+// Links that resume and have something to read, more of them than are polled, replace each other.
+func TestManyReadyLinksReplaceEachOther(t *testing.T) {
+	x := newDesk(t)
+	var all []*couple
+	for range hotEndpoints + hotCalls {
+		c := &couple{t: t, cables: len(all)}
+		peer := newDesk(t)
+		c.desks = [2]*desk{x, peer}
+		for i, at := range c.desks {
+			p := &Endpoint{}
+			c.who[i] = &patron{}
+			c.ends[i] = at.d.NewResumable(p, resume.Session{9}, 1<<10, Terms{Dialler: i == 0, Limit: time.Minute}, c.who[i])
+			p.Link = c.ends[i]
+			c.moves[i] = &mover{r: c.ends[i], d: at.d}
+			if err := at.d.Add(p, uint32(len(all)), c.moves[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, b := c.wire()
+		c.ends[0].Begin(a)
+		c.ends[1].Begin(b)
+		all = append(all, c)
+	}
+	turn := func() {
+		x.d.ArmAll()
+		events, err := x.d.Wait(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.d.Handle(events)
+		for _, c := range all {
+			c.pass(time.Millisecond)
+		}
+	}
+	for range 10 {
+		turn()
+	}
+	for _, c := range all {
+		c.up(true)
+	}
+	for _, c := range all {
+		p := c.ends[0].endpoint
+		if n, err := c.ends[1].Send([][]byte{{1, 2, 3}}); n != 3 || err != nil {
+			t.Fatal(n, err)
+		}
+		if p.interest != 0 { // as if it had been polled for long
+			if err := x.set.Remove(c.ends[0].Handle()); err != nil {
+				t.Fatal(err)
+			}
+			p.interest = 0
+		}
+	}
+	for _, c := range all {
+		x.d.Warm(c.ends[0].endpoint)
+	}
+	for _, c := range all {
+		if p := c.ends[0].endpoint; p.interest == 0 && !slices.Contains(x.d.hot[:], p) {
+			t.Error("a link is neither polled nor in the poll set")
+		}
+	}
+	for range 10 {
+		turn()
+	}
+	for i, c := range all {
+		if c.moves[0].got != 3 {
+			t.Errorf("link %d has brought %d bytes, not 3", i, c.moves[0].got)
+		}
 	}
 }
