@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	programs["late"] = func() { // goes on alone for longer than anybody waits for a host that leaves
+	programs["lingers"] = func() { // goes on alone for longer than anybody waits for a host that leaves
 		initialize()
 		greet(mpi.Parent(), true)
 		check(mpi.Parent().Disconnect())
@@ -136,7 +136,7 @@ func TestSpawnedOnAnotherHostFailsLate(t *testing.T) {
 // TestSpawnedOutliveTheirJobOnHosts: procs that have parted from their parents go on when the job is
 // over, and the hosts stay for their output; the operator ends them at the head.
 func TestSpawnedOutliveTheirJobOnHosts(t *testing.T) {
-	all := spawnApart(t, 4, at("127.0.1.3", "late", 1, 1))
+	all := spawnApart(t, 4, at("127.0.1.3", "lingers", 1, 1))
 	wantNone(t, all)
 	wantLines(t, all[0].out, map[string]int{`\[spawn1\.0\] late`: 1})
 	wantNothingLeft(t, all)
