@@ -20,7 +20,7 @@ type hostBoard struct {
 // for how long at most.
 const (
 	heldUp     = 0.2
-	mostHeldUp = 20 * time.Microsecond
+	mostHeldUp = 500 * time.Microsecond
 )
 
 // makeBoard makes the board of a host, if it has one: the node's part. Only pages of it that are used
