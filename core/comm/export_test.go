@@ -1,16 +1,5 @@
 package comm
 
-import "github.com/openimpi/impi/core/wire"
-
-// PartnerClient returns the client of a process of either group.
-func (c *Comm) PartnerClient(rank int) (client wire.ClientRank, ok bool) {
-	p, ok := c.Partner(rank)
-	if !ok {
-		return 0, false
-	}
-	return c.spec.Clients.Of(p), true
-}
-
 // Procs lists the members in rank order.
 func (g *Group) Procs() []Proc {
 	procs := make([]Proc, 0, g.size)

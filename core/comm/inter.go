@@ -2,6 +2,8 @@ package comm
 
 import (
 	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
 )
 
 // How many consecutive context IDs a communicator takes: one for point-to-point messages
@@ -72,4 +74,13 @@ func (c *Comm) Compare(d *Comm) Comparison {
 		result = max(result, c.spec.Remote.Compare(d.spec.Remote))
 	}
 	return max(result, Congruent)
+}
+
+// PartnerClient returns the client of a process of either group.
+func (c *Comm) PartnerClient(rank int) (client wire.ClientRank, ok bool) {
+	p, ok := c.Partner(rank)
+	if !ok {
+		return 0, false
+	}
+	return c.spec.Clients.Of(p), true
 }

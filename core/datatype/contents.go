@@ -74,6 +74,10 @@ func (d *def) counted() bool {
 	return false
 }
 
+// Large reports whether t's arguments are given as large counts: after WithLarge, or if
+// they do not fit into C's int.
+func (t *Type) Large() bool { return defOf(t).counted() }
+
 // WithLarge returns a new handle of the same datatype whose arguments are given as large
 // counts, as MPI's constructors that end in _c make it.
 func (t *Type) WithLarge() (*Type, error) {

@@ -106,6 +106,9 @@ func (t *Type) Homogeneous() (Kind, bool) {
 	return Invalid, false
 }
 
+// PackSize returns how many bytes Pack makes of count items.
+func (t *Type) PackSize(count int) (int64, error) { return packSize(t, Native, count) }
+
 func packSize(t *Type, r Representation, count int) (int64, error) {
 	if count < 0 {
 		return 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)
