@@ -11,10 +11,11 @@ COPY internal internal
 COPY plugins plugins
 COPY transports transports
 ENV CGO_ENABLED=0
-RUN go build -trimpath -buildvcs=false -ldflags=-s -o /out/ ./cmd/impi-node ./cmd/impiexec ./cmd/impi-server ./cmd/impi-transport-quic ./cmd/impi-transport-shm ./cmd/impi-transport-tcp ./cmd/impi-transport-unix
+RUN mkdir -p /out/usr/local/bin /out/tmp && chmod 1777 /out/tmp
+RUN go build -trimpath -buildvcs=false -ldflags=-s -o /out/usr/local/bin/ ./cmd/impi-node ./cmd/impiexec ./cmd/impi-server ./cmd/impi-transport-quic ./cmd/impi-transport-shm ./cmd/impi-transport-tcp ./cmd/impi-transport-unix
 
 FROM scratch
-COPY --from=build /out/ /usr/local/bin/
+COPY --from=build /out/ /
 ENV PATH=/usr/local/bin TMPDIR=/tmp
 USER 65532:65532
 ENTRYPOINT ["impi-node"]

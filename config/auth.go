@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openimpi/impi/internal/keyfile"
 )
 
 // auth decides what authentication s offers: that of its own auth blocks, or of the job's,
@@ -94,7 +96,7 @@ func (s *siteDraft) keyFile(pos Pos, path string) uint64 {
 		s.fault(pos, "cannot read the key: "+reason(err), "copy it from where the job has one, or make it with: "+makeKey(path))
 		return 0
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Stat(path); err == nil && !keyfile.Private(info) {
 		s.warn(pos, fmt.Sprintf("others can read the key: the file has mode %04o", info.Mode().Perm()), "chmod 600 "+path)
 	}
 	key, err := ParseKey(string(text))

@@ -26,7 +26,8 @@ type launching struct {
 	listener net.Listener // the head's, or nil
 	cancel   context.CancelFunc
 	over     chan struct{} // closed when all that was started has ended
-	left     chan struct{} // closed by stop: nodes have a moment to end by themselves
+	left     chan struct{} // closed by stop at the head: nodes have a moment to end by themselves
+	head     bool
 	limit    time.Duration // that moment
 }
 
@@ -50,7 +51,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	ctx, cancel := context.WithTimeout(context.Background(), job.Limits.Start)
 	l := &launching{
 		listener: p.others.Listener, cancel: cancel, limit: job.Limits.Stop,
-		over: make(chan struct{}), left: make(chan struct{}), parts: x.Share.divide(x.Fanout),
+		over: make(chan struct{}), left: make(chan struct{}), head: p.order == nil, parts: x.Share.divide(x.Fanout),
 	}
 	ends := make(chan member.HostEnd, len(p.site.Hosts))
 	p.others.Ends = ends
@@ -107,9 +108,13 @@ func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, wo
 	}
 }
 
-// stop returns when no node is left that was started here.
+// stop returns when no node is left that was started here. Only the head hurries them: elsewhere they
+// may have reasons to stay of which this host does not know, such as what was spawned there. If the head
+// ends this host they lose the connection by which they were started.
 func (l *launching) stop() {
-	close(l.left)
+	if l.head {
+		close(l.left)
+	}
 	l.cancel()
 	<-l.over
 	if l.listener != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/mpi"
 )
@@ -24,7 +25,14 @@ func nursery() error {
 		if os.Getenv(stayWith) != "" {
 			hang()
 		}
-		return errors.Join(mpi.Barrier(mpi.World()), parent.Disconnect())
+		if err := errors.Join(mpi.Barrier(mpi.World()), parent.Disconnect()); err != nil {
+			return err
+		}
+		if os.Getenv(outlive) != "" {
+			<-time.After(5 * time.Second)
+			fmt.Println("on its own at", at)
+		}
+		return nil
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -58,11 +66,12 @@ func nursery() error {
 	return nil
 }
 
-// Variables of nursery: "root:procs:host" for each spawn, where host "-" stands for none; and that
-// the procs stay connected with those that they have spawned.
+// Variables of nursery: "root:procs:host" for each spawn, where host "-" stands for none; that the
+// procs stay connected with those that they have spawned; and that these go on when the job is over.
 const (
 	orderNursery = "IMPI_TEST_NURSERY"
 	stayWith     = "IMPI_TEST_STAY"
+	outlive      = "IMPI_TEST_OUTLIVE"
 )
 
 // machineAddress is the address in 10.77.0.0/16 of the machine that runs this.

@@ -173,14 +173,35 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 // own gives the part of the order's share that this host has, which is the first in it.
 func (x *hostOrder) own(index string) (share, error) {
 	i, err := strconv.Atoi(index)
-	if err != nil || x.Share.First < 1 || x.Share.First >= x.Share.End || x.Share.End > len(x.Hosts) || x.Fanout < 1 {
-		return share{}, fmt.Errorf("%s=%q is no host of site %s, of which the hosts %+v are started: %w", engine.IndexVariable, index, x.Site, x.Share, err)
+	if x.Share == (share{}) {
+		return share{}, fmt.Errorf("the head of site %s does not say which hosts this one is to start: it is of another release", x.Site)
+	}
+	if err != nil {
+		return share{}, fmt.Errorf("%s=%q is no number: %w", engine.IndexVariable, index, err)
+	}
+	if x.Share.First < 1 || x.Share.First >= x.Share.End || x.Share.End > len(x.Hosts) || x.Fanout < 1 {
+		return share{}, fmt.Errorf("%s=%q is no host of site %s, of which the hosts %+v are started", engine.IndexVariable, index, x.Site, x.Share)
 	}
 	parts := x.Share.divide(x.Fanout)
 	if i < 0 || i >= len(parts) {
 		return share{}, fmt.Errorf("%s=%q is no host of site %s, of which %d are started at once", engine.IndexVariable, index, x.Site, len(parts))
 	}
 	return parts[i], nil
+}
+
+// tasks says how many procs a scheduler has given a host: what the head knows, as PBS has its file of
+// machines at the head alone, or what this machine's scheduler says of the job, not of this step of srun.
+func (x *hostOrder) tasks() func(config.Host) int {
+	ask := tasksOf(x.Environ)
+	return func(h config.Host) int {
+		for _, known := range x.Hosts {
+			same := known.Name == h.Name && (h.Name != "" || known.Address == h.Address)
+			if same && known.Auto && known.Procs > 0 {
+				return known.Procs
+			}
+		}
+		return ask(h)
+	}
 }
 
 // job makes the job as it is at the head.
@@ -194,7 +215,7 @@ func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job,
 	}
 	opt := loadOptions()
 	opt.Local, opt.Environ, opt.KeysKnown, opt.Addresses = isLocal, x.Environ, true, x.Addresses
-	opt.Tasks = tasksOf(x.Environ) // a step of srun has others
+	opt.Tasks = x.tasks()
 	opt.Allocation = func(site string, _ config.Launch) []config.Host {
 		if site != x.Site {
 			return nil // as at the head

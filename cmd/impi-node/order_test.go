@@ -80,6 +80,29 @@ func TestTreeOfSSH(t *testing.T) {
 	}
 }
 
+// TestTreeOfSSHOutlived: procs that were spawned deep in the tree, have parted from their parents and
+// outlive the job are not ended by the hosts between, for which nothing is left to do.
+func TestTreeOfSSHOutlived(t *testing.T) {
+	t.Setenv(orderNursery, "0:1:10.77.0.8")
+	t.Setenv(outlive, "1")
+	file, machines := treeJob(t, 8, "10.77.0.[1-8]")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(b), "limits {", "limits {\n stop = \"1s\"", 1)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	head := startOn(t, file, "nursery", machines[:1])[0]
+	if s := ends([]*machineNode{head}); s[0] != 0 || !strings.Contains(head.out.String(), "] on its own at 10.77.0.8") {
+		t.Errorf("status %d", s[0])
+	}
+	for _, m := range machines[1:] {
+		awaitEmpty(t, m)
+	}
+}
+
 // killNode kills the node of a machine.
 func killNode(t *testing.T, m *netns.Machine) {
 	t.Helper()

@@ -250,7 +250,8 @@ func (t *Table) Find(id wire.Proc) (r int, known bool) {
 	return 0, false
 }
 
-// Data returns a number that is the same for procs of the same Data, below Size.
+// Data returns a number that is the same for procs of the same Data. It is below twice Size, as machines
+// are numbered with it.
 func (t *Table) Data(r int) int { return int(order.Uint32(t.record(r)[atData:])) }
 
 // Proc returns what is known of a proc. It allocates nothing: Host is not to be changed.

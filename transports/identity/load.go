@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/openimpi/impi/internal/keyfile"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -122,7 +123,7 @@ func read(setting, path string) ([]byte, error) {
 // private returns an error for a key file that others can read.
 func private(path string) error {
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
+	if err != nil || keyfile.Private(info) {
 		return nil // it was read, but has been removed since
 	}
 	return &transports.SettingError{

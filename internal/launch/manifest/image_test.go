@@ -59,7 +59,7 @@ func TestDockerfile(t *testing.T) {
 		last = append(last, line)
 	}
 	text := fmt.Sprint(last)
-	for _, want := range []string{"[FROM scratch]", fmt.Sprintf("[USER %d:%[1]d]", user), `[ENTRYPOINT ["impi-node"]]`, "[COPY --from=build /out/ /usr/local/bin/]"} {
+	for _, want := range []string{"[FROM scratch]", fmt.Sprintf("[USER %d:%[1]d]", user), `[ENTRYPOINT ["impi-node"]]`, "[COPY --from=build /out/ /]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the last stage does not have %s: %s", want, text)
 		}
@@ -90,7 +90,7 @@ func built(t *testing.T) (dir string) {
 				cmd.Dir = root
 			}
 		case "RUN":
-			text := strings.ReplaceAll(strings.Join(words, " "), "/out/", dir+"/out/")
+			text := strings.ReplaceAll(strings.Join(words, " "), "/out", dir+"/out")
 			cmd = exec.CommandContext(t.Context(), "sh", "-c", text)
 			cmd.Dir = src
 		}
@@ -109,12 +109,13 @@ func built(t *testing.T) (dir string) {
 // folder of their own and by a user that is not root, they run a job.
 func TestImage(t *testing.T) {
 	out := built(t)
-	entries, err := os.ReadDir(out)
+	programs := out + "/usr/local/bin"
+	entries, err := os.ReadDir(programs)
 	if err != nil || len(entries) != 7 {
 		t.Fatalf("%v, %v", entries, err)
 	}
 	for _, e := range entries {
-		f, err := elf.Open(filepath.Join(out, e.Name()))
+		f, err := elf.Open(filepath.Join(programs, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,17 +135,19 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(image) })
-	bin := image + "/usr/local/bin"
-	for dir, mode := range map[string]os.FileMode{image: 0o755, image + "/app": 0o755, image + "/dev": 0o755, image + "/proc": 0o755, image + "/tmp": 0o777, image + "/usr/local": 0o755} {
+	if err := os.Remove(image); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(out, image); err != nil {
+		t.Fatal(err)
+	}
+	for dir, mode := range map[string]os.FileMode{image: 0o755, image + "/app": 0o755, image + "/dev": 0o755, image + "/proc": 0o755} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chmod(dir, mode); err != nil { //nolint:gosec // another user runs what is there
 			t.Fatal(err)
 		}
-	}
-	if err := os.Rename(out, bin); err != nil {
-		t.Fatal(err)
 	}
 	null := image + "/dev/null"                                                                                             // which engines give containers
 	if err := errors.Join(unix.Mknod(null, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))), os.Chmod(null, 0o666)); err != nil { //nolint:gosec // as everywhere

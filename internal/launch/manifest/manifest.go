@@ -138,6 +138,21 @@ func describe(job *config.Job, s config.Site, o Options) (d site, err error) {
 		d.Files = append(d.Files, f)
 	}
 	d.variables(s)
+	stored := map[string]string{}
+	store := func(key, what string) {
+		if other, ok := stored[key]; ok {
+			fault("%s and %s would have the same name %s where secrets are kept: rename one of them", other, what, key)
+		}
+		stored[key] = what
+	}
+	for _, f := range d.Files {
+		store(f.Key(), f.Path)
+	}
+	for _, v := range d.Vars {
+		if v.Secret {
+			store(v.Name, "the variable "+v.Name)
+		}
+	}
 	d.ports(s)
 	return d, errors.Join(faults...)
 }
@@ -152,6 +167,9 @@ func (d *site) names(hosts []config.Host) error {
 		if !ok || index != i || job != d.Job || domain != d.Domain {
 			const most = "alpha-[0-%d].alpha"
 			return fmt.Errorf("its host %d is %s, but containers are called NAME-0.DOMAIN, NAME-1.DOMAIN and so on: write, for example, hosts = %q", i, h, fmt.Sprintf(most, len(hosts)-1))
+		}
+		if h.Auto || h.Procs == 0 {
+			return fmt.Errorf("its host %s has procs = \"auto\", but the size of a container comes from that: write a number", h)
 		}
 		d.Procs = max(d.Procs, h.Procs)
 	}

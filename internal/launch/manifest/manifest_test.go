@@ -166,7 +166,7 @@ func TestKubernetes(t *testing.T) {
 				}
 			}
 			if service.Metadata.Name != "alpha" || service.Spec.ClusterIP != "None" || !service.Spec.PublishNotReadyAddresses ||
-				len(service.Spec.Ports) != 2 || service.Spec.Selector["impi-site"] != job.Spec.Template.Metadata.Labels["impi-site"] {
+				len(service.Spec.Ports) != 2 || service.Spec.Selector["impi-service"] != "alpha" || job.Spec.Template.Metadata.Labels["impi-service"] != "alpha" {
 				t.Errorf("%+v", service)
 			}
 			wantJob(t, job, len(want))
@@ -276,6 +276,8 @@ func TestFaults(t *testing.T) {
 		"folder":    {replace(`"job.key"`, `"/etc/job.key"`), "kubernetes FILE -image x -site alpha", "is not in the folder of the job file"},
 		"launch":    {replace("client = 0", "client = 0\n launch \"ssh\" {}"), "kubernetes FILE -image x -site alpha", "take the block out"},
 		"no secret": {replace("job.key", "jib.key"), "kubernetes FILE -image x -site alpha -secrets", "jib.key: no such file"},
+		"auto":      {replace("procs  = 2", "procs = \"auto\""), "kubernetes FILE -image x -site alpha", "write a number"},
+		"keys":      {replace("certs/alpha.pem", "job_key", "certs/alpha.key", "job/key"), "kubernetes FILE -image x -site alpha", "would have the same name job_key"},
 		"template":  {replace("with a tab", "[[[["), "nomad FILE -image x -site beta", "begins in Nomad's templates"},
 	} {
 		file := write(t, c.text)

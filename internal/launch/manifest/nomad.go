@@ -58,7 +58,7 @@ func (d *site) nomadJob() object {
 }
 
 func (d *site) nomadTask() object {
-	env := object{}
+	env := object{"TMPDIR": "${NOMAD_TASK_DIR}"} // an image need not have /tmp
 	for _, v := range d.Vars {
 		if !v.Secret {
 			env[v.Name] = v.Value

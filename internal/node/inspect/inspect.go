@@ -162,6 +162,10 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 			a.Error = err.Error()
 		}
 	case links.OpVerify:
+		if !c.isReady() {
+			a.Error = errNotYet.Error()
+			break
+		}
 		a.Files = c.Site.Verify()
 	default:
 		a.Error = fmt.Sprintf("%v: this node does not know %q", links.ErrRequest, r.Op)
