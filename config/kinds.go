@@ -303,6 +303,13 @@ func cutPort(s string) (host, port string, found bool) {
 	return host, s[i+1:], true
 }
 
+func hasPort(s, name string) *wrong {
+	return &wrong{
+		problem: quote(s) + " has a port",
+		remedy:  "write " + quote(name) + ", and the port as an attribute of its own", element: -1,
+	}
+}
+
 // parseAddress parses an address or a name.
 func parseAddress(s string) (place, *wrong) {
 	addr, err := netip.ParseAddr(s)
@@ -310,13 +317,9 @@ func parseAddress(s string) (place, *wrong) {
 	name, port, _ := cutPort(s)
 	switch {
 	case err != nil && notBoth == nil:
-		name, port = withPort.Addr().String(), "a port"
-		fallthrough
+		return place{}, hasPort(s, withPort.Addr().String())
 	case err != nil && port != "" && isHostName(name):
-		return place{}, &wrong{
-			problem: quote(s) + " has a port",
-			remedy:  "write " + quote(name) + ", and the port as an attribute of its own", element: -1,
-		}
+		return place{}, hasPort(s, name)
 	case err != nil && isHostName(s):
 		return place{name: s}, nil
 	case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -47,7 +48,7 @@ func printManifest(args []string, std streams) int {
 		return job
 	})
 	switch {
-	case err == manifest.ErrUsage: // it was shown what is wrong
+	case errors.Is(err, manifest.ErrUsage): // it was shown what is wrong
 		return statusUsage
 	case err != nil:
 		complain(std.err, fmt.Errorf("manifest: %w", err))

@@ -18,7 +18,7 @@ import (
 func (o *options) size(s string) error {
 	var n int
 	var err error
-	ok := false
+	var ok bool
 	if strings.Contains(s, "x") {
 		n, err = fmt.Sscanf(s, "%d:%dx%d", &o.clients, &o.hosts, &o.procs)
 		ok = n == 3 && o.hosts >= 1 && o.procs >= 1 && o.clients >= 1 && o.hosts <= startup.MaxProcs/o.procs/o.clients

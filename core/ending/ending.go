@@ -84,7 +84,7 @@ func (e *Ending) ProcAborted(now time.Time, p Proc, code int, reason string) (la
 
 // Late notes the failure of a proc that had passed Finalize, which another host of the site has
 // reported: the job goes on, and fails by it only if by nothing else.
-func (e *Ending) Late(f *Failure) { e.noteLate(f) }
+func (e *Ending) Late(f *Failure) { _ = e.noteLate(f) }
 
 // noteLate gives f if it is the first.
 func (e *Ending) noteLate(f *Failure) *Failure {
@@ -105,7 +105,7 @@ func (e *Ending) Inherit(now time.Time, o Outcome) (passOn bool) {
 	if e.over {
 		return true
 	}
-	e.noteLate(o.Failure)
+	_ = e.noteLate(o.Failure)
 	if !o.Late {
 		e.Fail(now, o.Failure)
 	}

@@ -30,12 +30,11 @@ var builtin = []string{"int", "int32", "int64", "uintptr", "len", "string"}
 
 // writer makes one exported function of a row of a table.
 type writer struct {
-	p       Pair
-	fn      string
-	object  int               // the argument whose error handler hears of errors; -1: none
-	before  []string          // what is done before the call
-	read    map[string]string // arguments that were read, as what
-	results []string          // what stores the results
+	p      Pair
+	fn     string
+	object int               // the argument whose error handler hears of errors; -1: none
+	before []string          // what is done before the call
+	read   map[string]string // arguments that were read, as what
 }
 
 // callTable has a line for each function of MPI that is exported by generated code: its name and what

@@ -210,7 +210,7 @@ func attach(socket string) (*wireup.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if _, err := peerOf(c); err != nil {
 		return nil, err
 	}

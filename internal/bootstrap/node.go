@@ -88,7 +88,7 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 // A rank may come to MPI_Init as late as it likes; from when all have, limit is for their connections.
 // It gives up when ctx ends, or the process that has started this.
 func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc, error) {
-	defer n.door.Close()
+	defer func() { _ = n.door.Close() }()
 	if n.server != nil {
 		defer n.server.Close() // the server comes next
 	}
@@ -158,7 +158,7 @@ func closeAll(procs []Proc) {
 
 // admit takes a connection and hears whose it is.
 func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	pid, err := peerOf(c)
 	if err != nil {
 		return err

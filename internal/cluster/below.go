@@ -74,7 +74,7 @@ type parent struct {
 func (p parent) knows(n *proto.Newcomer) error {
 	err := p.judge(n)
 	if err != nil {
-		p.h.log.Warn("a host is turned away", "host", n.GetHost(), "reason", status.Convert(err).Message())
+		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", status.Convert(err).Message())
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	})
 	if err != nil {
 		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)
-		h.log.Warn("a host is turned away", "host", h.cfg.Name(child), "reason", err)
+		h.log.Warn("a host is turned away", "other", h.cfg.Name(child), "reason", err)
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	h.log.Debug("a host is there", "host", h.cfg.Name(child))
@@ -368,7 +368,7 @@ type pumped struct {
 
 func (p *pumped) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
-		more := false
+		var more bool
 		select {
 		case p.rest, more = <-p.h.stdin:
 			if !more {

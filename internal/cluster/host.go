@@ -225,7 +225,7 @@ func (h *Host) Fail(report []byte) {
 	}
 }
 
-// End, at the head, tells all hosts that the job is over; report is empty if it went well. Hosts
+// End tells, at the head, all hosts that the job is over; report is empty if it went well. Hosts
 // that leave or are lost after that are not reported.
 func (h *Host) End(report []byte) {
 	h.with(func(m *membership.Member, _ time.Time) {
@@ -240,7 +240,7 @@ func (h *Host) Signal(number int) {
 	h.tellBelow(&proto.Down{Word: &proto.Down_Signal{Signal: int32(number)}})
 }
 
-// Stop, at the head, has all other hosts end what outlives the job, too.
+// Stop has, at the head, all other hosts end what outlives the job, too.
 func (h *Host) Stop() { h.tellBelow(&proto.Down{Word: &proto.Down_Stop{Stop: &proto.Nothing{}}}) }
 
 // Linger says again and again, until its result is called, that procs here outlive the job, so that

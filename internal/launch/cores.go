@@ -65,6 +65,6 @@ func bound(cpus *unix.CPUSet, f func() error) error {
 	if err := unix.SchedSetaffinity(0, cpus); err != nil {
 		return fmt.Errorf("bind to CPUs: %w", err)
 	}
-	defer unix.SchedSetaffinity(0, &before) // the thread had these before; an error cannot be reported, and happens only if a CPU has gone meanwhile
+	defer func() { _ = unix.SchedSetaffinity(0, &before) }() // the thread had these before; an error cannot be reported, and happens only if a CPU has gone meanwhile
 	return f()
 }

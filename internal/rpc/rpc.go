@@ -167,7 +167,7 @@ func NewServer(l Limits, more ...grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append(more,
 		grpc.Creds(proved{}), grpc.ConnectionTimeout(l.Greet), grpc.MaxRecvMsgSize(l.Request),
 		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize), grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: l.Idle, Time: l.Silence / 2, Timeout: l.Silence / 2}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingEvery / 2, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true))...)

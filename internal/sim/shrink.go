@@ -64,7 +64,8 @@ func (s *shrinker) by(drawn *rapid.Generator[*Case], checks, share int) {
 	for name, value := range map[string]string{
 		"seed": strconv.Itoa(rapidSeed(s.seed)), "shrinktime": "24h", "nofailfile": "true", "checks": strconv.Itoa(checks),
 	} {
-		defer flag.Set("rapid."+name, flag.Lookup("rapid."+name).Value.String())
+		before := flag.Lookup("rapid." + name).Value.String()
+		defer func() { _ = flag.Set("rapid."+name, before) }()
 		_ = flag.Set("rapid."+name, value)
 	}
 	done := make(chan struct{})

@@ -34,7 +34,7 @@ type Case struct {
 	Run func(*T)
 }
 
-// Chapters, in the order in which they are best read.
+// Chapters are those of the cases, in the order in which they are best read.
 var Chapters = []string{
 	"startup", "bad clients", "bad servers", "dance", "packets", "flow control", "short", "long", "synchronous",
 	"cancel", "probe", "order", "data", "collectives", "communicators", "bad packets", "shutdown",

@@ -64,6 +64,7 @@ func (v Vars) eval(e ast.Expr) uint64 {
 			return x / y
 		case token.SHL:
 			return x << y
+		default: // the panic below
 		}
 	}
 	panic(fmt.Sprintf("script: no expression: %#v", e))

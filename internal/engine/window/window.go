@@ -113,7 +113,7 @@ const (
 	WinUnified = 321
 )
 
-// check refuses windows that cannot be used.
+// Check refuses windows that cannot be used.
 func (w *Win) Check() error {
 	switch {
 	case w == nil && !proc.Initialized():

@@ -30,10 +30,9 @@ type Group struct {
 	process *launch.Process
 	stdin   *os.File
 
-	mu      sync.Mutex
-	log     bytes.Buffer
-	grown   chan struct{} // closed when log has grown
-	stopped bool
+	mu    sync.Mutex
+	log   bytes.Buffer
+	grown chan struct{} // closed when log has grown
 }
 
 // New makes namespaces with nothing in them but a shell. The folder's path is short, since the path

@@ -90,7 +90,7 @@ func (e Slurm) addresses(ctx context.Context, environ []string, list string) (ma
 	cmd.Env, cmd.Stderr = environ, &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("Slurm does not say where its nodes %s are reached: scontrol show node: %w: %s", list, err, strings.TrimSpace(string(stderr.b))) //nolint:staticcheck // a name
+		return nil, fmt.Errorf("Slurm does not say where its nodes %s are reached: scontrol show node: %w: %s", list, err, strings.TrimSpace(string(stderr.b)))
 	}
 	return nodeAddresses(string(out)), nil
 }

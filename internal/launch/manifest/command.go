@@ -36,8 +36,12 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; %w", err, ErrUsage)
-	case len(words) != 2 || kinds[words[0]] == nil:
-		return fmt.Errorf("give kubernetes or nomad, and a job file; %w", ErrUsage)
+	case len(words) > 0 && kinds[words[0]] == nil:
+		return fmt.Errorf("%q is no kind of manifest: there are kubernetes and nomad; %w", words[0], ErrUsage)
+	case len(words) != 2:
+		return fmt.Errorf("give kubernetes or nomad, and one job file; %w", ErrUsage)
+	case strings.ContainsAny(o.Image, " \t\n\""):
+		return fmt.Errorf("-image %q is no name of an image, as registry.example/ring:1 is; %w", o.Image, ErrUsage)
 	case o.Image == "":
 		return fmt.Errorf("-image is missing: the containers' image, which has impi-node and the program; %w", ErrUsage)
 	}
@@ -79,8 +83,14 @@ func choose(job *config.Job, name string) (config.Site, error) {
 			names = append(names, s.Name)
 		}
 	}
+	if name != "" {
+		return config.Site{}, fmt.Errorf("%s has no site %q that runs impi; it has %s", job.File, name, strings.Join(names, ", "))
+	}
 	return config.Site{}, fmt.Errorf("%s has the sites %s: name one with -site", job.File, strings.Join(names, ", "))
 }
+
+// leastMemory is less than what any proc needs: what is below is a typing mistake.
+const leastMemory = 16 << 20
 
 // size parses a number of bytes, as Kubernetes has it.
 func size(text string) (int64, error) {
@@ -95,8 +105,8 @@ func size(text string) (int64, error) {
 		}
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 1 || n > most>>shift {
-		return 0, fmt.Errorf("-memory %s: write a number of bytes, such as 512Mi or 2Gi", text)
+	if err != nil || n < 1 || n > most>>shift || n<<shift < leastMemory {
+		return 0, fmt.Errorf("-memory %s: write a number of bytes, at least 16Mi, such as 512Mi or 2Gi", text)
 	}
 	return n << shift, nil
 }

@@ -260,9 +260,12 @@ func TestFaults(t *testing.T) {
 	t.Setenv("ROUNDS", "3")
 	replace := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(jobFile) }
 	for name, c := range map[string]struct{ text, args, want string }{
-		"kind":      {jobFile, "docker FILE -image x", "give kubernetes or nomad"},
+		"kind":      {jobFile, "docker FILE -image x", `"docker" is no kind of manifest`},
 		"image":     {jobFile, "kubernetes FILE", "-image is missing"},
 		"flag":      {jobFile, "kubernetes FILE -imgae x", "not defined: -imgae"},
+		"typo":      {jobFile, "kubernetes FILE -image x -memory 2", "at least 16Mi"},
+		"no site":   {jobFile, "kubernetes FILE -image x -site gamma", `has no site "gamma" that runs impi; it has alpha, beta`},
+		"no image":  {jobFile, `kubernetes FILE -site alpha -image "ab"`, "is no name of an image"},
 		"memory":    {jobFile, "kubernetes FILE -image x -memory 1G", "such as 512Mi"},
 		"sites":     {jobFile, "kubernetes FILE -image x", "has the sites alpha, beta"},
 		"consul":    {jobFile, "kubernetes FILE -image x -site beta", "are none of Kubernetes"},

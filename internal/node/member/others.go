@@ -349,7 +349,7 @@ func (o *Others) Linger() (leave func()) {
 	return o.tree.Linger()
 }
 
-// Stop, at the head, has the other hosts end all that was spawned there.
+// Stop has, at the head, the other hosts end all that was spawned there.
 func (o *Others) Stop() {
 	if o != nil && o.tree != nil && o.IsHead() {
 		o.tree.Stop()

@@ -161,6 +161,7 @@ func (d *linking) over(last dynamic.SearchStep) {
 			w.untied = append(w.untied, x)
 		}
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
+	case dynamic.DialWay, dynamic.Pause, dynamic.Rest, dynamic.Abandon: // the last step is none of these, or needs nothing
 	}
 	d.dismiss()
 }

@@ -209,7 +209,7 @@ func (w *World) harm(f Fault) {
 			w.cut(s.shown)
 		}
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash: // they harm no link
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, LoseHost: // they harm no link
 	}
 }
 

@@ -43,7 +43,6 @@ func (w *World) first() *World {
 type nameService struct {
 	own, shared *nameClient // nil: not used yet
 	down        bool        // no server can be reached
-	late        bool        // and those do not notice before the node has connected again
 	deaf        bool        // the answer to the next request is lost
 }
 

@@ -125,7 +125,7 @@ func (p *proc) noticed(x ending.Exit) {
 	k.After(max(k.Between(0, time.Millisecond), p.heard+1-k.Now()), func() {
 		p.s.w.cfg.Abroad.gone(p)
 		p.judged, x.At = true, p.s.w.time()
-		p.s.report(func(now time.Time) { p.s.end.ProcEnded(now, p.standing(), x) })
+		p.s.report(func(now time.Time) { _ = p.s.end.ProcEnded(now, p.standing(), x) })
 		p.s.finish()
 	})
 }
@@ -247,7 +247,7 @@ func (s *site) told(p *proc, m wireup.Message) {
 		p.fini = true
 		p.h.sw.ProcDone(p.rank)
 	case wireup.KindAbort:
-		s.report(func(now time.Time) { s.end.ProcAborted(now, p.standing(), m.Code, m.Reason) })
+		s.report(func(now time.Time) { _ = s.end.ProcAborted(now, p.standing(), m.Code, m.Reason) })
 		p.aborted = true
 	case wireup.KindLost:
 		p.loss = cmp.Or(p.loss, fmt.Sprintf("it had lost its link to rank %d", m.Peer))

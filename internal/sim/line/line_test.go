@@ -29,7 +29,7 @@ type all struct {
 	Names   []string
 	Shade   shade
 	Shades  []shade
-	private int
+	private int //nolint:unused // it cannot be read, and is left out
 }
 
 // Inner is embedded.

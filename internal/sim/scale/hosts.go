@@ -176,7 +176,6 @@ func (s *start) host() error {
 	if err != nil {
 		return err
 	}
-	c, others, d = agent.Config{}, nil, nil
 	with, _ := heap()
 	s.r.AgentHeap = with - after
 	runtime.KeepAlive(job)

@@ -124,7 +124,7 @@ func (h *host) placed(m pb.Message) {
 
 // fromParent takes a message from above.
 func (h *host) fromParent(m pb.Message) {
-	w := m.(*proto.Down) //nolint:errcheck // nothing else comes down
+	w := m.(*proto.Down) // nothing else comes down
 	if !h.joined {
 		h.joined = true
 		h.with(func(m *membership.Member, now time.Time) { m.Join(now) })
