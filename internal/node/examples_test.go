@@ -171,7 +171,7 @@ func TestExamplesOverLinksThatBreak(t *testing.T) {
 					withTransport(job, "chaos", func(string) map[string]any { return map[string]any{"cut_bytes": 80e3} })
 					all := start(t, job)
 					for _, r := range all {
-						r.err.says("direct link: site", 0)
+						r.err.says("] direct link: site", 0)
 					}
 					d.disturb(t, all)
 					sameResult(t, i, all)

@@ -255,7 +255,7 @@ func TestPluginKilledInTheMiddle(t *testing.T) {
 		}
 		gone(t, fd)
 	}
-	all[0].err.says("direct link: site", 0)
+	all[0].err.says("] direct link: site", 0)
 	kill(all[0])
 	for i := range 4 {
 		if !all[0].err.says("a direct link is resumed", i) {
