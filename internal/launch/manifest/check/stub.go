@@ -1,5 +1,7 @@
 //go:build !manifests
 
+// Command check has no code without the tag manifests, whose dependencies are in a module file of its own:
+// see main.go.
 package main
 
 import (
