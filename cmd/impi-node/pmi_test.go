@@ -385,13 +385,17 @@ func TestHydra(t *testing.T) {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
-	for _, how := range []string{"kill", "exit"} {
-		t.Run(how, func(t *testing.T) {
-			if out, status := hydra(t, []string{managedEnd + "=1:" + how}, "-n", "3", self); status == 0 {
-				t.Errorf("status 0\n%s", out)
-			}
-		})
-	}
+	t.Run("kill", func(t *testing.T) {
+		if out, status := hydra(t, []string{managedEnd + "=1:kill"}, "-n", "3", self); status == 0 {
+			t.Errorf("status 0\n%s", out)
+		}
+	})
+	// All end. Hydra sees that a connection for PMI is closed early and ends the others by a signal,
+	// whose status it takes for 0 or not, as with MPICH's programs; or our node is the first to see it.
+	t.Run("exit", func(t *testing.T) {
+		out, _ := hydra(t, []string{managedEnd + "=1:exit"}, "-n", "3", self)
+		wantRanks(t, out, 3, noProgram)
+	})
 }
 
 // TestHydraBySSH has mpiexec.hydra start a world on three machines.

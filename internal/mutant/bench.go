@@ -72,6 +72,9 @@ func (b *Bench) Each(ctx context.Context, numbers []int, try func(number int) st
 	for range b.Workers {
 		wg.Go(func() {
 			for number := range next {
+				if ctx.Err() != nil {
+					continue // it ended while this one waited for a worker
+				}
 				line := try(number)
 				mu.Lock()
 				tried++

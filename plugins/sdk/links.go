@@ -95,23 +95,33 @@ func (t *links) get(id uint64) (h *held, piped bool) {
 	return h, h != nil && h.piped
 }
 
-// pipe makes a link, which still takes its place, wait for Pipe.
-func (t *links) pipe(id uint64, h *held) {
+// pipe makes a link, which still takes its place, wait for Pipe. It returns false if the link was
+// closed meanwhile.
+func (t *links) pipe(id uint64) bool {
 	t.settle(id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h.piped = true
+	h := t.byID[id]
+	if h != nil {
+		h.piped = true
+	}
+	return h != nil
 }
 
 // release takes the link of that number out of the table and returns it, or nil.
 func (t *links) release(id uint64) *held {
+	return t.releaseIf(id, func(*held) bool { return true })
+}
+
+func (t *links) releaseIf(id uint64, wanted func(*held) bool) *held {
 	t.mu.Lock()
 	h := t.byID[id]
-	delete(t.byID, id)
-	t.mu.Unlock()
-	if h == nil {
+	if h == nil || !wanted(h) {
+		t.mu.Unlock()
 		return nil
 	}
+	delete(t.byID, id)
+	t.mu.Unlock()
 	<-t.room
 	if h.listener != 0 {
 		<-t.accepted
@@ -131,7 +141,8 @@ func (t *links) close(id uint64) {
 	}
 }
 
-// closeFrom closes the links of a listener.
+// closeFrom closes the links of a listener that were not opened. One that was opened in mode grpc
+// is the node's, although its Pipe has not come yet.
 func (t *links) closeFrom(listener uint64) {
 	t.mu.Lock()
 	var ids []uint64
@@ -142,7 +153,9 @@ func (t *links) closeFrom(listener uint64) {
 	}
 	t.mu.Unlock()
 	for _, id := range ids {
-		t.close(id)
+		if h := t.releaseIf(id, func(h *held) bool { return !h.piped }); h != nil {
+			h.link.Close()
+		}
 	}
 }
 

@@ -58,12 +58,17 @@ func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequ
 		return opened(refused)
 	}
 	answer := &proto.OpenDataPlaneResponse{Mode: string(plane), Reason: reason}
+	gone := func() (*proto.OpenDataPlaneResponse, error) {
+		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d was closed meanwhile", req.GetLinkId())))
+	}
 	if plane == transports.PlaneGRPC {
-		s.links.pipe(req.GetLinkId(), h)
+		if !s.links.pipe(req.GetLinkId()) {
+			return gone()
+		}
 		return answer, nil
 	}
 	if s.links.release(req.GetLinkId()) == nil {
-		return opened(refusal(transports.CodeInternal, fmt.Sprintf("link %d was closed meanwhile", req.GetLinkId())))
+		return gone()
 	}
 	defer h.link.Close() // has no effect once the link is detached
 	var err error

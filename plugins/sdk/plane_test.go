@@ -236,6 +236,32 @@ func TestPipeWaits(t *testing.T) {
 	ended(t, far)
 }
 
+// A link that was opened for Pipe outlives its listener, as one that was handed over does.
+func TestPipeOutlivesListener(t *testing.T) {
+	l, far := socketLink(t)
+	f := &fake{incoming: make(chan any, 1)}
+	f.incoming <- l
+	s := serve(t, f)
+	listener := s.listen(t, "l")
+	id := s.eventsAfter(t, 0)().GetAccepted().GetLinkId()
+	if o, err := s.TransportClient.OpenDataPlane(soon(t), &proto.OpenDataPlaneRequest{Call: call("open"), LinkId: id, Modes: []string{"grpc"}}); err != nil || o.GetError() != nil {
+		t.Fatal(o, err)
+	}
+	if _, err := s.TransportClient.StopListen(soon(t), &proto.StopListenRequest{Call: call("stop"), ListenerId: listener}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := pipe.Open(soon(t), s.TransportClient, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Break()
+	_, _ = unix.Write(far, []byte("here"))
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != "here" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
 func TestExtended(t *testing.T) {
 	for _, c := range [][2]string{
 		{"fd", "fd ring stream grpc"}, {"peer-shm", "peer-shm"}, {"stream", "stream ring grpc"},
