@@ -7,10 +7,6 @@ import (
 	"github.com/openimpi/impi/internal/rpc/door"
 )
 
-// FirstByte is the first byte that a client of the name service sends. No site begins
-// startup with it, so one TCP port can serve both.
-const FirstByte = door.FirstByte
-
 var kind = door.Kind{Protocol: "impi-names/2", Name: "impi names", Denied: ErrDenied, Version: ErrVersion}
 
 // keysOf returns the keys by which a job's nodes and the server prove who they are.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/pki"
 	"github.com/openimpi/impi/transports/identity"
 )
 
@@ -58,7 +58,7 @@ func newGreeter(cfg *Config) (*greeter, error) {
 		}
 		return g, nil
 	}
-	c, err := door.MakeUpCertificate("impi server")
+	c, err := pki.MakeUp("impi server")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", startup.ErrConfig, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/unproved"
-	"github.com/openimpi/impi/internal/names"
 )
 
 // purpose is what a connection is for, as its first byte shows.
@@ -21,6 +20,10 @@ const (
 	purposeOwn  // a client of ours: with TLS, perhaps to resume a session
 	purposeDone // it has been dealt with
 )
+
+// namesByte is the first byte of a client of the name service: that of a TLS record. No site begins
+// startup with it, so that one port serves both.
+const namesByte = 0x16
 
 // purposeLimit is how long a client may take to send its first byte.
 const purposeLimit = 10 * time.Second
@@ -85,7 +88,7 @@ func purposeOf(nc net.Conn) purpose {
 	})
 	switch {
 	case err != nil || n != 1:
-	case b[0] == names.FirstByte:
+	case b[0] == namesByte:
 		return purposeNames
 	case b[0] == prefaceByte:
 		return purposeOwn

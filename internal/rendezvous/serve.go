@@ -14,10 +14,15 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/unproved"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/transports/identity"
 	"github.com/openimpi/impi/transports/socket"
 )
+
+// NameService is the name service of a job (package names).
+type NameService interface {
+	Handle(net.Conn) // serves a connection until its end, and closes it
+	Close()          // ends all connections
+}
 
 // Config configures Serve.
 type Config struct {
@@ -29,7 +34,7 @@ type Config struct {
 
 	// Names, if not nil, is the name service of this job, which is served once all clients
 	// have come. Serve closes it.
-	Names *names.Server
+	Names NameService
 
 	// Identity, if not nil, is shown to clients of ours, which must show theirs unless
 	// Unverified is set. Without one the server makes a certificate for itself, and the key
@@ -104,7 +109,7 @@ type server struct {
 	greeter *greeter
 	needTLS bool
 
-	names     *names.Server            // nil: none
+	names     NameService              // nil: none
 	full      bool                     // all clients have come
 	undecided *unproved.Room[net.Conn] // those that have come since and have not said what they are for
 }

@@ -1,22 +1,15 @@
 package door
 
 import (
-	"crypto/ed25519"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
-	"time"
-)
 
-// FirstByte is the first byte of a client: that of a TLS record.
-const FirstByte = 0x16
+	"github.com/openimpi/impi/internal/pki"
+)
 
 // Kind has what all doors of a service share. Clients and servers of different kinds refuse
 // each other.
@@ -142,23 +135,8 @@ func (k *Kind) label() string {
 	return string(b)
 }
 
-// MakeUpCertificate makes a certificate for a server that has none. It proves nothing; the
-// key does.
-func MakeUpCertificate(name string) (tls.Certificate, error) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	t := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<35, 0),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, t, t, public, private)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
-}
-
 func (k *Kind) serverTLS() (*tls.Config, error) {
-	c, err := MakeUpCertificate(k.Name)
+	c, err := pki.MakeUp(k.Name)
 	if err != nil {
 		return nil, err
 	}
