@@ -118,10 +118,11 @@ func (set *Settings) dialFrom() {
 // connect dials, for at most limit, until the server answers, and begins as set.Own says.
 // It returns the credentials that the server may see.
 func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Duration) (net.Conn, startup.Auth, error) {
-	within, cancel := context.WithTimeout(ctx, limit)
+	over := time.Now().Add(limit)
+	within, cancel := context.WithDeadline(ctx, over)
 	defer cancel()
 	o := newOpening(&set, auth)
-	var last error // more useful than the context's
+	var last error // more useful than that the time is over, which a dialler may see before within does
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		nc, err := set.Dial(within, "tcp", set.Server)
 		pass := mayPass(err)
@@ -131,7 +132,7 @@ func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Du
 			}
 			pass = passes(err)
 		}
-		if last == nil || within.Err() == nil {
+		if last == nil || within.Err() == nil && time.Now().Before(over) {
 			last = err
 		}
 		if within.Err() == nil && !pass {

@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -284,27 +287,30 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 // TestDeafServerIsNotSpokenToInPlain: a client that needs TLS, or has a key, tries until
 // its time is over.
 func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
-	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
-	for _, need := range []bool{true, false} {
-		cfg := keyedClient(0)
-		cfg.Limit = 300e6
-		var log syncBuffer
-		_, err := ownJoin(t, impostor(t, srv.addr, ""), &Own{NeedTLS: need}, cfg, &log)
-		wantError(t, "client", err, startup.ErrTimeout, "if it is another MPI's, write server_foreign = true")
-		if n := strings.Count(log.String(), "without a word: trying again"); n != 1 {
-			t.Errorf("the operator was told %d times:\n%s", n, log.String())
+	synctest.Test(t, func(t *testing.T) {
+		deaf := func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go func() {
+				defer far.Close()
+				first := make([]byte, 1)
+				if _, err := io.ReadFull(far, first); err != nil || first[0] != prefaceByte {
+					t.Errorf("it is spoken to in plain: %q, %v", first, err)
+				}
+			}()
+			return near, nil
 		}
-	}
-	if n := srv.count(startup.EventJoined); n != 0 {
-		t.Error("it joined in plain")
-	}
-	s, err := ownJoin(t, srv.addr, &Own{}, keyedClient(0), nil)
-	if err == nil {
-		err = errors.Join(s.Finish(), <-srv.result)
-	}
-	if err != nil {
-		t.Error(err)
-	}
+		for _, need := range []bool{true, false} {
+			cfg := keyedClient(0)
+			cfg.Limit = time.Minute
+			var log syncBuffer
+			logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
+			_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: deaf, Own: &Own{NeedTLS: need}, Logger: logger}, cfg)
+			wantError(t, "client", err, startup.ErrTimeout, "if it is another MPI's, write server_foreign = true")
+			if n := strings.Count(log.String(), "without a word: trying again"); n != 1 {
+				t.Errorf("the operator was told %d times:\n%s", n, log.String())
+			}
+		}
+	})
 }
 
 // TestBusyServerOfOursIsAskedAgain: after a refusal for lack of room a client tries again,

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,6 +21,8 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/loopback"
+	"github.com/openimpi/impi/internal/rpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -192,33 +196,65 @@ func TestFromAddress(t *testing.T) {
 	}
 }
 
+// TestNoServer: a client tries again, until it is stopped.
 func TestNoServer(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := loopback.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := ln.Addr().String()
-	ln.Close()
-	cfg := client(0)
-	cfg.Limit = time.Second // for one attempt at least
-	_, _, err = Join(t.Context(), Settings{Server: addr}, cfg)
-	wantError(t, "client", err, ErrNoServer, addr)
-	wantError(t, "client", err, startup.ErrTimeout, "connection refused")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	dials := 0
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dials++; dials == 2 {
+			cancel(errors.New("interrupted by the operator"))
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	_, _, err = Join(ctx, Settings{Server: free.String(), Dial: dial}, client(0))
+	wantError(t, "client", err, ErrNoServer, free.String()+": interrupted by the operator")
+	wantError(t, "client", err, syscall.ECONNREFUSED, "connection refused")
 
-	_, _, err = Join(t.Context(), Settings{Server: "127.0.0.1"}, cfg)
+	_, _, err = Join(t.Context(), Settings{Server: "127.0.0.1"}, client(0))
 	wantError(t, "no port", err, ErrNoServer, "missing port")
 
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("interrupted by the operator"))
-	_, _, err = Join(ctx, Settings{Server: addr}, client(0))
+	_, _, err = Join(ctx, Settings{Server: free.String()}, client(0))
 	wantError(t, "cancelled", err, ErrNoServer, "interrupted by the operator")
 }
 
+// TestNoServerInTime: once the limit is over the reason is the last one that is not the end of the
+// limit, also if the last attempt notices that before anybody else.
+func TestNoServerInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := time.Now().Add(time.Minute)
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			if time.Until(over) > 2*time.Second {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}
+			<-time.After(time.Until(over))
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		}
+		cfg := client(0)
+		cfg.Limit = time.Minute
+		_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: dial}, cfg)
+		wantError(t, "client", err, ErrNoServer, "server:1")
+		wantError(t, "client", err, startup.ErrTimeout, "connection refused")
+	})
+}
+
+// TestClientNeverComes has a clock of its own: one that comes is there before the limit is over.
 func TestClientNeverComes(t *testing.T) {
-	srv := serve(t, startup.ServerConfig{Clients: 2, Limit: 200 * time.Millisecond})
-	r := join(t.Context(), srv.addr, client(0))
-	wantError(t, "client 0", r[0].err, startup.ErrFailed, "clients {1} of 2 did not come")
-	wantError(t, "server", <-srv.result, startup.ErrTimeout, "clients {1} of 2 did not come")
+	synctest.Test(t, func(t *testing.T) {
+		ln := rpc.NewListener()
+		srv := serveOn(t, ln, startup.ServerConfig{Clients: 2, Limit: time.Minute})
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go ln.Put(rpc.NewConn(far, nil))
+			return near, nil
+		}
+		_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: dial}, client(0))
+		wantError(t, "client 0", err, startup.ErrFailed, "clients {1} of 2 did not come")
+		wantError(t, "server", <-srv.result, startup.ErrTimeout, "clients {1} of 2 did not come")
+	})
 }
 
 func TestClientComesTwice(t *testing.T) {
