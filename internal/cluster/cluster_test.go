@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/rpc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,11 +70,44 @@ type site struct {
 	t      *testing.T
 	tree   membership.Tree
 	head   net.Listener
+	memory []listener // of all hosts, if they are connected by memory
 	hosts  []*Host
 	owners []*owner
 	out    *output
 	stdin  io.Reader
 	change func(*Config)
+}
+
+// listener is where hosts connect to one that is in the same bubble of testing/synctest, in which a
+// socket would stop the clock.
+type listener struct {
+	*rpc.Listener
+	host int
+}
+
+func (l listener) Addr() net.Addr { return &net.UnixAddr{Name: fmt.Sprint(l.host), Net: "unix"} }
+
+// newSiteInMemory makes a site for a test with a clock of its own.
+func newSiteInMemory(t *testing.T, hosts, fan int) *site {
+	t.Helper()
+	s := makeSite(t, hosts, fan)
+	for i := range hosts {
+		s.memory = append(s.memory, listener{rpc.NewListener(), i})
+	}
+	s.head = s.memory[0]
+	return s
+}
+
+// dial connects to a host of a site in memory.
+func (s *site) dial(_ context.Context, address string) (net.Conn, error) {
+	for _, l := range s.memory {
+		if l.Addr().String() == address {
+			near, far := net.Pipe()
+			go l.Put(rpc.NewConn(far, nil))
+			return near, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no host %q", address)
 }
 
 // output is a Writer for several goroutines.
@@ -99,7 +134,13 @@ func newSite(t *testing.T, hosts, fan int) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, tree: membership.Tree{Hosts: hosts, Fan: fan}, head: ln, hosts: make([]*Host, hosts), out: &output{}}
+	s := makeSite(t, hosts, fan)
+	s.head = ln
+	return s
+}
+
+func makeSite(t *testing.T, hosts, fan int) *site {
+	s := &site{t: t, tree: membership.Tree{Hosts: hosts, Fan: fan}, hosts: make([]*Host, hosts), out: &output{}}
 	for i := range hosts {
 		s.owners = append(s.owners, newOwner(i))
 	}
@@ -116,6 +157,9 @@ func (s *site) config(i int) Config {
 		c.Listener = s.head
 	} else {
 		c.Head = s.head.Addr().String()
+	}
+	if s.memory != nil {
+		c.Listener, c.Dial = s.memory[i], s.dial
 	}
 	if s.change != nil {
 		s.change(&c)
@@ -332,47 +376,51 @@ func TestLostHost(t *testing.T) {
 
 // TestSilentHost: a host whose connection exists but brings nothing is lost, too.
 func TestSilentHost(t *testing.T) {
-	s := newSite(t, 2, 2)
-	s.change = func(c *Config) {
-		if c.Self == 0 {
-			c.Silence = 300 * time.Millisecond
-		} else {
-			c.Beat, c.Silence = time.Hour, 2*time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		s := newSiteInMemory(t, 2, 2)
+		s.change = func(c *Config) {
+			if c.Self == 0 {
+				c.Silence = 300 * time.Millisecond
+			} else {
+				c.Beat, c.Silence = time.Hour, 2*time.Hour
+			}
 		}
-	}
-	s.begin()
-	if got := <-s.owners[0].lost; !strings.Contains(got, "host node1 is lost: nothing was heard of it for") {
-		t.Error(got)
-	}
-	s.hosts[0].End([]byte("lost"))
-	begin := time.Now()
-	s.hosts[0].Close(time.Hour) // it does not wait for a goodbye
-	if took := time.Since(begin); took > time.Minute {
-		t.Errorf("it took %v", took)
-	}
-	s.close()
+		s.begin()
+		if got := <-s.owners[0].lost; !strings.Contains(got, "host node1 is lost: nothing was heard of it for") {
+			t.Error(got)
+		}
+		s.hosts[0].End([]byte("lost"))
+		begin := time.Now()
+		s.hosts[0].Close(time.Hour) // it does not wait for a goodbye
+		if took := time.Since(begin); took > lastWait {
+			t.Errorf("it took %v", took)
+		}
+		s.close()
+	})
 }
 
 // TestMissingHosts: missing hosts are named when the time is over, wherever in the tree
 // they should be.
 func TestMissingHosts(t *testing.T) {
-	s := newSite(t, 7, 2)
-	until := time.Now().Add(400 * time.Millisecond)
-	s.change = func(c *Config) { c.Until = until }
-	for _, i := range []int{0, 1, 3} {
-		if err := s.open(i); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSiteInMemory(t, 7, 2)
+		until := time.Now().Add(400 * time.Millisecond)
+		s.change = func(c *Config) { c.Until = until }
+		for _, i := range []int{0, 1, 3} {
+			if err := s.open(i); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	_, err := s.hosts[0].Gather(t.Context(), nil)
-	if !errors.Is(err, membership.ErrMissing) || !strings.HasSuffix(err.Error(), ": node2, node4, node5, node6") {
-		t.Error(err)
-	}
-	s.hosts[0].End([]byte(err.Error()))
-	if _, err := s.hosts[3].Report(t.Context(), nil); !errors.Is(err, ErrOver) {
-		t.Error(err)
-	}
-	s.close()
+		_, err := s.hosts[0].Gather(t.Context(), nil)
+		if !errors.Is(err, membership.ErrMissing) || !strings.HasSuffix(err.Error(), ": node2, node4, node5, node6") {
+			t.Error(err)
+		}
+		s.hosts[0].End([]byte(err.Error()))
+		if _, err := s.hosts[3].Report(t.Context(), nil); !errors.Is(err, ErrOver) {
+			t.Error(err)
+		}
+		s.close()
+	})
 }
 
 // TestWhoMayNotCome: hosts with another secret, version or job file, hosts that do not
@@ -557,32 +605,34 @@ func TestWhoComesAfterTheEnd(t *testing.T) {
 // TestLinger: a host whose procs outlive the job keeps those above it there, for longer than they
 // wait for one that says nothing, and its output arrives.
 func TestLinger(t *testing.T) {
-	s := newSite(t, 3, 1)
-	s.begin()
-	s.hosts[0].End(nil)
-	leave := s.hosts[2].Linger()
-	var wg sync.WaitGroup
-	gone := make(chan struct{}, 2)
-	for _, h := range s.hosts[:2] {
-		wg.Go(func() {
-			h.Close(300 * time.Millisecond)
-			gone <- struct{}{}
-		})
-	}
-	select {
-	case <-gone:
-		t.Fatal("a host left, and one below it stays")
-	case <-time.After(time.Second):
-	}
-	if _, err := fmt.Fprintln(s.hosts[2].Stdout(), "late"); err != nil {
-		t.Error(err)
-	}
-	leave()
-	s.hosts[2].Close(time.Minute)
-	wg.Wait()
-	if s.out.String() != "late\n" {
-		t.Errorf("%q", s.out)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSiteInMemory(t, 3, 1)
+		s.begin()
+		s.hosts[0].End(nil)
+		leave := s.hosts[2].Linger()
+		var wg sync.WaitGroup
+		gone := make(chan struct{}, 2)
+		for _, h := range s.hosts[:2] {
+			wg.Go(func() {
+				h.Close(300 * time.Millisecond)
+				gone <- struct{}{}
+			})
+		}
+		select {
+		case <-gone:
+			t.Fatal("a host left, and one below it stays")
+		case <-time.After(time.Second):
+		}
+		if _, err := fmt.Fprintln(s.hosts[2].Stdout(), "late"); err != nil {
+			t.Error(err)
+		}
+		leave()
+		s.hosts[2].Close(time.Minute)
+		wg.Wait()
+		if s.out.String() != "late\n" {
+			t.Errorf("%q", s.out)
+		}
+	})
 }
 
 // TestStop reaches all hosts below the head, as does the end of their parent.
