@@ -5,10 +5,13 @@ package slurmtest
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/openimpi/impi/internal/launch/daemons"
@@ -94,11 +97,19 @@ MpiDefault=none
 	return b.String()
 }
 
-// free returns TCP ports on which nobody listens.
+// free returns TCP ports on which nobody listens. They are below those that the kernel gives away, of
+// which another test might get one before its daemon has it.
 func free(tb testing.TB, n int) (ports []int) {
 	tb.Helper()
-	for range n {
-		l, err := net.Listen("tcp", ":0")
+	given := 32768
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		_, _ = fmt.Sscan(string(text), &given)
+	}
+	for len(ports) < n {
+		l, err := net.Listen("tcp", fmt.Sprint(":", given/2+mathrand.IntN(given/2)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
 		if err != nil {
 			tb.Fatal(err)
 		}
