@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -185,7 +186,12 @@ func TestLinksWithAStoppedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
-	status, j := r.report(t, "-measure", "-deadline", "3s")
+	var status int
+	for deadline := 3; ; deadline *= 4 { // the one that runs may need longer on a busy machine
+		if status, j = r.report(t, "-measure", "-deadline", fmt.Sprint(deadline, "s")); j.Sites[0].Problem == "" || deadline > 60 {
+			break
+		}
+	}
 	if status != statusPartial || len(j.Sites) != 2 || !strings.Contains(j.Sites[1].Problem, "is stopped") || j.Sites[1].Name != "beta" || j.Sites[0].Problem != "" {
 		t.Fatalf("status %d: %+v", status, j.Sites)
 	}

@@ -147,19 +147,18 @@ func (s *screen) wait(text string) string {
 // number reads the number on the line that starts with word.
 func (s *screen) number(t *testing.T, word string) int {
 	t.Helper()
-	s.wait(word)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for {
-		after := s.wait(word)
-		if line, _, ok := strings.Cut(after, "\n"); ok {
+		_, after, _ := strings.Cut(s.buf.String(), word)
+		if line, _, whole := strings.Cut(after, "\n"); whole {
 			n, err := strconv.Atoi(strings.TrimSpace(line))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
-		s.mu.Lock()
 		s.cond.Wait()
-		s.mu.Unlock()
 	}
 }
 
