@@ -82,6 +82,12 @@ func (e *Ending) ProcAborted(now time.Time, p Proc, code int, reason string) (la
 	return late
 }
 
+// ProcUnlinked takes the loss of a proc's link to another one, named peer, for why. It ends the job:
+// nobody knows what was on the link, and procs that receive from any source would wait for it.
+func (e *Ending) ProcUnlinked(now time.Time, p Proc, peer, why string) {
+	e.Fail(now, p.unlinked(peer, why))
+}
+
 // Late notes the failure of a proc that had passed Finalize, which another host of the site has
 // reported: the job goes on, and fails by it only if by nothing else.
 func (e *Ending) Late(f *Failure) { _ = e.noteLate(f) }

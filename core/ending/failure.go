@@ -21,9 +21,12 @@ const (
 type Weight int
 
 const (
+	// Unlinked is the loss of a link of a proc that goes on. What was on it may never come, so the
+	// job cannot, but whatever ends one of the two procs says more.
+	Unlinked Weight = iota
 	// Consequence is the end of a proc that had lost its link to another proc before. That
 	// proc may have died, or its machine may be lost.
-	Consequence Weight = iota
+	Consequence
 	// Lost is the end of a connection of the node. The process at its other end knows the
 	// reason.
 	Lost
@@ -36,7 +39,7 @@ const (
 )
 
 // Longest is the longest time that a failure waits for one that explains it.
-const Longest = 2 * time.Second
+const Longest = 4 * time.Second
 
 // Settle is how long a failure of this weight is held back for one that explains it. One
 // from another site arrives after that site's own wait and the way through the
@@ -44,8 +47,10 @@ const Longest = 2 * time.Second
 // one whose proc ended first reports first.
 func (w Weight) Settle() time.Duration {
 	switch w {
-	case Consequence, Lost:
+	case Unlinked: // longer than what may come of it at another site
 		return Longest
+	case Consequence, Lost:
+		return Longest / 2
 	case Died:
 		return 100 * time.Millisecond
 	default:

@@ -55,6 +55,11 @@ func (p *Proc) aborted(code int, reason string, at time.Time) *Failure {
 	return p.failure(text, code&0xff, at)
 }
 
+// unlinked is the failure of a job in which the proc has lost its link to peer, for why.
+func (p *Proc) unlinked(peer, why string) *Failure {
+	return &Failure{Text: fmt.Sprintf("%s has lost its link to %s: %s", p.Name, peer, why), Status: StatusNode, Weight: Unlinked}
+}
+
 // failure is a consequence if something had happened to the proc.
 func (p *Proc) failure(text string, status int, at time.Time) *Failure {
 	f := &Failure{Text: text, Status: status, Weight: Died, Proc: p.Number + 1, At: at}

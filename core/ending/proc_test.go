@@ -37,6 +37,7 @@ func TestWhoIsToBlame(t *testing.T) {
 		{"a crash, and the end of a connection", proc(segv, 0, ""), ConnectionLost("channel", nil)},
 		{"another site's verdict, and the end of its connection", ToldBy("rank 0"), ConnectionLost("channel", nil)},
 		{"another site's verdict, and a consequence", ToldBy("rank 0"), abort(0, loss)},
+		{"an abort, and the lost link that it follows from", abort(0, loss), (&Proc{Name: "rank 3"}).unlinked("rank 2", "it is broken")},
 		{"a time limit, and who ends because of it", TimedOut("limit"), proc(exit, 0, "")},
 	} {
 		if c.other.Explains(c.cause) {
@@ -80,7 +81,10 @@ func TestWords(t *testing.T) {
 			t.Errorf("%q %d, want %q %d", c.f.Text, c.f.Status, c.text, c.status)
 		}
 	}
-	p := Proc{Phase: InMPI, Aborted: true}
+	p := Proc{Name: "rank 3", Phase: InMPI, Aborted: true}
+	if f := p.unlinked("rank 2", "it is broken"); f.Text != "rank 3 has lost its link to rank 2: it is broken" || f.Status != StatusNode {
+		t.Errorf("%q %d", f.Text, f.Status)
+	}
 	if f := p.ended(Exit{Status: 3}); f != nil {
 		t.Errorf("the end of a proc that had aborted: %v", f)
 	}

@@ -26,6 +26,18 @@ func init() {
 		}
 		hang()
 	}
+	programs["expectant"] = func() { // rank 0 waits for anybody
+		w := initialize()
+		everybody(w)
+		ring(w)
+		if w.Rank() == 0 {
+			fmt.Println("waits")
+			var x [1]int64
+			_, err := mpi.Recv(w, x[:], mpi.AnySource, 99)
+			check(err)
+		}
+		hang()
+	}
 }
 
 func pinning(planes ...string) config.Route {
@@ -80,6 +92,19 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A job does not go on without a link between two procs, even if no receive fails by that: what was on
+// the link would be waited for.
+func TestLostLinkEndsAJobThatWaitsForAnybody(t *testing.T) {
+	all := start(t, route(testJob("expectant", 1, 1), pinning("stream")))
+	all[0].out.line(t, "[0] waits")
+	fd := pidfd(t, all[0].n.routes.Transport("tcp").Plugin.Status().PID)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, all, "rank 0 on site alpha has lost its link to rank 1 of site beta (client 1): link to rank 1: link is broken: "+
+		"the plugin of transport tcp, which passes its bytes on (data plane stream), has died or has lost the connection")
 }
 
 // A proc whose peer's plugin dies does not take that for the peer's end.

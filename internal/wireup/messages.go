@@ -29,8 +29,8 @@ const (
 	// everything it sent is on its links. It sends nothing after that.
 	KindFini Kind = "fini"
 	// KindLost says that the proc has lost its link to Peer, and why, before the program
-	// can see it. A node that does not know this message only reports less well what
-	// happens next (docs/decisions/0037-causes-and-consequences.md).
+	// can see it. The job ends by that if by nothing else, unless it is InOrder
+	// (docs/decisions/0037-causes-and-consequences.md).
 	KindLost Kind = "lost"
 	// KindAbort is MPI_Abort, with Code and Reason.
 	KindAbort Kind = "abort"
@@ -57,6 +57,7 @@ type Message struct {
 	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
 	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
+	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended it: it may have passed the barrier
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
 	Resumable *Resumable     `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections

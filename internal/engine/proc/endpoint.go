@@ -431,11 +431,13 @@ func (es *endpoints) PassBarrier() {
 }
 
 // tellLost tells the node that a link to a proc of this job is lost, before the program is told: if
-// this proc fails now, that may be only a consequence.
+// this proc fails now, that may be only a consequence, and if the program notices nothing, the job
+// has to end all the same.
 func (q *Endpoint) tellLost(cause error) {
 	p := q.p
 	if p.Node.Control == nil || q.Peer == message.NoPeer || p.Worlds.Foreign(q.Peer) || Phase(p.State.Load()) >= quiet {
 		return
 	}
-	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error()}) // the node may be gone
+	inOrder := Phase(p.State.Load()) == Finalizing && errors.Is(cause, ErrPeerGone)
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error(), InOrder: inOrder}) // the node may be gone
 }

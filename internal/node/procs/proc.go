@@ -164,6 +164,12 @@ func (p *Proc) loses(m wireup.Message) {
 	p.set.Log.Debug("a proc has lost a link", "proc", p.Who(), "peer", m.Peer, "reason", m.Reason)
 	loss := "it had lost its link to " + p.set.NameOf(m.Peer)
 	p.loss.CompareAndSwap(nil, &loss)
+	if !m.InOrder {
+		p.last(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
+			e.ProcUnlinked(now, x, p.set.NameOf(m.Peer), m.Reason)
+			return nil
+		})
+	}
 }
 
 // lost says what happened to the proc that may have made it end; empty: nothing.

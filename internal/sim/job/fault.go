@@ -199,15 +199,11 @@ func (w *World) harm(f Fault) {
 			return
 		}
 		w.strike(f, s, s.ends[i])
-		if !s.resumes && !s.tree && s.told() {
-			w.cut(s.shown)
-		}
+		s.loses(w)
 		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
-		if !s.resumes && !s.tree && s.told() {
-			w.cut(s.shown)
-		}
+		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
 	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, LoseHost: // they harm no link
 	}
@@ -255,6 +251,18 @@ func (w *World) cut(l *kernel.Link) {
 	}
 }
 
+// loses tells the observer of a fault after which bytes of a link may be lost, when it knows the
+// link.
+func (s *strand) loses(w *World) {
+	switch {
+	case s.resumes || s.tree:
+	case s.proof != nil && !s.proof.told:
+		s.proof.cut = true
+	default:
+		w.cut(s.shown)
+	}
+}
+
 // needs tells whether the job cannot end in order if nothing more comes from an
 // end of a link, and whether that shows at once. If it is not known for sure it
 // tells that it can: a direct link may have served its purpose, a channel may not
@@ -292,9 +300,6 @@ type strand struct {
 	tree    bool     // between machines of a site: ends says nothing
 	proof   *proving // nil: the observer is told of the link at once
 }
-
-// told tells whether the observer knows the link.
-func (s *strand) told() bool { return s.proof == nil || s.proof.told }
 
 func (s *strand) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }
 

@@ -250,7 +250,11 @@ func (s *site) told(p *proc, m wireup.Message) {
 		s.report(func(now time.Time) { _ = s.end.ProcAborted(now, p.standing(), m.Code, m.Reason) })
 		p.aborted = true
 	case wireup.KindLost:
-		p.loss = cmp.Or(p.loss, fmt.Sprintf("it had lost its link to rank %d", m.Peer))
+		peer := fmt.Sprintf("rank %d", m.Peer)
+		p.loss = cmp.Or(p.loss, "it had lost its link to "+peer)
+		if !m.InOrder {
+			s.report(func(now time.Time) { s.end.ProcUnlinked(now, p.standing(), peer, m.Reason) })
+		}
 	default:
 	}
 }

@@ -249,6 +249,7 @@ type proving struct {
 	ends  [2]Endpoint
 	to    kernel.Watcher
 	told  bool    // the observer knows the link
+	cut   bool    // bytes of it may be lost since before that
 	busy  [2]bool // by end: its greeting is not over
 }
 
@@ -266,6 +267,9 @@ func (p *proving) tell() {
 		p.of.tell()
 	case !p.told && p.w.cfg.Observer != nil:
 		p.to = p.w.cfg.Observer.Link(p.shown, p.ends)
+		if p.cut {
+			p.w.cut(p.shown)
+		}
 	}
 	p.told = true
 }
