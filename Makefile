@@ -73,7 +73,7 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 install: build ## install commands, library and header under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
-	cp include/mpi.h include/mpi_profiling.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
+	cp include/mpi.h include/mpi_generated.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
 	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 

@@ -5,14 +5,14 @@ package include
 
 import _ "embed"
 
-// Header is the text of mpi.h. It declares each function on a line of its own,
+// Header is the text of mpi.h. It declares functions on a line of their own,
 // as "type name(parameters);", every parameter with its name.
 //
 //go:embed mpi.h
 var Header string
 
-// Profiling is the text of mpi_profiling.h, which mpi.h includes: the functions whose names begin with
-// PMPI_. It is generated from Header.
+// Generated is the text of mpi_generated.h, which mpi.h includes: the functions that follow from those of
+// mpi.h, and all by their names that begin with PMPI_. It is generated from Header.
 //
-//go:embed mpi_profiling.h
-var Profiling string
+//go:embed mpi_generated.h
+var Generated string

@@ -19,7 +19,7 @@ var prototype = regexp.MustCompile(`(?m)^(\w+) (P?MPI_\w+)\((.*)\);$`)
 func functions(t *testing.T, prefix string) (names []string, rest map[string]string) {
 	t.Helper()
 	rest = map[string]string{}
-	for _, m := range prototype.FindAllStringSubmatch(Header+Profiling, -1) {
+	for _, m := range prototype.FindAllStringSubmatch(Header+Generated, -1) {
 		name, found := strings.CutPrefix(m[2], prefix)
 		if !found || strings.HasPrefix(m[0], "typedef") {
 			continue

@@ -72,72 +72,6 @@ int MPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *log
 int PMPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) { return abiAbiSetFortranBooleans(logical_size, W(logical_true), W(logical_false)); }
 int MPI_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false) __attribute__((weak, alias("PMPI_Abi_set_fortran_booleans")));
 
-int PMPI_Comm_toint(MPI_Comm comm) { return (int)(unsigned)W(comm); }
-int MPI_Comm_toint(MPI_Comm comm) __attribute__((weak, alias("PMPI_Comm_toint")));
-
-MPI_Comm PMPI_Comm_fromint(int comm) { return fromint(1, comm); }
-MPI_Comm MPI_Comm_fromint(int comm) __attribute__((weak, alias("PMPI_Comm_fromint")));
-
-int PMPI_Errhandler_toint(MPI_Errhandler errhandler) { return (int)(unsigned)W(errhandler); }
-int MPI_Errhandler_toint(MPI_Errhandler errhandler) __attribute__((weak, alias("PMPI_Errhandler_toint")));
-
-MPI_Errhandler PMPI_Errhandler_fromint(int errhandler) { return fromint(7, errhandler); }
-MPI_Errhandler MPI_Errhandler_fromint(int errhandler) __attribute__((weak, alias("PMPI_Errhandler_fromint")));
-
-int PMPI_File_toint(MPI_File file) { return (int)(unsigned)W(file); }
-int MPI_File_toint(MPI_File file) __attribute__((weak, alias("PMPI_File_toint")));
-
-MPI_File PMPI_File_fromint(int file) { return fromint(9, file); }
-MPI_File MPI_File_fromint(int file) __attribute__((weak, alias("PMPI_File_fromint")));
-
-int PMPI_Group_toint(MPI_Group group) { return (int)(unsigned)W(group); }
-int MPI_Group_toint(MPI_Group group) __attribute__((weak, alias("PMPI_Group_toint")));
-
-MPI_Group PMPI_Group_fromint(int group) { return fromint(2, group); }
-MPI_Group MPI_Group_fromint(int group) __attribute__((weak, alias("PMPI_Group_fromint")));
-
-int PMPI_Info_toint(MPI_Info info) { return (int)(unsigned)W(info); }
-int MPI_Info_toint(MPI_Info info) __attribute__((weak, alias("PMPI_Info_toint")));
-
-MPI_Info PMPI_Info_fromint(int info) { return fromint(6, info); }
-MPI_Info MPI_Info_fromint(int info) __attribute__((weak, alias("PMPI_Info_fromint")));
-
-int PMPI_Message_toint(MPI_Message message) { return (int)(unsigned)W(message); }
-int MPI_Message_toint(MPI_Message message) __attribute__((weak, alias("PMPI_Message_toint")));
-
-MPI_Message PMPI_Message_fromint(int message) { return fromint(11, message); }
-MPI_Message MPI_Message_fromint(int message) __attribute__((weak, alias("PMPI_Message_fromint")));
-
-int PMPI_Op_toint(MPI_Op op) { return (int)(unsigned)W(op); }
-int MPI_Op_toint(MPI_Op op) __attribute__((weak, alias("PMPI_Op_toint")));
-
-MPI_Op PMPI_Op_fromint(int op) { return fromint(4, op); }
-MPI_Op MPI_Op_fromint(int op) __attribute__((weak, alias("PMPI_Op_fromint")));
-
-int PMPI_Request_toint(MPI_Request request) { return (int)(unsigned)W(request); }
-int MPI_Request_toint(MPI_Request request) __attribute__((weak, alias("PMPI_Request_toint")));
-
-MPI_Request PMPI_Request_fromint(int request) { return fromint(5, request); }
-MPI_Request MPI_Request_fromint(int request) __attribute__((weak, alias("PMPI_Request_fromint")));
-
-int PMPI_Session_toint(MPI_Session session) { return (int)(unsigned)W(session); }
-int MPI_Session_toint(MPI_Session session) __attribute__((weak, alias("PMPI_Session_toint")));
-
-MPI_Session PMPI_Session_fromint(int session) { return fromint(10, session); }
-MPI_Session MPI_Session_fromint(int session) __attribute__((weak, alias("PMPI_Session_fromint")));
-
-int PMPI_Type_toint(MPI_Datatype datatype) { return (int)(unsigned)W(datatype); }
-int MPI_Type_toint(MPI_Datatype datatype) __attribute__((weak, alias("PMPI_Type_toint")));
-
-MPI_Datatype PMPI_Type_fromint(int datatype) { return fromint(3, datatype); }
-MPI_Datatype MPI_Type_fromint(int datatype) __attribute__((weak, alias("PMPI_Type_fromint")));
-
-int PMPI_Win_toint(MPI_Win win) { return (int)(unsigned)W(win); }
-int MPI_Win_toint(MPI_Win win) __attribute__((weak, alias("PMPI_Win_toint")));
-
-MPI_Win PMPI_Win_fromint(int win) { return fromint(8, win); }
-MPI_Win MPI_Win_fromint(int win) __attribute__((weak, alias("PMPI_Win_fromint")));
-
 int PMPI_Error_class(int errorcode, int *errorclass) { return abiErrorClass(errorcode, W(errorclass)); }
 int MPI_Error_class(int errorcode, int *errorclass) __attribute__((weak, alias("PMPI_Error_class")));
 
@@ -1779,10 +1713,10 @@ int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *exten
 int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent) { return abiFileGetTypeExtent(W(fh), W(datatype), W(extent), 1); }
 int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent) __attribute__((weak, alias("PMPI_File_get_type_extent_c")));
 
-int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) { return abiUnsupported(608, 0, 0); }
+int PMPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) { return abiUnsupported(586, 0, 0); }
 int MPI_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn, MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) __attribute__((weak, alias("PMPI_Register_datarep")));
 
-int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) { return abiUnsupported(609, 0, 0); }
+int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) { return abiUnsupported(587, 0, 0); }
 int MPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn, MPI_Datarep_conversion_function_c *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state) __attribute__((weak, alias("PMPI_Register_datarep_c")));
 
 int PMPI_File_set_atomicity(MPI_File fh, int flag) { return abiFileSetAtomicity(W(fh), flag); }
@@ -1946,3 +1880,69 @@ int MPI_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *ev
 
 int PMPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) { return abiTEventGetSource(W(event_instance), W(source_index)); }
 int MPI_T_event_get_source(MPI_T_event_instance event_instance, int *source_index) __attribute__((weak, alias("PMPI_T_event_get_source")));
+
+int PMPI_Comm_toint(MPI_Comm comm) { return (int)(unsigned)W(comm); }
+int MPI_Comm_toint(MPI_Comm comm) __attribute__((weak, alias("PMPI_Comm_toint")));
+
+MPI_Comm PMPI_Comm_fromint(int comm) { return fromint(1, comm); }
+MPI_Comm MPI_Comm_fromint(int comm) __attribute__((weak, alias("PMPI_Comm_fromint")));
+
+int PMPI_Group_toint(MPI_Group group) { return (int)(unsigned)W(group); }
+int MPI_Group_toint(MPI_Group group) __attribute__((weak, alias("PMPI_Group_toint")));
+
+MPI_Group PMPI_Group_fromint(int group) { return fromint(2, group); }
+MPI_Group MPI_Group_fromint(int group) __attribute__((weak, alias("PMPI_Group_fromint")));
+
+int PMPI_Type_toint(MPI_Datatype datatype) { return (int)(unsigned)W(datatype); }
+int MPI_Type_toint(MPI_Datatype datatype) __attribute__((weak, alias("PMPI_Type_toint")));
+
+MPI_Datatype PMPI_Type_fromint(int datatype) { return fromint(3, datatype); }
+MPI_Datatype MPI_Type_fromint(int datatype) __attribute__((weak, alias("PMPI_Type_fromint")));
+
+int PMPI_Op_toint(MPI_Op op) { return (int)(unsigned)W(op); }
+int MPI_Op_toint(MPI_Op op) __attribute__((weak, alias("PMPI_Op_toint")));
+
+MPI_Op PMPI_Op_fromint(int op) { return fromint(4, op); }
+MPI_Op MPI_Op_fromint(int op) __attribute__((weak, alias("PMPI_Op_fromint")));
+
+int PMPI_Request_toint(MPI_Request request) { return (int)(unsigned)W(request); }
+int MPI_Request_toint(MPI_Request request) __attribute__((weak, alias("PMPI_Request_toint")));
+
+MPI_Request PMPI_Request_fromint(int request) { return fromint(5, request); }
+MPI_Request MPI_Request_fromint(int request) __attribute__((weak, alias("PMPI_Request_fromint")));
+
+int PMPI_Info_toint(MPI_Info info) { return (int)(unsigned)W(info); }
+int MPI_Info_toint(MPI_Info info) __attribute__((weak, alias("PMPI_Info_toint")));
+
+MPI_Info PMPI_Info_fromint(int info) { return fromint(6, info); }
+MPI_Info MPI_Info_fromint(int info) __attribute__((weak, alias("PMPI_Info_fromint")));
+
+int PMPI_Errhandler_toint(MPI_Errhandler errhandler) { return (int)(unsigned)W(errhandler); }
+int MPI_Errhandler_toint(MPI_Errhandler errhandler) __attribute__((weak, alias("PMPI_Errhandler_toint")));
+
+MPI_Errhandler PMPI_Errhandler_fromint(int errhandler) { return fromint(7, errhandler); }
+MPI_Errhandler MPI_Errhandler_fromint(int errhandler) __attribute__((weak, alias("PMPI_Errhandler_fromint")));
+
+int PMPI_Win_toint(MPI_Win win) { return (int)(unsigned)W(win); }
+int MPI_Win_toint(MPI_Win win) __attribute__((weak, alias("PMPI_Win_toint")));
+
+MPI_Win PMPI_Win_fromint(int win) { return fromint(8, win); }
+MPI_Win MPI_Win_fromint(int win) __attribute__((weak, alias("PMPI_Win_fromint")));
+
+int PMPI_File_toint(MPI_File file) { return (int)(unsigned)W(file); }
+int MPI_File_toint(MPI_File file) __attribute__((weak, alias("PMPI_File_toint")));
+
+MPI_File PMPI_File_fromint(int file) { return fromint(9, file); }
+MPI_File MPI_File_fromint(int file) __attribute__((weak, alias("PMPI_File_fromint")));
+
+int PMPI_Session_toint(MPI_Session session) { return (int)(unsigned)W(session); }
+int MPI_Session_toint(MPI_Session session) __attribute__((weak, alias("PMPI_Session_toint")));
+
+MPI_Session PMPI_Session_fromint(int session) { return fromint(10, session); }
+MPI_Session MPI_Session_fromint(int session) __attribute__((weak, alias("PMPI_Session_fromint")));
+
+int PMPI_Message_toint(MPI_Message message) { return (int)(unsigned)W(message); }
+int MPI_Message_toint(MPI_Message message) __attribute__((weak, alias("PMPI_Message_toint")));
+
+MPI_Message PMPI_Message_fromint(int message) { return fromint(11, message); }
+MPI_Message MPI_Message_fromint(int message) __attribute__((weak, alias("PMPI_Message_fromint")));

@@ -60,7 +60,7 @@ func GenerateFortran(root fs.FS) (map[string]string, error) {
 		return nil, err
 	}
 	text := string(data)
-	fns, err := ParseHeader(text)
+	fns, err := AllFunctions(text)
 	if err != nil {
 		return nil, err
 	}

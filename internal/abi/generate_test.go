@@ -82,7 +82,7 @@ func TestHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fns, err := ParseHeader(string(text))
+	fns, err := AllFunctions(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}

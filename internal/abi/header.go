@@ -13,6 +13,8 @@ type Function struct {
 	Result string // int, mostly
 	Params string // all, as they stand there
 	Args   []Arg
+
+	Derived bool // from others: mpi.h itself does not declare it
 }
 
 // Arg is an argument of a function.

@@ -231,7 +231,7 @@ func badCalls(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fns, err := abi.ParseHeader(string(header))
+	fns, err := abi.AllFunctions(string(header))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,9 +55,9 @@ func install(t *testing.T) (root string) {
 	}
 	write(t, filepath.Join(root, "lib/pkgconfig/impi.pc"), string(pc))
 	write(t, filepath.Join(root, "include/mpi.h"), include.Header)
-	write(t, filepath.Join(root, "include/mpi_profiling.h"), include.Profiling)
+	write(t, filepath.Join(root, "include/mpi_generated.h"), include.Generated)
 	source := filepath.Join(root, "nothing.c")
-	body := regexp.MustCompile(`(?m)^(\w+ P?MPI_\w+\(.*\));$`).ReplaceAllString(include.Header+include.Profiling, "$1 { return 0; }")
+	body := regexp.MustCompile(`(?m)^(\w+ P?MPI_\w+\(.*\));$`).ReplaceAllString(include.Header+include.Generated, "$1 { return 0; }")
 	write(t, source, body)
 	run(t, root, nil, "cc", "-w", "-Iinclude", "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o", "lib/libmpi_abi.so.1", source)
 	if err := os.Symlink("libmpi_abi.so.1", filepath.Join(root, "lib/libmpi_abi.so")); err != nil {
