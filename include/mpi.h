@@ -202,69 +202,69 @@ typedef struct MPI_Status {
 #define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)-1)
 
 /* Error classes. Classes and codes that programs add are above MPI_ERR_LASTCODE. */
-#define MPI_SUCCESS                   0
-#define MPI_ERR_BUFFER                1
-#define MPI_ERR_COUNT                 2
-#define MPI_ERR_TYPE                  3
-#define MPI_ERR_TAG                   4
-#define MPI_ERR_COMM                  5
-#define MPI_ERR_RANK                  6
-#define MPI_ERR_REQUEST               7
-#define MPI_ERR_ROOT                  8
-#define MPI_ERR_GROUP                 9
-#define MPI_ERR_OP                    10
-#define MPI_ERR_TOPOLOGY              11
-#define MPI_ERR_DIMS                  12
-#define MPI_ERR_ARG                   13
-#define MPI_ERR_UNKNOWN               14
-#define MPI_ERR_TRUNCATE              15
-#define MPI_ERR_OTHER                 16
-#define MPI_ERR_INTERN                17
-#define MPI_ERR_PENDING               18
-#define MPI_ERR_IN_STATUS             19
-#define MPI_ERR_ACCESS                20
-#define MPI_ERR_AMODE                 21
-#define MPI_ERR_ASSERT                22
-#define MPI_ERR_BAD_FILE              23
-#define MPI_ERR_BASE                  24
-#define MPI_ERR_CONVERSION            25
-#define MPI_ERR_DISP                  26
-#define MPI_ERR_DUP_DATAREP           27
-#define MPI_ERR_FILE_EXISTS           28
-#define MPI_ERR_FILE_IN_USE           29
-#define MPI_ERR_FILE                  30
-#define MPI_ERR_INFO_KEY              31
-#define MPI_ERR_INFO_NOKEY            32
-#define MPI_ERR_INFO_VALUE            33
-#define MPI_ERR_INFO                  34
-#define MPI_ERR_IO                    35
-#define MPI_ERR_KEYVAL                36
-#define MPI_ERR_LOCKTYPE              37
-#define MPI_ERR_NAME                  38
-#define MPI_ERR_NO_MEM                39
-#define MPI_ERR_NOT_SAME              40
-#define MPI_ERR_NO_SPACE              41
-#define MPI_ERR_NO_SUCH_FILE          42
-#define MPI_ERR_PORT                  43
-#define MPI_ERR_QUOTA                 44
-#define MPI_ERR_READ_ONLY             45
-#define MPI_ERR_RMA_ATTACH            46
-#define MPI_ERR_RMA_CONFLICT          47
-#define MPI_ERR_RMA_RANGE             48
-#define MPI_ERR_RMA_SHARED            49
-#define MPI_ERR_RMA_SYNC              50
-#define MPI_ERR_SERVICE               51
-#define MPI_ERR_SIZE                  52
-#define MPI_ERR_SPAWN                 53
-#define MPI_ERR_UNSUPPORTED_DATAREP   54
-#define MPI_ERR_UNSUPPORTED_OPERATION 55
-#define MPI_ERR_WIN                   56
-#define MPI_ERR_RMA_FLAVOR            57
-#define MPI_ERR_PROC_ABORTED          58
-#define MPI_ERR_VALUE_TOO_LARGE       59
-#define MPI_ERR_SESSION               60
-#define MPI_ERR_ERRHANDLER            61
-#define MPI_ERR_ABI                   62
+#define MPI_SUCCESS                   0  /* no error */
+#define MPI_ERR_BUFFER                1  /* invalid buffer */
+#define MPI_ERR_COUNT                 2  /* invalid count */
+#define MPI_ERR_TYPE                  3  /* invalid datatype */
+#define MPI_ERR_TAG                   4  /* invalid tag */
+#define MPI_ERR_COMM                  5  /* invalid communicator */
+#define MPI_ERR_RANK                  6  /* invalid rank */
+#define MPI_ERR_REQUEST               7  /* invalid request */
+#define MPI_ERR_ROOT                  8  /* invalid root */
+#define MPI_ERR_GROUP                 9  /* invalid group */
+#define MPI_ERR_OP                    10 /* invalid operation */
+#define MPI_ERR_TOPOLOGY              11 /* invalid topology */
+#define MPI_ERR_DIMS                  12 /* invalid dimensions */
+#define MPI_ERR_ARG                   13 /* invalid argument */
+#define MPI_ERR_UNKNOWN               14 /* unknown error */
+#define MPI_ERR_TRUNCATE              15 /* message truncated */
+#define MPI_ERR_OTHER                 16 /* other error */
+#define MPI_ERR_INTERN                17 /* internal error */
+#define MPI_ERR_PENDING               18 /* request is pending */
+#define MPI_ERR_IN_STATUS             19 /* error code is in the status */
+#define MPI_ERR_ACCESS                20 /* permission denied */
+#define MPI_ERR_AMODE                 21 /* invalid access mode */
+#define MPI_ERR_ASSERT                22 /* invalid assertion */
+#define MPI_ERR_BAD_FILE              23 /* invalid file name */
+#define MPI_ERR_BASE                  24 /* invalid base address */
+#define MPI_ERR_CONVERSION            25 /* error in a data conversion */
+#define MPI_ERR_DISP                  26 /* invalid displacement */
+#define MPI_ERR_DUP_DATAREP           27 /* data representation is registered already */
+#define MPI_ERR_FILE_EXISTS           28 /* file exists */
+#define MPI_ERR_FILE_IN_USE           29 /* file is in use */
+#define MPI_ERR_FILE                  30 /* invalid file handle */
+#define MPI_ERR_INFO_KEY              31 /* invalid info key */
+#define MPI_ERR_INFO_NOKEY            32 /* no such info key */
+#define MPI_ERR_INFO_VALUE            33 /* invalid info value */
+#define MPI_ERR_INFO                  34 /* invalid info object */
+#define MPI_ERR_IO                    35 /* input or output error */
+#define MPI_ERR_KEYVAL                36 /* invalid attribute key */
+#define MPI_ERR_LOCKTYPE              37 /* invalid lock type */
+#define MPI_ERR_NAME                  38 /* service name is not published */
+#define MPI_ERR_NO_MEM                39 /* out of memory */
+#define MPI_ERR_NOT_SAME              40 /* arguments differ between processes */
+#define MPI_ERR_NO_SPACE              41 /* not enough space */
+#define MPI_ERR_NO_SUCH_FILE          42 /* no such file */
+#define MPI_ERR_PORT                  43 /* invalid port name */
+#define MPI_ERR_QUOTA                 44 /* quota exceeded */
+#define MPI_ERR_READ_ONLY             45 /* file is read-only */
+#define MPI_ERR_RMA_ATTACH            46 /* memory cannot be attached */
+#define MPI_ERR_RMA_CONFLICT          47 /* conflicting accesses to a window */
+#define MPI_ERR_RMA_RANGE             48 /* memory is not in the window */
+#define MPI_ERR_RMA_SHARED            49 /* memory cannot be shared */
+#define MPI_ERR_RMA_SYNC              50 /* wrong synchronization of a window */
+#define MPI_ERR_SERVICE               51 /* service name cannot be unpublished */
+#define MPI_ERR_SIZE                  52 /* invalid size */
+#define MPI_ERR_SPAWN                 53 /* processes could not be spawned */
+#define MPI_ERR_UNSUPPORTED_DATAREP   54 /* data representation is not supported */
+#define MPI_ERR_UNSUPPORTED_OPERATION 55 /* operation is not supported */
+#define MPI_ERR_WIN                   56 /* invalid window */
+#define MPI_ERR_RMA_FLAVOR            57 /* wrong flavor of window */
+#define MPI_ERR_PROC_ABORTED          58 /* process has aborted */
+#define MPI_ERR_VALUE_TOO_LARGE       59 /* value is too large for its type */
+#define MPI_ERR_SESSION               60 /* invalid session */
+#define MPI_ERR_ERRHANDLER            61 /* invalid error handler */
+#define MPI_ERR_ABI                   62 /* ABI mismatch */
 #define MPI_ERR_LASTCODE              16383
 
 /* Errors of the tool interface. */

@@ -153,7 +153,7 @@ func fortranFunction(f Function) (string, error) {
 }
 
 var (
-	constant = regexp.MustCompile(`(?m)^#define (MPI_\w+) +(.+)$`)
+	constant = regexp.MustCompile(`(?m)^#define (MPI_\w+) +(.+?)(?: */\*.*)?$`)
 	asHandle = regexp.MustCompile(`^\(\(MPI_(Comm|Group|Datatype|Op|Request|Info|Errhandler|Message)\)(0x[0-9a-f]+)\)$`)
 	asNumber = regexp.MustCompile(`^\(?(-?\d+)\)?$`)
 	// absent begin the names of constants that no function which Fortran has takes.

@@ -62,6 +62,10 @@ func Generate(root fs.FS) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	classes, err := Classes(string(text))
+	if err != nil {
+		return nil, err
+	}
 	written := map[string]string{callsFile: exports, collectivesFile: collectives, transfersFile: Transfers(fns), transfersFace: face}
 	for name, text := range written {
 		if err := g.scanGo(name, []byte(text)); err != nil {
@@ -78,7 +82,7 @@ func Generate(root fs.FS) (map[string]string, error) {
 		return nil, fmt.Errorf("%s", strings.Join(g.problems, "\n"))
 	}
 	written[stubsFile], written[tableFile], written[fastFile] = g.stubs.String(), g.table(fns), g.fast.String()
-	written[formsFile] = derived(fns)
+	written[formsFile], written[classesFile] = derived(fns), classes
 	return written, nil
 }
 

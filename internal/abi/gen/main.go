@@ -1,6 +1,6 @@
 // Command gen writes what follows from include/mpi.h and the exported functions of
 // cmd/libmpi: the C functions of the library, the table of those that are
-// implemented, and what Fortran has of both; most exported functions, which follow from mpi.h and
+// implemented, what Fortran has of both, and the error classes of core/mpierr; most exported functions, which follow from mpi.h and
 // the tables of internal/abi; and the functions and methods of core/mpi, and the engine's functions of
 // collective operations, which follow from face.txt.
 //
