@@ -16,24 +16,26 @@ const (
 )
 
 // regular are the functions whose call from Fortran follows from the C header:
-// mpi_x_ gets the address of each argument, and one more for the error code.
+// mpi_x_ gets the address of each argument, and one more for the error code. Strings have a length and
+// blanks at their ends, and what counts from 0 in C counts from 1.
 var regular = strings.Fields(`
-	Initialized Finalize Finalized Abort Query_thread Is_thread_main Get_version Get_address
-	Error_class Add_error_class Add_error_code
+	Initialized Finalize Finalized Abort Query_thread Is_thread_main Get_version Get_library_version
+	Get_processor_name Get_address Error_class Error_string Add_error_class Add_error_code Add_error_string
 	Comm_set_errhandler Comm_get_errhandler Comm_call_errhandler Errhandler_free
 	Send Bsend Ssend Rsend Recv Isend Ibsend Issend Irsend Irecv
 	Send_init Bsend_init Ssend_init Rsend_init Recv_init Sendrecv Sendrecv_replace
 	Probe Iprobe Mprobe Improbe Mrecv Imrecv
 	Get_count Get_elements Test_cancelled Status_set_cancelled Status_set_elements
-	Wait Test Request_get_status Request_free Cancel Start Buffer_attach
+	Wait Waitany Waitall Waitsome Test Testany Testall Testsome Request_get_status Request_free Cancel
+	Start Startall Buffer_attach
 	Type_contiguous Type_vector Type_create_hvector Type_indexed Type_create_hindexed
 	Type_create_indexed_block Type_create_hindexed_block Type_create_subarray Type_create_darray
-	Type_create_resized Type_dup Type_commit Type_free Type_size Type_get_extent
+	Type_create_resized Type_dup Type_commit Type_free Type_set_name Type_get_name Type_size Type_get_extent
 	Type_get_true_extent Pack Unpack Pack_size
 	Op_free Op_commutative Reduce_local
 	Group_size Group_rank Group_translate_ranks Group_compare Group_union Group_intersection
 	Group_difference Group_incl Group_excl Group_range_incl Group_range_excl Group_free
-	Comm_size Comm_rank Comm_compare Comm_group Comm_remote_size Comm_remote_group Comm_test_inter
+	Comm_set_name Comm_get_name Comm_size Comm_rank Comm_compare Comm_group Comm_remote_size Comm_remote_group Comm_test_inter
 	Comm_dup Comm_create Comm_create_group Comm_split Comm_split_type Comm_free
 	Intercomm_create Intercomm_merge
 	Topo_test Dims_create Cart_create Cartdim_get Cart_get Cart_rank Cart_coords Cart_shift Cart_sub
@@ -107,49 +109,106 @@ func conversion(sort string) string {
 	return sort
 }
 
-// fortranFunction writes one call: the handles that it changes or makes are
-// variables of its own, and are given back as integers.
+// fortranCall is one call from Fortran while it is written. Handles that it changes or makes, strings and
+// arrays of requests are variables of its own, and are given back behind the call.
+type fortranCall struct {
+	f                           Function
+	params, args, before, after []string
+	unless                      string // put before the call: what it does not happen for
+	length                      bool   // of a string, behind all other parameters
+}
+
 func fortranFunction(f Function) (string, error) {
-	var params, args, before, after []string
+	c := fortranCall{f: f}
 	for _, a := range f.Args {
-		p, arg := "int *"+a.Name, a.Name
-		switch c := a.Type; {
-		case handle.MatchString(c):
-			arg = "MPI_" + conversion(handle.FindStringSubmatch(c)[1]) + "_fromint(*" + a.Name + ")"
-		case handleResult.MatchString(c) && strings.HasPrefix(a.Name, "array_of_"):
-			return "", fmt.Errorf("%s is an array of handles", a.Name)
-		case handleResult.MatchString(c):
-			sort := handleResult.FindStringSubmatch(c)[1]
-			start, when := "0", "if (*ierror == MPI_SUCCESS) "
-			if changed[strings.TrimPrefix(f.Name, "MPI_")] == a.Name {
-				start, when = "MPI_"+conversion(sort)+"_fromint(*"+a.Name+")", ""
-			}
-			before = append(before, fmt.Sprintf("MPI_%s c_%s = %s;", sort, a.Name, start))
-			after = append(after, fmt.Sprintf("%s*%s = MPI_%s_toint(c_%s);", when, a.Name, conversion(sort), a.Name))
-			arg = "&c_" + a.Name
-		case number.MatchString(c):
-			p, arg = c+" *"+a.Name, "*"+a.Name
-		case numbers.MatchString(c):
-			p = numbers.FindStringSubmatch(c)[1] + " *" + a.Name
-			if strings.Contains(f.Params, a.Name+"[][3]") {
-				arg = "(void *)" + a.Name
-			}
-		case c == "void *" || c == "const void *":
-			p, arg = "void *"+a.Name, "impi_buffer("+a.Name+")"
-		case c == "MPI_Status *" || c == "const MPI_Status *":
-			arg = "impi_status(" + a.Name + ")"
-		default:
-			return "", fmt.Errorf("%s is a %s, which is not regular", a.Name, c)
+		p, arg, err := c.argument(a)
+		if err != nil {
+			return "", err
 		}
-		params, args = append(params, p), append(args, arg)
+		c.params, c.args = append(c.params, p), append(c.args, arg)
+	}
+	c.params = append(c.params, "int *ierror")
+	if c.length {
+		c.params = append(c.params, "size_t length")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nvoid %s_(%s)\n{\n", strings.ToLower(f.Name), strings.Join(append(params, "int *ierror"), ", "))
-	for _, line := range slices.Concat(before, []string{fmt.Sprintf("*ierror = %s(%s);", f.Name, strings.Join(args, ", "))}, after) {
+	fmt.Fprintf(&b, "\nvoid %s_(%s)\n{\n", strings.ToLower(f.Name), strings.Join(c.params, ", "))
+	for _, line := range slices.Concat(c.before, []string{fmt.Sprintf("*ierror = %s%s(%s);", c.unless, f.Name, strings.Join(c.args, ", "))}, c.after) {
 		b.WriteString("\t" + line + "\n")
 	}
 	b.WriteString("}\n")
 	return b.String(), nil
+}
+
+// argument gives an argument as Fortran's parameter and as C's.
+func (c *fortranCall) argument(a Arg) (param, arg string, err error) {
+	switch t := a.Type; {
+	case strings.Contains(c.f.Params, "array_of_requests") && (t == "int *" || t == "MPI_Request *"):
+		return c.several(a)
+	case t == "const char *" || t == "char *":
+		c.text(a)
+		return "char *" + a.Name, "c_" + a.Name, nil
+	case handle.MatchString(t):
+		return "int *" + a.Name, "MPI_" + conversion(handle.FindStringSubmatch(t)[1]) + "_fromint(*" + a.Name + ")", nil
+	case handleResult.MatchString(t) && strings.HasPrefix(a.Name, "array_of_"):
+		return "", "", fmt.Errorf("%s is an array of handles", a.Name)
+	case handleResult.MatchString(t):
+		sort := handleResult.FindStringSubmatch(t)[1]
+		start, when := "0", "if (*ierror == MPI_SUCCESS) "
+		if changed[strings.TrimPrefix(c.f.Name, "MPI_")] == a.Name {
+			start, when = "MPI_"+conversion(sort)+"_fromint(*"+a.Name+")", ""
+		}
+		c.before = append(c.before, fmt.Sprintf("MPI_%s c_%s = %s;", sort, a.Name, start))
+		c.after = append(c.after, fmt.Sprintf("%s*%s = MPI_%s_toint(c_%s);", when, a.Name, conversion(sort), a.Name))
+		return "int *" + a.Name, "&c_" + a.Name, nil
+	case number.MatchString(t):
+		return t + " *" + a.Name, "*" + a.Name, nil
+	case numbers.MatchString(t) && strings.Contains(c.f.Params, a.Name+"[][3]"):
+		return "int *" + a.Name, "(void *)" + a.Name, nil
+	case numbers.MatchString(t):
+		return numbers.FindStringSubmatch(t)[1] + " *" + a.Name, a.Name, nil
+	case t == "void *" || t == "const void *":
+		return "void *" + a.Name, "impi_buffer(" + a.Name + ")", nil
+	case t == "MPI_Status *" || t == "const MPI_Status *":
+		return "int *" + a.Name, "impi_status(" + a.Name + ")", nil
+	}
+	return "", "", fmt.Errorf("%s is a %s, which is not regular", a.Name, a.Type)
+}
+
+// several are the arguments of calls about several requests: these, and places among them.
+func (c *fortranCall) several(a Arg) (param, arg string, err error) {
+	arg = a.Name
+	switch a.Name {
+	case "array_of_requests":
+		arg = "c_requests.all"
+		c.before = append(c.before, "struct impi_requests c_requests;",
+			"if ((*ierror = impi_come(&c_requests, *"+c.f.Args[0].Name+", array_of_requests)) != MPI_SUCCESS) return;")
+		c.after = append(c.after, "impi_gone(&c_requests, array_of_requests);")
+	case "index":
+		c.before, c.after = append(c.before, "*index = MPI_UNDEFINED;"), append(c.after, "impi_place(index);")
+	case "outcount":
+		c.before = append(c.before, "*outcount = MPI_UNDEFINED;")
+	case "array_of_indices":
+		c.after = append(c.after, "impi_places(*outcount, array_of_indices);")
+	}
+	return "int *" + a.Name, arg, nil
+}
+
+// text is a string, which the call gets or, if C may change it, gives.
+func (c *fortranCall) text(a Arg) {
+	c.length = true
+	if a.Type == "char *" {
+		c.before = append(c.before, "char c_"+a.Name+"[MPI_MAX_LIBRARY_VERSION_STRING] = \"\"; // the longest of all")
+		c.after = append(c.after, fmt.Sprintf("if (*ierror == MPI_SUCCESS) impi_give(c_%s, %s, length, resultlen);", a.Name, a.Name))
+		return
+	}
+	comm := "MPI_COMM_SELF"
+	if c.f.Args[0].Type == "MPI_Comm" {
+		comm = c.args[0]
+	}
+	c.before = append(c.before, fmt.Sprintf("char *c_%s = impi_take(%s, length);", a.Name, a.Name))
+	c.unless = fmt.Sprintf("c_%s == NULL ? impi_nomemory(%s) : ", a.Name, comm)
+	c.after = append(c.after, "free(c_"+a.Name+");")
 }
 
 var (

@@ -71,6 +71,16 @@ func TestFortranFunctions(t *testing.T) {
 			"\t*ierror = MPI_Wait(&c_request, impi_status(status));\n\t*request = MPI_Request_toint(c_request);\n",
 		"int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);": "MPI_Request c_request = 0;\n" +
 			"\t*ierror = MPI_Ibarrier(MPI_Comm_fromint(*comm), &c_request);\n\tif (*ierror == MPI_SUCCESS) *request = MPI_Request_toint(c_request);\n",
+		"int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[]);": "\tstruct impi_requests c_requests;\n" +
+			"\tif ((*ierror = impi_come(&c_requests, *incount, array_of_requests)) != MPI_SUCCESS) return;\n\t*outcount = MPI_UNDEFINED;\n" +
+			"\t*ierror = MPI_Waitsome(*incount, c_requests.all, outcount, array_of_indices);\n" +
+			"\timpi_gone(&c_requests, array_of_requests);\n\timpi_places(*outcount, array_of_indices);\n",
+		"int MPI_Testany(int count, MPI_Request array_of_requests[], int *index);": "\t*index = MPI_UNDEFINED;\n" +
+			"\t*ierror = MPI_Testany(*count, c_requests.all, index);\n\timpi_gone(&c_requests, array_of_requests);\n\timpi_place(index);\n",
+		"int MPI_Unpack(int *outcount, const int index[]);": "{\n\t*ierror = MPI_Unpack(outcount, index);\n}",
+		"int MPI_Comm_set_name(MPI_Comm comm, const char *name);": "(int *comm, char *name, int *ierror, size_t length)\n{\n\tchar *c_name = impi_take(name, length);\n" +
+			"\t*ierror = c_name == NULL ? impi_nomemory(MPI_Comm_fromint(*comm)) : MPI_Comm_set_name(MPI_Comm_fromint(*comm), c_name);\n\tfree(c_name);\n",
+		"int MPI_Error_string(int errorcode, char *string, int *resultlen);": "\tif (*ierror == MPI_SUCCESS) impi_give(c_string, string, length, resultlen);\n",
 		"int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3]);": "*ierror = MPI_Group_range_incl(MPI_Group_fromint(*group), *n, (void *)ranges);",
 		"int MPI_Get_address(const void *location, MPI_Aint *address);":      "void mpi_get_address_(void *location, MPI_Aint *address, int *ierror)",
 	} {
@@ -84,8 +94,8 @@ func TestFortranFunctions(t *testing.T) {
 		}
 	}
 	for _, prototype := range []string{
-		"int MPI_Startall(int count, MPI_Request array_of_requests[]);",
-		"int MPI_Comm_set_name(MPI_Comm comm, const char *name);",
+		"int MPI_Startall(int count, MPI_Info array_of_infos[]);",
+		"int MPI_Info_set(const MPI_Info infos[]);",
 		"int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op);",
 	} {
 		fns, err := ParseHeader(prototype)

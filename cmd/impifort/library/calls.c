@@ -37,6 +37,20 @@ void mpi_get_version_(int *version, int *subversion, int *ierror)
 	*ierror = MPI_Get_version(version, subversion);
 }
 
+void mpi_get_library_version_(char *version, int *resultlen, int *ierror, size_t length)
+{
+	char c_version[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	*ierror = MPI_Get_library_version(c_version, resultlen);
+	if (*ierror == MPI_SUCCESS) impi_give(c_version, version, length, resultlen);
+}
+
+void mpi_get_processor_name_(char *name, int *resultlen, int *ierror, size_t length)
+{
+	char c_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	*ierror = MPI_Get_processor_name(c_name, resultlen);
+	if (*ierror == MPI_SUCCESS) impi_give(c_name, name, length, resultlen);
+}
+
 void mpi_get_address_(void *location, MPI_Aint *address, int *ierror)
 {
 	*ierror = MPI_Get_address(impi_buffer(location), address);
@@ -47,6 +61,13 @@ void mpi_error_class_(int *errorcode, int *errorclass, int *ierror)
 	*ierror = MPI_Error_class(*errorcode, errorclass);
 }
 
+void mpi_error_string_(int *errorcode, char *string, int *resultlen, int *ierror, size_t length)
+{
+	char c_string[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	*ierror = MPI_Error_string(*errorcode, c_string, resultlen);
+	if (*ierror == MPI_SUCCESS) impi_give(c_string, string, length, resultlen);
+}
+
 void mpi_add_error_class_(int *errorclass, int *ierror)
 {
 	*ierror = MPI_Add_error_class(errorclass);
@@ -55,6 +76,13 @@ void mpi_add_error_class_(int *errorclass, int *ierror)
 void mpi_add_error_code_(int *errorclass, int *errorcode, int *ierror)
 {
 	*ierror = MPI_Add_error_code(*errorclass, errorcode);
+}
+
+void mpi_add_error_string_(int *errorcode, char *string, int *ierror, size_t length)
+{
+	char *c_string = impi_take(string, length);
+	*ierror = c_string == NULL ? impi_nomemory(MPI_COMM_SELF) : MPI_Add_error_string(*errorcode, c_string);
+	free(c_string);
 }
 
 void mpi_comm_set_errhandler_(int *comm, int *errhandler, int *ierror)
@@ -258,11 +286,67 @@ void mpi_wait_(int *request, int *status, int *ierror)
 	*request = MPI_Request_toint(c_request);
 }
 
+void mpi_waitany_(int *count, int *array_of_requests, int *index, int *status, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
+	*index = MPI_UNDEFINED;
+	*ierror = MPI_Waitany(*count, c_requests.all, index, impi_status(status));
+	impi_gone(&c_requests, array_of_requests);
+	impi_place(index);
+}
+
+void mpi_waitall_(int *count, int *array_of_requests, int *array_of_statuses, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
+	*ierror = MPI_Waitall(*count, c_requests.all, impi_status(array_of_statuses));
+	impi_gone(&c_requests, array_of_requests);
+}
+
+void mpi_waitsome_(int *incount, int *array_of_requests, int *outcount, int *array_of_indices, int *array_of_statuses, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *incount, array_of_requests)) != MPI_SUCCESS) return;
+	*outcount = MPI_UNDEFINED;
+	*ierror = MPI_Waitsome(*incount, c_requests.all, outcount, array_of_indices, impi_status(array_of_statuses));
+	impi_gone(&c_requests, array_of_requests);
+	impi_places(*outcount, array_of_indices);
+}
+
 void mpi_test_(int *request, int *flag, int *status, int *ierror)
 {
 	MPI_Request c_request = MPI_Request_fromint(*request);
 	*ierror = MPI_Test(&c_request, flag, impi_status(status));
 	*request = MPI_Request_toint(c_request);
+}
+
+void mpi_testany_(int *count, int *array_of_requests, int *index, int *flag, int *status, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
+	*index = MPI_UNDEFINED;
+	*ierror = MPI_Testany(*count, c_requests.all, index, flag, impi_status(status));
+	impi_gone(&c_requests, array_of_requests);
+	impi_place(index);
+}
+
+void mpi_testall_(int *count, int *array_of_requests, int *flag, int *array_of_statuses, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
+	*ierror = MPI_Testall(*count, c_requests.all, flag, impi_status(array_of_statuses));
+	impi_gone(&c_requests, array_of_requests);
+}
+
+void mpi_testsome_(int *incount, int *array_of_requests, int *outcount, int *array_of_indices, int *array_of_statuses, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *incount, array_of_requests)) != MPI_SUCCESS) return;
+	*outcount = MPI_UNDEFINED;
+	*ierror = MPI_Testsome(*incount, c_requests.all, outcount, array_of_indices, impi_status(array_of_statuses));
+	impi_gone(&c_requests, array_of_requests);
+	impi_places(*outcount, array_of_indices);
 }
 
 void mpi_request_get_status_(int *request, int *flag, int *status, int *ierror)
@@ -289,6 +373,14 @@ void mpi_start_(int *request, int *ierror)
 	MPI_Request c_request = MPI_Request_fromint(*request);
 	*ierror = MPI_Start(&c_request);
 	*request = MPI_Request_toint(c_request);
+}
+
+void mpi_startall_(int *count, int *array_of_requests, int *ierror)
+{
+	struct impi_requests c_requests;
+	if ((*ierror = impi_come(&c_requests, *count, array_of_requests)) != MPI_SUCCESS) return;
+	*ierror = MPI_Startall(*count, c_requests.all);
+	impi_gone(&c_requests, array_of_requests);
 }
 
 void mpi_buffer_attach_(void *buffer, int *size, int *ierror)
@@ -385,6 +477,20 @@ void mpi_type_free_(int *datatype, int *ierror)
 	MPI_Datatype c_datatype = MPI_Type_fromint(*datatype);
 	*ierror = MPI_Type_free(&c_datatype);
 	*datatype = MPI_Type_toint(c_datatype);
+}
+
+void mpi_type_set_name_(int *datatype, char *type_name, int *ierror, size_t length)
+{
+	char *c_type_name = impi_take(type_name, length);
+	*ierror = c_type_name == NULL ? impi_nomemory(MPI_COMM_SELF) : MPI_Type_set_name(MPI_Type_fromint(*datatype), c_type_name);
+	free(c_type_name);
+}
+
+void mpi_type_get_name_(int *datatype, char *type_name, int *resultlen, int *ierror, size_t length)
+{
+	char c_type_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	*ierror = MPI_Type_get_name(MPI_Type_fromint(*datatype), c_type_name, resultlen);
+	if (*ierror == MPI_SUCCESS) impi_give(c_type_name, type_name, length, resultlen);
 }
 
 void mpi_type_size_(int *datatype, int *size, int *ierror)
@@ -508,6 +614,20 @@ void mpi_group_free_(int *group, int *ierror)
 	MPI_Group c_group = MPI_Group_fromint(*group);
 	*ierror = MPI_Group_free(&c_group);
 	*group = MPI_Group_toint(c_group);
+}
+
+void mpi_comm_set_name_(int *comm, char *comm_name, int *ierror, size_t length)
+{
+	char *c_comm_name = impi_take(comm_name, length);
+	*ierror = c_comm_name == NULL ? impi_nomemory(MPI_Comm_fromint(*comm)) : MPI_Comm_set_name(MPI_Comm_fromint(*comm), c_comm_name);
+	free(c_comm_name);
+}
+
+void mpi_comm_get_name_(int *comm, char *comm_name, int *resultlen, int *ierror, size_t length)
+{
+	char c_comm_name[MPI_MAX_LIBRARY_VERSION_STRING] = ""; // the longest of all
+	*ierror = MPI_Comm_get_name(MPI_Comm_fromint(*comm), c_comm_name, resultlen);
+	if (*ierror == MPI_SUCCESS) impi_give(c_comm_name, comm_name, length, resultlen);
 }
 
 void mpi_comm_size_(int *comm, int *size, int *ierror)

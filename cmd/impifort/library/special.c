@@ -1,10 +1,7 @@
-// The calls that do not follow from the C header: start, strings, arrays of handles,
-// places counted from 1, functions of the program. calls.c has all others.
+// The calls that do not follow from the C header: start, attributes, arrays of datatypes,
+// functions of the program. calls.c has all others.
 
 #include "fortran.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 _Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(int), "a status is an array of INTEGER");
 _Static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Count) == 8, "as mpif.h has their kinds");
@@ -52,108 +49,6 @@ void mpi_buffer_detach_(void *buffer_addr, int *size, int *ierror)
 	*ierror = MPI_Buffer_detach(&where, size);
 }
 
-// nomemory is the error of calls that lack memory for an array of handles.
-static int nomemory(MPI_Comm comm)
-{
-	MPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
-	return MPI_ERR_NO_MEM;
-}
-
-// Strings. Those of Fortran have a length, and blanks at their ends.
-
-static void give(const char *text, char *out, size_t length, int *resultlen)
-{
-	size_t n = strlen(text);
-
-	if (n > length)
-		n = length;
-	memcpy(out, text, n);
-	memset(out + n, ' ', length - n);
-	if (resultlen != NULL)
-		*resultlen = (int)n;
-}
-
-// take gives a string of C with leading and trailing blanks left out. The caller
-// frees it. It is NULL if there is no memory.
-static char *take(const char *in, size_t length)
-{
-	while (length > 0 && in[length - 1] == ' ')
-		length--;
-	while (length > 0 && *in == ' ')
-		in++, length--;
-	char *text = malloc(length + 1);
-	if (text != NULL) {
-		memcpy(text, in, length);
-		text[length] = 0;
-	}
-	return text;
-}
-
-void mpi_get_processor_name_(char *name, int *resultlen, int *ierror, size_t length)
-{
-	char text[MPI_MAX_PROCESSOR_NAME] = "";
-
-	if ((*ierror = MPI_Get_processor_name(text, resultlen)) == MPI_SUCCESS)
-		give(text, name, length, resultlen);
-}
-
-void mpi_get_library_version_(char *version, int *resultlen, int *ierror, size_t length)
-{
-	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-
-	if ((*ierror = MPI_Get_library_version(text, resultlen)) == MPI_SUCCESS)
-		give(text, version, length, resultlen);
-}
-
-void mpi_error_string_(int *errorcode, char *string, int *resultlen, int *ierror, size_t length)
-{
-	char text[MPI_MAX_ERROR_STRING] = "";
-
-	if ((*ierror = MPI_Error_string(*errorcode, text, resultlen)) == MPI_SUCCESS)
-		give(text, string, length, resultlen);
-}
-
-void mpi_add_error_string_(int *errorcode, char *string, int *ierror, size_t length)
-{
-	char *text = take(string, length);
-
-	*ierror = text == NULL ? nomemory(MPI_COMM_SELF) : MPI_Add_error_string(*errorcode, text);
-	free(text);
-}
-
-void mpi_comm_set_name_(int *comm, char *name, int *ierror, size_t length)
-{
-	MPI_Comm c = MPI_Comm_fromint(*comm);
-	char *text = take(name, length);
-
-	*ierror = text == NULL ? nomemory(c) : MPI_Comm_set_name(c, text);
-	free(text);
-}
-
-void mpi_comm_get_name_(int *comm, char *name, int *resultlen, int *ierror, size_t length)
-{
-	char text[MPI_MAX_OBJECT_NAME] = "";
-
-	if ((*ierror = MPI_Comm_get_name(MPI_Comm_fromint(*comm), text, resultlen)) == MPI_SUCCESS)
-		give(text, name, length, resultlen);
-}
-
-void mpi_type_set_name_(int *type, char *name, int *ierror, size_t length)
-{
-	char *text = take(name, length);
-
-	*ierror = text == NULL ? nomemory(MPI_COMM_SELF) : MPI_Type_set_name(MPI_Type_fromint(*type), text);
-	free(text);
-}
-
-void mpi_type_get_name_(int *type, char *name, int *resultlen, int *ierror, size_t length)
-{
-	char text[MPI_MAX_OBJECT_NAME] = "";
-
-	if ((*ierror = MPI_Type_get_name(MPI_Type_fromint(*type), text, resultlen)) == MPI_SUCCESS)
-		give(text, name, length, resultlen);
-}
-
 // Attributes that MPI has by itself: C gets the address of an int, Fortran the int.
 
 static int attribute(int *comm, int *keyval, MPI_Aint *value, int *flag)
@@ -179,127 +74,6 @@ void mpi_attr_get_(int *comm, int *keyval, int *value, int *flag, int *ierror)
 		*value = (int)wide;
 }
 
-// Arrays of requests.
-
-enum { few = 64 };
-
-// requests is an array of requests as C has it: on the stack of the caller, unless they
-// are many. gone is called with it later.
-struct requests {
-	MPI_Request own[few], *all;
-	int n;
-};
-
-static int come(struct requests *r, int n, const int *in)
-{
-	r->n = n > 0 ? n : 0;
-	r->all = r->own;
-	if (r->n > few && (r->all = malloc(r->n * sizeof *r->all)) == NULL)
-		return nomemory(MPI_COMM_SELF);
-	for (int i = 0; i < r->n; i++)
-		r->all[i] = MPI_Request_fromint(in[i]);
-	return MPI_SUCCESS;
-}
-
-static void gone(struct requests *r, int *out)
-{
-	for (int i = 0; i < r->n; i++)
-		out[i] = MPI_Request_toint(r->all[i]);
-	if (r->all != r->own)
-		free(r->all);
-}
-
-// place counts from 1 what C counts from 0.
-static void place(int *index)
-{
-	if (*index != MPI_UNDEFINED)
-		++*index;
-}
-
-static void places(int n, int *indices)
-{
-	for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
-		indices[i]++;
-}
-
-void mpi_startall_(int *count, int *requests, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *count, requests)) != MPI_SUCCESS)
-		return;
-	*ierror = MPI_Startall(*count, r.all);
-	gone(&r, requests);
-}
-
-void mpi_waitany_(int *count, int *requests, int *index, int *status, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *count, requests)) != MPI_SUCCESS)
-		return;
-	*index = MPI_UNDEFINED;
-	*ierror = MPI_Waitany(*count, r.all, index, impi_status(status));
-	place(index);
-	gone(&r, requests);
-}
-
-void mpi_testany_(int *count, int *requests, int *index, int *flag, int *status, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *count, requests)) != MPI_SUCCESS)
-		return;
-	*index = MPI_UNDEFINED;
-	*ierror = MPI_Testany(*count, r.all, index, flag, impi_status(status));
-	place(index);
-	gone(&r, requests);
-}
-
-void mpi_waitall_(int *count, int *requests, int *statuses, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *count, requests)) != MPI_SUCCESS)
-		return;
-	*ierror = MPI_Waitall(*count, r.all, impi_status(statuses));
-	gone(&r, requests);
-}
-
-void mpi_testall_(int *count, int *requests, int *flag, int *statuses, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *count, requests)) != MPI_SUCCESS)
-		return;
-	*ierror = MPI_Testall(*count, r.all, flag, impi_status(statuses));
-	gone(&r, requests);
-}
-
-void mpi_waitsome_(int *incount, int *requests, int *outcount, int *indices, int *statuses, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *incount, requests)) != MPI_SUCCESS)
-		return;
-	*outcount = MPI_UNDEFINED;
-	*ierror = MPI_Waitsome(*incount, r.all, outcount, indices, impi_status(statuses));
-	places(*outcount, indices);
-	gone(&r, requests);
-}
-
-void mpi_testsome_(int *incount, int *requests, int *outcount, int *indices, int *statuses, int *ierror)
-{
-	struct requests r;
-
-	if ((*ierror = come(&r, *incount, requests)) != MPI_SUCCESS)
-		return;
-	*outcount = MPI_UNDEFINED;
-	*ierror = MPI_Testsome(*incount, r.all, outcount, indices, impi_status(statuses));
-	places(*outcount, indices);
-	gone(&r, requests);
-}
-
 // Arrays of datatypes.
 
 // typesOf is an array of n datatypes as C has it. The caller frees it.
@@ -316,7 +90,7 @@ void mpi_type_create_struct_(int *count, int *blocklengths, MPI_Aint *displaceme
 {
 	MPI_Datatype made = 0, *all = typesOf(*count, types);
 
-	*ierror = all == NULL ? nomemory(MPI_COMM_SELF) : MPI_Type_create_struct(*count, blocklengths, displacements, all, &made);
+	*ierror = all == NULL ? impi_nomemory(MPI_COMM_SELF) : MPI_Type_create_struct(*count, blocklengths, displacements, all, &made);
 	if (*ierror == MPI_SUCCESS)
 		*newtype = MPI_Type_toint(made);
 	free(all);
@@ -335,7 +109,7 @@ void mpi_alltoallw_(void *sendbuf, int *sendcounts, int *sdispls, int *sendtypes
 		return;
 	MPI_Datatype *s = typesOf(send == MPI_IN_PLACE ? 0 : n, sendtypes), *r = typesOf(n, recvtypes);
 	if (s == NULL || r == NULL)
-		*ierror = nomemory(c);
+		*ierror = impi_nomemory(c);
 	else
 		*ierror = MPI_Alltoallw(send, sendcounts, sdispls, s, impi_buffer(recvbuf), recvcounts, rdispls, r, c);
 	free(s);
@@ -380,5 +154,5 @@ void mpi_op_create_(function *f, int *commute, int *op, int *ierror)
 			*op = MPI_Op_toint(made);
 		return;
 	}
-	*ierror = nomemory(MPI_COMM_SELF);
+	*ierror = impi_nomemory(MPI_COMM_SELF);
 }
