@@ -212,7 +212,7 @@ func (o *options) limited(ctx context.Context, c contender, bench string, sizes 
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	figures, err := c.run(ctx, bench, sizes)
-	if ctx.Err() == context.DeadlineExceeded {
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
 		return nil, fmt.Errorf("%w within %v (flag -limit); is the machine busy, or are there fewer cores than ranks?", errStuck, o.limit)
 	}
 	return figures, err

@@ -44,7 +44,7 @@ func (l *log) count(text string) int {
 }
 
 // start runs the plugin under a name of its own.
-func start(t *testing.T, name string, settings map[string]any) (transports.Transport, *log) {
+func start(t *testing.T, name string, settings map[string]any) (*host.Plugin, *log) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -66,14 +66,15 @@ func start(t *testing.T, name string, settings map[string]any) (transports.Trans
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	return p.Transport(), seen
+	return p, seen
 }
 
 // The plugin is what its binary is called, and its links keep the contract by any
 // data plane although they are disturbed.
 func TestPluginKeepsTheContract(t *testing.T) {
 	settings := map[string]any{"delay": "100us", "jitter": "50us", "stall": "1ms", "stall_every": 1e6, "bandwidth": 1e9}
-	tr, _ := start(t, "chaos-tcp", settings)
+	p, _ := start(t, "chaos-tcp", settings)
+	tr := p.Transport()
 	if c := tr.Capabilities(); c.Reach != transports.ReachNetwork || c.Has(transports.FeatureIPChannel) {
 		t.Errorf("capabilities %+v", c)
 	}
@@ -88,7 +89,10 @@ func TestPluginKeepsTheContract(t *testing.T) {
 }
 
 func TestEachStartWarnsTheOperator(t *testing.T) {
-	_, seen := start(t, "chaos", map[string]any{"around": "unix", "delay": "2ms"})
+	p, seen := start(t, "chaos", map[string]any{"around": "unix", "delay": "2ms"})
+	if err := p.Close(); err != nil { // after which all that it has logged is here
+		t.Fatal(err)
+	}
 	const warning = "links over unix are disturbed on purpose (delay=2ms, seed=1): for tests and demonstrations only"
 	if n := seen.count(warning); n != 1 {
 		t.Errorf("%d warnings in:\n%s", n, &seen.text)
