@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -26,6 +28,9 @@ import (
 const (
 	envDNS      = "IMPI_TEST_DNS"
 	envServeDNS = "IMPI_TEST_SERVE_DNS"
+
+	// envNomad is where Nomad's API is: the name server answers as Consul would, by what Nomad knows.
+	envNomad = "IMPI_TEST_NOMAD"
 )
 
 // askTestDNS has look-ups go to the name server of a test.
@@ -40,8 +45,9 @@ func askTestDNS(address string) {
 // following, beta-0.beta, ... 10.77.0.4, and so are alpha-0.service.consul and its like. To the first questions about each name it answers that there
 // is no such name.
 type nameServer struct {
-	conn net.PacketConn
-	late int
+	conn  net.PacketConn
+	late  int
+	nomad string // of envNomad
 
 	mu    sync.Mutex
 	asked map[string]int
@@ -49,7 +55,7 @@ type nameServer struct {
 
 func newNameServer(address string, late int) (*nameServer, error) {
 	conn, err := net.ListenPacket("udp", address)
-	return &nameServer{conn: conn, late: late, asked: make(map[string]int)}, err
+	return &nameServer{conn: conn, late: late, nomad: os.Getenv(envNomad), asked: make(map[string]int)}, err
 }
 
 // serve answers until the connection is closed.
@@ -83,6 +89,16 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 			kind = k
 		}
 	}
+	if service, found := strings.CutSuffix(name, ".service.consul"); found && s.nomad != "" {
+		if a, known := s.placed(service); known && q.Type == dnsmessage.TypeA {
+			m.Answers = append(m.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET}, Body: &dnsmessage.AResource{A: a},
+			})
+		} else if !known {
+			m.RCode = dnsmessage.RCodeNameError
+		}
+		return
+	}
 	for service, first := range map[string]byte{"alpha": 1, "beta": 4} {
 		for _, domain := range []string{service, "service.consul"} {
 			var index byte
@@ -110,6 +126,24 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 			Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET}, Body: &dnsmessage.AResource{A: a},
 		})
 	}
+}
+
+// placed asks Nomad for the address of a service.
+func (s *nameServer) placed(service string) (address [4]byte, known bool) {
+	answer, err := http.Get(s.nomad + "/v1/service/" + service)
+	if err != nil {
+		return address, false
+	}
+	defer answer.Body.Close()
+	var found []struct{ Address string }
+	if json.NewDecoder(answer.Body).Decode(&found) != nil || len(found) != 1 {
+		return address, false
+	}
+	a, err := netip.ParseAddr(found[0].Address)
+	if err != nil || !a.Is4() {
+		return address, false
+	}
+	return a.As4(), true
 }
 
 func (s *nameServer) count(name string) int {

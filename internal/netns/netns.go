@@ -92,6 +92,17 @@ func (m *Machine) pids() []string {
 	return strings.Fields(string(out))
 }
 
+// Commands gives the command lines of the machine's processes that run a program.
+func (m *Machine) Commands(program string) (list []string) {
+	for _, pid := range m.pids() {
+		if at, err := os.Readlink("/proc/" + pid + "/exe"); err == nil && at == program {
+			line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+			list = append(list, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return list
+}
+
 // Idle tells whether nothing runs on the machine.
 func (m *Machine) Idle() bool { return len(m.pids()) == 0 }
 

@@ -28,6 +28,7 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 	f.SetOutput(io.Discard)
 	var o Options
 	f.StringVar(&o.Image, "image", "", "")
+	f.StringVar((*string)(&o.Driver), "driver", string(Docker), "")
 	f.BoolVar(&o.Secrets, "secrets", false, "")
 	site := f.String("site", "", "")
 	memory := f.String("memory", "", "")
@@ -40,9 +41,15 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 		return fmt.Errorf("%q is no kind of manifest: there are kubernetes and nomad; %w", words[0], ErrUsage)
 	case len(words) != 2:
 		return fmt.Errorf("give kubernetes or nomad, and one job file; %w", ErrUsage)
+	case !slices.Contains([]Driver{Docker, Exec, RawExec}, o.Driver):
+		return fmt.Errorf("-driver %q: Nomad's drivers here are docker, exec and raw_exec; %w", o.Driver, ErrUsage)
+	case o.Driver != Docker && words[0] != "nomad":
+		return fmt.Errorf("-driver %s is for nomad: Kubernetes has containers only; %w", o.Driver, ErrUsage)
+	case o.Driver != Docker && o.Image != "":
+		return fmt.Errorf("-image %s: the driver %s starts what is installed on Nomad's clients, and no image; %w", o.Image, o.Driver, ErrUsage)
 	case strings.ContainsAny(o.Image, " \t\n\""):
 		return fmt.Errorf("-image %q is no name of an image, as registry.example/ring:1 is; %w", o.Image, ErrUsage)
-	case o.Image == "":
+	case o.Image == "" && o.Driver == Docker:
 		return fmt.Errorf("-image is missing: the containers' image, which has impi-node and the program; %w", ErrUsage)
 	}
 	if o.Memory, err = size(*memory); err != nil {

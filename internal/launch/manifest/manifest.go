@@ -60,7 +60,19 @@ type Options struct {
 	Image   string // of containers: it has impi-node and the program
 	Memory  int64  // of a container for each of its procs, in bytes
 	Secrets bool   // keys and certificates are written, too, instead of what stands for them
+	Driver  Driver // of Nomad; empty: Docker
 }
+
+// Driver is how a client of Nomad starts a node.
+type Driver string
+
+// Docker needs Options.Image. The others start what is installed on the client: Exec in a root folder
+// of its own as nobody, RawExec as the agent's user.
+const (
+	Docker  Driver = "docker"
+	Exec    Driver = "exec"
+	RawExec Driver = "raw_exec"
+)
 
 // DefaultMemory is what containers get for each proc if nobody says it.
 const DefaultMemory = 1 << 30

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -214,11 +215,13 @@ type nomadJob struct {
 		Networks      []struct{ ReservedPorts []struct{ Value int } }
 		Tasks         []struct {
 			User      string
+			Driver    string
 			Config    map[string]any
 			Env       map[string]string
 			Resources struct{ Cores, MemoryMB int }
 			Templates []struct {
 				EmbeddedTmpl, DestPath, LeftDelim, RightDelim string
+				Uid                                           int
 			}
 		}
 	}
@@ -256,12 +259,28 @@ func TestNomad(t *testing.T) {
 	}
 }
 
+// TestNomadWithoutImages: what is installed on clients is started by who may read the files.
+func TestNomadWithoutImages(t *testing.T) {
+	t.Setenv("ROUNDS", "3")
+	checker, file := check(t), write(t, jobFile)
+	for driver, user := range map[string]string{"exec": "nobody 65534", "raw_exec": " -1"} {
+		x := print[nomadJob](t, checker, "nomad", "-driver", driver, "-site", "beta", file)[0].TaskGroups[0].Tasks[0]
+		who := fmt.Sprintf("%s %d", x.User, x.Templates[1].Uid)
+		if x.Driver != driver || who != user || x.Config["command"] != "impi-node" || x.Config["image"] != nil {
+			t.Errorf("%s: %q, %+v", driver, who, x)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	t.Setenv("ROUNDS", "3")
 	replace := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(jobFile) }
 	for name, c := range map[string]struct{ text, args, want string }{
 		"kind":      {jobFile, "docker FILE -image x", `"docker" is no kind of manifest`},
 		"image":     {jobFile, "kubernetes FILE", "-image is missing"},
+		"driver":    {jobFile, "nomad FILE -driver lxc", "docker, exec and raw_exec"},
+		"pod":       {jobFile, "kubernetes FILE -driver exec", "Kubernetes has containers only"},
+		"no pull":   {jobFile, "nomad FILE -driver exec -image x", "and no image"},
 		"flag":      {jobFile, "kubernetes FILE -imgae x", "not defined: -imgae"},
 		"typo":      {jobFile, "kubernetes FILE -image x -memory 2", "at least 16Mi"},
 		"no site":   {jobFile, "kubernetes FILE -image x -site gamma", `has no site "gamma" that runs impi; it has alpha, beta`},

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -65,23 +66,47 @@ func (d *site) nomadTask() object {
 		}
 	}
 	return object{
-		"Name": "impi-node", "Driver": "docker", "User": strconv.Itoa(user), "Leader": true,
+		"Name": "impi-node", "Driver": d.driver(), "User": d.user().name, "Leader": true,
 		"KillTimeout": int64(time.Duration(d.Seconds) * time.Second),
-		"Config": object{
-			"image": d.Image, "network_mode": "host", "entrypoint": []string{"impi-node"},
-			"args": []string{"-config", "${NOMAD_SECRETS_DIR}/" + d.File, "-site", d.Name},
-		},
-		"Env":       env,
-		"Resources": object{"Cores": d.Procs, "MemoryMB": max(d.Memory*int64(d.Procs)>>20, 10)},
-		"Templates": d.templates(),
+		"Config":      d.nomadConfig(),
+		"Env":         env,
+		"Resources":   object{"Cores": d.Procs, "MemoryMB": max(d.Memory*int64(d.Procs)>>20, 10)},
+		"Templates":   d.templates(),
 	}
+}
+
+func (d *site) driver() Driver { return cmp.Or(d.Driver, Docker) }
+
+// nomadConfig is what the task's driver has to know.
+func (d *site) nomadConfig() object {
+	args := []string{"-config", "${NOMAD_SECRETS_DIR}/" + d.File, "-site", d.Name}
+	if d.driver() == Docker {
+		return object{"image": d.Image, "network_mode": "host", "entrypoint": []string{"impi-node"}, "args": args}
+	}
+	return object{"command": "impi-node", "args": args}
+}
+
+// account is who runs a task and owns its files.
+type account struct {
+	name string // empty: that of the agent
+	id   int    // of user and group; -1: those of the agent
+}
+
+func (d *site) user() account {
+	switch d.driver() {
+	case Exec:
+		return account{"nobody", 65534}
+	case RawExec:
+		return account{"", -1}
+	}
+	return account{strconv.Itoa(user), user}
 }
 
 // templates are the files in the task's folder for secrets.
 func (d *site) templates() (list []object) {
 	add := func(path, text, mode string, env bool) {
 		list = append(list, object{
-			"EmbeddedTmpl": text, "DestPath": "secrets/" + path, "Perms": mode, "Uid": user, "Gid": user, "Envvars": env,
+			"EmbeddedTmpl": text, "DestPath": "secrets/" + path, "Perms": mode, "Uid": d.user().id, "Gid": d.user().id, "Envvars": env,
 			"ChangeMode": "noop", "LeftDelim": leftDelimiter, "RightDelim": rightDelimiter,
 		})
 	}

@@ -1,5 +1,5 @@
 // Command make fetches and builds the peers that tests and benchmarks run with, if
-// they are not there: LAM/MPI 7.1.4, the sources of C programs, and MPICH 4.0.2.
+// they are not there: LAM/MPI 7.1.4, the sources of C programs, MPICH 4.0.2, and Nomad.
 package main
 
 import (
@@ -15,7 +15,8 @@ import (
 
 const help = `Fetches and builds LAM/MPI 7.1.4, the other MPI that the tests run with; fetches the
 HPC Challenge, NetPIPE, p4est and MPICH's test programs, which they compile with our library;
-and builds an MPICH 4.0.2 that can open ports and spawn, for impi-bench.
+builds an MPICH 4.0.2 that can open ports and spawn, for impi-bench; and Nomad's agent, for
+the one test of it.
 
 usage: go run ./internal/peers/make [-there|-tests]
 
@@ -25,7 +26,7 @@ Nothing is done if it is there. To remove it, remove the folder.
 
 -there builds nothing and only says by the exit status whether what the tests need is
 there.
--tests leaves out what the tests do not need: the MPICH, which takes long.
+-tests leaves out what tests do not need, or one alone: the MPICH and Nomad, which take long.
 
 exit status: 0; 1 if it cannot be had, or is not there, with the reason; 2 for wrong usage
 `
@@ -47,7 +48,7 @@ func main() {
 	err = errors.Join(err, peers.FetchPrograms(ctx, os.Stdout))
 	if word != "-tests" {
 		_, e := peers.BuildMPICH(ctx, os.Stdout)
-		err = errors.Join(err, e)
+		err = errors.Join(err, e, peers.BuildNomad(ctx, os.Stdout))
 	}
 	stop()
 	end(err)
