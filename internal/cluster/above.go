@@ -186,6 +186,7 @@ func (h *Host) fromParent(w *proto.Down) {
 	case *proto.Down_Over:
 		h.with(func(m *membership.Member, _ time.Time) {
 			m.End()
+			h.ended = true
 			h.fail(ErrOver)
 		})
 		h.tellBelow(w)

@@ -146,12 +146,18 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	q := newQueue[*proto.Down]()
 	q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}) // goes before everything else, and says that the child is accepted
 	err = h.take(func(m *membership.Member, now time.Time) error {
+		if h.ended { // since knows has looked: who is told has been told
+			return ErrOver
+		}
 		if err := m.Attach(child, now); err != nil {
 			return err
 		}
 		h.below[child] = q
 		return nil
 	})
+	if errors.Is(err, ErrOver) {
+		return status.Error(codes.FailedPrecondition, ErrOver.Error())
+	}
 	if err != nil {
 		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)
 		h.log.Warn("a host is turned away", "other", h.cfg.Name(child), "reason", err)

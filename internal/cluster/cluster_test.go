@@ -588,15 +588,20 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestWhoComesAfterTheEnd: a host that connects after the end is told that the job is over.
+// TestWhoComesAfterTheEnd: a host that connects after the end is told that the job is over, by the
+// head or by a parent that it has been told of before.
 func TestWhoComesAfterTheEnd(t *testing.T) {
-	s := newSite(t, 3, 2)
+	s := newSite(t, 3, 1)
 	if err := errors.Join(s.open(0), s.open(1)); err != nil {
 		t.Fatal(err)
 	}
 	s.hosts[0].End([]byte("failed"))
-	if err := s.open(2); err == nil || !strings.Contains(err.Error(), ErrOver.Error()) {
-		t.Error(err)
+	<-s.owners[1].over
+	for _, at := range []string{s.head.Addr().String(), s.hosts[1].Address()} {
+		s.change = func(c *Config) { c.Head = at }
+		if err := s.open(2); err == nil || !strings.Contains(err.Error(), ErrOver.Error()) {
+			t.Errorf("%s: %v", at, err)
+		}
 	}
 	s.hosts[2] = nil
 	s.close()
