@@ -36,7 +36,7 @@ func runManaged(std streams) int {
 	defer passOn(signals, func(syscall.Signal) {})() // the procs get their own
 	socket, err := connOf(bootstrap.OrderFD)
 	if err != nil {
-		complain(std.err, fmt.Errorf("this command is for procs that srun or mpiexec.hydra has started: %w", err))
+		complain(std.err, fmt.Errorf("this command is for procs that srun, mpiexec.hydra or mpirun has started: %w", err))
 		return statusUsage
 	}
 	n, err := bootstrap.Serve(socket)
@@ -52,7 +52,7 @@ func runManaged(std streams) int {
 // managed runs a node, and says why the job failed, if it did, before the procs are told: the process
 // manager may kill this process as soon as they are.
 func managed(n *bootstrap.Node, std streams) int {
-	if err := n.Open(func() (netip.Addr, error) { return ownAddress(os.Getenv, thisMachine{}) }); err != nil {
+	if err := n.Open(func() (netip.Addr, error) { return ownAddress(os.Getenv, n.Machine, thisMachine{}) }); err != nil {
 		return ending.StatusNode // who has started this says why
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -163,9 +163,9 @@ type ownAddr struct {
 }
 
 // ownAddress chooses the address of this machine that the job's other machines reach: one that
-// networkVariable names, one that the process manager calls it by, or the only one that there is. It
-// does not guess.
-func ownAddress(getenv func(string) string, book addressBook) (netip.Addr, error) {
+// networkVariable names, one that the process manager calls it by, in its environment or otherwise
+// (called), or the only one that there is. It does not guess.
+func ownAddress(getenv func(string) string, called string, book addressBook) (netip.Addr, error) {
 	own, err := book.own()
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("this machine's addresses: %w", err)
@@ -185,9 +185,12 @@ func ownAddress(getenv func(string) string, book addressBook) (netip.Addr, error
 	isOwn := func(a netip.Addr) bool {
 		return slices.ContainsFunc(own, func(o ownAddr) bool { return o.addr == a })
 	}
-	var names []string
+	calls := []string{called}
 	for _, variable := range calledBy {
-		name := getenv(variable)
+		calls = append(calls, getenv(variable))
+	}
+	var names []string
+	for _, name := range calls {
 		if a, err := netip.ParseAddr(name); err == nil && (isOwn(a) || a.IsLoopback()) {
 			return a, nil
 		}

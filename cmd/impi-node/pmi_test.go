@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +48,8 @@ func managedProgram() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("rank %d of %d, program %v, %s\n", rank, size, number, os.Getenv("PMI_RANK"))
+	left := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, "PMIX_") })
+	fmt.Printf("rank %d of %d, program %v, %s\n", rank, size, number, strings.Join(left, " "))
 	at, how, _ := strings.Cut(os.Getenv(managedEnd), ":")
 	if how == "" {
 		return nil
@@ -401,26 +403,39 @@ func TestHydra(t *testing.T) {
 // TestHydraBySSH has mpiexec.hydra start a world on three machines.
 func TestHydraBySSH(t *testing.T) {
 	path := skips.ProgramOf(t, "mpiexec.hydra", "mpich")
+	onThree(t, func(config string) (words, env []string) {
+		return []string{path, "-localhost", "10.77.0.1", "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "-n", "6"},
+			[]string{"HYDRA_LAUNCHER_EXTRA_ARGS=-F " + config}
+	}, map[string][]string{"in a row": {"-ppn", "2"}, "in turns": {"-ppn", "1"}})
+}
+
+// onThree has a process manager start a world of six ranks on three machines, which are reached by ssh
+// with a config. ways are arguments by which ranks are placed: "in a row", two on each machine, is one.
+func onThree(t *testing.T, manager func(config string) (words, env []string), ways map[string][]string) {
+	t.Helper()
 	machines := netns.New(t, 3)
-	config := sshtest.StartOn(t, machines)
+	words, env := manager(sshtest.StartOn(t, machines))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	command := func(t *testing.T, end string, more ...string) *exec.Cmd {
+		args := append(append(slices.Clone(words), more...), self, "-test.run=^$") // which is of no use to managedProgram
+		cmd := machines[0].Command(t.Context(), args[0], args[1:]...)
+		cmd.Env = asManaged(t, append(env, managedEnd+"="+end)...)
+		return cmd
+	}
 	run := func(t *testing.T, end string, more ...string) (out string, status int) {
 		t.Helper()
-		args := append([]string{"-localhost", "10.77.0.1", "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3"}, more...)
-		cmd := machines[0].Command(t.Context(), path, append(args, self)...)
-		cmd.Env = asManaged(t, "HYDRA_LAUNCHER_EXTRA_ARGS=-F "+config, managedEnd+"="+end)
+		cmd := command(t, end, more...)
 		b, _ := cmd.CombinedOutput()
+		skipWithoutCgo(t, string(b))
 		for _, m := range machines {
 			awaitEmpty(t, m)
 		}
 		return string(b), cmd.ProcessState.ExitCode()
 	}
-	for name, args := range map[string][]string{
-		"in a row": {"-n", "6", "-ppn", "2"}, "in turns": {"-n", "6", "-ppn", "1"},
-	} {
+	for name, args := range ways {
 		t.Run(name, func(t *testing.T) {
 			out, status := run(t, "", args...)
 			wantRanks(t, out, 6, noProgram)
@@ -430,14 +445,36 @@ func TestHydraBySSH(t *testing.T) {
 		})
 	}
 	t.Run("abort", func(t *testing.T) {
-		out, status := run(t, "5:abort", "-n", "6", "-ppn", "2")
+		out, status := run(t, "5:abort", ways["in a row"]...)
 		if status != 7 || !strings.Contains(out, "rank 5 on site local called MPI Abort with code 7: as the test wants") {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
 	t.Run("kill", func(t *testing.T) {
-		if out, status := run(t, "3:kill", "-n", "6", "-ppn", "2"); status == 0 {
+		if out, status := run(t, "3:kill", ways["in a row"]...); status == 0 {
 			t.Errorf("status 0\n%s", out)
+		}
+	})
+	t.Run("the manager is killed", func(t *testing.T) {
+		cmd := command(t, "nobody:hang", ways["in a row"]...)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ranks := 0
+		for lines := bufio.NewScanner(out); ranks < 6 && lines.Scan(); {
+			ranks += strings.Count(lines.Text(), "rank ")
+		}
+		if ranks < 6 {
+			t.Errorf("%d ranks have begun", ranks)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		for _, m := range machines {
+			awaitEmpty(t, m)
 		}
 	})
 }
@@ -449,19 +486,20 @@ func TestSrun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srun := func(t *testing.T, end string, more ...string) (out string, status int) {
+	srun := func(t *testing.T, mpi, end string, more ...string) (out string, status int) {
 		t.Helper()
-		args := append([]string{"--quiet", "--mpi=pmi2", "-N3", "-n5"}, more...)
+		args := append([]string{"--quiet", "--mpi=" + mpi, "-N3", "-n5"}, more...)
 		cmd := exec.CommandContext(t.Context(), "srun", append(args, self)...)
 		cmd.Env = append(asManaged(t, managedEnd+"="+end), c.Env()...)
 		b, _ := cmd.CombinedOutput()
+		skipWithoutCgo(t, string(b))
 		return string(b), cmd.ProcessState.ExitCode()
 	}
-	for _, version := range []string{"1", "2"} {
+	for _, spoken := range []struct{ name, mpi, version string }{{"PMI-1", "pmi2", "1"}, {"PMI-2", "pmi2", "2"}, {"PMIx", "pmix", ""}} {
 		for _, how := range []string{"block", "cyclic"} {
-			t.Run("PMI-"+version+" "+how, func(t *testing.T) {
-				t.Setenv("IMPI_PMI", version)
-				out, status := srun(t, "", "--distribution="+how)
+			t.Run(spoken.name+" "+how, func(t *testing.T) {
+				t.Setenv("IMPI_PMI", spoken.version)
+				out, status := srun(t, spoken.mpi, "", "--distribution="+how)
 				wantRanks(t, out, 5, noProgram)
 				if status != 0 {
 					t.Errorf("status %d\n%s", status, out)
@@ -469,18 +507,28 @@ func TestSrun(t *testing.T) {
 			})
 		}
 	}
-	t.Run("abort", func(t *testing.T) {
-		out, status := srun(t, "4:abort")
-		if status == 0 || !strings.Contains(out, "rank 4 on site local called MPI Abort with code 7: as the test wants") {
-			t.Errorf("status %d\n%s", status, out)
-		}
-	})
-	for _, how := range []string{"kill", "exit"} {
-		t.Run(how, func(t *testing.T) {
-			if out, status := srun(t, "2:"+how); status == 0 {
-				t.Errorf("status 0\n%s", out)
+	for _, mpi := range []string{"pmi2", "pmix"} {
+		t.Run(mpi+" abort", func(t *testing.T) {
+			out, status := srun(t, mpi, "4:abort")
+			if status == 0 || !strings.Contains(out, "rank 4 on site local called MPI Abort with code 7: as the test wants") {
+				t.Errorf("status %d\n%s", status, out)
 			}
 		})
+		for _, how := range []string{"kill", "exit"} {
+			t.Run(mpi+" "+how, func(t *testing.T) {
+				if out, status := srun(t, mpi, "2:"+how); status == 0 {
+					t.Errorf("status 0\n%s", out)
+				}
+			})
+		}
+	}
+}
+
+// skipWithoutCgo skips a test of PMIx where the programs have refused it for their lack of cgo.
+func skipWithoutCgo(t *testing.T, out string) {
+	t.Helper()
+	if strings.Contains(out, "built without cgo") {
+		skips.NotRun(t, "libpmix is loaded by cgo", "install a C compiler, and do not set CGO_ENABLED=0")
 	}
 }
 
@@ -505,7 +553,7 @@ func TestOwnAddress(t *testing.T) {
 	at := func(text, device string) ownAddr { return ownAddr{netip.MustParseAddr(text), device} }
 	two := []ownAddr{at("10.1.0.5", "eth0"), at("172.17.0.1", "docker0"), at("fd00::5", "eth0")}
 	for name, c := range map[string]struct {
-		env  string
+		env  string // PMIx= is how the process manager calls the machine by PMIx
 		book book
 		want string // an address, or what the error has in it
 	}{
@@ -523,6 +571,10 @@ func TestOwnAddress(t *testing.T) {
 		"hydra's name":         {"MPIR_CVAR_CH3_INTERFACE_HOSTNAME=a", book{list: two, names: map[string]string{"a": "10.1.0.5"}}, "10.1.0.5"},
 		"a name of elsewhere":  {"MPIR_CVAR_CH3_INTERFACE_HOSTNAME=a", book{list: two, names: map[string]string{"a": "10.1.0.6"}}, "is not known"},
 		"a name for loopback":  {"MPIR_CVAR_CH3_INTERFACE_HOSTNAME=a", book{list: two, names: map[string]string{"a": "127.0.1.1"}}, "is not known"},
+		"PMIx's address":       {"PMIx=10.1.0.5", book{list: two}, "10.1.0.5"},
+		"PMIx's name":          {"PMIx=a", book{list: two, names: map[string]string{"a": "172.17.0.1"}}, "172.17.0.1"},
+		"PMIx's own name":      {"PMIx=a", book{list: two, names: map[string]string{"a": "127.0.1.1"}}, "is not known"},
+		"network before PMIx":  {"PMIx=10.1.0.5 IMPI_NETWORK=docker0", book{list: two}, "172.17.0.1"},
 		"Slurm's name":         {"SLURMD_NODENAME=n1", book{list: two, names: map[string]string{"n1": "172.17.0.1"}}, "172.17.0.1"},
 		"Slurm's address":      {"SLURMD_NODENAME=n1", book{list: two, slurm: "10.9.0.1"}, "10.9.0.1"},
 		"network before Slurm": {"SLURMD_NODENAME=n1 IMPI_NETWORK=eth0", book{list: two, slurm: "10.9.0.1"}, "10.1.0.5"},
@@ -533,7 +585,7 @@ func TestOwnAddress(t *testing.T) {
 				k, value, _ := strings.Cut(v, "=")
 				env[k] = value
 			}
-			a, err := ownAddress(func(k string) string { return env[k] }, c.book)
+			a, err := ownAddress(func(k string) string { return env[k] }, env["PMIx"], c.book)
 			if got := a.String(); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v, want %s", got, err, c.want)
 			}

@@ -133,7 +133,7 @@ func TestOrdersAreChecked(t *testing.T) {
 // TestProcsAreLetIn: procs say who they are, and are taken once, in whatever order they come.
 func TestProcsAreLetIn(t *testing.T) {
 	blocks := []Block{{0, 1}, {1, 2}}
-	n, starter, err := serving(t, Order{version, blocks, 1})
+	n, starter, err := serving(t, Order{Version: version, Blocks: blocks, Self: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestProcsAreLetIn(t *testing.T) {
 func TestGatherEndsWithItsStarter(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint(late), func(t *testing.T) {
-			n, starter, err := serving(t, Order{version, []Block{{0, 2}}, 0})
+			n, starter, err := serving(t, Order{Version: version, Blocks: []Block{{0, 2}}})
 			if err != nil {
 				t.Fatal(err)
 			}

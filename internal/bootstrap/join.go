@@ -17,16 +17,36 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch/pmi"
+	"github.com/openimpi/impi/internal/launch/pmix"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// VersionVariable chooses the version of PMI, 1 or 2; 1 if it is not set. Process managers that speak one
-// of them speak the other one, too; only version 1 hands the status of an abort on.
+// VersionVariable chooses how the process manager is spoken to: 1 or 2 for a version of PMI, x for PMIx.
+// If it is not set, that is PMI-1 where the process manager speaks PMI, else PMIx. Process managers that
+// speak one version of PMI speak the other one, too; only version 1 hands the status of an abort on.
 const VersionVariable = "IMPI_PMI"
 
-// ofPMI are the variables that a process manager sets for one process. Those that it starts itself, such
-// as its node, do not have them.
+// ofPMI are the variables that a process manager sets for one process.
 var ofPMI = []string{"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_SPAWNED"}
+
+// forOneProcess tells whether a variable is the process manager's for one process. Those that it starts
+// itself, such as its node, do not have them.
+func forOneProcess(variable string) bool {
+	return slices.Contains(ofPMI, variable) || strings.HasPrefix(variable, pmix.Prefix)
+}
+
+// manager is the connection to a process manager: a pmi.Conn, or a pmix.Conn.
+type manager interface {
+	Me() pmi.Identity
+	// Nodes gives the machine of each rank, or nil if the process manager does not say.
+	Nodes() ([]int, error)
+	// Put publishes a value, which Get has after the next Fence of all.
+	Put(key, value string) error
+	Fence() error
+	Get(key string, rank int) (value string, found bool, err error)
+	Abort(status int, message string) error
+	Close() error
+}
 
 // Managed is a process that has joined a job by PMI.
 type Managed struct {
@@ -34,23 +54,20 @@ type Managed struct {
 	node    *line        // to the node that it has started; nil in other ranks
 
 	mu      sync.Mutex
-	manager *pmi.Conn // nil once it was told that the process is done
+	manager manager // nil once it was told that the process is done
 }
 
+// ErrNoLibrary is that of a process of a process manager that speaks only PMIx, which this process cannot
+// speak.
+var ErrNoLibrary = pmix.ErrNoLibrary
+
 // Started tells whether a process manager has started this process.
-func Started() bool { return pmi.Started(os.Getenv) }
+func Started() bool { return pmi.Started(os.Getenv) || pmix.Started(os.Getenv) }
 
 // Join has this process take part in the job of the processes that its process manager has started. It
 // returns when its node is there.
 func Join() (*Managed, error) {
-	version := 1
-	if text := os.Getenv(VersionVariable); text != "" {
-		var err error
-		if version, err = strconv.Atoi(text); err != nil {
-			return nil, fmt.Errorf("%s=%.40q: it can be 1 or 2", VersionVariable, text)
-		}
-	}
-	manager, err := pmi.Open(os.Getenv, version)
+	manager, err := open(os.Getenv(VersionVariable))
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +75,30 @@ func Join() (*Managed, error) {
 	if err = m.join(); err != nil {
 		return nil, err // who ends without Finalize ends all
 	}
-	for _, name := range ofPMI {
-		_ = os.Unsetenv(name) // fails for no name
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); forOneProcess(name) {
+			_ = os.Unsetenv(name) // fails for no name
+		}
 	}
 	return m, nil
+}
+
+// open speaks to the process manager as VersionVariable wants it.
+func open(how string) (manager, error) {
+	if how == "" {
+		how = "1"
+		if !pmi.Started(os.Getenv) {
+			how = "x"
+		}
+	}
+	if how == "x" {
+		return pmix.Open(os.Getenv)
+	}
+	v, err := strconv.Atoi(how)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%.40q: it can be 1, 2 or x", VersionVariable, how)
+	}
+	return pmi.Open(os.Getenv, v)
 }
 
 func (m *Managed) join() error {
@@ -84,7 +121,7 @@ func (m *Managed) join() error {
 			return m.Finalize() // it needs none
 		}
 		if err == nil {
-			err = m.start(program, Order{version, blocks, self})
+			err = m.start(program, Order{version, blocks, self, me.Machine})
 		}
 		if err != nil {
 			return err
@@ -148,7 +185,7 @@ func (m *Managed) start(program string, o Order) error {
 	cmd := exec.Command(program, Verb)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(ofPMI, name)
+		return forOneProcess(name)
 	})
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{theirs}
 	err = cmd.Start()

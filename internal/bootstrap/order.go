@@ -48,7 +48,8 @@ func Blocks(machines []int) (blocks []Block) {
 type Order struct {
 	Version int     `json:"version"`
 	Blocks  []Block `json:"blocks"`
-	Self    int     `json:"self"` // the node's block
+	Self    int     `json:"self"`              // the node's block
+	Machine string  `json:"machine,omitempty"` // what the process manager calls the node's machine
 }
 
 // Place is where the node of a block is found: the node's answer to the Order, and what its first rank

@@ -2,6 +2,7 @@ package ctest
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 )
@@ -260,19 +262,49 @@ func TestOtherLaunchers(t *testing.T) {
 	}
 }
 
-// TestManaged has mpiexec.hydra start programs, which find their library's impi-node by themselves.
+// TestLibraryNeedsNothing: what process managers want of a program is loaded when one has started it.
+func TestLibraryNeedsNothing(t *testing.T) {
+	f, err := elf.Open(kit(t).Library())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	list, err := f.ImportedLibraries()
+	if err != nil || !slices.Contains(list, "libc.so.6") {
+		t.Fatalf("it needs %q: %v", list, err)
+	}
+	for _, name := range list {
+		if strings.HasPrefix(name, "libpmi") || strings.HasPrefix(name, "libevent") || strings.HasPrefix(name, "libhwloc") {
+			t.Errorf("it needs %s", name)
+		}
+	}
+}
+
+// TestManaged has process managers start programs, which find their library's impi-node by themselves.
 func TestManaged(t *testing.T) {
+	t.Run("hydra", func(t *testing.T) {
+		// Not return-0: hydra kills the others when a rank ends without MPI_Finalize, and says 0 if it has
+		// heard of no other status by then.
+		managed(t, []string{skips.ProgramOf(t, "mpiexec.hydra", "mpich")})
+	})
+	t.Run("mpirun", func(t *testing.T) { // of Open MPI, which speaks PMIx
+		words, env := pmixtest.Mpirun(t, "", "")
+		managed(t, words, env...)
+	})
+}
+
+// managed has a process manager start programs, and wants what each says and the statuses.
+func managed(t *testing.T, start []string, env ...string) {
+	t.Helper()
 	k := kit(t)
-	hydra := skips.ProgramOf(t, "mpiexec.hydra", "mpich")
+	start = slices.Clip(start)
 	for _, source := range []string{"ring.c", "collectives.c", "sessions.c", "children.c"} {
 		name, _, _ := strings.Cut(source, ".")
 		t.Run(name, func(t *testing.T) {
-			succeed(t, []string{hydra, "-n", "4", compiled(t, k, source)}, name)
+			succeed(t, append(start, "-n", "4", compiled(t, k, source)), name, env...)
 		})
 	}
 	program := compiled(t, k, "fatal.c")
-	// Not return-0: hydra kills the others when a rank ends without MPI_Finalize, and says 0 if it has
-	// heard of no other status by then.
 	for _, tc := range []struct {
 		way    string
 		status int // -1: any but 0
@@ -287,7 +319,7 @@ func TestManaged(t *testing.T) {
 		{"exit-after", -1, ""},
 	} {
 		t.Run("way "+tc.way, func(t *testing.T) {
-			output, status := run(t, []string{hydra, "-n", "2", program, tc.way})
+			output, status := run(t, append(start, "-n", "2", program, tc.way), env...)
 			if status != tc.status && (tc.status != -1 || status == 0) || !strings.Contains(output, tc.says) {
 				t.Errorf("status %d, want %d and %q:\n%s", status, tc.status, tc.says, output)
 			}

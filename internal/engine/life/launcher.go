@@ -83,6 +83,6 @@ func launched(getenv func(string) string, n int, by string, variables ...string)
 	if n > 0 {
 		how, procs = fmt.Sprintf("it is one of %d processes of %s", n, by), strconv.Itoa(n)
 	}
-	return fmt.Errorf("%w: %s (%s), and each process would be a job of one rank; start it with `impiexec -n %s %.200s`, or by a process manager that speaks PMI, such as srun --mpi=pmi2, or set %s=1 where each is to be a job of its own",
+	return fmt.Errorf("%w: %s (%s), and each process would be a job of one rank; start it with `impiexec -n %s %.200s`, or by a process manager that speaks PMI or PMIx, such as srun --mpi=pmi2, or set %s=1 where each is to be a job of its own",
 		proc.ErrLauncher, how, strings.Join(found, ", "), procs, os.Args[0], singletonVariable)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,7 +70,15 @@ func TestInitOfOtherLaunchers(t *testing.T) {
 		}
 		return
 	}
+	none := t.TempDir()
+	if err := os.WriteFile(filepath.Join(none, "libpmix.so.2"), nil, 0o600); err != nil { // which cannot be loaded
+		t.Fatal(err)
+	}
+	pmix := "PMIX_NAMESPACE=a PMIX_RANK=0 LD_LIBRARY_PATH=" + none
 	for env, want := range map[string]string{
+		pmix:                                     "PMIx cannot be spoken",
+		pmix + " OMPI_COMM_WORLD_SIZE=2":         "PMIx cannot be spoken",
+		pmix + " OMPI_COMM_WORLD_SIZE=1":         "PASS",
 		"PMI_RANK=1 PMI_SIZE=2":                  "this program was not started by impiexec",
 		"PMI_RANK=1 PMI_SIZE=2 IMPI_SINGLETON=1": "PASS",
 		"PMI_RANK=0 PMI_SIZE=1":                  "PASS",

@@ -1,6 +1,9 @@
 package life
 
 import (
+	"errors"
+	"os"
+
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
@@ -18,9 +21,13 @@ func (m managed) Exit(code int) {
 	m.Local.Exit(code)
 }
 
-// joinManaged joins the job of the processes that the process manager has started.
+// joinManaged joins the job of the processes that the process manager has started. One that is the only
+// process of its job needs no library for that.
 func joinManaged() (*proc.Process, error) {
 	m, err := bootstrap.Join()
+	if errors.Is(err, bootstrap.ErrNoLibrary) && mayBeAlone(os.Getenv) == nil {
+		return alone()
+	}
 	if err != nil {
 		return nil, err
 	}

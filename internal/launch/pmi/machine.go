@@ -17,6 +17,7 @@ type Identity struct {
 	Rank, Size int
 	AppNum     int    // which program of a command line with several
 	Job        string // the name of the key-value space, or of the job
+	Machine    string // what the process manager calls the process's machine; empty if it does not say
 }
 
 // Machine is the client's side of PMI. A request gives bytes to send; then the bytes of the process manager

@@ -79,6 +79,7 @@ AuthInfo=socket=%[3]s/munge
 StateSaveLocation=%[3]s
 SlurmctldPidFile=%[3]s/slurmctld.pid
 SlurmdSpoolDir=%[3]s/%%n
+TmpFS=%[3]s/%%n
 SlurmdPidFile=%[3]s/%%n.pid
 SlurmdParameters=config_overrides
 ProctrackType=proctrack/pgid

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
+)
+
+// TestMpirun has Open MPI's mpirun start a world on this machine.
+func TestMpirun(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, env := pmixtest.Mpirun(t, "", "")
+	mpirun := func(t *testing.T, more string, args ...string) (out string, status int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), words[0], append(words[1:len(words):len(words)], args...)...)
+		cmd.Env = asManaged(t, append(env, more)...)
+		b, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		skipWithoutCgo(t, string(b))
+		return string(b), cmd.ProcessState.ExitCode()
+	}
+	for name, how := range map[string]string{"by itself": "IMPI_PMI=", "as wanted": "IMPI_PMI=x"} {
+		t.Run(name, func(t *testing.T) {
+			out, status := mpirun(t, how, "-n", "4", self)
+			wantRanks(t, out, 4, noProgram)
+			if status != 0 {
+				t.Errorf("status %d\n%s", status, out)
+			}
+		})
+	}
+	t.Run("two programs", func(t *testing.T) {
+		out, status := mpirun(t, "", "-n", "2", self, ":", "-n", "1", self)
+		wantRanks(t, out, 3, func(rank int) int { return rank / 2 })
+		if status != 0 {
+			t.Errorf("status %d\n%s", status, out)
+		}
+	})
+	t.Run("spawn", func(t *testing.T) {
+		out, status := mpirun(t, managedEnd+"=0:spawn", "-n", "1", self)
+		if status != 0 || !strings.Contains(out, "child 0 of 2\n") || !strings.Contains(out, "child 1 of 2\n") {
+			t.Errorf("status %d\n%s", status, out)
+		}
+	})
+	t.Run("PMI", func(t *testing.T) {
+		out, status := mpirun(t, "IMPI_PMI=1", "-n", "2", self)
+		if status == 0 || !strings.Contains(out, "neither PMI_FD nor PMI_PORT and PMI_ID are in the environment") {
+			t.Errorf("status %d\n%s", status, out)
+		}
+	})
+	t.Run("no node", func(t *testing.T) {
+		out, status := mpirun(t, "IMPI_NODE=/nowhere", "-n", "3", self)
+		if status == 0 || !strings.Contains(out, "IMPI_NODE=/nowhere: stat") {
+			t.Errorf("status %d\n%s", status, out)
+		}
+	})
+	t.Run("abort", func(t *testing.T) {
+		out, status := mpirun(t, managedEnd+"=1:abort", "-n", "3", self)
+		if status != 7 || !strings.Contains(out, "rank 1 on site local called MPI Abort with code 7: as the test wants") {
+			t.Errorf("status %d\n%s", status, out)
+		}
+	})
+	for _, how := range []string{"kill", "exit"} {
+		t.Run(how, func(t *testing.T) {
+			if out, status := mpirun(t, managedEnd+"=1:"+how, "-n", "3", self); status == 0 {
+				t.Errorf("status 0\n%s", out)
+			}
+		})
+	}
+}
+
+// TestMpirunBySSH has mpirun start a world on three machines.
+func TestMpirunBySSH(t *testing.T) {
+	onThree(t, func(config string) (words, env []string) {
+		words, env = pmixtest.Mpirun(t, "10.77.0.0/16", "ssh -F "+config)
+		for _, v := range []string{asNode, asProgram, "IMPI_NODE", managedEnd} {
+			words = append(words, "-x", v) // it does not pass the environment on
+		}
+		return append(words, "-host", "10.77.0.1:2,10.77.0.2:2,10.77.0.3:2", "-n", "6"), env
+	}, map[string][]string{"in a row": {"--map-by", "slot"}, "in turns": {"--map-by", "node"}})
+}

@@ -1,0 +1,10 @@
+//go:build !cgo || !linux
+
+package pmix
+
+// Loads tells whether this build of the program can load libpmix.
+const Loads = false
+
+func load() (library, error) {
+	return nil, refuse("the program is built without cgo, which loading libpmix takes: build it with CGO_ENABLED=1 and a C compiler")
+}
