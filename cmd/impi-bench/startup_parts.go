@@ -229,8 +229,8 @@ func (s *synthetic) talk(nc net.Conn, m *startup.Client, c int) error {
 
 // leave checks the job and ends the client's part of it.
 func (s *synthetic) leave(nc net.Conn, m *startup.Client, job *startup.Job, c int) error {
-	if len(job.Procs) != s.o.procs {
-		return fmt.Errorf("client %d knows %d procs", c, len(job.Procs))
+	if job.Procs.Len() != s.o.procs {
+		return fmt.Errorf("client %d knows %d procs", c, job.Procs.Len())
 	}
 	s.digests[c] = s.digest(job)
 	return errors.Join(m.Finish(), s.send(nc, m))
@@ -250,8 +250,7 @@ func (s *synthetic) send(nc net.Conn, m *startup.Client) error {
 func (s *synthetic) digest(j *startup.Job) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
-	for i := range j.Procs {
-		p := &j.Procs[i]
+	for _, p := range j.Procs.All() {
 		maphash.WriteComparable(&h, p.ID)
 		maphash.WriteComparable(&h, p.Host)
 	}

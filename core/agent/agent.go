@@ -37,7 +37,6 @@ type endpoint struct {
 	ended bool // a host: our FINI is queued
 	over  bool // a host: ChannelDone was emitted
 	own   bool
-	local int // a proc: its number among the local ones
 
 	in      input
 	out     queue
@@ -54,25 +53,18 @@ func (p *endpoint) hasOutput() bool { return p.out.n > 0 || p.urgent.n > 0 }
 // are dropped.
 func (p *endpoint) accepts() bool { return p.state != gone && !(p.done && p.isProc()) }
 
-// proc says by which endpoint the agent reaches a proc of the job.
-type proc struct {
-	endpoint *endpoint // its own if it is local, else its host's; nil if there is no way
-	host     wire.HostRank
-	index    int // among its host's procs
-}
-
 // Agent is the packet switch of one host (IMPI ch.3, Packet Protocol). Only one goroutine
 // may use it at a time.
 type Agent struct {
 	self      wire.HostRank
-	hosts     int
+	hosts     []Host
 	maxData   uint32
-	silent    bool       // the dialect has no FINI
-	endpoints []endpoint // other hosts and self by rank, then the local procs
+	silent    bool           // the dialect has no FINI
+	endpoints []*endpoint    // by host, those that were needed
+	locals    []endpoint     // by proc
+	first     wire.WorldRank // of the local procs
 	links     []*endpoint
-	procs     []proc // by world rank
-	sizes     []int  // procs of each host
-	byID      *table
+	procs     *directory
 	windows   windows
 	pool      pool
 
@@ -93,73 +85,59 @@ func New(c Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{
-		self:    c.Self,
-		hosts:   len(c.Hosts),
-		maxData: c.MaxData,
-		silent:  c.Dialect == wire.Draft,
-		sizes:   make([]int, len(c.Hosts)),
-		pool:    pool{size: c.ChunkSize},
+		self:      c.Self,
+		hosts:     c.Hosts,
+		maxData:   c.MaxData,
+		silent:    c.Dialect == wire.Draft,
+		endpoints: make([]*endpoint, len(c.Hosts)),
+		procs:     &directory{procs: c.Procs},
+		windows:   newWindows(c.AckMark, c.HiWater),
+		pool:      pool{size: c.ChunkSize},
 	}
-	for _, p := range c.Procs {
-		a.sizes[p.Host]++
-	}
-	a.running = a.sizes[c.Self]
-	a.endpoints = make([]endpoint, len(c.Hosts)+a.running)
 	for h, host := range c.Hosts {
-		a.addHost(wire.HostRank(h), host)
+		if wire.HostRank(h) != a.self && !host.Unlinked {
+			a.channels++
+		}
 	}
-	if err := a.addProcs(&c); err != nil {
-		return nil, err
-	}
-	a.windows = windows{
-		ackMark: int64(c.AckMark),
-		hiWater: int64(c.HiWater),
-		hosts:   a.hosts,
-		rows:    make([][]pair, a.running*a.hosts),
-	}
+	a.addLocals()
 	a.allDone()
 	return a, nil
 }
 
-func (a *Agent) addHost(h wire.HostRank, host Host) {
-	p := &a.endpoints[h]
-	p.link = NoLink
-	p.own = host.Own
-	p.peer = Peer{Host: h, Client: host.Client, Rank: NoRank}
-	if h == a.self || host.Unlinked {
-		p.state = gone
-	} else {
-		a.channels++
+// addLocals makes the endpoints of the local procs, whose ranks are consecutive.
+func (a *Agent) addLocals() {
+	for r, p := range a.procs.procs.All() {
+		if p.Host == a.self {
+			if a.running == 0 {
+				a.first = r
+			}
+			a.running++
+		}
+	}
+	a.locals = make([]endpoint, a.running)
+	for i := range a.locals {
+		r := a.first + wire.WorldRank(i)
+		a.locals[i] = endpoint{peer: Peer{Host: a.self, Client: a.hosts[a.self].Client, Rank: r}, id: identityOf(a.procs.procs.At(r).ID), link: NoLink, own: true}
 	}
 }
 
-func (a *Agent) addProcs(c *Config) error {
-	a.procs = make([]proc, len(c.Procs))
-	a.byID = newTable(len(c.Procs))
-	first, local := 0, 0
-	for r, p := range c.Procs {
-		if first < r && c.Procs[first].Host != p.Host {
-			first = r
-		}
-		if other, ok := a.byID.insert(identityOf(p.ID), wire.WorldRank(r)); !ok {
-			return fmt.Errorf("%w: procs %d and %d have the same identity %v", ErrConfig, other, r, p.ID)
-		}
-		at := proc{endpoint: &a.endpoints[p.Host], host: p.Host, index: r - first}
-		switch {
-		case p.Host == a.self:
-			at.endpoint = &a.endpoints[a.hosts+local]
-			*at.endpoint = endpoint{
-				peer:  Peer{Host: a.self, Client: c.Hosts[a.self].Client, Rank: wire.WorldRank(r)},
-				id:    identityOf(p.ID),
-				link:  NoLink,
-				own:   true,
-				local: local,
-			}
-			local++
-		case c.Hosts[p.Host].Unlinked:
-			at.endpoint = nil
-		}
-		a.procs[r] = at
+// host gives the endpoint of a host, which is made when it is needed first.
+func (a *Agent) host(h wire.HostRank) *endpoint {
+	if p := a.endpoints[h]; p != nil {
+		return p
+	}
+	p := &endpoint{link: NoLink, own: a.hosts[h].Own, peer: Peer{Host: h, Client: a.hosts[h].Client, Rank: NoRank}}
+	if h == a.self || a.hosts[h].Unlinked {
+		p.state = gone
+	}
+	a.endpoints[h] = p
+	return p
+}
+
+// local gives the endpoint of a local proc. It is nil if the proc is not one.
+func (a *Agent) local(r wire.WorldRank) *endpoint {
+	if i := int(r - a.first); i >= 0 && i < len(a.locals) {
+		return &a.locals[i]
 	}
 	return nil
 }
@@ -167,19 +145,20 @@ func (a *Agent) addProcs(c *Config) error {
 // AttachProc says that l leads to the local proc r. It takes over packets that waited for
 // the proc.
 func (a *Agent) AttachProc(l LinkID, r wire.WorldRank) error {
-	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
+	p := a.local(r)
+	if p == nil {
 		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
 	}
-	return a.attach(l, a.procs[r].endpoint)
+	return a.attach(l, p)
 }
 
 // AttachHost says that l is the channel to host h, on which the greeting is over (IMPI
 // ch.2, Host-to-host connections).
 func (a *Agent) AttachHost(l LinkID, h wire.HostRank) error {
-	if h < 0 || int(h) >= a.hosts || h == a.self {
-		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, a.hosts, h)
+	if h < 0 || int(h) >= len(a.hosts) || h == a.self {
+		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, len(a.hosts), h)
 	}
-	return a.attach(l, &a.endpoints[h])
+	return a.attach(l, a.host(h))
 }
 
 func (a *Agent) attach(l LinkID, p *endpoint) error {

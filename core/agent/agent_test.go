@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -30,9 +31,9 @@ func TestFinish(t *testing.T) {
 			}
 		}
 	}
-	for i, p := range rigs[0].c.Procs { // each says something to each before it ends
-		r := rigs[p.Host]
-		for dest := range r.c.Procs {
+	for rank, p := range rigs[0].c.Procs.All() { // each says something to each before it ends
+		r, i := rigs[p.Host], int(rank)
+		for dest := range r.c.Procs.Len() {
 			r.must(r.feed(procLink(i), r.packet(wire.PkData, i, dest, 50, 0), everything))
 		}
 		r.must(r.ProcDone(wire.WorldRank(i)))
@@ -217,7 +218,7 @@ func TestLentInput(t *testing.T) {
 func TestConfigOrder(t *testing.T) {
 	for _, hosts := range [][2]wire.HostRank{{1, 0}, {0, 2}, {-1, 0}} {
 		c := job(0, 1, 1)
-		c.Procs[0].Host, c.Procs[1].Host = hosts[0], hosts[1]
+		c.Procs = startup.ListProcs(startup.ProcInfo{Host: hosts[0]}, startup.ProcInfo{Host: hosts[1]})
 		if _, err := New(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("procs on hosts %v: %v", hosts, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -34,17 +35,11 @@ type Host struct {
 	Unlinked bool
 }
 
-// Proc is one MPI process of the job.
-type Proc struct {
-	ID   wire.Proc
-	Host wire.HostRank
-}
-
 // Config describes the job to one of its hosts, as startup has settled it (IMPI ch.2).
 type Config struct {
 	Self  wire.HostRank
-	Hosts []Host // by host rank
-	Procs []Proc // by world rank, hence in order of their hosts
+	Hosts []Host        // by host rank; it must not change
+	Procs startup.Procs // of the job, hence in order of their hosts, each with another identity
 
 	MaxData uint32 // most user data bytes of a packet (C_DATALEN)
 	AckMark uint32 // packets that one PROTOACK stands for
@@ -80,7 +75,7 @@ func (c *Config) check() error {
 // checkProcs makes sure that each host's procs have consecutive world ranks.
 func (c *Config) checkProcs() error {
 	last := wire.HostRank(0)
-	for r, p := range c.Procs {
+	for r, p := range c.Procs.All() {
 		if p.Host < 0 || int(p.Host) >= len(c.Hosts) {
 			return fmt.Errorf("%w: proc %d is on host %d of %d", ErrConfig, r, p.Host, len(c.Hosts))
 		}

@@ -93,8 +93,13 @@ type Stats struct {
 // Stats returns the counts up to now.
 func (a *Agent) Stats() Stats {
 	s := a.stats
-	for i := range a.endpoints {
-		s.Queued += a.endpoints[i].out.bytes + a.endpoints[i].urgent.bytes
+	for _, p := range a.endpoints {
+		if p != nil {
+			s.Queued += p.out.bytes + p.urgent.bytes
+		}
+	}
+	for i := range a.locals {
+		s.Queued += a.locals[i].out.bytes + a.locals[i].urgent.bytes
 	}
 	s.Memory = a.pool.live * a.pool.size
 	return s

@@ -12,10 +12,10 @@ import (
 // told of everything it sent. Packets for it are dropped from now on. When all local procs
 // are done, every channel gets its FINI (IMPI ch.3, Finalization). The error wraps ErrLink.
 func (a *Agent) ProcDone(r wire.WorldRank) error {
-	if r < 0 || int(r) >= len(a.procs) || a.procs[r].host != a.self {
+	p := a.local(r)
+	if p == nil {
 		return fmt.Errorf("%w: proc %d is not one of host %d", ErrLink, r, a.self)
 	}
-	p := a.procs[r].endpoint
 	if p.done || p.state == gone {
 		return fmt.Errorf("%w: proc %d has ended already", ErrLink, r)
 	}
@@ -41,7 +41,7 @@ func (a *Agent) allDone() {
 		return
 	}
 	for h := range a.hosts {
-		if p := &a.endpoints[h]; p.state != gone {
+		if p := a.host(wire.HostRank(h)); p.state != gone {
 			p.ended = true
 			if a.silent {
 				a.channelDone(p)

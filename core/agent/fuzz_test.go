@@ -29,12 +29,12 @@ func judge(c Config, b []byte) (out [2][]byte, bad bool, finis int) {
 			n += int(p.Len)
 		}
 		src, dest := -1, -1
-		for i, x := range c.Procs {
+		for i, x := range c.Procs.All() {
 			if x.ID == p.Src {
-				src = i
+				src = int(i)
 			}
 			if x.ID == p.Dest {
-				dest = i
+				dest = int(i)
 			}
 		}
 		switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -25,7 +26,7 @@ func job(self int, sizes ...int) Config {
 	for h, n := range sizes {
 		c.Hosts = append(c.Hosts, Host{Client: wire.ClientRank(h)})
 		for range n {
-			c.Procs = append(c.Procs, Proc{ID: ident(h, len(c.Procs)), Host: wire.HostRank(h)})
+			c.Procs.Add(startup.ProcInfo{ID: ident(h, c.Procs.Len()), Host: wire.HostRank(h)})
 		}
 	}
 	return c
@@ -55,9 +56,9 @@ func (r *rig) attachAll() *rig {
 			r.must(r.AttachHost(hostLink(h), wire.HostRank(h)))
 		}
 	}
-	for i, p := range r.c.Procs {
+	for i, p := range r.c.Procs.All() {
 		if p.Host == r.c.Self {
-			r.must(r.AttachProc(procLink(i), wire.WorldRank(i)))
+			r.must(r.AttachProc(procLink(int(i)), i))
 		}
 	}
 	return r
@@ -75,7 +76,7 @@ func (r *rig) must(err error) {
 func (r *rig) packet(kind wire.PacketType, src, dest, n int, seq uint64) []byte {
 	p := wire.Packet{Type: kind, Seq: seq, Len: wire.HeaderSize, MsgLen: uint64(n)}
 	if kind != wire.PkFini {
-		p.Src, p.Dest = r.c.Procs[src].ID, r.c.Procs[dest].ID
+		p.Src, p.Dest = r.c.Procs.At(wire.WorldRank(src)).ID, r.c.Procs.At(wire.WorldRank(dest)).ID
 	}
 	b := make([]byte, wire.HeaderSize)
 	if kind.HasData() {
@@ -158,9 +159,9 @@ func (r *rig) name(b []byte) string {
 		return "FINI"
 	}
 	rank := func(id wire.Proc) int {
-		for i, x := range r.c.Procs {
+		for i, x := range r.c.Procs.All() {
 			if x.ID == id {
-				return i
+				return int(i)
 			}
 		}
 		return -1

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -39,8 +40,8 @@ func TestSwitchEqualsModel(t *testing.T) {
 		in := m.streams(rt, r)
 		got := map[LinkID][]byte{}
 		pace(rt, r, in, got)
-		for i := range c.Procs {
-			if c.Procs[i].Host == c.Self {
+		for i := range c.Procs.Len() {
+			if c.Procs.At(wire.WorldRank(i)).Host == c.Self {
 				r.must(r.ProcDone(wire.WorldRank(i)))
 			}
 		}
@@ -64,9 +65,9 @@ func (r *rig) all() (links []LinkID) {
 			links = append(links, hostLink(h))
 		}
 	}
-	for i, p := range r.c.Procs {
+	for i, p := range r.c.Procs.All() {
 		if p.Host == r.c.Self {
-			links = append(links, procLink(i))
+			links = append(links, procLink(int(i)))
 		}
 	}
 	return links
@@ -74,15 +75,15 @@ func (r *rig) all() (links []LinkID) {
 
 // streams draws what everybody sends.
 func (m *model) streams(rt *rapid.T, r *rig) (all []*stream) {
-	for src, p := range r.c.Procs {
-		l := hostLink(int(p.Host))
+	for rank, p := range r.c.Procs.All() {
+		src, l := int(rank), hostLink(int(p.Host))
 		if p.Host == r.c.Self {
 			l = procLink(src)
 		}
 		all = append(all, &stream{link: l})
 		for i := range rapid.IntRange(0, 12).Draw(rt, "packets") {
-			dest := rapid.IntRange(0, len(r.c.Procs)-1).Draw(rt, "dest")
-			if p.Host != r.c.Self && r.c.Procs[dest].Host != r.c.Self {
+			dest := rapid.IntRange(0, r.c.Procs.Len()-1).Draw(rt, "dest")
+			if p.Host != r.c.Self && r.c.Procs.At(wire.WorldRank(dest)).Host != r.c.Self {
 				continue
 			}
 			kind := wire.PacketType(rapid.IntRange(0, 6).Draw(rt, "kind"))
@@ -182,7 +183,7 @@ func (m *model) arrived(rt *rapid.T, r *rig, l LinkID, b []byte, last bool) {
 	}
 	src, dest := int(p.Src.PID-1000), int(p.Dest.PID-1000)
 	to := procLink(dest)
-	if h := r.c.Procs[dest].Host; h != r.c.Self {
+	if h := r.c.Procs.At(wire.WorldRank(dest)).Host; h != r.c.Self {
 		to = hostLink(int(h))
 	}
 	if to != l {
@@ -255,7 +256,7 @@ func TestLateOutput(t *testing.T) {
 func ExampleProtocolError() {
 	a, _ := New(Config{
 		Hosts:   []Host{{Client: 0}, {Client: 1}},
-		Procs:   []Proc{{ID: ident(0, 0), Host: 0}, {ID: ident(1, 1), Host: 1}},
+		Procs:   startup.ListProcs(startup.ProcInfo{ID: ident(0, 0), Host: 0}, startup.ProcInfo{ID: ident(1, 1), Host: 1}),
 		MaxData: 1024, AckMark: 8, HiWater: 16,
 	})
 	_ = a.AttachHost(3, 1)

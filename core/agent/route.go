@@ -50,27 +50,29 @@ func (a *Agent) address(p *endpoint, h []byte) *ProtocolError {
 		return err
 	}
 	id := readIdentity(h[atDest:])
-	dest := a.byID.find(id)
-	if dest == NoRank {
+	dest, host, ok := a.procs.find(id)
+	switch {
+	case !ok:
 		return p.violation("pk_dest", id.proc(), "no such proc in this job")
+	case !p.isProc() && host != a.self:
+		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, and this is host %d", dest, host, a.self)
+	case host != a.self && a.hosts[host].Unlinked:
+		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, to which there is no channel", dest, host)
 	}
-	d := &a.procs[dest]
-	if !p.isProc() && d.host != a.self {
-		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, and this is host %d", dest, d.host, a.self)
+	d := a.local(dest)
+	if d == nil {
+		d = a.host(host)
 	}
-	if d.endpoint == nil {
-		return p.violation("pk_dest", id.proc(), "it is proc %d of host %d, to which there is no channel", dest, d.host)
-	}
-	if s := &a.procs[src]; s.host != d.host && !(s.endpoint.own && d.endpoint.own) {
-		if ok, full := a.count(p, s, d); full {
+	if p.peer.Host != host && !(p.own && d.own) {
+		if ok, full := a.count(p, src, dest); full {
 			return p.violation("pk_type", p.in.kind, "more than %d packets from proc %d to proc %d are not acknowledged",
 				a.windows.hiWater, src, dest)
 		} else if !ok {
 			return nil
 		}
 	}
-	if d.endpoint.accepts() {
-		p.in.target = d.endpoint
+	if d.accepts() {
+		p.in.target = d
 	}
 	return nil
 }
@@ -84,11 +86,11 @@ func (a *Agent) source(p *endpoint, id identity) (wire.WorldRank, *ProtocolError
 		}
 		return p.peer.Rank, nil
 	}
-	src := a.byID.find(id)
-	if src == NoRank {
+	src, h, ok := a.procs.find(id)
+	if !ok {
 		return NoRank, p.violation("pk_src", id.proc(), "no such proc in this job")
 	}
-	if h := a.procs[src].host; h != p.peer.Host {
+	if h != p.peer.Host {
 		return NoRank, p.violation("pk_src", id.proc(), "that is proc %d of host %d", src, h)
 	}
 	return src, nil
@@ -97,12 +99,12 @@ func (a *Agent) source(p *endpoint, id identity) (wire.WorldRank, *ProtocolError
 // count counts the packet in the window of a pair of which one proc is local. If ok is
 // false the packet is to be dropped; if full is set the source has broken the protocol by
 // sending it.
-func (a *Agent) count(p *endpoint, s, d *proc) (ok, full bool) {
-	local, remote := d, s
+func (a *Agent) count(p *endpoint, src, dest wire.WorldRank) (ok, full bool) {
+	x := pairOf{local: dest, remote: src}
 	if p.isProc() {
-		local, remote = s, d
+		x = pairOf{local: src, remote: dest}
 	}
-	c := a.windows.pair(local.endpoint.local, remote.host, remote.index, a.sizes[remote.host])
+	c := a.windows.pair(x)
 	packets, acks := &c.in, &c.out
 	if p.isProc() {
 		packets, acks = &c.out, &c.in

@@ -131,9 +131,6 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) error {
 	for _, h := range ints(d, "unlinked") {
 		c.Hosts[h].Unlinked = true
 	}
-	for _, r := range ints(d, "twin") { // has the identity of rank 0
-		c.Procs[r].ID = c.Procs[0].ID
-	}
 	a, err := New(c)
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func stamp(l LinkID) uint64 { return 0x0101010101010101 * uint64(l+1) }
 func (s *swarm) forged(p *wire.Packet, src int) bool {
 	for _, l := range switchLinks {
 		if p.Seq == stamp(l) {
-			return src != int(l) && s.c.Procs[src].Host != wire.HostRank(l-100)
+			return src != int(l) && s.c.Procs.At(wire.WorldRank(src)).Host != wire.HostRank(l-100)
 		}
 	}
 	return false
@@ -230,18 +230,18 @@ func (s *swarm) check(l LinkID, b []byte, ended bool) bool {
 		return true
 	}
 	src, dest := -1, -1
-	for i, x := range s.c.Procs {
+	for i, x := range s.c.Procs.All() {
 		if x.ID == p.Src {
-			src = i
+			src = int(i)
 		}
 		if x.ID == p.Dest {
-			dest = i
+			dest = int(i)
 		}
 	}
-	local := func(rank int) bool { return rank >= 0 && s.c.Procs[rank].Host == s.c.Self }
+	local := func(rank int) bool { return rank >= 0 && s.c.Procs.At(wire.WorldRank(rank)).Host == s.c.Self }
 	right := local(dest) && dest == int(l) && src >= 0
 	if l >= 100 {
-		right = dest >= 0 && s.c.Procs[dest].Host == wire.HostRank(l-100) && local(src)
+		right = dest >= 0 && s.c.Procs.At(wire.WorldRank(dest)).Host == wire.HostRank(l-100) && local(src)
 	}
 	if !right || s.forged(&p, src) || !p.Type.Known() || p.Type.HasData() && p.Len > s.c.MaxData {
 		s.t.Fatalf("link %d got %s", l, s.name(b))

@@ -6,8 +6,10 @@ import "github.com/openimpi/impi/core/wire"
 // were passed on but not acknowledged, for both directions.
 type pair struct{ in, out int64 }
 
-// windows has the counts of all pairs. A row, for one local proc and one host, is allocated
-// with its first packet.
+// pairOf names a pair.
+type pairOf struct{ local, remote wire.WorldRank }
+
+// windows has the counts of the pairs that have exchanged packets.
 //
 // A PROTOACK passes the agent before its receiver can act on it, and a packet passes after
 // its sender has counted it. So a count here is never above the sender's own, and a sender
@@ -17,16 +19,34 @@ type pair struct{ in, out int64 }
 // ackmark packets; the directions of a pair are independent.
 type windows struct {
 	ackMark, hiWater int64
-	hosts            int
-	rows             [][]pair // local proc x host
+	pairs            map[pairOf]*pair
+	recent           []knownPair // by a hash; made with the first pair
 }
 
-func (w *windows) pair(local int, host wire.HostRank, index, size int) *pair {
-	row := &w.rows[local*w.hosts+int(host)]
-	if *row == nil {
-		*row = make([]pair, size)
+// knownPair is a pair that was looked up.
+type knownPair struct {
+	of   pairOf
+	pair *pair // nil: none
+}
+
+func newWindows(ackMark, hiWater uint32) windows {
+	return windows{ackMark: int64(ackMark), hiWater: int64(hiWater), pairs: make(map[pairOf]*pair)}
+}
+
+func (w *windows) pair(x pairOf) *pair {
+	if w.recent == nil {
+		w.recent = make([]knownPair, recents)
 	}
-	return &(*row)[index]
+	r := &w.recent[(uint32(x.local)*0x9e3779b1^uint32(x.remote)*0x85ebca6b)>>16%recents]
+	if r.pair == nil || r.of != x {
+		p := w.pairs[x]
+		if p == nil {
+			p = new(pair)
+			w.pairs[x] = p
+		}
+		*r = knownPair{x, p}
+	}
+	return r.pair
 }
 
 // packet counts one packet. It returns false if the window was full.

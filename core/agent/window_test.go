@@ -1,11 +1,15 @@
 package agent
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/openimpi/impi/core/wire"
+)
 
 // TestWindowCounts goes through a window's life.
 func TestWindowCounts(t *testing.T) {
-	w := windows{ackMark: 3, hiWater: 5, hosts: 2, rows: make([][]pair, 4)}
-	c := &w.pair(1, 1, 2, 4).in
+	w := newWindows(3, 5)
+	c := &w.pair(pairOf{1, 6}).in
 	fill := func(why string, want int) {
 		t.Helper()
 		n := 0
@@ -29,20 +33,17 @@ func TestWindowCounts(t *testing.T) {
 	fill("after many PROTOACKs", 9)
 }
 
-// TestWindowPairs: the directions and pairs do not mix, and rows come lazily.
+// TestWindowPairs: the directions and pairs do not mix.
 func TestWindowPairs(t *testing.T) {
-	w := windows{ackMark: 1, hiWater: 1, hosts: 3, rows: make([][]pair, 6)}
+	w := newWindows(1, 1)
 	seen := map[*int64]bool{}
-	for local := range 2 {
-		for i := range 4 {
-			p := w.pair(local, 2, i, 4)
-			if seen[&p.in] || seen[&p.out] || p != w.pair(local, 2, i, 4) {
-				t.Fatalf("pair %d, %d is not its own", local, i)
+	for local := range wire.WorldRank(2) {
+		for remote := range wire.WorldRank(4) {
+			p := w.pair(pairOf{local, remote})
+			if seen[&p.in] || seen[&p.out] || p != w.pair(pairOf{local, remote}) {
+				t.Fatalf("pair %d, %d is not its own", local, remote)
 			}
 			seen[&p.in], seen[&p.out] = true, true
 		}
-	}
-	if w.rows[0] != nil || w.rows[2] == nil || len(w.rows[5]) != 4 {
-		t.Fatal("rows of pairs that never spoke")
 	}
 }

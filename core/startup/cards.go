@@ -45,20 +45,22 @@ func (d *derivation) takeCards(mask wire.ClientMask, data []byte) error {
 		return fmt.Errorf("%w: came from clients %v only", ErrValue, mask)
 	}
 	d.settleProcs()
-	data = append([]byte(nil), data...) // the job keeps slices of it
+	var procs Procs
 	for c := range d.job.Clients {
 		var err error
-		if data, err = d.takeClientCards(&d.job.Clients[c], data); err != nil {
+		if data, err = d.takeClientCards(&d.job.Clients[c], data, &procs); err != nil {
 			return fmt.Errorf("client %d: %w", c, err)
 		}
 	}
 	if len(data) != 0 {
 		return fmt.Errorf("%w: %d bytes too many", ErrValue, len(data))
 	}
+	d.job.Procs = procs
 	return nil
 }
 
-func (d *derivation) takeClientCards(c *ClientInfo, data []byte) (rest []byte, err error) {
+// takeClientCards adds a client's procs, with their cards, to procs.
+func (d *derivation) takeClientCards(c *ClientInfo, data []byte, procs *Procs) (rest []byte, err error) {
 	token, data, err := takeEntry(data, TokenSize)
 	if err != nil {
 		return nil, fmt.Errorf("job token: %w", err)
@@ -69,11 +71,13 @@ func (d *derivation) takeClientCards(c *ClientInfo, data []byte) (rest []byte, e
 	if c.Rank == 0 {
 		copy(d.job.Token[:], token)
 	}
-	for i := range c.NProcs {
-		p := &d.job.Procs[int(c.FirstProc)+i]
+	for range c.NProcs {
+		r := wire.WorldRank(procs.Len())
+		p := d.job.Procs.At(r)
 		if p.Card, data, err = takeEntry(data, MaxCard); err != nil {
-			return nil, fmt.Errorf("card of rank %d: %w", int(c.FirstProc)+i, err)
+			return nil, fmt.Errorf("card of rank %d: %w", r, err)
 		}
+		procs.Add(p)
 	}
 	return data, nil
 }

@@ -165,7 +165,7 @@ func describe(j *Job) string {
 	for i, h := range j.Hosts {
 		fmt.Fprintf(&b, "host %d client=%d at=%v:%d procs=%d@%d\n", i, h.Client, h.Address, h.Port, h.NProcs, h.FirstProc)
 	}
-	for i, p := range j.Procs {
+	for i, p := range j.Procs.All() {
 		fmt.Fprintf(&b, "proc %d %v client=%d host=%d card=%q\n", i, p.ID, p.Client, p.Host, p.Card)
 	}
 	return b.String()

@@ -44,25 +44,27 @@ func (d *derivation) nprocs() (n int) {
 	return n
 }
 
-// settleProcs fills Job.Procs, which takes several times the memory of what it is made
-// from. It runs at the end because nothing needs the result earlier.
+// settleProcs fills Job.Procs, without cards. It runs at the end because nothing needs the result
+// earlier.
 func (d *derivation) settleProcs() {
-	if d.job.Procs != nil {
+	if d.job.Procs.Len() > 0 {
 		return
 	}
-	procs := make([]ProcInfo, 0, len(d.pids))
+	homes := d.homes
 	for i := range d.job.Hosts {
 		h := &d.job.Hosts[i]
 		for range h.NProcs {
-			procs = append(procs, ProcInfo{Client: h.Client, Host: wire.HostRank(i)})
+			x, r := ProcInfo{Client: h.Client, Host: wire.HostRank(i)}, d.job.Procs.Len()
+			for len(homes) > 0 && homes[0].end <= r {
+				homes = homes[1:]
+			}
+			if len(homes) > 0 && homes[0].first <= r {
+				x.ID = wire.Proc{Host: homes[0].id, PID: d.pids[r]}
+			}
+			d.job.Procs.Add(x)
 		}
 	}
-	for _, h := range d.homes {
-		for r := h.first; r < h.end; r++ {
-			procs[r].ID = wire.Proc{Host: h.id, PID: d.pids[r]}
-		}
-	}
-	d.job.Procs, d.homes, d.pids = procs, nil, nil
+	d.homes, d.pids = nil, nil
 }
 
 // checkIdentities refuses two procs with the same identity, whose packets could not be told

@@ -37,7 +37,7 @@ func TestIdentities(t *testing.T) {
 			r.Fatalf("%x %x: %v", hosts, pids, err)
 		}
 		d.settleProcs()
-		for i, p := range d.job.Procs {
+		for i, p := range d.job.Procs.All() {
 			if p.ID != cfg.Hosts[0].Procs[i].ID {
 				r.Fatalf("proc %d is %v", i, p.ID)
 			}

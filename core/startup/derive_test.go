@@ -204,7 +204,7 @@ func TestDeriveEmptyHost(t *testing.T) {
 	m := goodAnswers()
 	m[wire.LabelHostNProcs] = answer{3, u32s(3, 0, 2)}
 	j, err := m.derive()
-	if err != nil || j.Hosts[1].FirstProc != 3 || j.Procs[2].Host != 0 || j.Procs[3].Host != 2 {
+	if err != nil || j.Hosts[1].FirstProc != 3 || j.Procs.At(2).Host != 0 || j.Procs.At(3).Host != 2 {
 		t.Errorf("%v\n%s", err, describe(j))
 	}
 }

@@ -26,7 +26,7 @@ func (j *Job) Describe(cards []*dynamic.Card) ([]byte, error) {
 		TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 	}}
 	last := ""
-	for r, p := range j.Procs {
+	for r, p := range j.Procs.All() {
 		if cards[r] == nil {
 			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, r, p.Client)
 		}

@@ -12,7 +12,7 @@ import (
 func TestDescribe(t *testing.T) {
 	card := &dynamic.Card{Version: dynamic.CardVersion, Node: "a"}
 	cards := []*dynamic.Card{card, card, card, card}
-	j := &Job{AllOwn: true, DataLen: 64, AckMark: 1, HiWater: 2, TagUB: 32767, XSize: 1, MaxLinear: 1, Procs: []ProcInfo{{Card: []byte("a")}, {Card: []byte("a")}, {Card: []byte("b")}, {Client: 1, Card: []byte("b")}}}
+	j := &Job{AllOwn: true, DataLen: 64, AckMark: 1, HiWater: 2, TagUB: 32767, XSize: 1, MaxLinear: 1, Procs: ListProcs(ProcInfo{Card: []byte("a")}, ProcInfo{Card: []byte("a")}, ProcInfo{Card: []byte("b")}, ProcInfo{Client: 1, Card: []byte("b")})}
 	j.Token[0] = 1
 	b, err := j.Describe(cards)
 	if err != nil {

@@ -12,7 +12,7 @@ type Job struct {
 	Self    wire.ClientRank // the client that this Job was made for
 	Clients []ClientInfo    // by client rank
 	Hosts   []HostInfo      // by host rank
-	Procs   []ProcInfo      // by rank in MPI_COMM_WORLD
+	Procs   Procs           // by rank in MPI_COMM_WORLD
 
 	DataLen   uint32   // most bytes of user data in a packet
 	TagUB     wire.Tag // MPI_TAG_UB

@@ -246,7 +246,7 @@ func TestDraftJob(t *testing.T) {
 	w.chop = func(int) int { return 1 }
 	w.run()
 	j := w.jobs(t)
-	if j.Procs[5].ID.PID != 1<<32-1 || j.Procs[0].ID.PID != 100 {
+	if j.Procs.At(5).ID.PID != 1<<32-1 || j.Procs.At(0).ID.PID != 100 {
 		t.Error(describe(j))
 	}
 	if data := submitted(t, w.sentUp[1])[wire.LabelProcPID]; !bytes.Equal(data, u32s(100, 101, 1<<32-1)) {

@@ -26,8 +26,8 @@ func (j *Job) secretOf(key uint64) (secret [TokenSize]byte) {
 		said = append(said, h.Address[:]...)
 		said = binary.BigEndian.AppendUint32(said, uint32(h.Port))
 	}
-	said = binary.BigEndian.AppendUint32(said, uint32(len(j.Procs)))
-	for _, p := range j.Procs {
+	said = binary.BigEndian.AppendUint32(said, uint32(j.Procs.Len()))
+	for _, p := range j.Procs.All() {
 		said = append(said, p.ID.Host[:]...)
 		said = binary.BigEndian.AppendUint64(said, uint64(p.ID.PID))
 	}

@@ -13,7 +13,7 @@ func secretJob() *Job {
 	return &Job{
 		Clients: []ClientInfo{{Own: true}, {Rank: 1}, {Rank: 2, Own: true}},
 		Hosts:   []HostInfo{{Address: id(1), Port: 5000}, {Client: 1, Address: id(2), Port: 5001}, {Client: 2, Address: id(3), Port: 5002}},
-		Procs:   []ProcInfo{{ID: wire.Proc{Host: id(1), PID: 7}}, {ID: wire.Proc{Host: id(2), PID: 8}}, {ID: wire.Proc{Host: id(3), PID: 9}}},
+		Procs:   ListProcs(ProcInfo{ID: wire.Proc{Host: id(1), PID: 7}}, ProcInfo{ID: wire.Proc{Host: id(2), PID: 8}}, ProcInfo{ID: wire.Proc{Host: id(3), PID: 9}}),
 	}
 }
 
@@ -29,14 +29,19 @@ func TestSecretBytes(t *testing.T) {
 func TestSecretOfAnotherJob(t *testing.T) {
 	seen := map[[TokenSize]byte]string{}
 	for name, change := range map[string]func(*Job){
-		"none":           func(*Job) {},
-		"a port":         func(j *Job) { j.Hosts[1].Port++ },
-		"an address":     func(j *Job) { j.Hosts[2].Address[15]++ },
-		"a pid":          func(j *Job) { j.Procs[0].ID.PID++ },
-		"a proc's host":  func(j *Job) { j.Procs[2].ID.Host[0]++ },
-		"a host less":    func(j *Job) { j.Hosts = j.Hosts[:2] },
-		"another proc":   func(j *Job) { j.Procs = append(j.Procs, ProcInfo{}) },
-		"procs for host": func(j *Job) { j.Hosts, j.Procs = j.Hosts[:1], append(j.Procs, j.Procs...) },
+		"none":          func(*Job) {},
+		"a port":        func(j *Job) { j.Hosts[1].Port++ },
+		"an address":    func(j *Job) { j.Hosts[2].Address[15]++ },
+		"a pid":         func(j *Job) { x := j.Procs.At(0); x.ID.PID++; j.Procs.Set(0, x) },
+		"a proc's host": func(j *Job) { x := j.Procs.At(2); x.ID.Host[0]++; j.Procs.Set(2, x) },
+		"a host less":   func(j *Job) { j.Hosts = j.Hosts[:2] },
+		"another proc":  func(j *Job) { j.Procs.Add(ProcInfo{}) },
+		"procs for host": func(j *Job) {
+			j.Hosts = j.Hosts[:1]
+			for _, x := range j.Procs.All() {
+				j.Procs.Add(x)
+			}
+		},
 	} {
 		j := secretJob()
 		change(j)

@@ -227,7 +227,7 @@ func checkJob(t testing.TB, j *Job, cfgs []ClientConfig, allOwn bool) {
 				t.Fatalf("HostOf(%d, %d)", c, h)
 			}
 			for _, pc := range hc.Procs {
-				pi := j.Procs[proc]
+				pi := j.Procs.At(wire.WorldRank(proc))
 				if pi.ID != pc.ID || int(pi.Host) != host || int(pi.Client) != c || allOwn != bytes.Equal(pi.Card, pc.Card) {
 					t.Fatalf("proc %d is %+v", proc, pi)
 				}
@@ -416,11 +416,11 @@ func checkBounds(t testing.TB, j *Job) {
 		}
 		procs += h.NProcs
 	}
-	if procs != len(j.Procs) {
+	if procs != j.Procs.Len() {
 		t.Fatalf("procs do not fit: %s", describe(j))
 	}
 	seen := make(map[wire.Proc]bool)
-	for _, p := range j.Procs {
+	for _, p := range j.Procs.All() {
 		if seen[p.ID] || int(p.Host) >= len(j.Hosts) {
 			t.Fatalf("two procs are %v", p.ID)
 		}

@@ -68,13 +68,14 @@ func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 		x := &proto.JobHost{Client: int32(h.Client), Address: h.Address[:], Port: int32(h.Port)}
 		for k := range h.NProcs {
 			r := int(h.FirstProc) + k
-			if r >= len(j.Procs) || j.Procs[r].Host != wire.HostRank(i) || j.Procs[r].ID.Host != j.Procs[h.FirstProc].ID.Host {
+			if r >= j.Procs.Len() || j.Procs.At(wire.WorldRank(r)).Host != wire.HostRank(i) || j.Procs.At(wire.WorldRank(r)).ID.Host != j.Procs.At(h.FirstProc).ID.Host {
 				return nil, malformed("proc %d is not one of host %d", r, i)
 			}
-			id := j.Procs[r].ID
+			proc := j.Procs.At(wire.WorldRank(r))
+			id := proc.ID
 			x.Machine, x.Pid = id.Host[:], append(x.Pid, id.PID)
 			n := int32(0)
-			if c := j.Procs[r].Card; len(c) > 0 {
+			if c := proc.Card; len(c) > 0 {
 				if n = cards[string(c)]; n == 0 {
 					p.Card = append(p.Card, c)
 					n = int32(len(p.Card))
@@ -129,7 +130,7 @@ func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err erro
 
 // addHost adds the next host with its procs.
 func addHost(j *startup.Job, i int, h *proto.JobHost, cards [][]byte) error {
-	x := startup.HostInfo{Client: wire.ClientRank(h.GetClient()), Port: int(h.GetPort()), NProcs: len(h.GetPid()), FirstProc: wire.WorldRank(len(j.Procs))}
+	x := startup.HostInfo{Client: wire.ClientRank(h.GetClient()), Port: int(h.GetPort()), NProcs: len(h.GetPid()), FirstProc: wire.WorldRank(j.Procs.Len())}
 	var machine wire.HostID
 	last := len(j.Hosts) - 1
 	if h.GetClient() < 0 || int(h.GetClient()) >= len(j.Clients) || last >= 0 && j.Hosts[last].Client > x.Client ||
@@ -160,7 +161,7 @@ func addHost(j *startup.Job, i int, h *proto.JobHost, cards [][]byte) error {
 		} else if j.AllOwn {
 			y.Card = []byte{}
 		}
-		j.Procs = append(j.Procs, y)
+		j.Procs.Add(y)
 	}
 	return nil
 }

@@ -21,13 +21,13 @@ func testJob(hosts, procs int) *startup.Job {
 		})
 		for h := range hosts {
 			id := wire.HostID{15: byte(h), 14: byte(c)}
-			j.Hosts = append(j.Hosts, startup.HostInfo{Client: wire.ClientRank(c), Address: id, Port: 7000 + h, NProcs: procs, FirstProc: wire.WorldRank(len(j.Procs))})
+			j.Hosts = append(j.Hosts, startup.HostInfo{Client: wire.ClientRank(c), Address: id, Port: 7000 + h, NProcs: procs, FirstProc: wire.WorldRank(j.Procs.Len())})
 			for p := range procs {
 				x := startup.ProcInfo{ID: wire.Proc{Host: id, PID: int64(100 + p)}, Client: wire.ClientRank(c), Host: wire.HostRank(c*hosts + h), Card: []byte{byte(c), byte(h)}}
 				if h == 1 && p == 1 {
 					x.Card = []byte{}
 				}
-				j.Procs = append(j.Procs, x)
+				j.Procs.Add(x)
 			}
 		}
 	}

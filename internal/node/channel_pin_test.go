@@ -93,7 +93,7 @@ func TestPlainIsNotWhatIsPinned(t *testing.T) {
 		"another site":   {config.Route{Site: "gamma", DataPlane: []string{"ring"}}, false},
 	} {
 		n := twoSites(t, c.route)
-		n.job.Hosts = routestest.TwoHosts()
+		n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 		err := n.routes.JudgePlain(1)
 		if c.pins != errors.Is(err, routes.ErrPlain) || c.pins && !strings.Contains(err.Error(), `pins data_plane = ["ring"]`) {
 			t.Errorf("%s: %v", name, err)
@@ -105,8 +105,7 @@ func TestPlainIsNotWhatIsPinned(t *testing.T) {
 func TestForeignClientCannotBePinned(t *testing.T) {
 	pin := config.Route{Site: "beta", DataPlane: []string{"ring"}, Prefer: []string{"tcp"}, Direct: true, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}}
 	n := twoSites(t, pin)
-	n.job.Hosts = routestest.TwoHosts()
-	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
+	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	if err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String()); err != nil {
 		t.Errorf("direct links: %v", err)
 	}

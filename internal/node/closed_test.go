@@ -164,8 +164,7 @@ func TestSecrecyOfRoutes(t *testing.T) {
 	} {
 		c.route.Site, c.route.Prefer, c.route.Direct = "*", []string{"unix", "tcp", "quic"}, true
 		n := twoSites(t, c.route)
-		n.job.Hosts = routestest.TwoHosts()
-		n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
+		n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 		n.routes.Cards[2].Features, n.routes.Cards[3].Features = c.theirs, c.theirs
 		got, says := n.routes.SecrecyTo(1)
 		if got != c.want || (says == "") != (got == routes.AnyLink) {
@@ -225,8 +224,7 @@ func TestCloseRoutes(t *testing.T) {
 // A job with another MPI has plain channels only, so closed routes keep it from beginning.
 func TestForeignClientOfAClosedRoute(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", Closed: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
-	n.job.Hosts = routestest.TwoHosts()
-	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
+	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	n.job.Clients[0].Own = true
 	clear(n.routes.Cards)
 	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())

@@ -64,7 +64,7 @@ func TestForeignPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if it.AllOwn || it.Procs[0].Card != nil {
+	if it.AllOwn || it.Procs.At(0).Card != nil {
 		t.Error("we sent what a foreign client does not know")
 	}
 	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 3)}, Timeout: patience}
@@ -73,7 +73,7 @@ func TestForeignPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	p := peer{t: t, c: c, us: it.Procs[1].ID, them: it.Procs[0].ID}
+	p := peer{t: t, c: c, us: it.Procs.At(1).ID, them: it.Procs.At(0).ID}
 	p.write(binary.BigEndian.AppendUint32(nil, 1)) // our host rank; packets come and go at once
 
 	first := p.data()

@@ -123,7 +123,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("host %d is at %x", i, h.Address[:])
 		}
 	}
-	for r, p := range j.Procs {
+	for r, p := range j.Procs.All() {
 		if p.ID.Host != j.Hosts[p.Host].Address {
 			t.Errorf("rank %d is at %x", r, p.ID.Host[:])
 		}
@@ -161,8 +161,8 @@ func TestManySites(t *testing.T) {
 	})
 	job.Limits.Start = 5 * time.Minute
 	j := runs(t, job, fmt.Sprintf("ring: %d ranks, 5 rounds", sites))
-	if j.Size() != sites || len(j.Procs) != sites || j.Procs[sites-1].Client != wire.ClientRank(sites-1) {
-		t.Errorf("%d clients, %d procs", j.Size(), len(j.Procs))
+	if j.Size() != sites || j.Procs.Len() != sites || j.Procs.At(wire.WorldRank(sites-1)).Client != wire.ClientRank(sites-1) {
+		t.Errorf("%d clients, %d procs", j.Size(), j.Procs.Len())
 	}
 }
 

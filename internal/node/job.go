@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -44,11 +45,17 @@ func (n *node) place() error {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
 	n.procs.Place()
-	n.routes.Cards = make([]*dynamic.Card, len(n.job.Procs))
-	for r, p := range n.job.Procs {
+	n.routes.Cards = make([]*dynamic.Card, n.job.Procs.Len())
+	var last []byte // whose card the proc before had
+	for r, p := range n.job.Procs.All() {
 		if len(p.Card) == 0 {
 			continue
 		}
+		if r > 0 && bytes.Equal(p.Card, last) {
+			n.routes.Cards[r] = n.routes.Cards[r-1]
+			continue
+		}
+		last = p.Card
 		c, err := dynamic.ParseCard(p.Card)
 		if err != nil {
 			return fmt.Errorf("business card of rank %d, %s: %w", r, n.routes.ClientName(p.Client), err)
@@ -112,12 +119,9 @@ func (n *node) stopSwitches() {
 }
 
 func (n *node) agentConfig(h *ownHost) agent.Config {
-	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site)}
+	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site), Procs: n.job.Procs}
 	for _, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: n.job.Clients[x.Client].Own})
-	}
-	for _, p := range n.job.Procs {
-		c.Procs = append(c.Procs, agent.Proc{ID: p.ID, Host: p.Host})
 	}
 	return c
 }
@@ -189,7 +193,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 	}
 	if c := n.routes.Cards[rank]; n.world != nil && len(c.Offers) > 0 {
-		j.World, j.Card = n.world, string(n.job.Procs[rank].Card)
+		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
 	}
 	return j
 }
@@ -197,27 +201,26 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 // procsFor describes all procs of the job to those of one host, which see them alike: they have one
 // business card.
 func procsFor(n *node, locals []*procs.Proc) []wireup.Proc {
-	all := make([]wireup.Proc, len(n.job.Procs))
-	for r := range n.job.Procs {
-		x, to := &n.job.Procs[r], wire.WorldRank(r)
+	all := make([]wireup.Proc, n.job.Procs.Len())
+	for to, x := range n.job.Procs.All() {
 		local := locals[0].Rank()
 		if local == to && len(locals) > 1 {
 			local = locals[1].Rank() // its path to itself is known without
 		}
-		all[r] = wireup.Proc{
+		all[to] = wireup.Proc{
 			Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
 			Path: n.direct.Path(direct.Pair{Local: local, Peer: to}), Data: n.routes.Data(local, to),
 		}
 		if site, foreign := n.routes.ForeignSite(x.Client); foreign {
-			all[r].Foreign, all[r].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
+			all[to].Foreign, all[to].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
 		}
 		if card := n.routes.Cards[to]; card != nil {
-			all[r].Machine = card.Node
-			all[r].Unexpected = card.Unexpected
+			all[to].Machine = card.Node
+			all[to].Unexpected = card.Unexpected
 		} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
-			all[r].Unexpected = n.opt.Site.Protocol.Unexpected
+			all[to].Unexpected = n.opt.Site.Protocol.Unexpected
 		} else if n.job.Clients[n.job.Self].Lists(wire.AllowsVersion) && n.job.Clients[x.Client].Lists(wire.AllowsVersion) {
-			all[r].Allows = true
+			all[to].Allows = true
 		}
 	}
 	return all

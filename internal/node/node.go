@@ -207,7 +207,7 @@ func (n *node) run(ctx context.Context) error {
 	if n.job.Size() == 1 {
 		level = hclog.Debug // there was nobody to wait for
 	}
-	n.log.Log(level, "the job runs", "procs", len(n.job.Procs), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
+	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", n.job.Size(), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	n.control.Run(n.running())
 	close(n.ready)
 	n.control.TellJob()

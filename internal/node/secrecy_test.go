@@ -127,7 +127,7 @@ func TestPlainGreetingIsSentAway(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"tcp"}})
-	n.job.Hosts = routestest.TwoHosts()
+	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	if err := n.routes.JudgePlain(1); !errors.Is(err, routes.ErrPlain) || !strings.Contains(err.Error(), `route "beta"`) {
 		t.Errorf("%v", err)
 	}
@@ -192,8 +192,7 @@ func TestSecrecyFeatures(t *testing.T) {
 // A job with a client of another MPI has plain channels, and nothing else.
 func TestForeignClientCannotEncrypt(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
-	n.job.Hosts = routestest.TwoHosts()
-	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
+	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	if err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String()); err != nil {
 		t.Errorf("both have quic: %v", err)
 	}
@@ -210,8 +209,7 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 // Who accepts judges by what the link is, not by what it is for.
 func TestAllowsChannel(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"quic", "tcp"}})
-	n.job.Hosts = routestest.TwoHosts()
-	n.job.Procs[2].Host, n.job.Procs[3].Host = 1, 1
+	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	for name, want := range map[string]bool{"tcp": false, "unix": false, "quic": true} {
 		if got := n.routes.AllowsChannel(1, nil, n.routes.Transport(name), false); got != want {
 			t.Errorf("%s: %t", name, got)

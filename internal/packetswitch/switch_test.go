@@ -10,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
@@ -45,7 +46,7 @@ func idleBench(t *testing.T, spin string, pair func(*testing.T) (ours, theirs li
 	t.Helper()
 	a, err := agent.New(agent.Config{
 		Hosts: []agent.Host{{}, {Client: 1}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
-		Procs: []agent.Proc{{ID: id(0)}, {ID: id(1)}, {ID: id(2), Host: 1}},
+		Procs: startup.ListProcs(startup.ProcInfo{ID: id(0)}, startup.ProcInfo{ID: id(1)}, startup.ProcInfo{ID: id(2), Host: 1}),
 	})
 	if err != nil {
 		t.Fatal(err)

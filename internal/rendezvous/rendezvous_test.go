@@ -108,7 +108,7 @@ func TestJobFromStartToEnd(t *testing.T) {
 		if r.err != nil {
 			t.Fatalf("client %d: %v", i, r.err)
 		}
-		if r.j.Size() != 3 || len(r.j.Procs) != 3 || !r.j.AllOwn || string(r.j.Procs[2].Card) != "card" {
+		if r.j.Size() != 3 || r.j.Procs.Len() != 3 || !r.j.AllOwn || string(r.j.Procs.At(2).Card) != "card" {
 			t.Errorf("job %+v", r.j)
 		}
 	}

@@ -40,8 +40,8 @@ func TestManyProcs(t *testing.T) {
 				if r.err != nil {
 					t.Fatalf("client %d: %v", i, r.err)
 				}
-				if last := r.j.Procs[len(r.j.Procs)-1]; len(r.j.Procs) != 32*each || last.Client != 31 || last.ID.PID != int64(each) {
-					t.Errorf("client %d: %d procs, the last is %+v", i, len(r.j.Procs), last)
+				if last := r.j.Procs.At(wire.WorldRank(r.j.Procs.Len() - 1)); r.j.Procs.Len() != 32*each || last.Client != 31 || last.ID.PID != int64(each) {
+					t.Errorf("client %d: %d procs, the last is %+v", i, r.j.Procs.Len(), last)
 				}
 			}
 			for _, r := range results {
@@ -97,8 +97,8 @@ func TestClientThatNeverReads(t *testing.T) {
 		if r.err != nil {
 			t.Fatalf("client %d: %v", i, r.err)
 		}
-		if len(r.j.Procs) != 3<<17 {
-			t.Errorf("client %d knows %d procs", i, len(r.j.Procs))
+		if r.j.Procs.Len() != 3<<17 {
+			t.Errorf("client %d knows %d procs", i, r.j.Procs.Len())
 		}
 	}
 	nc.Close() // in the middle of what is written to it

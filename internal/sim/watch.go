@@ -58,15 +58,15 @@ func (c *Case) wanted() check.Job {
 func (w *watch) Begin(j *startup.Job) {
 	want := &w.want
 	switch {
-	case len(j.Procs) != len(want.Procs) || len(j.Hosts) != len(want.Hosts) || len(j.Clients) != len(w.c.Sites):
-		w.fail("startup has settled on %d procs on %d hosts of %d clients", len(j.Procs), len(j.Hosts), len(j.Clients))
+	case j.Procs.Len() != len(want.Procs) || len(j.Hosts) != len(want.Hosts) || len(j.Clients) != len(w.c.Sites):
+		w.fail("startup has settled on %d procs on %d hosts of %d clients", j.Procs.Len(), len(j.Hosts), len(j.Clients))
 	case j.TagUB != w.c.params().TagUB:
 		w.fail("startup has settled on greatest tag %d, not %d", j.TagUB, w.c.params().TagUB)
 	case j.DataLen != want.Datalen || j.AckMark != want.AckMark || j.HiWater != want.HiWater:
 		w.fail("startup has settled on datalen %d, ackmark %d, hiwater %d, not %d, %d, %d", j.DataLen, j.AckMark, j.HiWater, want.Datalen, want.AckMark, want.HiWater)
 	}
-	for r := range j.Procs {
-		if p := &j.Procs[r]; w.err == nil && (int(p.Host) != want.Procs[r].Host || identityOf(p.ID) != want.Procs[r].Identity) {
+	for r, p := range j.Procs.All() {
+		if w.err == nil && (int(p.Host) != want.Procs[r].Host || identityOf(p.ID) != want.Procs[r].Identity) {
 			w.fail("rank %d is %v on host %d, not on host %d", r, p.ID, p.Host, want.Procs[r].Host)
 		}
 	}

@@ -48,7 +48,7 @@ func (f *FallBacks) level(to wire.ClientRank, by string) hclog.Level {
 // ByAgents warns that the packets of a pair go through the agents, although its
 // route wants direct links.
 func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason string) {
-	f.Log.Log(f.level(f.Routes.World.Procs[to].Client, ""), "no direct link: packets go through the agents", "from", from, "to", to, "reason", reason)
+	f.Log.Log(f.level(f.Routes.World.Procs.At(to).Client, ""), "no direct link: packets go through the agents", "from", from, "to", to, "reason", reason)
 }
 
 // Warn warns that a link is not by the transport that the file prefers most, if another one was

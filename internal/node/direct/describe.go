@@ -59,7 +59,7 @@ func (d *Links) View(x Pair, state links.State) links.View {
 	r := d.past.of(x)
 	v := links.View{
 		Local: int(x.Local), Peer: int(x.Peer), State: state,
-		LocalHost: int(d.Routes.World.Procs[x.Local].Host), PeerHost: int(d.Routes.World.Procs[x.Peer].Host),
+		LocalHost: int(d.Routes.World.Procs.At(x.Local).Host), PeerHost: int(d.Routes.World.Procs.At(x.Peer).Host),
 		Transport: r.transport, Plane: r.plane, PlaneReason: r.planeReason,
 		Resumes: d.Resumes(x), Dialled: r.dialled, Since: r.since, Reason: r.reason,
 		Candidates: d.candidates(x, &r), Route: d.describeRoute(x.Peer),

@@ -68,7 +68,7 @@ func (d *Links) decide(what func(*dynamic.Ties[Pair], Pair) bool, x Pair) bool {
 // Open is for a proc that asks for a link to a peer.
 func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 	x := Pair{p.Rank(), peer}
-	if peer < 0 || int(peer) >= len(d.Routes.World.Procs) || peer == x.Local {
+	if peer < 0 || int(peer) >= d.Routes.World.Procs.Len() || peer == x.Local {
 		d.Log.Warn("a proc asks for a link to a rank that is none", "rank", x.Local, "peer", peer)
 		return
 	}
@@ -115,7 +115,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	}
 	switch {
 	case last.Action == dynamic.KeepLink:
-		d.FallBacks.Warn("direct link", d.Routes.World.Procs[x.Peer].Client, w, &s)
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &s)
 		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
 		d.give(p, x.Peer, l, w.T.Name, d.enrol(x, hello.Session, true), true)
 	case last.Action != dynamic.GiveUp || d.Tasks.Err() != nil:
@@ -184,7 +184,7 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
 	p := d.Procs.Of(h.Dst)
 	switch {
-	case p == nil || int(h.Src) >= len(d.Routes.World.Procs):
+	case p == nil || int(h.Src) >= d.Routes.World.Procs.Len():
 		return nil, dynamic.UnknownRank
 	case p.Phase() != ending.InMPI:
 		return nil, dynamic.Leaving

@@ -156,7 +156,7 @@ func (d *Links) dialAgain(ctx context.Context, x Pair, hello dynamic.Hello) (l l
 	l, w, last := s.Run(ctx)
 	switch {
 	case l != nil:
-		d.FallBacks.Warn("direct link", d.Routes.World.Procs[x.Peer].Client, w, &s)
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &s)
 		return l, w.T.Name, why
 	case last.Verdict != dynamic.Accepted:
 		return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.Peer, last.Verdict), final: true, over: last.Verdict == dynamic.Leaving}
@@ -212,7 +212,7 @@ func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *
 	x := Pair{h.Dst, h.Src}
 	p := d.Procs.Of(x.Local)
 	switch {
-	case p == nil || int(x.Peer) >= len(d.Routes.World.Procs):
+	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
 		return nil, nil, dynamic.UnknownRank
 	case p.Phase() != ending.Finished && !d.Routes.Allows(x.Peer, t):
 		return nil, nil, dynamic.NotAllowed

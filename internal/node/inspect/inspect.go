@@ -132,7 +132,7 @@ func (c *Control) jobID() string {
 	for _, x := range c.Site.Routes.World.Hosts {
 		fmt.Fprintf(h, "%x %d\n", x.Address, x.Port)
 	}
-	for _, p := range c.Site.Routes.World.Procs {
+	for _, p := range c.Site.Routes.World.Procs.All() {
 		fmt.Fprintf(h, "%x %d\n", p.ID.Host, p.ID.PID)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
@@ -280,11 +280,11 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 // that are not asked for.
 func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
 	world := c.Site.Routes.World
-	all := r.All || world.Clients[world.Self].NProcs*(len(world.Procs)-1) <= r.Few
+	all := r.All || world.Clients[world.Self].NProcs*(world.Procs.Len()-1) <= r.Few
 	for i, p := range c.Procs.All() {
 		local := p.Rank()
 		traffic := trafficOf(stats[i])
-		for peer := range c.Site.Routes.World.Procs {
+		for peer := range c.Site.Routes.World.Procs.All() {
 			if x := (direct.Pair{Local: local, Peer: wire.WorldRank(peer)}); x.Local != x.Peer {
 				c.describePair(d, x, stats[i], traffic[x.Peer], all, cmp.Or(r.Views, links.MaxViews))
 			}

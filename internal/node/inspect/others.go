@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/member"
 )
@@ -48,10 +49,10 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 		return 0, fmt.Errorf("%w: site %s has no node for host %s alone", links.ErrRequest, c.Site.Routes.Site.Name, r.Host)
 	case r.Op == links.OpProbe && c.isReady():
 		w := c.Site.Routes.World
-		if r.Local < 0 || r.Local >= len(w.Procs) {
+		if r.Local < 0 || r.Local >= w.Procs.Len() {
 			break // which is said where it is measured
 		}
-		if i := int(w.Procs[r.Local].Host - w.Clients[w.Self].FirstHost); i >= 0 && i < hosts {
+		if i := int(w.Procs.At(wire.WorldRank(r.Local)).Host - w.Clients[w.Self].FirstHost); i >= 0 && i < hosts {
 			return i, nil
 		}
 	}

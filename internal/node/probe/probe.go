@@ -95,7 +95,7 @@ func (d *Prober) Answer(ctx context.Context, a *accept.Arrival) error {
 	l, h, t := a.Link, a.Hello, a.At.Transport
 	verdict := dynamic.Accepted
 	switch p := d.Links.Procs.Of(h.Dst); {
-	case p == nil || int(h.Src) >= len(d.Links.Routes.World.Procs):
+	case p == nil || int(h.Src) >= d.Links.Routes.World.Procs.Len():
 		verdict = dynamic.UnknownRank
 	case !d.Links.Routes.Allows(h.Src, t), !d.Links.Routes.AllowsPlane(h.Src, l):
 		verdict = dynamic.NotAllowed
@@ -286,7 +286,7 @@ func (c *patter) answer() error {
 // Measure answers a request for a probe.
 func (d *Prober) Measure(ctx context.Context, r links.Request) (*links.Measure, error) {
 	x := direct.Pair{Local: wire.WorldRank(r.Local), Peer: wire.WorldRank(r.Peer)}
-	if d.Links.Procs.Of(x.Local) == nil || r.Peer < 0 || r.Peer >= len(d.Links.Routes.World.Procs) || r.Local == r.Peer {
+	if d.Links.Procs.Of(x.Local) == nil || r.Peer < 0 || r.Peer >= d.Links.Routes.World.Procs.Len() || r.Local == r.Peer {
 		return nil, fmt.Errorf("%w: ranks %d and %d are no pair of this site", links.ErrRequest, r.Local, r.Peer)
 	}
 	m, err := d.probe(ctx, x, r.Transport)

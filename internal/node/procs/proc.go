@@ -140,7 +140,7 @@ func (p *Proc) heard(m wireup.Message) {
 		p.set.greeted <- p
 	case phase == ending.InMPI && p.set.Events.Heard(p, m):
 	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
-		if !p.inquiry.heard(m.Stats, len(p.set.Routes.World.Procs)) {
+		if !p.inquiry.heard(m.Stats, p.set.Routes.World.Procs.Len()) {
 			p.set.Log.Warn("a proc tells more of its links than was asked for", "proc", p.Who())
 		}
 	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
@@ -157,7 +157,7 @@ func (p *Proc) heard(m wireup.Message) {
 
 // loses notes that the proc has lost its link to another one.
 func (p *Proc) loses(m wireup.Message) {
-	if int(m.Peer) < 0 || int(m.Peer) >= len(p.set.Routes.World.Procs) {
+	if int(m.Peer) < 0 || int(m.Peer) >= p.set.Routes.World.Procs.Len() {
 		p.set.Log.Warn("a proc lost a link to a rank that is not there", "proc", p.Who(), "rank", m.Peer)
 		return
 	}

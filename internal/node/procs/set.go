@@ -223,7 +223,7 @@ func (s *Set) NameOf(r wire.WorldRank) string {
 	if p := s.Of(r); p != nil {
 		return p.Who().String()
 	}
-	return fmt.Sprintf("rank %d of %s", r, s.Routes.ClientName(s.Routes.World.Procs[r].Client))
+	return fmt.Sprintf("rank %d of %s", r, s.Routes.ClientName(s.Routes.World.Procs.At(r).Client))
 }
 
 // Greeted gives each proc once, when it is in Init.

@@ -125,12 +125,12 @@ func WantsResumable(c *dynamic.Card, to wire.ClientRank) bool { return Wants(c, 
 func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards[a], rt.Cards[b]
 	return ours != nil && theirs != nil &&
-		WantsResumable(ours, rt.World.Procs[b].Client) && WantsResumable(theirs, rt.World.Procs[a].Client)
+		WantsResumable(ours, rt.World.Procs.At(b).Client) && WantsResumable(theirs, rt.World.Procs.At(a).Client)
 }
 
 // Data names the form in which two procs exchange data.
 func (rt *Table) Data(local, peer wire.WorldRank) string {
-	a, b := rt.World.Procs[local].Client, rt.World.Procs[peer].Client
+	a, b := rt.World.Procs.At(local).Client, rt.World.Procs.At(peer).Client
 	ours, theirs := rt.Cards[local], rt.Cards[peer]
 	if a == b {
 		return datatype.HostOrder().String()

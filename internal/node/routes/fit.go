@@ -71,7 +71,7 @@ func (rt *Table) Named(route config.Route, cards ...*dynamic.Card) []string {
 // Excluded tells why ways has no way by a transport.
 func (rt *Table) Excluded(local, peer wire.WorldRank, name string, t *Transport, route config.Route) (links.Rule, string) {
 	ours, theirs := rt.Cards[local], rt.Cards[peer]
-	site := rt.ClientName(rt.World.Procs[peer].Client)
+	site := rt.ClientName(rt.World.Procs.At(peer).Client)
 	switch {
 	case ours == nil || theirs == nil:
 		return links.RuleForeign, rt.WhyNoCards(peer)

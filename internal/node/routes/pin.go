@@ -35,7 +35,7 @@ func allowsSockets(r config.Route) bool {
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	r := rt.Site.RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
-	for rank, p := range rt.World.Procs {
+	for rank, p := range rt.World.Procs.All() {
 		if p.Client != to {
 			continue
 		}
@@ -142,7 +142,7 @@ func ListenerPlanes(site config.Site, transport string, has []transports.DataPla
 // that it has made.
 func (rt *Table) AllowsPlane(rank wire.WorldRank, l link.Link) bool {
 	from, known := host.OriginOf(l)
-	if !known || int(rank) >= len(rt.World.Procs) {
+	if !known || int(rank) >= rt.World.Procs.Len() {
 		return true
 	}
 	pinned := DataPlanes(rt.RouteTo(rank))

@@ -105,7 +105,7 @@ func (rt *Table) SecrecyTo(to wire.ClientRank) (s Secrecy, says string) {
 		says = rt.sayOwn(r, s)
 	}
 	us := rt.World.Clients[rt.World.Self].Rank
-	for rank, p := range rt.World.Procs {
+	for rank, p := range rt.World.Procs.All() {
 		if p.Client != to {
 			continue
 		}
@@ -175,7 +175,7 @@ func Under(r config.Route, s Secrecy) config.Route {
 
 // SharedRoute is the route to a rank with what the other site demands.
 func (rt *Table) SharedRoute(to wire.WorldRank) config.Route {
-	s, _ := rt.SecrecyTo(rt.World.Procs[to].Client)
+	s, _ := rt.SecrecyTo(rt.World.Procs.At(to).Client)
 	return Under(rt.RouteTo(to), s)
 }
 

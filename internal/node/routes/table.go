@@ -122,7 +122,7 @@ const NoRank wire.WorldRank = -1
 
 // FirstOf is the lowest rank of a host's procs, or NoRank.
 func (rt *Table) FirstOf(h wire.HostRank) wire.WorldRank {
-	for r, p := range rt.World.Procs {
+	for r, p := range rt.World.Procs.All() {
 		if p.Host == h {
 			return wire.WorldRank(r)
 		}

@@ -13,7 +13,7 @@ import (
 
 // RouteTo is the site's route to the site of a rank.
 func (rt *Table) RouteTo(rank wire.WorldRank) config.Route {
-	return rt.Site.RouteTo(rt.SiteName(int(rt.World.Procs[rank].Client)))
+	return rt.Site.RouteTo(rt.SiteName(int(rt.World.Procs.At(rank).Client)))
 }
 
 // Ways lists how a pair could be linked from an address, best first: the transports that the route

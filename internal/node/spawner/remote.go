@@ -125,7 +125,7 @@ func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, erro
 	local, peer := routes.FirstProc(d.Routes), job.Clients[to].FirstProc
 	var reasons []string
 	for _, w := range d.Routes.Ways(local, peer, d.Procs.Of(local).Address()) {
-		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(job.Procs[local].Host), Dst: wire.WorldRank(job.Procs[peer].Host)}
+		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(job.Procs.At(local).Host), Dst: wire.WorldRank(job.Procs.At(peer).Host)}
 		l, err := dial.Greeted(ctx, job.Token, d.Routes.Pinned(w.T, peer), &hello, w)
 		if err == nil {
 			return l, nil

@@ -22,7 +22,7 @@ func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) d
 		from = d.Routes.FirstOf(wire.HostRank(hello.Src))
 	}
 	switch {
-	case from == routes.NoRank, job.Procs[from].Client == job.Self:
+	case from == routes.NoRank, job.Procs.At(from).Client == job.Self:
 		return dynamic.UnknownRank
 	case !d.Routes.Allows(from, t), !d.Routes.AllowsPlane(from, l):
 		return dynamic.NotAllowed

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -69,13 +70,13 @@ func newPlant(t *testing.T, seed uint64) *plant {
 		Hosts: []Host{{Client: 0, Own: true}, {Client: 1, Own: true}, {Client: 2}},
 	}}
 	var ids []wire.Proc
-	var procs []agent.Proc
+	var procs startup.Procs
 	for r := range 6 {
 		p.job.Procs = append(p.job.Procs, Proc{identity(r), r / 2})
 		id := wire.Proc{PID: int64(1000 + r)}
 		copy(id.Host[12:], []byte{127, 0, 0, 1})
 		ids = append(ids, id)
-		procs = append(procs, agent.Proc{ID: id, Host: wire.HostRank(r / 2)})
+		procs.Add(startup.ProcInfo{ID: id, Host: wire.HostRank(r / 2)})
 	}
 	p.c = newChecker(t, p.job)
 	directory, err := message.NewDirectory(ids)

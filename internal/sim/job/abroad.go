@@ -86,7 +86,7 @@ func (w *World) describe() (world []byte, card string) {
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
 		Offers: []dynamic.Offer{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
 	}
-	cards := make([]*dynamic.Card, len(w.job.Procs))
+	cards := make([]*dynamic.Card, w.job.Procs.Len())
 	for i := range cards {
 		cards[i] = &c
 	}

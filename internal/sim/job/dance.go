@@ -212,7 +212,7 @@ func (h *host) steps() {
 func (h *host) complete() {
 	s := h.s
 	h.channels.End(h.rank)
-	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.w.agentProcs(s.job), ChunkSize: s.w.chunkSize()}
+	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.job.Procs, ChunkSize: s.w.chunkSize()}
 	for _, x := range s.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own})
 	}

@@ -145,6 +145,7 @@ func (x *stranger) derive() (*startup.Job, error) {
 	if err := x.deriveVersions(j); err != nil {
 		return nil, err
 	}
+	var procs []startup.ProcInfo
 	for _, l := range order[1:] {
 		all, err := x.table(j, l.label, l.per, l.width)
 		if err != nil {
@@ -156,14 +157,15 @@ func (x *stranger) derive() (*startup.Job, error) {
 		at := 0 // of all hosts, or procs
 		for c := range all {
 			for _, v := range all[c] {
-				use(j, l.label, c, at, v)
+				use(j, procs, l.label, c, at, v)
 				at++
 			}
 		}
 		if l.label == wire.LabelHostNProcs {
-			settle(j)
+			procs = settle(j)
 		}
 	}
+	j.Procs = startup.ListProcs(procs...)
 	return j, nil
 }
 
@@ -205,18 +207,19 @@ func enumerate(j *startup.Job) {
 }
 
 // settle puts the procs on their hosts.
-func settle(j *startup.Job) {
+func settle(j *startup.Job) (procs []startup.ProcInfo) {
 	for h := range j.Hosts {
 		i := &j.Hosts[h]
-		i.FirstProc = wire.WorldRank(len(j.Procs))
+		i.FirstProc = wire.WorldRank(len(procs))
 		for range i.NProcs {
-			j.Procs = append(j.Procs, startup.ProcInfo{Client: i.Client, Host: wire.HostRank(h)})
+			procs = append(procs, startup.ProcInfo{Client: i.Client, Host: wire.HostRank(h)})
 		}
 	}
+	return procs
 }
 
 // use puts one value to use: of client c, and the one at index at of all.
-func use(j *startup.Job, l wire.Label, c, at int, v []byte) {
+func use(j *startup.Job, procs []startup.ProcInfo, l wire.Label, c, at int, v []byte) {
 	n := binary.BigEndian.Uint32(v)
 	switch l {
 	case wire.LabelNHosts:
@@ -246,8 +249,8 @@ func use(j *startup.Job, l wire.Label, c, at int, v []byte) {
 	case wire.LabelHiWater:
 		j.HiWater = min(j.HiWater, n)
 	case wire.LabelProcIPv6:
-		j.Procs[at].ID.Host = wire.HostID(v)
+		procs[at].ID.Host = wire.HostID(v)
 	case wire.LabelProcPID:
-		j.Procs[at].ID.PID = int64(binary.BigEndian.Uint64(v))
+		procs[at].ID.PID = int64(binary.BigEndian.Uint64(v))
 	}
 }

@@ -104,13 +104,13 @@ func TestStuckJobSaysWhoWaits(t *testing.T) {
 func TestJobsMustBeTheSame(t *testing.T) {
 	_, w := world(t, 1, twoSites(ring))
 	own := []startup.ClientInfo{{Own: true}, {Own: true}}
-	a := &startup.Job{Self: 0, Clients: own, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
-	b := &startup.Job{Self: 1, Clients: own, DataLen: 7, Procs: make([]startup.ProcInfo, 5)}
+	a := &startup.Job{Self: 0, Clients: own, DataLen: 7, Procs: startup.ListProcs(make([]startup.ProcInfo, 5)...)}
+	b := &startup.Job{Self: 1, Clients: own, DataLen: 7, Procs: startup.ListProcs(make([]startup.ProcInfo, 5)...)}
 	w.begin(a)
 	if w.begin(b); w.fault() != nil {
 		t.Errorf("they differ in Self only: %v", w.fault())
 	}
-	b.Procs[4].Host = 1
+	b.Procs.Set(4, startup.ProcInfo{Host: 1})
 	if w.begin(b); !errors.Is(w.fault(), ErrDisorder) {
 		t.Errorf("they differ: %v", w.fault())
 	}

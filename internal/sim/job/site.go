@@ -218,8 +218,7 @@ func (s *site) judge(err error) {
 
 // place settles who is who, and begins the dances.
 func (s *site) place() {
-	for r := range s.job.Procs {
-		p := &s.job.Procs[r]
+	for _, p := range s.job.Procs.All() {
 		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: datatype.External32.String()}
 		if s.ours(p.Client) && s.w.cfg.Direct && !s.cfg.NoDirect && !s.w.sites[p.Client].cfg.NoDirect {
 			x.Path = wireup.PathDirect
@@ -252,7 +251,7 @@ func (s *site) connected() {
 	self := s.job.Clients[s.rank]
 	for i := range self.NProcs {
 		r := self.FirstProc + wire.WorldRank(i)
-		h := s.hosts[s.job.Procs[r].Host-self.FirstHost]
+		h := s.hosts[s.job.Procs.At(r).Host-self.FirstHost]
 		p, err := s.newProc(h, r)
 		if err != nil {
 			s.fail(ending.NodeFailed(err))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/resume"
@@ -34,7 +33,6 @@ type World struct {
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
-	procTable   []agent.Proc
 	roster      *mpi.Roster // of the site that was last to need one
 	hits        []Hit
 	failLate    map[int]*Fault // by world rank
@@ -316,16 +314,6 @@ func (w *World) crashed(e Endpoint) {
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Crashed(e)
 	}
-}
-
-// agentProcs is the job's procs as the agents want them; they share the table.
-func (w *World) agentProcs(j *startup.Job) []agent.Proc {
-	if w.procTable == nil {
-		for _, p := range j.Procs {
-			w.procTable = append(w.procTable, agent.Proc{ID: p.ID, Host: p.Host})
-		}
-	}
-	return w.procTable
 }
 
 // hostAt gives the host that has an address.

@@ -152,14 +152,11 @@ func (s *start) host() error {
 	}
 	after, _ := heap()
 	s.r.JobHeap = after - before
-	c := agent.Config{Self: wire.HostRank(len(job.Hosts) - 1), MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater}
+	c := agent.Config{Self: wire.HostRank(len(job.Hosts) - 1), MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater, Procs: job.Procs}
 	var others []agent.DanceHost
 	for _, h := range job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{Client: h.Client, Own: true})
 		others = append(others, agent.DanceHost{Address: h.Address, Port: uint16(h.Port)})
-	}
-	for _, p := range job.Procs {
-		c.Procs = append(c.Procs, agent.Proc{ID: p.ID, Host: p.Host})
 	}
 	d, err := agent.NewDance(agent.DanceConfig{Self: c.Self, Hosts: others})
 	if err != nil {
@@ -183,7 +180,8 @@ func (s *start) host() error {
 	return nil
 }
 
-// Part is a host's, with one business card for its procs.
+// Part is a host's, with one business card for its procs, whose PIDs are as unevenly spaced as those of
+// processes that a node starts one after the other.
 func (x *headed) Part(host int) []byte {
 	address := wire.HostID{12: 10, 13: byte(x.rank), 14: byte(host >> 8), 15: byte(host)}
 	card := dynamic.Card{
@@ -194,7 +192,7 @@ func (x *headed) Part(host int) []byte {
 	x.s.fail(err)
 	h := startup.HostConfig{Address: address, Port: 40000}
 	for i := range x.s.r.Procs {
-		h.Procs = append(h.Procs, startup.ProcConfig{ID: wire.Proc{Host: address, PID: int64(1_000_000 + i)}, Card: text})
+		h.Procs = append(h.Procs, startup.ProcConfig{ID: wire.Proc{Host: address, PID: int64(1_000_000 + 7*i + i*i%5)}, Card: text})
 	}
 	b, err := cluster.EncodePart(h)
 	x.s.fail(err)

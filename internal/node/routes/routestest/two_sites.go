@@ -44,9 +44,9 @@ func Job() *config.Job {
 func TwoSites(job *config.Job, site *config.Site, own ...config.Route) routes.Table {
 	site.Routes = own
 	rt := routes.Table{Job: job, Site: site, World: &startup.Job{
-		Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}}, Procs: make([]startup.ProcInfo, 4),
+		Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}},
+		Procs:   startup.ListProcs(startup.ProcInfo{}, startup.ProcInfo{}, startup.ProcInfo{Client: 1}, startup.ProcInfo{Client: 1}),
 	}}
-	rt.World.Procs[2].Client, rt.World.Procs[3].Client = 1, 1
 	rt.Transports = []*routes.Transport{
 		Transport("unix", transports.ReachMachine),
 		Transport("tcp", transports.ReachNetwork),
@@ -60,5 +60,8 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) routes.Ta
 	return rt
 }
 
-// TwoHosts are those of the two sites.
-func TwoHosts() []startup.HostInfo { return []startup.HostInfo{{}, {Client: 1}} }
+// TwoHosts are those of the two sites, with their procs.
+func TwoHosts() ([]startup.HostInfo, startup.Procs) {
+	x, y := startup.ProcInfo{}, startup.ProcInfo{Client: 1, Host: 1}
+	return []startup.HostInfo{{}, {Client: 1}}, startup.ListProcs(x, x, y, y)
+}
