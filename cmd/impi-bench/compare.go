@@ -38,6 +38,13 @@ const ours = "impi"
 // compare runs all benchmarks, with each number of procs, and prints the results.
 func compare(ctx context.Context, o options, w io.Writer) error {
 	var results []result
+	if len(o.on) > 0 {
+		results, err := o.compareBeds(ctx, w)
+		if err == nil && o.json {
+			err = printJSON(w, o, results)
+		}
+		return err
+	}
 	for i, n := range o.ranks {
 		o.procs = n
 		if i > 0 { // of these the number of procs is given in another way
@@ -86,11 +93,12 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 	if err != nil {
 		return nil, cleanup, err
 	}
-	list = []contender{own.contender(ours)}
 	if o.machines != nil {
 		o.machines.dir = dir
-		list[0] = contender{name: ours, run: o.machines.impiexec(own.node, loopsOf("start", o.seconds, []int{0}, own.self, workerWord)...)}
+		list, err = o.machines.contenders(ctx, o, own)
+		return list, cleanup, err
 	}
+	list = []contender{own.contender(ours)}
 	for _, name := range o.beside {
 		list = append(list, own.newVariant(name))
 	}
@@ -106,18 +114,12 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 				return nil, cleanup, err
 			}
 			c.name, c.run = "impi in C", p.run
-			if o.machines != nil {
-				c.run = o.machines.impiexec(own.node, loopsOf("start", o.seconds, []int{0}, p.program)...)
-			}
 		} else {
 			p, err := o.newPeer(ctx, word, dir)
 			if err != nil {
 				return nil, cleanup, err
 			}
 			c.run = p.run
-			if o.machines != nil {
-				c.run = o.machines.peer(p)
-			}
 		}
 		list = append(list, c)
 	}
@@ -135,6 +137,9 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 	r := result{Benchmark: name, Procs: o.procsOf(name, sizes), Unit: b.unit, Axis: b.axis}
 	if o.machines != nil {
 		sizes, r.Axis, r.Procs = o.machines.counts, "machines", o.machines.procs()
+		if o.machines.way != "" {
+			r.Benchmark = name + " by " + o.machines.way
+		}
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.skips != nil && c.skips(name) })
 	together, alone := o.split(name, slices.Clone(all))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,20 @@ import (
 )
 
 // onMachines has each implementation's own launcher start a program that does nothing on machines:
-// those of -hostfile, the first so many of them at a time.
+// those of -hostfile, or those that -on has made, the first so many of them at a time.
 type onMachines struct {
 	all    []engine.Machine
 	counts []int
 	dir    string // for the files of hosts
+	way    string // in which they are reached, if -on has made them
+
+	// What runs a launcher, and its environment for a number of machines; nil: as usual.
+	command func(ctx context.Context, name string, args ...string) *exec.Cmd
+	environ func(machines int) []string
 }
+
+// maxMade bounds how many machines -on makes.
+const maxMade = 64
 
 // usualMachines are the numbers of machines that are measured if -machines does not say.
 var usualMachines = []int{2, 4, 8}
@@ -36,32 +45,45 @@ func readMachines(file, counts string) (*onMachines, error) {
 	if m.all, err = engine.ParseHostFile(file, text); err != nil {
 		return nil, fmt.Errorf("-hostfile: %w", err)
 	}
+	m.counts, err = readCounts(counts, len(m.all))
+	return m, err
+}
+
+// readCounts reads the numbers of -machines, of which none is larger than most.
+func readCounts(counts string, most int) (list []int, err error) {
 	if counts == "" {
-		m.counts = slices.DeleteFunc(slices.Clone(usualMachines), func(n int) bool { return n > len(m.all) })
-		if len(m.counts) == 0 {
-			m.counts = []int{len(m.all)}
+		list = slices.DeleteFunc(slices.Clone(usualMachines), func(n int) bool { return n > most })
+		if len(list) == 0 {
+			list = []int{most}
 		}
-		return m, nil
+		return list, nil
 	}
 	for word := range strings.SplitSeq(counts, ",") {
 		n, err := strconv.Atoi(word)
-		if err != nil || n < 1 || n > len(m.all) {
-			return nil, fmt.Errorf("-machines: %q: write numbers from 1 to the %d machines of %s, as 2,4", word, len(m.all), file)
+		if err != nil || n < 1 || n > most {
+			return nil, fmt.Errorf("-machines: %q: write numbers from 1 to the %d machines that there are, as 2,4", word, most)
 		}
-		m.counts = append(m.counts, n)
+		list = append(list, n)
 	}
-	return m, nil
+	return list, nil
 }
 
 // checkMachines checks what does not go with -hostfile.
 func (o *options) checkMachines() error {
 	switch {
-	case o.machines == nil:
+	case o.machines == nil && len(o.on) == 0:
 		return nil
+	case o.machines != nil && len(o.on) > 0:
+		return errors.New("-hostfile names machines, and -on makes some: leave one of the two out")
 	case !slices.Equal(o.benches, []string{"start"}):
-		return errors.New("-hostfile is for start: it measures how long launchers take")
+		return errors.New("-hostfile and -on are for start: they measure how long launchers take")
 	case o.floor || len(o.beside) > 0 || len(o.sizes) > 0:
-		return errors.New("-hostfile: -floor, -beside and -sizes do not go with it; the file says how many procs a machine has")
+		return errors.New("-hostfile, -on: -floor, -beside and -sizes do not go with them; the file says how many procs a machine has, and those of -on have two")
+	}
+	for _, way := range o.on {
+		if way != bySSH && way != bySlurm {
+			return fmt.Errorf("-on %s: machines are made that are reached by ssh or slurm", way)
+		}
 	}
 	return nil
 }
@@ -96,43 +118,110 @@ const (
 	slotsForm = "%s slots=%d\n"
 )
 
-// start measures a launcher on each number of machines. Its words come before those that say where and
-// how many.
-func (m *onMachines) start(ctx context.Context, form, option string, launcher []string, program []string) (list []figure, err error) {
-	for _, n := range m.counts {
-		file, procs, err := m.hosts(form, n)
+// launcher is a command that starts programs on machines.
+type launcher struct {
+	words   []string // before those that say where and how many
+	option  string   // for a file of machines; in a job of Slurm, and if it is empty, where is left to it
+	form    string   // of a line of that file
+	outside bool     // in a job of Slurm: run on another machine than the job's first node, as by salloc
+}
+
+// start measures a launcher on each number of machines.
+func (m *onMachines) start(l launcher, program ...string) measurement {
+	return func(ctx context.Context, _ string, _ []int) (list []figure, err error) {
+		for _, n := range m.counts {
+			cmd, err := m.starts(ctx, l, n, program)
+			if err != nil {
+				return nil, err
+			}
+			one, err := timedRun("start", cmd)
+			if err != nil {
+				return nil, fmt.Errorf("on %d machines: %w", n, err)
+			}
+			one[0].Size = n
+			list = append(list, one[0])
+		}
+		return list, nil
+	}
+}
+
+// starts is the command by which a launcher starts a program on n machines.
+func (m *onMachines) starts(ctx context.Context, l launcher, n int, program []string) (*exec.Cmd, error) {
+	file, procs, err := m.hosts(cmp.Or(l.form, slotsForm), n)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Clone(l.words[1:])
+	if l.option != "" && m.way != bySlurm {
+		args = append(args, l.option, file)
+	}
+	args = append(append(args, "-n", strconv.Itoa(procs)), program...)
+	cmd := exec.CommandContext(ctx, l.words[0], args...)
+	if m.command != nil {
+		cmd = m.command(ctx, l.words[0], args...)
+	}
+	if m.environ != nil {
+		cmd.Env = m.environ(n)
+	}
+	if m.way == bySlurm && !l.outside { // as in a batch script, which runs on the first node
+		cmd.Env = append(slices.Clone(cmd.Env), "SLURMD_NODENAME="+m.all[0].Name)
+	}
+	return cmd, nil
+}
+
+// The peer columns and ours that Slurm's own launcher starts, and ours from where salloc was called.
+const (
+	oursOutside = "impi by salloc"
+	oursBySrun  = "impi by srun"
+	mpichBySrun = "mpich by srun"
+)
+
+// contenders are ours, by impiexec, which is beside impi-node, and the peers; under Slurm what srun
+// starts as well.
+func (m *onMachines) contenders(ctx context.Context, o *options, own *own) (list []contender, err error) {
+	add := func(name string, l launcher, program []string) {
+		list = append(list, contender{name: name, run: m.start(l, program...)})
+	}
+	loops := func(start ...string) []string { return loopsOf("start", o.seconds, []int{0}, start...) }
+	impiexec := launcher{words: []string{filepath.Join(filepath.Dir(own.node), "impiexec")}, option: "-hostfile"}
+	srun := launcher{words: []string{"srun", "--quiet", "--mpi=pmi2"}}
+	worker := loops(own.self, workerWord)
+	add(ours, impiexec, worker)
+	if m.way == bySlurm {
+		outside := impiexec
+		outside.outside = true
+		add(oursOutside, outside, worker)
+		add(oursBySrun, srun, worker)
+	}
+	for _, word := range o.peers {
+		if word == cName {
+			p, err := own.newCProgram(ctx)
+			if err != nil {
+				return nil, err
+			}
+			add("impi in C", impiexec, loops(p.program))
+			continue
+		}
+		p, err := o.newPeer(ctx, word, m.dir)
 		if err != nil {
 			return nil, err
 		}
-		args := append(slices.Clone(launcher[1:]), option, file, "-n", strconv.Itoa(procs))
-		one, err := timedRun("start", exec.CommandContext(ctx, launcher[0], append(args, program...)...))
-		if err != nil {
-			return nil, fmt.Errorf("on %d machines: %w", n, err)
+		add(p.name, m.launcherOf(p), loops(p.usual.program))
+		if p.name == "mpich" && m.way == bySlurm {
+			add(mpichBySrun, srun, loops(p.usual.program))
 		}
-		one[0].Size = n
-		list = append(list, one[0])
 	}
 	return list, nil
 }
 
-// impiexec is how ours is measured. It is beside impi-node.
-func (m *onMachines) impiexec(node string, program ...string) measurement {
-	return func(ctx context.Context, _ string, _ []int) ([]figure, error) {
-		return m.start(ctx, slotsForm, "-hostfile", []string{filepath.Join(filepath.Dir(node), "impiexec")}, program)
+// launcherOf is that of another implementation.
+func (m *onMachines) launcherOf(p *peer) launcher {
+	l := launcher{words: []string{p.usual.launcher}, option: "--hostfile"}
+	switch {
+	case p.name == "mpich":
+		l.option, l.form = "-f", colonForm
+	case os.Geteuid() == 0:
+		l.words = append(l.words, "--allow-run-as-root")
 	}
-}
-
-// peer is how it is done with another implementation.
-func (m *onMachines) peer(p *peer) measurement {
-	return func(ctx context.Context, bench string, _ []int) ([]figure, error) {
-		program := loopsOf(bench, p.o.seconds, []int{0}, p.usual.program)
-		if p.name == "mpich" {
-			return m.start(ctx, colonForm, "-f", []string{p.usual.launcher}, program)
-		}
-		launcher := []string{p.usual.launcher}
-		if os.Geteuid() == 0 {
-			launcher = append(launcher, "--allow-run-as-root")
-		}
-		return m.start(ctx, slotsForm, "--hostfile", launcher, program)
-	}
+	return l
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,10 +40,14 @@ func TestMachinesOfTheCommandLine(t *testing.T) {
 		t.Errorf("%+v", o.machines)
 	}
 	for _, tc := range []struct{ args, want string }{
-		{"-hostfile " + file + " -machines 6 start", `"6": write numbers from 1 to the 5 machines of`},
-		{"-hostfile " + file + " pingpong", "-hostfile is for start"},
-		{"-hostfile " + file + " -sizes 4 start", "do not go with it"},
+		{"-hostfile " + file + " -machines 6 start", `"6": write numbers from 1 to the 5 machines that there are`},
+		{"-hostfile " + file + " pingpong", "-hostfile and -on are for start"},
+		{"-hostfile " + file + " -sizes 4 start", "do not go with them"},
 		{"-machines 2 start", "-hostfile has to say which"},
+		{"-on ssh,pbs start", "-on pbs: machines are made"},
+		{"-on ssh pingpong", "-hostfile and -on are for start"},
+		{"-on ssh -machines 65 start", `"65": write numbers from 1 to the 64 machines`},
+		{"-on ssh -hostfile " + file + " start", "leave one of the two out"},
 		{"-hostfile " + file + "0 start", "no such file"},
 	} {
 		if _, err := parse(strings.Fields(tc.args), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -71,10 +77,7 @@ func TestStartOnMachines(t *testing.T) {
 	skips.Short(t)
 	machines := netns.New(t, 3)
 	config := sshtest.StartOn(t, machines)
-	bin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", ".", "../impi-node", "../impiexec").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := builtPrograms(t)
 	script := fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", skips.ProgramOf(t, "ssh", "openssh-client"), config)
 	if err := os.WriteFile(bin+"/ssh", []byte(script), 0o755); err != nil { //nolint:gosec // a script
 		t.Fatal(err)
@@ -85,6 +88,57 @@ func TestStartOnMachines(t *testing.T) {
 	}
 	cmd := machines[0].Command(t.Context(), bin+"/impi-bench", "-quiet", "-json", "-repeat", "1", "-machines", "1,3", "-hostfile", hostFile(t, names...), "start")
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	results := resultsOf(t, cmd)
+	if len(results) != 1 {
+		t.Fatalf("%+v", results)
+	}
+	wantTimes(t, results[0], "start", 6, []int{1, 3}, ours)
+}
+
+// TestStartOnMadeMachines has impi-bench make the machines: network namespaces and a Slurm.
+func TestStartOnMadeMachines(t *testing.T) {
+	skips.Short(t)
+	for program, of := range map[string]string{"sshd": "openssh-server", "slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "munged": "munge"} {
+		skips.ProgramOf(t, program, of)
+	}
+	netns.New(t, 1) // where none can be made the test is skipped
+	cmd := exec.CommandContext(t.Context(), builtPrograms(t)+"/impi-bench", "-quiet", "-json", "-repeat", "1", "-machines", "1,2", "-on", "ssh,slurm", "start")
+	results := resultsOf(t, cmd)
+	if len(results) != 2 {
+		t.Fatalf("%+v", results)
+	}
+	wantTimes(t, results[0], "start by ssh", 4, []int{1, 2}, ours)
+	wantTimes(t, results[1], "start by slurm", 4, []int{1, 2}, ours, oursOutside, oursBySrun)
+}
+
+// TestMachinesThatCannotBeMade: what is missing is said, and is an error if nothing is left.
+func TestMachinesThatCannotBeMade(t *testing.T) {
+	b := &bed{ctx: t.Context()}
+	defer b.close()
+	t.Setenv("PATH", t.TempDir())
+	_, err := b.make(bySSH, []int{1})
+	if !errors.Is(err, errNoBed) || !strings.Contains(err.Error(), "start by ssh cannot be measured here: ") {
+		t.Errorf("%v, want why machines cannot be made", err)
+	}
+	o := parsed(t, "-on", "ssh", "-machines", "1", "-quiet", "start")
+	if _, err := o.compareBeds(t.Context(), io.Discard); !errors.Is(err, errNoBed) {
+		t.Errorf("%v, want that nothing was measured", err)
+	}
+}
+
+// builtPrograms is a folder with what starts programs on machines, and impi-bench.
+func builtPrograms(t *testing.T) (bin string) {
+	t.Helper()
+	bin = t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", ".", "../impi-node", "../impiexec").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// resultsOf runs impi-bench, and reads its JSON.
+func resultsOf(t *testing.T, cmd *exec.Cmd) []result {
+	t.Helper()
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -92,16 +146,23 @@ func TestStartOnMachines(t *testing.T) {
 		t.Fatalf("%v\n%s%s", err, out, errs.String())
 	}
 	var report struct{ Results []result }
-	if err := json.Unmarshal(out, &report); err != nil || len(report.Results) != 1 {
+	if err := json.Unmarshal(out, &report); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r := report.Results[0]
-	if r.Axis != "machines" || r.Procs != 6 || len(r.Rows) != 2 {
-		t.Fatalf("%+v", r)
+	return report.Results
+}
+
+// wantTimes checks that a result has a time for each number of machines and each column.
+func wantTimes(t *testing.T, r result, name string, procs int, machines []int, columns ...string) {
+	t.Helper()
+	if r.Benchmark != name || r.Axis != "machines" || r.Procs != procs || len(r.Rows) != len(machines) {
+		t.Fatalf("%+v, want %s of %d procs on %d machines", r, name, procs, machines)
 	}
-	for i, n := range []int{1, 3} {
-		if r.Rows[i].Size != n || r.Rows[i].Values[ours] <= 0 {
-			t.Errorf("%+v, want %d machines and a time", r.Rows[i], n)
+	for i, n := range machines {
+		for _, column := range columns {
+			if r.Rows[i].Size != n || r.Rows[i].Values[column] <= 0 || len(r.Rows[i].Values) != len(columns) {
+				t.Errorf("%+v, want %d machines and a time of %s", r.Rows[i], n, column)
+			}
 		}
 	}
 }

@@ -49,6 +49,8 @@ type options struct {
 	quiet     bool
 	node      string
 	machines  *onMachines // nil: all runs on this machine
+	on        []string    // ways to reach machines that are made for the run
+	counts    []int       // of those
 }
 
 func main() {
@@ -175,16 +177,23 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.BoolVar(&o.quiet, "quiet", false, "print no progress")
 	f.StringVar(&o.node, "node", "", "the impi-node to use (default: beside impi-bench, or in PATH)")
 	hosts := f.String("hostfile", "", "with start: the machines, by the launchers of each implementation (ssh, or what a scheduler's job has)")
-	counts := f.String("machines", "", "with -hostfile: how many of its machines, as 2,4 (default: 2,4,8)")
+	counts := f.String("machines", "", "with -hostfile and -on: how many machines, as 2,4 (default: 2,4,8)")
+	on := f.String("on", "", "with start: machines that are made for it, for root: ssh (network namespaces with sshd), slurm (a Slurm of this machine), or both")
 	if err := f.Parse(args); err != nil {
 		return o, err
+	}
+	if *on != "" {
+		o.on = strings.Split(*on, ",")
+		if o.counts, err = readCounts(*counts, maxMade); err != nil {
+			return o, err
+		}
 	}
 	if *hosts != "" {
 		if o.machines, err = readMachines(*hosts, *counts); err != nil {
 			return o, err
 		}
-	} else if *counts != "" {
-		return o, errors.New("-machines: -hostfile has to say which")
+	} else if *counts != "" && *on == "" {
+		return o, errors.New("-machines: -hostfile has to say which, or -on how they are reached")
 	}
 	if o.sizes, err = parseSizes(*sizes); err != nil {
 		return o, err

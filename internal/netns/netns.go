@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -23,8 +24,9 @@ type TB interface {
 
 // Machine is one of the namespaces.
 type Machine struct {
-	Name    string // of the namespace, for ip netns
+	Name    string // of the namespace, for ip netns; and of the host, for who runs there by Command
 	Address string // in the common network
+	names   string // the file by which its namespace of host names is entered
 	t       TB
 }
 
@@ -42,6 +44,11 @@ func New(t TB, machines int) []*Machine {
 		return nil
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", wire).Run() })
+	dir, err := os.MkdirTemp("", "machines")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ip(t, "-n", wire, "link", "add", "wire", "type", "bridge")
 	ip(t, "-n", wire, "link", "set", "wire", "up")
 	list := make([]*Machine, machines)
@@ -49,6 +56,7 @@ func New(t TB, machines int) []*Machine {
 		m := &Machine{Name: fmt.Sprintf("%s-%d", prefix, i), Address: fmt.Sprintf("10.77.%d.%d", (i+1)/256, (i+1)%256), t: t}
 		ip(t, "netns", "add", m.Name)
 		t.Cleanup(func() { m.end() })
+		m.name(dir)
 		ip(t, "-n", m.Name, "link", "set", "lo", "up")
 		ip(t, "-n", m.Name, "link", "add", "eth0", "type", "veth", "peer", "name", fmt.Sprintf("p%d", i), "netns", wire)
 		ip(t, "-n", wire, "link", "set", fmt.Sprintf("p%d", i), "master", "wire", "up")
@@ -61,20 +69,36 @@ func New(t TB, machines int) []*Machine {
 
 func ip(t TB, args ...string) {
 	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	do(t, "ip", args...)
+}
+
+func do(t TB, program string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v: %s", program, strings.Join(args, " "), err, out)
 	}
+}
+
+// name gives the machine a name of its own, by which other launchers tell machines apart.
+func (m *Machine) name(dir string) {
+	m.t.Helper()
+	m.names = filepath.Join(dir, m.Name)
+	if err := os.WriteFile(m.names, nil, 0o600); err != nil {
+		m.t.Fatalf("%v", err)
+	}
+	do(m.t, "unshare", "--uts="+m.names, "hostname", m.Name)
 }
 
 // end kills what runs on the machine and removes it.
 func (m *Machine) end() {
 	m.Crash()
 	_ = exec.Command("ip", "netns", "del", m.Name).Run()
+	_ = exec.Command("umount", m.names).Run()
 }
 
 // Command returns a command that runs on the machine.
 func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", m.Name, name}, args...)...)
+	return exec.CommandContext(ctx, "nsenter", append([]string{"--uts=" + m.names, "ip", "netns", "exec", m.Name, name}, args...)...)
 }
 
 // Crash kills all processes of the machine at once.

@@ -18,6 +18,9 @@ func TestMachines(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "10.77.0.1/16") || strings.Contains(string(out), "10.77.0.2") {
 		t.Errorf("%v: %s", err, out)
 	}
+	if name, err := m[2].Command(t.Context(), "hostname").Output(); err != nil || string(name) != m[2].Name+"\n" {
+		t.Errorf("%v: the host is called %q, want %s", err, name, m[2].Name)
+	}
 	// Nobody listens: a refusal comes from a machine that is there, silence from one that is not.
 	refused := func(from *Machine, address string) bool {
 		out, _ := from.Command(t.Context(), "timeout", "5", "bash", "-c", "exec 3<>/dev/tcp/"+address).CombinedOutput()

@@ -12,12 +12,23 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/skips"
 )
+
+// TB is the part of testing.TB that is needed here and by the packages that start daemons.
+type TB interface {
+	skips.TB
+	Cleanup(f func())
+	Context() context.Context
+	Failed() bool
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Logf(format string, args ...any)
+	TempDir() string
+}
 
 // Patience bounds what tests wait for. It is far more than a loaded machine needs.
 const Patience = 2 * time.Minute
@@ -26,7 +37,7 @@ const Patience = 2 * time.Minute
 type Group struct {
 	Dir string // for files; anybody may read it. It is removed with the test.
 
-	tb      testing.TB
+	tb      TB
 	process *launch.Process
 	stdin   *os.File
 
@@ -38,7 +49,7 @@ type Group struct {
 // New makes namespaces with nothing in them but a shell. The folder's path is short, since the path
 // of a socket has at most 107 bytes. The test is skipped unless it runs as root, which making
 // namespaces needs.
-func New(tb testing.TB, name string) *Group {
+func New(tb TB, name string) *Group {
 	tb.Helper()
 	if os.Getuid() != 0 {
 		skips.NotRun(tb, "namespaces for "+name+" are made by root", "run go test as root")
@@ -116,10 +127,10 @@ func (g *Group) Do(line string) {
 }
 
 // Machine makes the shell start a daemon as if it were alone on a machine of that name: it does not
-// see other processes.
+// see other processes, and the machine's name is that of the host.
 func (g *Group) Machine(name, daemon string) {
 	g.tb.Helper()
-	g.Do(fmt.Sprintf(`unshare --mount --pid --fork --kill-child --mount-proc bash -c '%s & wait' & machine_%s=$!`, daemon, name))
+	g.Do(fmt.Sprintf(`unshare --mount --pid --uts --ipc --fork --kill-child --mount-proc bash -c 'hostname %s; %s & wait' & machine_%[1]s=$!`, name, daemon))
 }
 
 // Lose kills everything that runs on a machine by SIGKILL.
@@ -161,7 +172,7 @@ func (g *Group) File(name, content string, mode os.FileMode) string {
 }
 
 // Run runs a program outside of the namespaces to its end, and returns what it printed.
-func Run(tb testing.TB, env []string, name string, args ...string) string {
+func Run(tb TB, env []string, name string, args ...string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
 	defer cancel()

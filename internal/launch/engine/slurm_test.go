@@ -14,7 +14,7 @@ func TestSlurm(t *testing.T) {
 	c := slurmtest.Start(t, 3)
 	inJob := func(t *testing.T) (fixture, []string) {
 		t.Helper()
-		environ := allocate(t, c, "-N3", "-n6")
+		environ := c.Allocate(t, "-N3", "-n6")
 		f := fixture{Slurm: &Slurm{Environ: environ}}
 		machines, err := f.engine().Allocation(t.Context())
 		if err != nil {

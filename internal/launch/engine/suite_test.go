@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,31 +95,9 @@ exec "$@"
 	})
 	t.Run("slurm", func(t *testing.T) {
 		machines := []Machine{{"n1", "127.0.0.11", "", 2}, {"n2", "127.0.0.12", "", 2}, {"n3", "127.0.0.13", "", 2}}
-		environ := allocate(t, slurmtest.Start(t, 3), "-N3", "-n6")
+		environ := slurmtest.Start(t, 3).Allocate(t, "-N3", "-n6")
 		suite(t, fixture{Slurm: &Slurm{Environ: environ}, Machines: machines})
 	})
-}
-
-// allocate gets a job of Slurm that lasts as long as the test, and gives the environment in it. salloc is
-// not killed, but ends by itself, as it has to give the job back.
-func allocate(t *testing.T, c *slurmtest.Cluster, options ...string) []string {
-	t.Helper()
-	cmd := exec.Command("salloc", append(append([]string{"--quiet"}, options...), "sh", "-c", `env -0; printf '\001'; read forever`)...)
-	cmd.Env = append(os.Environ(), c.Env()...)
-	stdin, e1 := cmd.StdinPipe()
-	stdout, e2 := cmd.StdoutPipe()
-	if err := errors.Join(e1, e2, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait() // the job may have been cancelled
-	})
-	text, err := bufio.NewReader(stdout).ReadString('\001')
-	if err != nil {
-		t.Fatalf("salloc: %v", err)
-	}
-	return strings.Split(strings.TrimSuffix(text, "\x00\001"), "\x00")
 }
 
 // write writes a program, or a file, that everybody can use.

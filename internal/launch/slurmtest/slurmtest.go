@@ -4,15 +4,16 @@
 package slurmtest
 
 import (
+	"bufio"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
-	"testing"
 
 	"github.com/openimpi/impi/internal/launch/daemons"
 	"github.com/openimpi/impi/internal/skips"
@@ -26,13 +27,13 @@ const CPUs = 2
 type Cluster struct {
 	*daemons.Group
 
-	tb   testing.TB
+	tb   daemons.TB
 	conf string
 }
 
 // Start starts a Slurm with some nodes, and waits until they take jobs. It ends with the test. Where
 // Slurm is not installed the test is skipped.
-func Start(tb testing.TB, nodes int) *Cluster {
+func Start(tb daemons.TB, nodes int) *Cluster {
 	tb.Helper()
 	for program, of := range map[string]string{"slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "munged": "munge"} {
 		skips.ProgramOf(tb, program, of)
@@ -66,7 +67,7 @@ func Start(tb testing.TB, nodes int) *Cluster {
 
 // config returns slurm.conf. Its ports are free on all addresses, since slurmd listens on all of
 // them.
-func config(tb testing.TB, dir, host string, nodes int) string {
+func config(tb daemons.TB, dir, host string, nodes int) string {
 	ports := free(tb, nodes+1)
 	var b strings.Builder
 	fmt.Fprintf(&b, `ClusterName=impi
@@ -100,7 +101,7 @@ MpiDefault=none
 
 // free returns TCP ports on which nobody listens. They are below those that the kernel gives away, of
 // which another test might get one before its daemon has it.
-func free(tb testing.TB, n int) (ports []int) {
+func free(tb daemons.TB, n int) (ports []int) {
 	tb.Helper()
 	given := 32768
 	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
@@ -122,6 +123,28 @@ func free(tb testing.TB, n int) (ports []int) {
 
 // Env is what programs need in their environment to use this Slurm.
 func (c *Cluster) Env() []string { return []string{"SLURM_CONF=" + c.conf} }
+
+// Allocate gets a job of this Slurm that lasts as long as a test or subtest, and gives the environment in it.
+// salloc is not killed, but ends by itself, as it has to give the job back.
+func (c *Cluster) Allocate(tb daemons.TB, options ...string) (environ []string) {
+	tb.Helper()
+	cmd := exec.Command("salloc", append(append([]string{"--quiet"}, options...), "sh", "-c", `env -0; printf '\001'; read forever`)...)
+	cmd.Env = append(os.Environ(), c.Env()...)
+	stdin, e1 := cmd.StdinPipe()
+	stdout, e2 := cmd.StdoutPipe()
+	if err := errors.Join(e1, e2, cmd.Start()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait() // the job may have been cancelled
+	})
+	text, err := bufio.NewReader(stdout).ReadString('\001')
+	if err != nil {
+		tb.Fatalf("salloc: %v", err)
+	}
+	return strings.Split(strings.TrimSuffix(text, "\x00\001"), "\x00")
+}
 
 // Run runs a program that uses this Slurm to its end, and returns what it printed.
 func (c *Cluster) Run(name string, args ...string) string {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"github.com/openimpi/impi/internal/launch/daemons"
 	"github.com/openimpi/impi/internal/netns"
@@ -19,7 +18,7 @@ import (
 // ssh_config with which the user of the test can log in from each of them to the others. Everything
 // ends with the machines. Logins have another home directory there, so that the shell does not run
 // that user's files: a .bashrc has been seen to wait for a minute.
-func StartOn(tb testing.TB, machines []*netns.Machine) (config string) {
+func StartOn(tb daemons.TB, machines []*netns.Machine) (config string) {
 	tb.Helper()
 	keygen := skips.ProgramOf(tb, "ssh-keygen", "openssh-client")
 	sshd := skips.ProgramOf(tb, "sshd", "openssh-server")
@@ -58,7 +57,7 @@ KbdInteractiveAuthentication no
 }
 
 // listens starts an sshd, and waits until it listens.
-func listens(tb testing.TB, cmd *exec.Cmd) {
+func listens(tb daemons.TB, cmd *exec.Cmd) {
 	tb.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"testing"
 
 	"github.com/openimpi/impi/internal/launch/daemons"
 	"github.com/openimpi/impi/internal/skips"
@@ -30,7 +29,7 @@ type Hosts struct {
 
 // Start starts an sshd for each host, and waits until they listen. They end with the test, with all
 // that they have started. If OpenSSH is not installed the test is skipped.
-func Start(tb testing.TB, hosts int) *Hosts {
+func Start(tb daemons.TB, hosts int) *Hosts {
 	tb.Helper()
 	keygen := skips.ProgramOf(tb, "ssh-keygen", "openssh-client")
 	sshd := skips.ProgramOf(tb, "sshd", "openssh-server")
@@ -80,7 +79,7 @@ KbdInteractiveAuthentication no
 }
 
 // free returns a TCP port of the host on which nobody listens.
-func free(tb testing.TB, host string) *net.TCPAddr {
+func free(tb daemons.TB, host string) *net.TCPAddr {
 	tb.Helper()
 	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
