@@ -58,3 +58,32 @@ func TestDefaultWithoutSuchACommand(t *testing.T) {
 		}
 	}
 }
+
+// TestUsualTransports: what shared memory does as well is preferred only if the file wants it.
+func TestUsualTransports(t *testing.T) {
+	builtins := []Builtin{{Name: "shm", Machine: true, Memory: true}, {Name: "unix", Machine: true}, {Name: "tcp"}}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for more, want := range map[string][]string{
+		"":                                     {"shm", "tcp"},
+		`route "*" { resume = true }`:          {"shm", "tcp"},
+		`route "*" { data_plane = ["fd"] }`:    {"shm", "unix", "tcp"},
+		`transport "unix" {}`:                  {"shm", "unix", "tcp"},
+		`route "*" { prefer = ["unix","shm"]}`: {"unix", "shm"},
+	} {
+		o := testOptions()
+		o.Builtins = builtins
+		j, diags := load(&faults{file: "testdata/job.hcl"}, []byte(`site "local" { client = 0  embedded_server {} }
+host { address = "127.0.0.1"  procs = 1 }
+program { command = ["bin/prog"] }
+`+more), dir, o)
+		if len(diags) > 0 {
+			t.Fatal(more, diags)
+		}
+		if got := j.Sites[0].RouteTo("local").Prefer; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", more, got, want)
+		}
+	}
+}

@@ -364,7 +364,21 @@ func (s Site) RouteTo(name string) Route {
 
 // defaultRoute is what a route block without attributes says.
 func (s Site) defaultRoute() Route {
-	return Route{Site: "*", Prefer: s.transportNames(), Direct: true}
+	return Route{Site: "*", Prefer: s.usualTransports(), Direct: true}
+}
+
+// usualTransports are those that a route prefers if it does not say: all but built-in ones that the
+// file has no block for and that link nobody but those whom shared memory links already. Each that is
+// preferred is a process to start.
+func (s Site) usualTransports() []string {
+	shared := slices.ContainsFunc(s.Transports, func(t Transport) bool { return t.Known.Memory })
+	var names []string
+	for _, t := range s.Transports {
+		if !shared || !t.Known.Machine || t.Known.Memory || t.Pos != (Pos{}) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 func (s Site) transportNames() []string {

@@ -115,6 +115,9 @@ func (s *siteDraft) routes() {
 	for _, in := range blocks {
 		s.checkRoute(in)
 		r := s.defaultRoute()
+		if in.has("data_plane") { // which shared memory may not have
+			r.Prefer = s.transportNames()
+		}
 		r.Site, r.Pos = in.label, in.pos
 		fill(&r, in)
 		r.AllowPlain = requirement(in) == TLSOptional

@@ -133,6 +133,15 @@ func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e eng
 		}
 		return engine.SSH{Options: l.Options}, called, nil
 	}
+	if slurm, is := e.(engine.Slurm); is {
+		var names []string
+		for _, h := range hosts {
+			names = append(names, h.Name)
+		}
+		if called = slurm.Named(names); called != nil {
+			return e, called, nil
+		}
+	}
 	machines, err := e.Allocation(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -121,7 +121,7 @@ func TestConclude(t *testing.T) {
 }
 
 // started is how many transports a node starts for a job that says nothing of them.
-var started = len(config.Default(1, []string{"prog"}, known()).Sites[0].Transports)
+var started = len(config.Default(1, []string{"prog"}, known()).Sites[0].RouteTo("*").Prefer)
 
 // TestLauncherKilledLeavesNothing kills the process that started two nodes, and
 // looks for those, their procs and plugins.

@@ -136,7 +136,7 @@ func TestLinksShowsAJob(t *testing.T) {
 		`(?m)^  site alpha  rank 0  127.0.0.2  node \d+ running  wait auto: poll 200us, then sleep; now `,
 		`(?m)^  RANKS    TRANSPORT  DATA PLANE `,
 		`(?m)^  0 === 1  shm        peer-shm    [\d.]+ [um]s +[\d.e+]+ [kMG]?B/s +1 / 1 `,
-		`(?m)^      unix  possible  not needed: shm works$`,
+		`(?m)^      tcp   possible  not needed: shm works$`,
 		`(?m)^  plugin shm +pid \d+ +healthy, `,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {

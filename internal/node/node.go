@@ -230,6 +230,11 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
+	transports := func() error { n.borrowTransports(); return nil }
+	if n.opt.spawned == nil {
+		transports = n.site.BeginTransports(ctx) // meanwhile this host meets the others
+		defer transports()                       //nolint:errcheck // it is returned below, or another one was first
+	}
 	if n.others != nil {
 		if err := n.others.Open(ctx); err != nil {
 			return err
@@ -242,9 +247,7 @@ func (n *node) start(ctx context.Context) (err error) {
 	if err := n.startServer(); err != nil {
 		return err
 	}
-	if n.opt.spawned != nil {
-		n.borrowTransports()
-	} else if err := n.site.StartTransports(ctx); err != nil {
+	if err := transports(); err != nil {
 		return err
 	}
 	if err := n.site.Listen(ctx); err != nil {

@@ -1,7 +1,8 @@
 package proto
 
 import (
-	"crypto/ed25519"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,24 +18,29 @@ import (
 const (
 	EnvControl    = "IMPI_CONTROL_SECRET"
 	ControlFD     = DescriptorFD + 1
-	ControlSecret = ed25519.SeedSize // bytes
+	ControlSecret = 32 // bytes: a private key on P-256, the curve that Go has tables for at build time
 )
 
 // NewControlSecret draws a secret for one start of a plugin.
 func NewControlSecret() []byte {
-	secret := make([]byte, ControlSecret)
-	_, _ = rand.Read(secret) // never fails
-	return secret
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err == nil {
+		var secret []byte
+		if secret, err = key.Bytes(); err == nil {
+			return secret
+		}
+	}
+	panic(err) // the curve is one that crypto/ecdsa knows, and its randomness never fails
 }
 
 // ControlTLS makes the configuration of both ends of a control connection from their secret: the secret
 // is the private key of the only certificate that either end shows and accepts.
 func ControlTLS(secret []byte) (*tls.Config, error) {
-	if len(secret) != ControlSecret {
-		return nil, fmt.Errorf("the secret of the control connection has %d bytes, not %d", len(secret), ControlSecret)
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), secret)
+	if err != nil {
+		return nil, fmt.Errorf("the secret of the control connection, of %d bytes, is no key: %w", len(secret), err)
 	}
 	const name = "localhost"
-	key := ed25519.NewKeyFromSeed(secret)
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, SerialNumber: big.NewInt(1),
 		// Both ends are one build on one machine, for one start: no clock matters.
@@ -42,7 +48,8 @@ func ControlTLS(secret []byte) (*tls.Config, error) {
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	// Without randomness the signature depends on the key alone, so that both ends make the same bytes.
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {
 		return nil, err
 	}

@@ -6,11 +6,23 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 //go:embed guard.sh
-var guard string
+var guardText string
+
+// guard is the script without the lines that are comments: a shell reads it byte by byte on each machine.
+var guard = sync.OnceValue(func() string {
+	var b strings.Builder
+	for line := range strings.Lines(guardText) {
+		if line[0] != '#' {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+})
 
 // shell is the command that is run on a machine: it reads a line from standard input and executes
 // it. Every user's shell can parse it, since it is in single quotes.
@@ -100,7 +112,7 @@ func (c Command) script(mark string, machines []Machine, serves []int, which str
 		words[i] = quote(a)
 	}
 	line("set -- %s", strings.Join(words, " "))
-	b.WriteString(guard)
+	b.WriteString(guard())
 	line("%s", over)
 	line("%s", c.Secret)
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,6 +78,23 @@ func (e Slurm) Allocation(ctx context.Context) ([]Machine, error) {
 		}
 	}
 	return machines, nil
+}
+
+// Named returns nodes of the job by their names, without their addresses, for which Slurm would have to
+// be asked; nil if one of the names is not that of a node of the job.
+func (e Slurm) Named(names []string) []Machine {
+	nodes, err := hostlist.Expand(lookup(e.environ(), "SLURM_JOB_NODELIST"), maxMachines)
+	if err != nil || !InSlurm(e.environ()) {
+		return nil
+	}
+	machines := make([]Machine, len(names))
+	for i, name := range names {
+		if !slices.Contains(nodes, name) {
+			return nil
+		}
+		machines[i].Name = name
+	}
+	return machines
 }
 
 // addresses asks Slurm for the addresses of nodes.

@@ -38,6 +38,13 @@ func (s *Site) StartTransports(ctx context.Context) error {
 	return s.chooseChannels(ctx)
 }
 
+// BeginTransports is StartTransports in the background. The result waits for it.
+func (s *Site) BeginTransports(ctx context.Context) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- s.StartTransports(ctx) }()
+	return sync.OnceValue(func() error { return <-done })
+}
+
 // wantedTransports lists the transports of all routes and the built-in ones.
 func (s *Site) wantedTransports() []string {
 	var names []string
