@@ -188,52 +188,58 @@ func (g *group) barriers() {
 	if want := g.setup.iutMaxLinear; want != 0 && want != g.maxlinear {
 		g.t.Skipf("the IUT cannot be told which MAXLINEAR to submit")
 	}
-	own := g.own()
-	parent, children := barrierTree(g.self, len(g.masters), int(g.maxlinear))
-	for _, c := range children {
-		g.gives(g.masters[c], own[0], tagBarrier, nil)
-	}
+	parent, children := g.barrierTree()
+	g.givesBarrier(children...)
 	var begun []*call
-	for _, p := range own {
+	for _, p := range g.own() {
 		g.still("not all procs of the client have come to the barrier")
 		g.waits(begun, "not all procs have come to the barrier")
 		begun = append(begun, g.start(p, "barrier"))
 	}
 	if parent >= 0 {
-		g.takes(own[0], g.masters[parent], tagBarrier, nil, "the barrier's message")
+		g.takesBarrier(parent)
 		g.still("the barrier's message was not answered yet")
 		g.waits(begun, "the barrier's message was not answered yet")
-		g.gives(g.masters[parent], own[0], tagBarrier, nil)
+		g.givesBarrier(parent)
 	}
-	for _, c := range children {
-		g.takes(own[0], g.masters[c], tagBarrier, nil, "the barrier's answer")
-	}
+	g.takesBarrier(children...)
 	for _, c := range begun {
 		c.ok()
 	}
-	g.awaitsChildren(children, parent)
-}
-
-// awaitsChildren is a second barrier, in which the last child comes late.
-func (g *group) awaitsChildren(children []int, parent int) {
-	own := g.own()
-	begun := g.all(same("barrier"))
-	for i, c := range children {
-		if i == len(children)-1 {
-			g.still("not all masters have come to the barrier")
-			g.waits(begun, "not all masters have come to the barrier")
-		}
-		g.gives(g.masters[c], own[0], tagBarrier, nil)
+	begun = g.all(same("barrier")) // a second one, in which the last child comes late
+	if n := len(children) - 1; n >= 0 {
+		g.givesBarrier(children[:n]...)
+		g.still("not all masters have come to the barrier")
+		g.waits(begun, "not all masters have come to the barrier")
+		g.givesBarrier(children[n])
 	}
 	if parent >= 0 {
-		g.takes(own[0], g.masters[parent], tagBarrier, nil, "the barrier's message")
-		g.gives(g.masters[parent], own[0], tagBarrier, nil)
+		g.takesBarrier(parent)
+		g.givesBarrier(parent)
 	}
-	for _, c := range children {
-		g.takes(own[0], g.masters[c], tagBarrier, nil, "the barrier's answer")
-	}
+	g.takesBarrier(children...)
 	for _, c := range begun {
 		c.ok()
+	}
+}
+
+// barrierTree gives the master to which the IUT's sends in a barrier (-1: none) and those that send to it.
+func (g *group) barrierTree() (parent int, children []int) {
+	return barrierTree(g.self, len(g.masters), int(g.maxlinear))
+}
+
+// givesBarrier has masters send the barrier's message to the IUT's, takesBarrier has them receive it.
+func (g *group) givesBarrier(masters ...int) {
+	for _, m := range masters {
+		g.gives(g.masters[m], g.masters[g.self], tagBarrier, nil)
+	}
+}
+
+func (g *group) takesBarrier(masters ...int) {
+	from := g.masters[g.self]
+	for _, m := range masters {
+		p := g.next(from, g.masters[m], pkData, "the barrier's message")
+		g.isMessage(&p, tagBarrier, g.cid, g.rank(from), 0, "the barrier's message")
 	}
 }
 

@@ -46,34 +46,14 @@ func (j *job) finalize() {
 
 // barrier plays all masters but the IUT's in a barrier on MPI_COMM_WORLD.
 func (j *job) barrier() {
-	all := j.masters()
-	self := j.self.rank // clients are in the order of their masters here
-	parent, children := barrierTree(self, len(all), int(j.maxlinear))
-	for _, c := range children {
-		j.send(j.collective(pkData, all[c], all[self], tagBarrier, nil))
-	}
+	g := j.world()
+	parent, children := g.barrierTree()
+	g.givesBarrier(children...)
 	if parent >= 0 {
-		j.takeBarrier(all[self], all[parent])
-		j.send(j.collective(pkData, all[parent], all[self], tagBarrier, nil))
+		g.takesBarrier(parent)
+		g.givesBarrier(parent)
 	}
-	for _, c := range children {
-		j.takeBarrier(all[self], all[c])
-	}
-}
-
-func (j *job) takeBarrier(from, to *proc) {
-	p := j.next(from, to, pkData, "the barrier's message")
-	equal(j.t, "pk_tag of a barrier's message", p.tag, tagBarrier)
-	equal(j.t, "pk_cid of a barrier's message", p.cid, worldColl)
-	equal(j.t, "pk_msglen of a barrier's message", p.msglen, 0)
-	equal(j.t, "pk_lsrank of a barrier's message", int(p.lsrank), from.rank)
-}
-
-// collective is packet in the context of collectives.
-func (j *job) collective(k pkType, from, to *proc, tag int32, data []byte) packet {
-	p := j.packet(k, from, to, tag, data)
-	p.cid = worldColl
-	return p
+	g.takesBarrier(children...)
 }
 
 // barrierTree gives the master to which number v of m sends (-1: none) and those from

@@ -258,16 +258,6 @@ func (l *layout) nth(i int, iut bool) *proc {
 	panic("protocol: no such proc in this setup")
 }
 
-// masters are the lowest procs of each client, by rank.
-func (l *layout) masters() (all []*proc) {
-	for i, p := range l.procs {
-		if i == 0 || p.host.client != l.procs[i-1].host.client {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
 // higher gives the IUT's hosts that must connect to h.
 func (l *layout) higher(h *host) (all []*host) {
 	for _, p := range l.self.hosts {

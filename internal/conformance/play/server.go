@@ -126,17 +126,17 @@ func (s *server) until(end label) {
 		if l == 0 {
 			s.t.Fatalf("DONE comes, and %v has not come", end)
 		}
-		s.answer(l)
+		s.conn.record(s.answer(l))
 	}
 }
 
-// answer answers a label with everybody's values.
-func (s *server) answer(l label) {
+// answer is that to a label, of everybody's values.
+func (s *server) answer(l label) record {
 	mask, all := s.everybody(l)
 	if s.setup.answers != nil {
 		mask, all = s.setup.answers(l, mask, all)
 	}
-	s.conn.record(answer(l, mask, all))
+	return answer(l, mask, all)
 }
 
 // begin starts the IUT and does AUTH and IMPI.
@@ -298,11 +298,7 @@ func (s *server) untilGone() {
 		case r.cmd == cmdColl && len(r.data) >= 4:
 			l := label(uint32s(r.data)[0])
 			s.self.values[l] = r.data[4:]
-			mask, all := s.everybody(l)
-			if s.setup.answers != nil {
-				mask, all = s.setup.answers(l, mask, all)
-			}
-			r = answer(l, mask, all)
+			r = s.answer(l)
 		case r.cmd == cmdDone:
 		default:
 			return // a command of its own, by which it says why it gives up
