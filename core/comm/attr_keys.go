@@ -27,7 +27,8 @@ func (f Family) String() string {
 	return [...]string{"communicators", "datatypes", "windows"}[f]
 }
 
-// Keyval names an attribute. Those below FirstKeyval are MPI's own.
+// Keyval names an attribute: a value that a program attaches to a communicator, a datatype or a
+// window. Those below FirstKeyval are MPI's own.
 type Keyval int
 
 const (

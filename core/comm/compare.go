@@ -7,9 +7,9 @@ type Comparison int
 // The results. Only communicators can be Congruent: of equal groups, but of
 // different contexts.
 const (
-	Identical Comparison = 201 + iota
-	Congruent
-	Similar
+	Identical Comparison = 201 + iota // the same members in the same order; of communicators: the same object
+	Congruent                         // communicators of the same groups
+	Similar                           // the same members in another order
 	Unequal
 )
 

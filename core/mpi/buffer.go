@@ -3,29 +3,8 @@ package mpi
 import (
 	"unsafe"
 
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
-
-// BsendOverhead is what each Bsend takes of the attached memory besides its
-// data, in bytes (MPI_BSEND_OVERHEAD).
-const BsendOverhead = proc.BsendOverhead
-
-// Unlimited is the size of a buffer that any number of messages fit in
-// (MPI_BUFFER_AUTOMATIC).
-const Unlimited = proc.Unlimited
-
-// SendBuffer is memory that the buffered sends of some communicators take from,
-// instead of that of BufferAttach, while there is some attached.
-type SendBuffer proc.SendBuffer
-
-// Datatype says what the items of a Buffer are: a basic type or one derived from
-// others. nil is MPI_DATATYPE_NULL.
-type Datatype = datatype.Type
-
-// Buffer is memory that messages come from and go to: count items of a datatype.
-// It is a value and costs no allocation; the memory stays the caller's.
-type Buffer proc.Buffer
 
 // InPlace is the Buffer that stands for the other one of a collective operation
 // (MPI_IN_PLACE).

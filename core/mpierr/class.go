@@ -2,7 +2,8 @@ package mpierr
 
 import "strconv"
 
-// Class is an MPI error class, numbered as MPI's standard ABI has it.
+// Class is an MPI error class, numbered as MPI's standard ABI has it, or a code of one: every class
+// is a code.
 type Class int
 
 // LastCode is the largest code that MPI reserves; a program's own classes

@@ -17,7 +17,7 @@ const MaxString = 511
 const maxCode = 1<<31 - 1
 
 // Error is an error with a code: one of the program's, or a class of MPI. It carries the
-// code through Go's error values.
+// code through Go's error values: an error handler, a callback or a caller finds it with errors.As.
 type Error struct {
 	Code  Class // every class is a code
 	Class Class

@@ -2,8 +2,9 @@ package rma
 
 import "fmt"
 
-// Assert is what a program promises about an epoch, with the values of the MPI
-// ABI. Several are combined by or.
+// Assert is what a program promises when it opens or closes an epoch, with the values of the MPI
+// ABI; several are combined by or. They are checked. NoSucceed opens no epoch and NoCheck takes no
+// lock; the others change nothing.
 type Assert int
 
 // The assertions.

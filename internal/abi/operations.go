@@ -85,7 +85,7 @@ func operations(table string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	face, err = faceFile(face)
+	face, err = faceFile("face.txt", face)
 	return map[string]string{operationsFile: string(text), nonblockingFace: face}, err
 }
 

@@ -120,7 +120,7 @@ func TransfersFace(fns []Function) (string, error) {
 	for _, f := range files["file_transfers.go"] {
 		text += f.text()
 	}
-	return faceFile(text)
+	return faceFile("face.txt", text)
 }
 
 // camel is a name of C's as one of Go's.

@@ -1,8 +1,9 @@
 // Command gen writes what follows from include/mpi.h and the exported functions of
 // cmd/libmpi: the C functions of the library, the table of those that are
 // implemented, what Fortran has of both, and the error classes of core/mpierr; most exported functions, which follow from mpi.h and
-// the tables of internal/abi; and the functions and methods of core/mpi, and the engine's functions of
-// collective operations, which follow from face.txt.
+// the tables of internal/abi; the functions and methods of core/mpi, and the engine's functions of
+// collective operations, which follow from face.txt; and what core/mpi has of others by the same names,
+// which names.txt lists.
 //
 // go generate ./internal/abi runs it.
 package main
@@ -31,6 +32,7 @@ func run(root string, check bool) error {
 	for _, generate := range []func() (map[string]string, error){
 		abi.Face,
 		abi.Operations,
+		func() (map[string]string, error) { return abi.Names(tree) },
 		func() (map[string]string, error) { return abi.Generate(tree) },
 		func() (map[string]string, error) { return abi.GenerateFortran(tree) },
 	} {

@@ -10,23 +10,6 @@ import (
 // Op is a reduction operation. Ops are equal if they are the same one.
 type Op = *datatype.Op
 
-// The predefined operations; all are commutative. See package datatype for the
-// types that each takes. MaxLoc and MinLoc reduce Pairs.
-var (
-	Sum    Op = datatype.Sum
-	Prod   Op = datatype.Prod
-	Max    Op = datatype.Max
-	Min    Op = datatype.Min
-	LAnd   Op = datatype.LAnd
-	LOr    Op = datatype.LOr
-	LXor   Op = datatype.LXor
-	BAnd   Op = datatype.BAnd
-	BOr    Op = datatype.BOr
-	BXor   Op = datatype.BXor
-	MaxLoc Op = datatype.MaxLoc
-	MinLoc Op = datatype.MinLoc
-)
-
 func NewOp[T proc.Type](f func(in, inout []T), commutative bool) Op {
 	return datatype.NewOp(func(in, inout []byte, _ int, _ datatype.Kind) {
 		f(datatype.View[T](in), datatype.View[T](inout))

@@ -14,13 +14,13 @@ func TestInter(c *proc.Comm) (bool, error) {
 	return c.Inter(), nil
 }
 
-func Compare(c *proc.Comm, d *proc.Comm) (proc.Comparison, error) {
+func Compare(c *proc.Comm, d *proc.Comm) (comm.Comparison, error) {
 	err := c.Usable()
 	if err == nil {
 		err = d.Usable()
 	}
 	if err != nil {
-		return proc.Unequal, err
+		return comm.Unequal, err
 	}
 	return c.Comm.Compare(d.Comm), nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/construct"
@@ -27,7 +28,12 @@ const (
 	ModeWriteOnly     = 256
 )
 
-// File is a file that the members of a communicator have opened.
+// File is a file that all members of a communicator have opened. Each reads and writes it by its
+// own system calls, so that they need a file system that all of them see. Errors are returned and
+// no handler is told of them; they have the classes of files (MPI ch. 14), and those of the
+// communication between the members. Methods that all members call fail for all of them.
+//
+// A File may be used by several goroutines.
 type File struct {
 	comm *proc.Comm // of its own
 	file *os.File
@@ -244,7 +250,7 @@ func (f *File) Extent(t *proc.Datatype) (int64, error) {
 // call it.
 func (f *File) Agree(err error) error {
 	mine, all := []int32{int32(proc.ErrorClass(err))}, []int32{0}
-	if bad := collective.Allreduce(f.comm, mine, all, collective.Max); bad != nil {
+	if bad := collective.Allreduce(f.comm, mine, all, datatype.Max); bad != nil {
 		return bad
 	}
 	if err == nil && all[0] != int32(mpierr.Success) {

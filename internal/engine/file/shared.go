@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fileview"
@@ -132,7 +133,7 @@ func same(c *proc.Comm, numbers ...int64) error {
 		mine = append(mine, n, ^n)
 	}
 	all := make([]int64, len(mine))
-	if err := collective.Allreduce(c, mine, all, collective.Max); err != nil {
+	if err := collective.Allreduce(c, mine, all, datatype.Max); err != nil {
 		return err
 	}
 	for i := range numbers {

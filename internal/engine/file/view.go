@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// Where seeks count from, and the displacement of a view that stands for the current place.
+// Where Seek and SeekShared count from, and the displacement of a view that stands for where the
+// shared pointer is, with the values of the MPI ABI.
 const (
 	SeekCur             = 401
 	SeekEnd             = 402

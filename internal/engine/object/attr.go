@@ -7,71 +7,64 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Keyval names an attribute: a value that a program attaches to a communicator,
-// a datatype or a window.
-type Keyval = comm.Keyval
-
-// KeyvalInvalid is no key.
-const KeyvalInvalid = comm.KeyvalInvalid
-
 // CopyFunc is called when an object that has the attribute is duplicated. The
 // duplicate gets copied, unless keep is false. After an error there is no
 // duplicate. It may call MPI.
-type CopyFunc[O any] func(old O, key Keyval, extra, value any) (copied any, keep bool, err error)
+type CopyFunc[O any] func(old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error)
 
 // DeleteFunc is called when an object loses the attribute: by its deletion, by
 // another value or by the end of the object. After an error it keeps it. It may
 // call MPI.
-type DeleteFunc[O any] func(object O, key Keyval, value, extra any) error
+type DeleteFunc[O any] func(object O, key comm.Keyval, value, extra any) error
 
-func NullCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
+func NullCopy[O any](old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error) {
 	return nil, false, nil
 }
 
-func DupCopy[O any](old O, key Keyval, extra, value any) (copied any, keep bool, err error) {
+func DupCopy[O any](old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error) {
 	return value, true, nil
 }
 
-func NullDelete[O any](object O, key Keyval, value, extra any) error { return nil }
+func NullDelete[O any](object O, key comm.Keyval, value, extra any) error { return nil }
 
 // Keyvals are those of the program.
 var Keyvals = comm.Keys{Guard: new(sync.Mutex)}
 
 // NewKeyval makes a key for objects of a family, which are of type O.
-func NewKeyval[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (Keyval, error) {
+func NewKeyval[O any](f comm.Family, cp CopyFunc[O], del DeleteFunc[O], extra any) (comm.Keyval, error) {
 	var copier comm.Copier
 	var deleter comm.Deleter
 	if cp != nil {
-		copier = func(old any, key Keyval, extra, value any) (any, bool, error) {
+		copier = func(old any, key comm.Keyval, extra, value any) (any, bool, error) {
 			return cp(old.(O), key, extra, value)
 		}
 	}
 	if del != nil {
-		deleter = func(object any, key Keyval, value, extra any) error { return del(object.(O), key, value, extra) }
+		deleter = func(object any, key comm.Keyval, value, extra any) error { return del(object.(O), key, value, extra) }
 	}
 	return Keyvals.Create(f, copier, deleter, extra)
 }
 
 // FreeKeyval frees a key and sets the variable to KeyvalInvalid.
-func FreeKeyval(f comm.Family, key *Keyval) error {
+func FreeKeyval(f comm.Family, key *comm.Keyval) error {
 	if key == nil {
 		return proc.ErrArg
 	}
 	if err := Keyvals.Free(f, *key); err != nil {
 		return err
 	}
-	*key = KeyvalInvalid
+	*key = comm.KeyvalInvalid
 	return nil
 }
 
-func SetAttr(c *proc.Comm, key Keyval, value any) error {
+func SetAttr(c *proc.Comm, key comm.Keyval, value any) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
 	return Keyvals.Set(comm.CommFamily, &c.State().Attrs, c, key, value)
 }
 
-func Attr(c *proc.Comm, key Keyval) (value any, ok bool, err error) {
+func Attr(c *proc.Comm, key comm.Keyval) (value any, ok bool, err error) {
 	if err := c.Usable(); err != nil {
 		return nil, false, err
 	}
@@ -81,7 +74,7 @@ func Attr(c *proc.Comm, key Keyval) (value any, ok bool, err error) {
 	return Keyvals.Get(comm.CommFamily, &c.State().Attrs, key)
 }
 
-func DeleteAttr(c *proc.Comm, key Keyval) error {
+func DeleteAttr(c *proc.Comm, key comm.Keyval) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}

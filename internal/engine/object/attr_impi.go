@@ -15,14 +15,14 @@ import (
 //
 // IMPI ch.2, User Attributes. The standard gives names and no values.
 const (
-	ClientSize  Keyval = 801 // IMPI_CLIENT_SIZE: how many clients the members are of
-	ClientColor Keyval = 802 // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
-	HostSize    Keyval = 803 // IMPI_HOST_SIZE: how many hosts the members are of
-	HostColor   Keyval = 804 // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
+	ClientSize  comm.Keyval = 801 // IMPI_CLIENT_SIZE: how many clients the members are of
+	ClientColor comm.Keyval = 802 // IMPI_CLIENT_COLOR: 0 to ClientSize-1, in the order of the lowest ranks
+	HostSize    comm.Keyval = 803 // IMPI_HOST_SIZE: how many hosts the members are of
+	HostColor   comm.Keyval = 804 // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
 )
 
 // ofIMPI gives the value of one of IMPI's attributes.
-func ofIMPI(c *proc.Comm, key Keyval) (value int, ok bool) {
+func ofIMPI(c *proc.Comm, key comm.Keyval) (value int, ok bool) {
 	switch key {
 	case ClientSize:
 		return c.Masters().Count(), true

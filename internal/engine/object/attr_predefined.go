@@ -9,23 +9,23 @@ import (
 // The attributes that every communicator has, all ints, and windows, with the
 // values of the MPI ABI. They cannot be set, deleted or freed.
 const (
-	TagUB         Keyval = 501 // the largest tag
-	IO            Keyval = 502 // rank that can do input and output: AnySource, which is all
-	Host          Keyval = 503 // rank of a host process: ProcNull, which is none
-	WtimeIsGlobal Keyval = 504 // 1 if the ranks' clocks are synchronised
-	AppNum        Keyval = 505 // place of the proc's program in the job file
-	LastUsedCode  Keyval = 506 // the largest error code in use
-	UniverseSize  Keyval = 507 // how many procs the job can have
+	TagUB         comm.Keyval = 501 // the largest tag
+	IO            comm.Keyval = 502 // rank that can do input and output: AnySource, which is all
+	Host          comm.Keyval = 503 // rank of a host process: ProcNull, which is none
+	WtimeIsGlobal comm.Keyval = 504 // 1 if the ranks' clocks are synchronised
+	AppNum        comm.Keyval = 505 // place of the proc's program in the job file
+	LastUsedCode  comm.Keyval = 506 // the largest error code in use
+	UniverseSize  comm.Keyval = 507 // how many procs the job can have
 
-	WinBase         Keyval = 601
-	WinDispUnit     Keyval = 602
-	WinSize         Keyval = 603
-	WinCreateFlavor Keyval = 604
-	WinModel        Keyval = 605
+	WinBase         comm.Keyval = 601
+	WinDispUnit     comm.Keyval = 602
+	WinSize         comm.Keyval = 603
+	WinCreateFlavor comm.Keyval = 604
+	WinModel        comm.Keyval = 605
 )
 
 // predefined gives the value of one of MPI's attributes of communicators.
-func predefined(c *proc.Comm, key Keyval) (value int, ok bool) {
+func predefined(c *proc.Comm, key comm.Keyval) (value int, ok bool) {
 	if key >= comm.FirstKeyval {
 		return 0, false
 	}

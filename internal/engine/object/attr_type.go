@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-func TypeSetAttr(t *proc.Datatype, key Keyval, value any) error {
+func TypeSetAttr(t *proc.Datatype, key comm.Keyval, value any) error {
 	attrs, err := typeAttrs(t)
 	if err == nil {
 		err = Keyvals.Set(comm.TypeFamily, attrs, t, key, value)
@@ -16,7 +16,7 @@ func TypeSetAttr(t *proc.Datatype, key Keyval, value any) error {
 	return err
 }
 
-func TypeAttr(t *proc.Datatype, key Keyval) (value any, ok bool, err error) {
+func TypeAttr(t *proc.Datatype, key comm.Keyval) (value any, ok bool, err error) {
 	attrs, err := typeAttrs(t)
 	if err == nil {
 		value, ok, err = Keyvals.Get(comm.TypeFamily, attrs, key)
@@ -24,7 +24,7 @@ func TypeAttr(t *proc.Datatype, key Keyval) (value any, ok bool, err error) {
 	return value, ok, err
 }
 
-func TypeDeleteAttr(t *proc.Datatype, key Keyval) error {
+func TypeDeleteAttr(t *proc.Datatype, key comm.Keyval) error {
 	attrs, err := typeAttrs(t)
 	if err == nil {
 		err = Keyvals.Delete(comm.TypeFamily, attrs, t, key)

@@ -7,20 +7,6 @@ import (
 	"github.com/openimpi/impi/core/comm"
 )
 
-// Comparison is how two groups or two communicators relate.
-type Comparison = comm.Comparison
-
-// The results of comparisons. Groups are never Congruent.
-const (
-	Identical = comm.Identical // the same members in the same order; of communicators: the same object
-	Congruent = comm.Congruent // communicators of the same groups
-	Similar   = comm.Similar   // the same members in another order
-	Unequal   = comm.Unequal
-)
-
-// Range stands for the ranks First, First+Stride, … that do not pass Last.
-type Range = comm.Range
-
 // Group is an ordered set of procs, ranked from 0. It does not change, and stays
 // what it is when the communicator that it comes from is freed. nil is
 // MPI_GROUP_NULL. What it takes does not grow with its size as long as it is made
@@ -94,9 +80,9 @@ func (g *Group) Translate(ranks []int, h *Group) (out []int, err error) {
 	return out, err
 }
 
-func (g *Group) Compare(h *Group) (Comparison, error) {
+func (g *Group) Compare(h *Group) (comm.Comparison, error) {
 	if err := checkBoth(g, h); err != nil {
-		return Unequal, err
+		return comm.Unequal, err
 	}
 	return g.g.Compare(h.g), nil
 }
@@ -121,11 +107,11 @@ func (g *Group) Excl(ranks []int) (*Group, error) {
 	return g.chosen(ranks, (*comm.Group).Excl)
 }
 
-func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
+func (g *Group) RangeIncl(ranges []comm.Range) (*Group, error) {
 	return of(g, ranges, (*comm.Group).RangeIncl)
 }
 
-func (g *Group) RangeExcl(ranges []Range) (*Group, error) {
+func (g *Group) RangeExcl(ranges []comm.Range) (*Group, error) {
 	return of(g, ranges, (*comm.Group).RangeExcl)
 }
 

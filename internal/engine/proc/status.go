@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Status says what was received, or what can be.
+// Status says what was received, or what can be: Source is the rank in the communicator, Tag the tag.
+// Err is set by the calls that complete several requests, where this one failed.
 type Status struct {
 	Source int // rank in the communicator
 	Tag    int

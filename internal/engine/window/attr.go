@@ -5,7 +5,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/object"
 )
 
-func (w *Win) SetAttr(key object.Keyval, value any) error {
+func (w *Win) SetAttr(key comm.Keyval, value any) error {
 	err := w.Check()
 	if err == nil {
 		err = object.Keyvals.Set(comm.WinFamily, &w.attrs, w, key, value)
@@ -13,7 +13,7 @@ func (w *Win) SetAttr(key object.Keyval, value any) error {
 	return err
 }
 
-func (w *Win) Attr(key object.Keyval) (value any, ok bool, err error) {
+func (w *Win) Attr(key comm.Keyval) (value any, ok bool, err error) {
 	if err := w.Check(); err != nil {
 		return nil, false, err
 	}
@@ -23,7 +23,7 @@ func (w *Win) Attr(key object.Keyval) (value any, ok bool, err error) {
 	return object.Keyvals.Get(comm.WinFamily, &w.attrs, key)
 }
 
-func (w *Win) DeleteAttr(key object.Keyval) error {
+func (w *Win) DeleteAttr(key comm.Keyval) error {
 	err := w.Check()
 	if err == nil {
 		err = object.Keyvals.Delete(comm.WinFamily, &w.attrs, w, key)
@@ -32,7 +32,7 @@ func (w *Win) DeleteAttr(key object.Keyval) error {
 }
 
 // predefined gives the value of one of MPI's attributes of windows.
-func (w *Win) predefined(key object.Keyval) (value any, ok bool) {
+func (w *Win) predefined(key comm.Keyval) (value any, ok bool) {
 	mine := w.memory.extents[w.c.Rank()]
 	switch key {
 	case object.WinBase:

@@ -8,23 +8,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Assert is what a program promises when it opens or closes an epoch; several are combined by or.
-// They are checked. NoSucceed opens no epoch and NoCheck takes no lock; the others change nothing.
-type Assert = rma.Assert
-
-// The assertions, with the values of the MPI ABI: MPI_MODE_NOCHECK and so on.
-const (
-	NoCheck   = rma.NoCheck
-	NoPrecede = rma.NoPrecede
-	NoPut     = rma.NoPut
-	NoStore   = rma.NoStore
-	NoSucceed = rma.NoSucceed
-)
-
 // Fence completes this member's operations at their targets, and then synchronises all members: after
 // that nothing is under way, and no operation of the next epoch can have begun here. No counts of
 // operations are exchanged, which would take a vector as long as the number of members.
-func (e *Epochs) Fence(assert Assert) error {
+func (e *Epochs) Fence(assert rma.Assert) error {
 	if err := e.w.Check(); err != nil {
 		return err
 	}
@@ -48,7 +35,7 @@ func (e *Epochs) Fence(assert Assert) error {
 	return err
 }
 
-func (e *Epochs) Post(group *proc.Group, assert Assert) error {
+func (e *Epochs) Post(group *proc.Group, assert rma.Assert) error {
 	ranks, err := e.ranks(group, assert, rma.PostAsserts)
 	if err != nil {
 		return err
@@ -62,7 +49,7 @@ func (e *Epochs) Post(group *proc.Group, assert Assert) error {
 	return nil
 }
 
-func (e *Epochs) Start(group *proc.Group, assert Assert) error {
+func (e *Epochs) Start(group *proc.Group, assert rma.Assert) error {
 	ranks, err := e.ranks(group, assert, rma.StartAsserts)
 	if err != nil {
 		return err
@@ -132,7 +119,7 @@ func (e *Epochs) Test() (done bool, err error) {
 }
 
 // ranks checks the arguments of Post or Start, and returns the ranks of the group's members.
-func (e *Epochs) ranks(group *proc.Group, assert, allowed Assert) (ranks []int, err error) {
+func (e *Epochs) ranks(group *proc.Group, assert, allowed rma.Assert) (ranks []int, err error) {
 	if err := e.w.Check(); err != nil {
 		return nil, err
 	}

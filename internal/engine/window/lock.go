@@ -8,17 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// LockType is how a lock admits others.
-type LockType = rma.LockType
-
-// The types of locks, with the values of the MPI ABI: MPI_LOCK_EXCLUSIVE and
-// MPI_LOCK_SHARED.
-const (
-	LockExclusive = rma.LockExclusive
-	LockShared    = rma.LockShared
-)
-
-func (e *Epochs) Lock(t LockType, rank int, assert Assert) error {
+func (e *Epochs) Lock(t rma.LockType, rank int, assert rma.Assert) error {
 	none, err := e.lockable(t, rank, assert)
 	if none || err != nil {
 		return err
@@ -37,7 +27,7 @@ func (e *Epochs) Lock(t LockType, rank int, assert Assert) error {
 }
 
 // lockable checks the arguments of Lock.
-func (e *Epochs) lockable(t LockType, rank int, assert Assert) (none bool, err error) {
+func (e *Epochs) lockable(t rma.LockType, rank int, assert rma.Assert) (none bool, err error) {
 	if err := e.w.Check(); err != nil {
 		return false, err
 	}
@@ -59,7 +49,7 @@ func (e *Epochs) member(rank int) (none bool, err error) {
 }
 
 // locked requests the locks of ranks, all at the same time, and waits for them.
-func (e *Epochs) locked(ranks []int, t LockType, assert Assert) error {
+func (e *Epochs) locked(ranks []int, t rma.LockType, assert rma.Assert) error {
 	e.w.Process.Test() // for the others, who wait while this proc locks its own memory in a loop
 	unchecked := assert&rma.NoCheck != 0
 	for _, rank := range ranks {
@@ -98,7 +88,7 @@ func (o *Origin) askAll(ranks []int, h rma.Header) (err error) {
 	return err
 }
 
-func (e *Epochs) LockAll(assert Assert) error {
+func (e *Epochs) LockAll(assert rma.Assert) error {
 	if err := e.w.Check(); err != nil {
 		return err
 	}

@@ -14,13 +14,6 @@ import (
 // when one ends it. Until then, or until a Flush, neither the memory that they take
 // from nor what they change may be used for anything else.
 
-// Replace and NoOp are operations for accumulates only: Replace stores the operand, NoOp changes
-// nothing.
-var (
-	Replace collective.Op = datatype.Replace
-	NoOp    collective.Op = datatype.NoOp
-)
-
 func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
 	size, none, err := o.mayGo(&to, &b)
 	if none || err != nil {
@@ -69,7 +62,7 @@ func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op c
 		return proc.Request{}, err
 	}
 	x := parts{in: &result}
-	if op != NoOp {
+	if op != datatype.NoOp {
 		mine, _, err := o.mayGo(&to, &b)
 		if err != nil {
 			return proc.Request{}, err
@@ -109,7 +102,7 @@ func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op coll
 	if err := o.single(&result); err != nil {
 		return err
 	}
-	if op != NoOp {
+	if op != datatype.NoOp {
 		if err := o.single(&b); err != nil {
 			return err
 		}

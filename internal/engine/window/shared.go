@@ -73,7 +73,7 @@ func (m *memory) share() error {
 	if bad != nil {
 		ok[0] = 0
 	}
-	err := errors.Join(collective.ReduceAll(m.w.c, ok, all, collective.Min), shut(own))
+	err := errors.Join(collective.ReduceAll(m.w.c, ok, all, datatype.Min), shut(own))
 	switch {
 	case bad != nil:
 		err = fmt.Errorf("%w: %w", rma.ErrShared, bad)

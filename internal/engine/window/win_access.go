@@ -25,7 +25,7 @@ type target struct {
 	begun     uint64    // operations that nothing comes back of
 	acked     uint64    // of which are complete there
 	listed    bool      // in dirty
-	unchecked bool      // locked with NoCheck, of which it was not told
+	unchecked bool      // locked with rma.NoCheck, of which it was not told
 	err       error     // of the first that failed since it was asked
 }
 
