@@ -35,8 +35,6 @@ const (
 	third
 )
 
-func (Death) messages() []int { return nil }
-
 // Impossible tells whether At is not a step of the root that dies: one side opens ports
 // and accepts, the other connects.
 func (d Death) Impossible() bool {

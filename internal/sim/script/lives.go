@@ -75,7 +75,7 @@ func newLives(p *Program) (*lives, error) {
 		a.list = append(a.list, l)
 	}
 	for i, s := range p.Steps {
-		for _, id := range s.messages() {
+		for _, id := range messages(s) {
 			if a.byID[id] == nil {
 				return nil, a.fault(i, fmt.Errorf("there is no message %d", id))
 			}

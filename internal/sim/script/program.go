@@ -86,10 +86,7 @@ type Req struct {
 
 // Step is one line of a program. The types of this package that have a name of
 // an MPI function, or of a group of them, are all there are.
-type Step interface {
-	// messages lists the messages that the step touches.
-	messages() []int
-}
+type Step any
 
 // Start begins one side of a message. If it is blocking it completes it, too,
 // and what it waits for must have been begun by an earlier step.
@@ -286,37 +283,24 @@ type Disconnect struct {
 	Comm string `line:"@"`
 }
 
-func (s Start) messages() []int    { return []int{s.Msg} }
-func (s Exchange) messages() []int { return s.Msgs }
-func (s Cancel) messages() []int   { return []int{s.Msg} }
-func (s Wait) messages() []int {
-	ids := make([]int, len(s.Reqs))
-	for i, q := range s.Reqs {
-		ids[i] = q.Msg
+// messages lists the messages that a step touches.
+func messages(s Step) []int {
+	switch s := s.(type) {
+	case Start:
+		return []int{s.Msg}
+	case Cancel:
+		return []int{s.Msg}
+	case Exchange:
+		return s.Msgs
+	case Wait:
+		ids := make([]int, len(s.Reqs))
+		for i, q := range s.Reqs {
+			ids[i] = q.Msg
+		}
+		return ids
 	}
-	return ids
+	return nil
 }
-
-func (Lone) messages() []int       { return nil }
-func (Null) messages() []int       { return nil }
-func (Pause) messages() []int      { return nil }
-func (Attach) messages() []int     { return nil }
-func (Detach) messages() []int     { return nil }
-func (Collective) messages() []int { return nil }
-func (Dup) messages() []int        { return nil }
-func (Split) messages() []int      { return nil }
-func (Cart) messages() []int       { return nil }
-func (CartSub) messages() []int    { return nil }
-func (Free) messages() []int       { return nil }
-func (OpenPort) messages() []int   { return nil }
-func (ClosePort) messages() []int  { return nil }
-func (Meet) messages() []int       { return nil }
-func (Spawn) messages() []int      { return nil }
-func (Idup) messages() []int       { return nil }
-func (Finish) messages() []int     { return nil }
-func (Merge) messages() []int      { return nil }
-func (Intercomm) messages() []int  { return nil }
-func (Disconnect) messages() []int { return nil }
 
 // worlds is how many procs each world has.
 func (p *Program) worlds() []int {
@@ -392,7 +376,7 @@ func (p *Program) Prune() {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		switch s := s.(type) {
 		case Start, Cancel, Exchange, Wait:
-			return len(s.messages()) == 0 || slices.ContainsFunc(s.messages(), gone)
+			return len(messages(s)) == 0 || slices.ContainsFunc(messages(s), gone)
 		case OpenPort:
 			return ports[s.Port] != 7
 		case ClosePort:
@@ -403,7 +387,7 @@ func (p *Program) Prune() {
 		return false
 	})
 	for _, s := range p.Steps {
-		for _, id := range s.messages() {
+		for _, id := range messages(s) {
 			used[id] = true
 		}
 	}

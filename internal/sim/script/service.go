@@ -43,12 +43,6 @@ type Rejoin struct {
 	Rank int `line:"@"`
 }
 
-func (Publish) messages() []int   { return nil }
-func (Unpublish) messages() []int { return nil }
-func (Lookup) messages() []int    { return nil }
-func (Sever) messages() []int     { return nil }
-func (Rejoin) messages() []int    { return nil }
-
 // service gives the proc of a step that has to do with names.
 func service(s Step) (rank int, ok bool) {
 	switch s := s.(type) {

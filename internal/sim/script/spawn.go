@@ -117,7 +117,7 @@ func (p *Program) involves(s Step, c *comms, procs []int) bool {
 		}
 	}
 	byID := p.index()
-	return slices.ContainsFunc(s.messages(), func(id int) bool {
+	return slices.ContainsFunc(messages(s), func(id int) bool {
 		return slices.Contains(procs, byID[id].From) || slices.Contains(procs, byID[id].To)
 	})
 }

@@ -66,7 +66,7 @@ func (p *Program) String() string {
 	fmt.Fprintln(&b, line.Write("procs", procsLine{p.worlds()}, procsLine{}))
 	byID, written := p.index(), map[int]bool{}
 	for _, s := range p.Steps {
-		for _, id := range s.messages() {
+		for _, id := range messages(s) {
 			if m := byID[id]; m != nil && !written[id] {
 				written[id] = true
 				fmt.Fprintln(&b, m)

@@ -19,8 +19,6 @@ type Window struct {
 // maxStretch bounds Len.
 const maxStretch = 1 << 16
 
-func (Window) messages() []int { return nil }
-
 // What a window's memory has: counters, and then two stretches.
 const (
 	summed  = iota // by all members
