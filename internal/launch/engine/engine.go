@@ -83,18 +83,6 @@ type Engine interface {
 	Start(ctx context.Context, machines []Machine, c Command) (*Started, error)
 }
 
-// Detect returns the engine of the scheduler that has started this process, as found by the
-// variables in environ, or nil if there is none.
-func Detect(environ []string) Engine {
-	switch {
-	case InSlurm(environ):
-		return Slurm{Environ: environ}
-	case InPBS(environ):
-		return PBS{Environ: environ}
-	}
-	return nil
-}
-
 // signals are those that can be sent to programs on machines.
 var signals = map[syscall.Signal]string{
 	syscall.SIGHUP: "HUP", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGUSR1: "USR1",

@@ -68,10 +68,10 @@ func TestParseHosts(t *testing.T) {
 	}
 }
 
-func TestDetect(t *testing.T) {
-	for variable, want := range map[string]string{"SLURM_JOB_ID=7": "engine.Slurm", "PBS_NODEFILE=/n": "engine.PBS", "HOME=/": "<nil>", "SLURM_JOB_ID=": "<nil>"} {
-		if got := fmt.Sprintf("%T", Detect([]string{variable})); got != want {
-			t.Errorf("%s: %s, want %s", variable, got, want)
+func TestSchedulerOfEnvironment(t *testing.T) {
+	for variable, want := range map[string][2]bool{"SLURM_JOB_ID=7": {true, false}, "PBS_NODEFILE=/n": {false, true}, "HOME=/": {}, "SLURM_JOB_ID=": {}} {
+		if got := [2]bool{InSlurm([]string{variable}), InPBS([]string{variable})}; got != want {
+			t.Errorf("%s: in Slurm and in PBS are %v, want %v", variable, got, want)
 		}
 	}
 }

@@ -3,6 +3,19 @@ package check
 import "fmt"
 
 // Line describes the packet that begins with header in one line, its procs by
+// host id and pid. Any bytes will do.
+func Line(header []byte) string {
+	if len(header) < HeaderSize {
+		return fmt.Sprintf("%d bytes of a packet's header", len(header))
+	}
+	p := decode(header)
+	if p.typ == pkFini {
+		return typeName(p.typ)
+	}
+	return fmt.Sprintf("%s->%s %s%s", who(header[offSrc:]), who(header[offDest:]), typeName(p.typ), p.fields())
+}
+
+// Line describes the packet that begins with header in one line, its procs by
 // their ranks. Any bytes will do.
 func (c *Checker) Line(header []byte) string {
 	if len(header) < HeaderSize {

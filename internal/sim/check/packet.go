@@ -117,19 +117,6 @@ func (p *packet) line() string {
 	return fmt.Sprintf("%d->%d %s%s", p.pair.src, p.pair.dest, typeName(p.typ), p.fields())
 }
 
-// Line describes the packet that begins with header in one line, its procs by
-// host id and pid. Any bytes will do.
-func Line(header []byte) string {
-	if len(header) < HeaderSize {
-		return fmt.Sprintf("%d bytes of a packet's header", len(header))
-	}
-	p := decode(header)
-	if p.typ == pkFini {
-		return typeName(p.typ)
-	}
-	return fmt.Sprintf("%s->%s %s%s", who(header[offSrc:]), who(header[offDest:]), typeName(p.typ), p.fields())
-}
-
 // who gives the identity at the front of b for people.
 func who(b []byte) string {
 	host := netip.AddrFrom16([16]byte(b))
