@@ -26,20 +26,6 @@ func (s *shown) flags(f *flag.FlagSet) {
 	f.StringVar(&s.junit, "junit", "", "")
 }
 
-// parseMixed reads flags before and behind other arguments.
-func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
-	for {
-		if err := f.Parse(args); err != nil {
-			return nil, err
-		}
-		if f.NArg() == 0 {
-			return rest, nil
-		}
-		rest = append(rest, f.Arg(0))
-		args = f.Args()[1:]
-	}
-}
-
 // misused says what is wrong with a command line, or the help that it asks for, and gives the exit
 // status.
 func misused(err error, name, try, help string, out, errOut io.Writer) int {

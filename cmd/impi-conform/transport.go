@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
@@ -44,7 +45,7 @@ func parse(args []string) (*request, error) {
 		r.options.Planes = append(r.options.Planes, transports.DataPlane(s))
 		return nil
 	})
-	paths, err := parseMixed(f, args)
+	paths, err := asked.Mixed(f, args)
 	switch {
 	case err != nil:
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -48,7 +49,7 @@ func parseLinks(args []string) (*linksOptions, error) {
 	f.StringVar(&o.user, "user", "", "")
 	f.IntVar(&o.pid, "pid", 0, "")
 	f.DurationVar(&o.deadline, "deadline", 2*time.Second, "")
-	rest, err := parseMixed(f, args)
+	rest, err := asked.Mixed(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		o.help = true

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/transports"
 )
@@ -160,7 +161,7 @@ func validate(args []string, std streams) int {
 	f := flag.NewFlagSet("validate", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	asJSON := f.Bool("json", false, "print the faults as JSON")
-	files, err := parseMixed(f, args)
+	files, err := asked.Mixed(f, args)
 	if err == nil && len(files) != 1 {
 		err = fmt.Errorf("give one job file, not %d", len(files))
 	}
@@ -189,20 +190,6 @@ func validate(args []string, std streams) int {
 		fmt.Fprintln(std.out, summary(files[0], job))
 	}
 	return statusOK
-}
-
-// parseMixed parses flags before and after other arguments.
-func parseMixed(f *flag.FlagSet, args []string) (rest []string, err error) {
-	for {
-		if err := f.Parse(args); err != nil {
-			return nil, err
-		}
-		if f.NArg() == 0 {
-			return rest, nil
-		}
-		rest = append(rest, f.Arg(0))
-		args = f.Args()[1:]
-	}
 }
 
 func summary(path string, job *config.Job) string {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/openimpi/impi/internal/asked"
 )
 
 //go:embed help/plugins.txt
@@ -99,7 +101,7 @@ func parsePlugins(verb string, args []string) (*pluginOptions, error) {
 		f.StringVar(&o.impi, "impi", "", "checkout of impi")
 	}
 	var err error
-	if o.args, err = parseMixed(f, args); err != nil {
+	if o.args, err = asked.Mixed(f, args); err != nil {
 		return nil, err
 	}
 	return o, o.check(verb)

@@ -1,6 +1,9 @@
 package asked
 
 import (
+	"flag"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -14,6 +17,18 @@ func TestFirstWord(t *testing.T) {
 		args := strings.Fields(line)
 		if got := [2]bool{Help(args), Version(args)}; got != want {
 			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
+func TestMixed(t *testing.T) {
+	for line, want := range map[string]string{"": "[] false", "a -x b": "[a b] true", "-x a": "[a] true", "a b -x": "[a b] true", "a -y": ""} {
+		f := flag.NewFlagSet("", flag.ContinueOnError)
+		f.SetOutput(io.Discard)
+		x := f.Bool("x", false, "")
+		rest, err := Mixed(f, strings.Fields(line))
+		if got := fmt.Sprint(rest, *x); (err != nil) != (want == "") || err == nil && got != want {
+			t.Errorf("%q: %s, %v; want %s", line, got, err, want)
 		}
 	}
 }
