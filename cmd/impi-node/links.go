@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -135,9 +134,7 @@ func (o *linksOptions) nothing(nodes int) string {
 
 func (o *linksOptions) print(w io.Writer, r *links.Report) error {
 	if o.json {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return writeJSON(w, r)
 	}
 	links.WriteText(w, r, links.Style{Explain: o.explain, Now: time.Now()})
 	return nil

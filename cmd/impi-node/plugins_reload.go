@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -54,9 +53,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 		bad = bad || r.Error != ""
 	}
 	if o.json {
-		e := json.NewEncoder(std.out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(map[string]any{"reloads": results}); err != nil {
+		if err := writeJSON(std.out, map[string]any{"reloads": results}); err != nil {
 			return err
 		}
 	} else {

@@ -133,9 +133,6 @@ func (c Cell) breaks() bool {
 	return c.Fault == LinkCut || c.Fault == PluginKilled && c.Plane != string(transports.PlaneFD) && c.Plane != string(transports.PlanePeerSHM)
 }
 
-// unsupported says why a cell cannot be run, or nothing.
-func (c Cell) unsupported(t Transport) string { return t.Missing }
-
 // final returns why a cell's job cannot survive its fault and must end with an error that
 // names the link's ends; "" if it can.
 func (c Cell) final() string {

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func (r *Runner) Run(ctx context.Context, c Cell) Result {
 	res := Result{Cell: c, Verdict: Unsupported}
 	t, err := Find(r.Transports, c.Transport)
 	if err == nil {
-		if res.Reason = c.unsupported(t); res.Reason != "" {
+		if res.Reason = t.Missing; res.Reason != "" {
 			return res
 		}
 		begun := time.Now()
@@ -142,7 +143,7 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	case fault.err != nil:
 		return fmt.Errorf("the fault could not be brought about: %w\n%s", fault.err, out.Tail())
 	}
-	return firstError(c.prove(out.String(), t), c.outlasted(out.String(), fault))
+	return cmp.Or(c.prove(out.String(), t), c.outlasted(out.String(), fault))
 }
 
 // write makes the job file.

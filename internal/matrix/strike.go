@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,12 +131,5 @@ func (r *Runner) strike(ctx context.Context, c Cell, t Transport, pid int, out *
 	if b.err == nil && c.waits() {
 		out.Until(ctx, func(s string) bool { return c.mended(s[b.at:], b.hits) >= 0 })
 	}
-	return blow{b.at, b.hits, firstError(b.err, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))}
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	return blow{b.at, b.hits, cmp.Or(b.err, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))}
 }
