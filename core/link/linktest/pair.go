@@ -1,6 +1,7 @@
 package linktest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ type shared struct {
 
 // pipe holds the bytes that are under way in one direction.
 type pipe struct {
-	ring
+	bytes.Buffer
 	ended bool // its sender called CloseSend or Close
 	gone  bool // its receiver called Close: bytes that are sent now are lost
 }
@@ -61,7 +62,9 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	}
 	n := 0
 	for _, b := range batch {
-		n += e.out.write(b, e.s.capacity)
+		fit := min(len(b), e.s.capacity-e.out.Len())
+		e.out.Write(b[:fit])
+		n += fit
 	}
 	return n, nil
 }
@@ -75,12 +78,13 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 		return 0, link.ErrClosed
 	case e.s.broken != nil:
 		return 0, e.s.broken
-	case e.in.n == 0 && e.in.ended && link.Len(batch) > 0:
+	case e.in.Len() == 0 && e.in.ended && link.Len(batch) > 0:
 		return 0, io.EOF
 	}
 	n := 0
 	for _, b := range batch {
-		n += e.in.read(b)
+		got, _ := e.in.Read(b) // io.EOF: nothing is under way
+		n += got
 	}
 	return n, nil
 }
@@ -96,8 +100,8 @@ func (e *End) Arm(want link.Interest) bool {
 	if e.closed || e.s.broken != nil {
 		return true
 	}
-	readable := e.in.n > 0 || e.in.ended
-	writable := e.out.n < e.s.capacity || e.out.ended || e.out.gone
+	readable := e.in.Len() > 0 || e.in.ended
+	writable := e.out.Len() < e.s.capacity || e.out.ended || e.out.gone
 	return want&link.Readable != 0 && readable || want&link.Writable != 0 && writable
 }
 
@@ -125,7 +129,7 @@ func (e *End) Close() error {
 	e.closed = true
 	e.out.ended = true
 	e.in.gone = true
-	e.in.ring = ring{}
+	e.in.Buffer = bytes.Buffer{}
 	return nil
 }
 
@@ -145,45 +149,5 @@ func (e *End) Break(err error) {
 		err = fmt.Errorf("%w: %w", link.ErrBroken, err)
 	}
 	e.s.broken = err
-	e.s.pipes[0].ring, e.s.pipes[1].ring = ring{}, ring{}
-}
-
-// ring is a byte queue in a circular buffer.
-type ring struct {
-	buf   []byte
-	first int // index of the oldest byte
-	n     int // bytes held
-}
-
-// write appends the front of b that fits into a ring of the given capacity.
-func (r *ring) write(b []byte, capacity int) int {
-	if len(b) > capacity-r.n {
-		b = b[:capacity-r.n]
-	}
-	if len(b) == 0 {
-		return 0
-	}
-	if r.buf == nil {
-		r.buf = make([]byte, capacity)
-	}
-	at := (r.first + r.n) % capacity
-	k := copy(r.buf[at:], b)
-	copy(r.buf, b[k:])
-	r.n += len(b)
-	return len(b)
-}
-
-// read takes the oldest bytes out, as many as b has room for.
-func (r *ring) read(b []byte) int {
-	if len(b) > r.n {
-		b = b[:r.n]
-	}
-	if len(b) == 0 {
-		return 0
-	}
-	k := copy(b, r.buf[r.first:])
-	copy(b[k:], r.buf)
-	r.first = (r.first + len(b)) % len(r.buf)
-	r.n -= len(b)
-	return len(b)
+	e.s.pipes[0].Buffer, e.s.pipes[1].Buffer = bytes.Buffer{}, bytes.Buffer{}
 }

@@ -50,7 +50,7 @@ func TestFullPairTakesWhatFits(t *testing.T) {
 	send(t, a, "abcdef", 4)
 	send(t, a, "x", 0)
 	recv(t, b, 3, "abc")
-	send(t, a, "efgh", 3) // wraps round in the ring
+	send(t, a, "efgh", 3) // as much as there is room for
 	recv(t, b, 9, "defg")
 	recv(t, b, 9, "")
 }
