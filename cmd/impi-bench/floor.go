@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -55,12 +56,10 @@ func floorLink(first bool) (end io.ReadWriteCloser, l link.Link, err error) {
 
 // socketPair makes two connected sockets of the kind that a transport uses.
 func socketPair(transport string) (ends [2]*os.File, err error) {
-	var fds [2]int
 	if transport == "tcp" {
-		fds, err = tcpPair()
-	} else {
-		fds, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		return tcpPair()
 	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return ends, fmt.Errorf("floor: %w", err)
 	}
@@ -70,32 +69,27 @@ func socketPair(transport string) (ends [2]*os.File, err error) {
 	return ends, nil
 }
 
-func tcpPair() (fds [2]int, err error) {
+func tcpPair() (ends [2]*os.File, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fds, err
+		return ends, err
 	}
 	defer l.Close()
 	conns := [2]net.Conn{}
 	if conns[0], err = net.Dial("tcp", l.Addr().String()); err != nil {
-		return fds, err
+		return ends, err
 	}
 	defer conns[0].Close()
 	if conns[1], err = l.Accept(); err != nil {
-		return fds, err
+		return ends, err
 	}
 	defer conns[1].Close()
 	for i, c := range conns {
-		f, err := c.(*net.TCPConn).File() // Go sets TCP_NODELAY
-		if err != nil {
-			return fds, err
-		}
-		defer f.Close()
-		if fds[i], err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0); err != nil {
-			return fds, err
+		if ends[i], err = c.(*net.TCPConn).File(); err != nil { // Go sets TCP_NODELAY
+			return ends, err
 		}
 	}
-	return fds, nil
+	return ends, nil
 }
 
 // floorEnd is one of the two processes.
@@ -141,17 +135,11 @@ func (e *floorEnd) measure(bench string, target float64) (err error) {
 
 func (e *floorEnd) agree(n int64) (int64, error) {
 	if e.first {
-		for i := range e.control {
-			e.control[i] = byte(n >> (8 * i))
-		}
+		binary.LittleEndian.PutUint64(e.control[:], uint64(n))
 		return n, e.send(e.control[:])
 	}
 	err := e.recv(e.control[:])
-	n = 0
-	for i, b := range e.control {
-		n |= int64(b) << (8 * i)
-	}
-	return n, err
+	return int64(binary.LittleEndian.Uint64(e.control[:])), err
 }
 
 func (e *floorEnd) iterate(bench string, n int64) (err error) {
