@@ -123,25 +123,30 @@ func TestHostsFail(t *testing.T) {
 
 // TestHostThatNeverComes is named, with its address, when the time is over.
 func TestHostThatNeverComes(t *testing.T) {
-	job := clusterJob("ring", 1, 3)
-	job.Limits.Start = 3 * time.Second
-	job.Sites[0].Server.Embedded = true
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var some []*running
-	for _, self := range []int{0, 1} {
-		some = append(some, startSites(t, job, job.Sites, func(o *Options) {
-			o.Cluster = &member.Cluster{Hosts: job.Sites[0].Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
-			if self == 0 {
-				o.Cluster.Listener = ln
-			} else {
-				o.Site.Server.Embedded = false
-			}
-		})...)
-	}
-	for i, f := range end(some) {
+	var failures []*ending.Failure
+	endsInTime(t, 3*time.Second, func(limit time.Duration) *ending.Failure {
+		job := clusterJob("ring", 1, 3)
+		job.Limits.Start = limit
+		job.Sites[0].Server.Embedded = true
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var some []*running
+		for _, self := range []int{0, 1} {
+			some = append(some, startSites(t, job, job.Sites, func(o *Options) {
+				o.Cluster = &member.Cluster{Hosts: job.Sites[0].Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+				if self == 0 {
+					o.Cluster.Listener = ln
+				} else {
+					o.Site.Server.Embedded = false
+				}
+			})...)
+		}
+		failures = end(some)
+		return failures[0]
+	})
+	for i, f := range failures {
 		if f == nil || f.Status != ending.StatusTimeout || !strings.Contains(f.Text, "missing: 127.0.1.3") {
 			t.Errorf("node %d: %v", i, f)
 		}
