@@ -19,6 +19,18 @@ func Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc
 	return outProc(life.NewProc(job, agent, m, node))
 }
 
+// Roster is what a rank has to know of all ranks of the job. It does not change
+// and is the only thing that grows with the job: where a program has many ranks,
+// those of one client share one.
+type Roster proc.MemberTable
+
+// NewRoster makes the roster of the ranks to which a job's procs look like this.
+// like, if there is one, is of another client of the same job: what is the same
+// is shared. procs is not kept.
+func NewRoster(procs []life.Proc, like *Roster) (*Roster, error) {
+	return outRoster(proc.NewMemberTable(procs, like.in()))
+}
+
 // Join is the function Join for one of several ranks that share the roster,
 // which was made of job.Procs.
 func (r *Roster) Join(job *life.Job, agent link.Link, m life.Machine, node life.Node) (*Proc, error) {

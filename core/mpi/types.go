@@ -1,5 +1,11 @@
 package mpi
 
+import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/meet"
+	"github.com/openimpi/impi/internal/engine/proc"
+)
+
 // Generalized are the functions of a generalized request: an operation of the
 // program's own that is waited for like those of MPI. Each may be nil. They are
 // called in the goroutine of the MPI call that needs them, and may call MPI.
@@ -13,4 +19,31 @@ type Generalized struct {
 	// Cancel is asked to take the operation back, complete or not. If that works,
 	// Query says so by SetCancelled; Complete is to be called in any case.
 	Cancel func(complete bool) error
+}
+
+// Pair is what MinLoc and MaxLoc reduce: a value and where it was found.
+type Pair[V datatype.PairValue] = datatype.Pair[V]
+
+// GroupEmpty is the group without members. It cannot be freed: Free of it, which
+// is right as many operations give it, does nothing.
+var GroupEmpty = (*Group)(proc.GroupEmpty)
+
+// FileView is how a member sees a file: from byte Displacement on there are items of Filetype, one
+// after the other, which are made of Etypes and have holes that the member does not see. Offsets
+// count Etypes. Datarep says how data lie in the file: native, internal or external32.
+type FileView struct {
+	Displacement    int64
+	Etype, Filetype *Datatype
+	Datarep         string
+}
+
+// String names what there is.
+func (r Remains) String() string { return meet.Remains(r).String() }
+
+// Command is a program that Spawn starts.
+type Command struct {
+	Path  string   // a name without a slash is looked up; a relative path starts from the program's folder of the job file
+	Args  []string // without the name of the program
+	Procs int      // at least 1
+	Info  *Info    // nil: none
 }
