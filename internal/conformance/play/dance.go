@@ -72,11 +72,14 @@ func (j *job) connect(h, to *host) *conn {
 	return j.t.dial("host of the IUT", h.addr, netip.AddrPortFrom(to.address(), to.port))
 }
 
-// address is where the host listens: either embedding of IPv4, or IPv6.
-func (h *host) address() netip.Addr {
-	a := netip.AddrFrom16(h.id)
-	if [10]byte(h.id[:10]) == [10]byte{} && (h.id[10] == 0 && h.id[11] == 0 || h.id[10] == 0xff && h.id[11] == 0xff) {
-		return netip.AddrFrom4([4]byte(h.id[12:]))
+// address is where the host listens.
+func (h *host) address() netip.Addr { return addressOf(h.id) }
+
+// addressOf reads a host ID: either embedding of IPv4, or IPv6.
+func addressOf(id [16]byte) netip.Addr {
+	a := netip.AddrFrom16(id)
+	if [10]byte(id[:10]) == [10]byte{} && (id[10] == 0 && id[11] == 0 || id[10] == 0xff && id[11] == 0xff) {
+		return netip.AddrFrom4([4]byte(id[12:]))
 	}
 	return a
 }

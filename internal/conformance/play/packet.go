@@ -3,7 +3,6 @@ package play
 import (
 	"encoding/binary"
 	"fmt"
-	"net/netip"
 	"strings"
 )
 
@@ -17,12 +16,7 @@ func (p procID) String() string {
 	if p.host == ([16]byte{}) {
 		return fmt.Sprintf("-/%d", p.pid)
 	}
-	a := netip.AddrFrom16(p.host)
-	var zeros [10]byte
-	if [10]byte(p.host[:10]) == zeros && (p.host[10] == 0 && p.host[11] == 0 || p.host[10] == 0xff && p.host[11] == 0xff) {
-		a = netip.AddrFrom4([4]byte(p.host[12:]))
-	}
-	return fmt.Sprintf("%v/%d", a, p.pid)
+	return fmt.Sprintf("%v/%d", addressOf(p.host), p.pid)
 }
 
 // packet is a packet with its data.
