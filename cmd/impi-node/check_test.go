@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/openimpi/impi/config"
 )
 
 // chaosPlugin writes the plugin that disturbs links into a folder.
@@ -103,5 +105,20 @@ func TestValidateStartsPlugins(t *testing.T) {
 	}
 	if status, out, err := impiNode(t, "hello", "-config", path); status != 0 {
 		t.Errorf("status %d\n%s%s", status, out, err)
+	}
+}
+
+// TestSummary: what validate counts is in plain words, also what it cannot count.
+func TestSummary(t *testing.T) {
+	here, there, unplaced := config.Site{Hosts: []config.Host{{Procs: 1}}}, config.Site{Hosts: []config.Host{{Auto: true}}}, config.Site{Launch: &config.Launch{Engine: config.LaunchSlurm}}
+	for want, sites := range map[string][]config.Site{
+		"1 site, 1 proc, no faults":   {here},
+		"2 sites, 2 procs, no faults": {here, here},
+		`2 sites, 1 proc and those by procs = "auto" of other machines, no faults`:                    {here, there},
+		`2 sites, procs by procs = "auto" of other machines and what launch "slurm" finds, no faults`: {there, unplaced},
+	} {
+		if got := summary("job.hcl", &config.Job{Sites: sites}); got != "job.hcl: "+want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

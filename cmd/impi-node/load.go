@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -193,19 +195,41 @@ func validate(args []string, std streams) int {
 }
 
 func summary(path string, job *config.Job) string {
-	procs, names, and := 0, 0, ""
+	procs, names := 0, 0
+	var more []string // what decides how many further procs there are
 	for _, s := range job.Sites {
-		procs += s.Procs()
 		names += len(s.Unknown())
-		if !s.CountsKnown() {
-			and = ` and those of other machines' procs = "auto"`
+		procs += s.Procs()
+		why := ""
+		switch {
+		case s.Launch != nil && len(s.Hosts) == 0:
+			why = "what launch " + strconv.Quote(s.Launch.Engine) + " finds"
+		case !s.CountsKnown():
+			why = `procs = "auto" of other machines`
+		}
+		if why != "" && !slices.Contains(more, why) {
+			more = append(more, why)
 		}
 	}
-	text := fmt.Sprintf("%s: %d sites, %d procs%s, no faults", path, len(job.Sites), procs, and)
+	count := plural(procs, "proc")
+	switch {
+	case len(more) > 0 && procs == 0:
+		count = "procs by " + strings.Join(more, " and ")
+	case len(more) > 0:
+		count += " and those by " + strings.Join(more, " and ")
+	}
+	text := fmt.Sprintf("%s: %s, %s, no faults", path, plural(len(job.Sites), "site"), count)
 	if names > 0 {
 		text += "; host names were not looked up, and the files and ports of hosts that have one not checked"
 	}
 	return text
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // useNetwork has the hosts that p runs listen at and dial from their addresses in the site's
@@ -227,7 +251,10 @@ func useNetwork(p *nodeSpec, c *member.Cluster) error {
 		}
 		at, err := p.site.Network.Choose(h.Address, all)
 		if err != nil {
-			return fmt.Errorf("site %s: host %v: %w", p.site.Name, h, err)
+			if c == nil {
+				err = fmt.Errorf("host %v: %w", h, err)
+			}
+			return err
 		}
 		h.Name, h.Address = h.String(), at
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -79,22 +79,57 @@ func otherRelease(t *testing.T) (path string) {
 	return path
 }
 
-// TestMachineWithAnotherVersion: an impi-node of another release is told so at once, with both
-// versions, and the head goes on waiting for one that fits.
-func TestMachineWithAnotherVersion(t *testing.T) {
-	file, machines := machineJob(t, "")
-	other := otherRelease(t)
-	head := startOn(t, file, "meet", machines[:1])
-	head[0].awaits(t, head[0].err, "waiting for hosts of the site")
-	cmd := machines[1].Command(t.Context(), other, "-config", file)
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runDirs(t))
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `the hosts run different versions of impi-node: 10.77.0.2 has "0.0.0.`) || !strings.Contains(string(out), `10.77.0.1 has "0.`) {
-		t.Errorf("%v:\n%s", err, out)
+// TestMachineThatDoesNotFit: a machine whose network, file, key or release does not fit ends the start
+// of its site at once, on all machines of it, with its name and its own reason.
+func TestMachineThatDoesNotFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		change, by string // in the file of the one machine
+		says       string
+	}{
+		"network": {"procs  = 2\n", "procs  = 2\n  network = env.NETWORK\n", "host 10.77.0.2: this machine has no address in the site's network nowhere"},
+		"file":    {"procs  = 2\n", "procs  = 1\n", "host 10.77.0.2: the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says; copy one of them to both"},
+		"key":     {"job.key", "other.key", "host 10.77.0.2: the hosts do not have the same secret of the job: 10.77.0.2 has another key; copy the key's file to both"},
+		"release": {"", "", `host 10.77.0.2: the hosts run different versions of impi-node: 10.77.0.2 has "0.0.0.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, machines := machineJob(t, "limits { start = \"10h\" }\nlog { level = \"debug\" }\n")
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			odd := filepath.Join(filepath.Dir(file), "odd.hcl")
+			text := strings.Replace(string(b), c.change, c.by, 1)
+			if name == "network" { // the same file on all machines
+				file, odd = odd, odd
+			}
+			err = errors.Join(os.WriteFile(odd, []byte(text), 0o644), os.WriteFile(filepath.Join(filepath.Dir(file), "other.key"), []byte("4243\n"), 0o600))
+			if err != nil {
+				t.Fatal(err)
+			}
+			network := "NETWORK=10.77.0.0/16"
+			nodes := make([]*machineNode, 3)
+			for _, i := range []int{0, 2} {
+				nodes[i] = startNode(t, machines[i], "meet", network, "-config", file)
+			}
+			nodes[0].awaits(t, nodes[0].err, "a host is there")
+			switch name {
+			case "network":
+				nodes[1] = startNode(t, machines[1], "meet", "NETWORK=nowhere", "-config", odd)
+			case "release":
+				nodes[1] = startNodeOf(t, otherRelease(t), machines[1], "meet", network, "-config", odd)
+			default:
+				nodes[1] = startNode(t, machines[1], "meet", network, "-config", odd)
+			}
+			for i, s := range ends(nodes) {
+				log, says := nodes[i].err.String(), "site alpha: "+c.says
+				if i == 1 { // it knows by itself
+					_, says, _ = strings.Cut(c.says, ": ")
+					says, _, _ = strings.Cut(says, ": 10.77.0.2 has another key")
+				}
+				if s != statusUsage || !strings.Contains(log, says) || strings.Contains(log, "10h0m0s") {
+					t.Errorf("machine %d: status %d, or it does not say %q", i, s, says)
+				}
+			}
+		})
 	}
-	if !strings.Contains(head[0].err.String(), "10.77.0.[2-3]") {
-		t.Errorf("the head does not wait for both others:\n%s", head[0].err)
-	}
-	_ = head[0].cmd.Process.Signal(syscall.SIGTERM)
-	ends(head)
 }

@@ -152,7 +152,13 @@ func startNode(t *testing.T, m *netns.Machine, mode, variable string, args ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &machineNode{dir: runDirs(t), cmd: m.Command(t.Context(), self, args...), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+	return startNodeOf(t, self, m, mode, variable, args...)
+}
+
+// startNodeOf is startNode for another impi-node.
+func startNodeOf(t *testing.T, path string, m *netns.Machine, mode, variable string, args ...string) *machineNode {
+	t.Helper()
+	n := &machineNode{dir: runDirs(t), cmd: m.Command(t.Context(), path, args...), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
 	n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
 	if variable != "" {
@@ -348,28 +354,6 @@ func TestMachineThatNeverComes(t *testing.T) {
 	}
 }
 
-// TestMachinesWithOtherFiles: a host whose file is another one is told so at once, by both
-// names.
-func TestMachinesWithOtherFiles(t *testing.T) {
-	file, machines := machineJob(t, "")
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := filepath.Join(filepath.Dir(file), "old.hcl")
-	if err := os.WriteFile(old, bytes.Replace(b, []byte("procs  = 2"), []byte("procs  = 1"), 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	head := startOn(t, file, "meet", machines[:1])
-	head[0].awaits(t, head[0].err, "waiting for hosts of the site")
-	other := startOn(t, old, "meet", machines[1:2])
-	if s := ends(other); s[0] == 0 || !strings.Contains(other[0].err.String(), "the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says") {
-		t.Errorf("status %d", s[0])
-	}
-	_ = head[0].cmd.Process.Signal(syscall.SIGTERM)
-	ends(head)
-}
-
 // TestMachinesWithTwoNetworks: the file knows the machines by their addresses on one network, and
 // links use those on the other.
 func TestMachinesWithTwoNetworks(t *testing.T) {
@@ -396,11 +380,6 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 		if want := fmt.Sprintf("channels=10.78.0.%d:", i+1); s != 0 || !strings.Contains(log, want) || strings.Contains(log, "channels=10.77") {
 			t.Errorf("machine %d: status %d, or the log of its site has no %q", i, s, want)
 		}
-	}
-	write("10.79.0.0/16")
-	node := startOn(t, file, "meet", machines[1:2])
-	if s := ends(node); s[0] == 0 || !strings.Contains(node[0].err.String(), "host 10.77.0.2: this machine has no address in the site's network 10.79.0.0/16: eth0 has 10.77.0.2, eth0 has 10.78.0.2") {
-		t.Errorf("status %d", s[0])
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,5 +50,16 @@ func TestOnMachines(t *testing.T) {
 		if _, found := jobOn(t, 3, on); !found.HasErrors() || !strings.Contains(found[0].Problem, want) {
 			t.Errorf("%s: %v, want %q", on, found, want)
 		}
+	}
+}
+
+// TestFileThatCannotBeRun: a program that is there is not said to be missing.
+func TestFileThatCannotBeRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prog")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, errs := impiNode(t, "", "-n", "2", path); status != statusUsage || !strings.Contains(errs, "prog\" is not executable: chmod +x ") {
+		t.Errorf("status %d: %s", status, errs)
 	}
 }

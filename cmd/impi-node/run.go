@@ -123,8 +123,8 @@ func withoutFile(o *options) (*config.Job, config.Diagnostics) {
 	}
 	job := config.Default(o.procs, o.command, known())
 	if job.Sites[0].Program.Path == "" {
-		return nil, config.Diagnostics{job.Fault(config.Pos{}, fmt.Sprintf("there is no program %q that can be run", o.command[0]),
-			"build it first, or correct its path; a name without a slash is looked for in PATH")}
+		_, why := config.FindProgram(job.Dir, o.command[0])
+		return nil, fault(errors.New(why))
 	}
 	return job, nil
 }
@@ -189,7 +189,10 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	}
 	cluster := p.cluster()
 	if err := useNetwork(&p, cluster); err != nil {
-		return err
+		if cluster == nil {
+			return ending.Misconfigured(fmt.Errorf("site %s: %w", p.site.Name, err))
+		}
+		cluster.Fault = err
 	}
 	return node.Run(ctx, node.Options{
 		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals,

@@ -12,6 +12,7 @@ import (
 
 // The exit statuses of a node whose job did not fail by a proc's own status.
 const (
+	StatusConfig  = 2   // the command line or the job file is wrong
 	StatusRemote  = 123 // another site failed
 	StatusTimeout = 124 // a time limit passed, as with timeout(1)
 	StatusNode    = 125 // impi-node could not do its work, as with env(1)
@@ -92,6 +93,11 @@ func (f *Failure) Explains(o *Failure) bool {
 // NodeFailed is a failure of the node itself.
 func NodeFailed(err error) *Failure {
 	return &Failure{Text: err.Error(), Status: StatusNode, Weight: Decided, Cause: err}
+}
+
+// Misconfigured is the failure of a job whose file, key or installation does not fit.
+func Misconfigured(err error) *Failure {
+	return &Failure{Text: err.Error(), Status: StatusConfig, Weight: Decided, Cause: err}
 }
 
 // TimedOut is the failure of a step that took longer than its limit.

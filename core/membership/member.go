@@ -251,7 +251,7 @@ func (m *Member) Tick(now time.Time) {
 	}
 	if m.awaits() && !now.Before(m.cfg.Until) {
 		m.over = true
-		m.steps = append(m.steps, Step{Kind: Missing, Hosts: m.missing(), Err: ErrMissing})
+		m.steps = append(m.steps, Step{Kind: Missing, Hosts: m.Missing(), Err: ErrMissing})
 	}
 }
 
@@ -271,7 +271,7 @@ func (m *Member) Deadline() time.Time {
 
 // awaits reports whether this is the head and hosts may still turn out to be missing.
 func (m *Member) awaits() bool {
-	return m.cfg.Self == 0 && !m.reported && !m.over && len(m.missing()) > 0
+	return m.cfg.Self == 0 && !m.reported && !m.over && len(m.Missing()) > 0
 }
 
 func (m *Member) child(host int) (*neighbour, error) {
@@ -293,8 +293,8 @@ func (m *Member) there() (list []int) {
 	return list
 }
 
-// missing returns the hosts below that are not there yet, in order.
-func (m *Member) missing() (list []int) {
+// Missing returns the hosts below that are not there yet, in order.
+func (m *Member) Missing() (list []int) {
 	for who, n := range m.neighbours {
 		if who > m.cfg.Self {
 			list = append(list, n.missing...)
@@ -306,7 +306,7 @@ func (m *Member) missing() (list []int) {
 
 // wait adds a Wait step if the set of missing hosts has changed.
 func (m *Member) wait() {
-	if now := m.missing(); !m.over && !slices.Equal(now, m.said) {
+	if now := m.Missing(); !m.over && !slices.Equal(now, m.said) {
 		m.said = now
 		m.steps = append(m.steps, Step{Kind: Wait, Hosts: now})
 	}

@@ -51,7 +51,10 @@ func (a *above) connect(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if errors.Is(err, ErrSecret) || errors.Is(err, ErrVersion) || status.Code(err) == codes.FailedPrecondition {
+		switch code := status.Code(err); {
+		case errors.Is(err, ErrSecret), errors.Is(err, ErrVersion), code == codes.FailedPrecondition:
+			return &unfit{h.cannot(err)}
+		case errors.Is(err, ErrOver), code == codes.Aborted:
 			return h.cannot(err)
 		}
 		h.log.Debug("the head cannot be reached yet", "address", h.cfg.Head, "reason", err)
@@ -62,6 +65,11 @@ func (a *above) connect(ctx context.Context) error {
 		}
 	}
 }
+
+// unfit is an ErrUnfit that says more.
+type unfit struct{ error }
+
+func (u *unfit) Unwrap() []error { return []error{u.error, ErrUnfit} }
 
 func (h *Host) cannot(err error) error {
 	if s, ok := status.FromError(err); ok {
@@ -99,7 +107,7 @@ func (a *above) attach(ctx context.Context) (err error) {
 	}
 	a.seeks(a.host)
 	a.client = proto.NewClusterClient(a.rpc)
-	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File}
+	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File, Fails: h.cfg.Fails}
 	at, err := a.client.Place(ctx, hello)
 	if err != nil {
 		a.hangUp()
@@ -107,6 +115,11 @@ func (a *above) attach(ctx context.Context) (err error) {
 			err = fmt.Errorf("host %s, its parent, is not there: %w", h.cfg.Name(a.host), ctx.Err())
 		}
 		return err
+	}
+	if at.GetEnded() {
+		a.hangUp()
+		h.cfg.Owner.Over(at.GetOver())
+		return ErrOver
 	}
 	if at.GetAddress() != "" {
 		a.hangUp()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -57,11 +58,41 @@ func (h *Host) accept() {
 		}
 		h.wg.Go(func() {
 			defer nc.Close()
-			if safe, err := h.door.Admit(nc); err == nil {
-				h.proved.Put(rpc.NewConn(safe, nil))
+			safe, err := h.door.Admit(nc)
+			if err != nil {
+				h.denied(nc.RemoteAddr(), err)
+				return
 			}
+			h.proved.Put(rpc.NewConn(safe, nil))
 		})
 	}
+}
+
+// denied tells the owner of a wrong secret, at the head, if it comes from the address of a host that
+// is not there.
+func (h *Host) denied(from net.Addr, err error) {
+	at, ok := from.(*net.TCPAddr)
+	if !ok || h.cfg.HostAt == nil || !errors.Is(err, ErrSecret) {
+		return
+	}
+	if host, known := h.cfg.HostAt(at.AddrPort().Addr().Unmap()); known {
+		h.unfit(host, fmt.Errorf("%w: %s has another key; copy the key's file to both", ErrSecret, h.cfg.Name(host)))
+	}
+}
+
+// unfit tells the owner, at the head, that a host cannot be part of the site. One that is there is
+// not meant.
+func (h *Host) unfit(host int, why error) {
+	if h.up == nil && h.misses(host) {
+		h.inform(host)
+		h.cfg.Owner.Unfit(host, why)
+	}
+}
+
+func (h *Host) misses(host int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.member.Missing(), host)
 }
 
 // parent is the service of a host for those below it.
@@ -74,7 +105,9 @@ type parent struct {
 func (p parent) knows(n *proto.Newcomer) error {
 	err := p.judge(n)
 	if err != nil {
-		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", status.Convert(err).Message())
+		why := status.Convert(err).Message()
+		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", why)
+		p.h.unfit(int(n.GetHost()), errors.New(why))
 	}
 	return err
 }
@@ -87,11 +120,11 @@ func (p parent) judge(n *proto.Newcomer) error {
 	h.mu.Unlock()
 	switch {
 	case over:
-		return status.Error(codes.FailedPrecondition, ErrOver.Error())
+		return status.Error(codes.Aborted, ErrOver.Error())
 	case host <= h.cfg.Self || host >= h.cfg.Tree.Hosts:
 		return status.Errorf(codes.FailedPrecondition, "%v: host %d of %d", membership.ErrStranger, host, h.cfg.Tree.Hosts)
 	case n.GetVersion() != h.cfg.Version:
-		return status.Errorf(codes.FailedPrecondition, "%v: %s has %q, %s has %q", ErrVersion, h.cfg.Name(host), n.GetVersion(), h.cfg.Name(h.cfg.Self), h.cfg.Version)
+		return status.Errorf(codes.FailedPrecondition, "%v: %s has %q, %s has %q; install the same on both", ErrVersion, h.cfg.Name(host), n.GetVersion(), h.cfg.Name(h.cfg.Self), h.cfg.Version)
 	case !bytes.Equal(n.GetFile(), h.cfg.File):
 		return status.Errorf(codes.FailedPrecondition, "%v: what the one of %s says of the site is not what that of %s says; copy one of them to both", ErrFile, h.cfg.Name(host), h.cfg.Name(h.cfg.Self))
 	}
@@ -101,27 +134,44 @@ func (p parent) judge(n *proto.Newcomer) error {
 // Place tells a host where its parent listens, as soon as that is known.
 func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, error) {
 	h := p.h
-	if err := p.knows(n); err != nil {
-		return nil, err
+	host := int(n.GetHost())
+	fails := n.GetFails()
+	h.mu.Lock()
+	over := h.ended
+	h.mu.Unlock()
+	switch {
+	case over: // see below
+	case fails == nil:
+		if err := p.knows(n); err != nil {
+			return nil, err
+		}
+	case !h.misses(host):
+		return nil, status.Errorf(codes.Aborted, "host %d: %v", host, membership.ErrTwice)
+	default:
+		h.cfg.Owner.Fails(host, fails)
 	}
-	above := h.cfg.Tree.Parent(int(n.GetHost()))
-	if above == h.cfg.Self {
-		return &proto.Parent{Host: int32(above)}, nil
-	}
+	above := h.cfg.Tree.Parent(host)
 	for {
 		h.mu.Lock()
 		at, ok := h.listens[above]
-		placed := h.placed
+		placed, over, verdict := h.placed, h.ended, h.verdict
 		h.mu.Unlock()
-		if ok {
+		switch {
+		case over:
+			h.inform(host)
+			return &proto.Parent{Ended: true, Over: verdict}, nil
+		case fails != nil:
+		case above == h.cfg.Self:
+			return &proto.Parent{Host: int32(above)}, nil
+		case ok:
 			return &proto.Parent{Host: int32(above), Address: at}, nil
 		}
 		select {
 		case <-placed:
 		case <-h.broken:
-			return nil, status.Error(codes.FailedPrecondition, h.failed.Error())
+			return nil, status.Error(codes.Aborted, h.failed.Error())
 		case <-h.ctx.Done():
-			return nil, status.Error(codes.FailedPrecondition, ErrOver.Error())
+			return nil, status.Error(codes.Aborted, ErrOver.Error())
 		case <-ctx.Done():
 			return nil, status.Errorf(codes.Unavailable, "host %s, which is to be its parent, is not there", h.cfg.Name(above))
 		}
@@ -161,7 +211,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	if err != nil {
 		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)
 		h.log.Warn("a host is turned away", "other", h.cfg.Name(child), "reason", err)
-		return status.Error(codes.FailedPrecondition, err.Error())
+		return status.Error(codes.Aborted, err.Error())
 	}
 	h.log.Debug("a host is there", "host", h.cfg.Name(child))
 	done := make(chan error, 1)
@@ -267,8 +317,7 @@ func (h *Host) placeOf(child int, x *proto.Listens, w *proto.Up) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.listens[int(x.GetHost())] = x.GetAddress()
-		close(h.placed)
-		h.placed = make(chan struct{})
+		h.changed()
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -32,12 +33,13 @@ type owner struct {
 	over    chan string
 	signals chan int
 	lost    chan string
+	unfit   chan string
 	stops   chan struct{}
 	asked   chan struct{} // to wait
 }
 
 func newOwner(self int) *owner {
-	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100), stops: make(chan struct{}, 100), asked: make(chan struct{})}
+	return &owner{self: self, fails: make(chan string, 100), over: make(chan string, 100), signals: make(chan int, 100), lost: make(chan string, 100), unfit: make(chan string, 100), stops: make(chan struct{}, 100), asked: make(chan struct{})}
 }
 
 func (o *owner) Waits(hosts []int) {
@@ -49,6 +51,7 @@ func (o *owner) Fails(host int, report []byte) { o.fails <- fmt.Sprint(host, " "
 func (o *owner) Over(report []byte)            { o.over <- string(report) }
 func (o *owner) Signal(number int)             { o.signals <- number }
 func (o *owner) Lost(_ int, why error)         { o.lost <- why.Error() }
+func (o *owner) Unfit(host int, why error)     { o.unfit <- fmt.Sprint(host, " ", why) }
 func (o *owner) Stop()                         { o.stops <- struct{}{} }
 func (o *owner) Ask(ctx context.Context, question []byte) []byte {
 	switch string(question) {
@@ -438,6 +441,9 @@ func TestWhoMayNotCome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, 3, 2)
+			s.change = func(c *Config) {
+				c.HostAt = func(netip.Addr) (int, bool) { return 1, true }
+			}
 			if err := s.open(0); err != nil {
 				t.Fatal(err)
 			}
@@ -454,10 +460,70 @@ func TestWhoMayNotCome(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), s.head.Addr().String()) {
 				t.Errorf("%v, which should say %q", err, c.want)
 			}
+			switch name { // the head's owner hears of those that cannot come any more
+			case "secret", "version", "file":
+				if said := <-s.owners[0].unfit; !strings.HasPrefix(said, "1 ") || !strings.Contains(said, c.want) || !errors.Is(err, ErrUnfit) {
+					t.Errorf("the head is told %q; the host: %v", said, err)
+				}
+			default:
+				if errors.Is(err, ErrUnfit) != (name == "shape") || len(s.owners[0].unfit) > 0 {
+					t.Errorf("the head is told that %d hosts are unfit; the host: %v", len(s.owners[0].unfit), err)
+				}
+			}
 			s.hosts[0].End(nil)
 			s.close()
 		})
 	}
+}
+
+// TestHostThatCannotBePart tells the head why, and hears how the job has ended; so do those that are
+// not there yet, for which the head waits.
+func TestHostThatCannotBePart(t *testing.T) {
+	s := newSite(t, 4, 1) // host 2's parent never comes
+	if err := errors.Join(s.open(0)); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error)
+	for _, i := range []int{1, 2} {
+		c := s.config(i)
+		if i == 1 {
+			c.Fails = []byte("no network")
+		}
+		go func() {
+			_, err := Open(t.Context(), c)
+			opened <- err
+		}()
+	}
+	if said := <-s.owners[0].fails; said != "1 no network" {
+		t.Errorf("the head hears %q", said)
+	}
+	s.hosts[0].End([]byte("it has no network"))
+	dismissed := make(chan struct{})
+	go func() {
+		s.hosts[0].Dismiss(time.Hour)
+		close(dismissed)
+	}()
+	for range 2 {
+		if err := <-opened; !errors.Is(err, ErrOver) {
+			t.Error(err)
+		}
+	}
+	select {
+	case <-dismissed:
+		t.Error("the head does not wait for host 3")
+	default:
+	}
+	c := s.config(3)
+	if _, err := Open(t.Context(), c); !errors.Is(err, ErrOver) {
+		t.Error(err)
+	}
+	<-dismissed
+	for i, o := range s.owners[1:] {
+		if said := <-o.over; said != "it has no network" {
+			t.Errorf("host %d hears %q", i+1, said)
+		}
+	}
+	s.close()
 }
 
 // TestHeadComesLate: hosts try to connect until the head is there or their time is over.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +27,8 @@ var (
 	ErrVersion = errors.New("the hosts run different versions of impi-node")
 	// ErrFile means that two hosts have read different descriptions of the site.
 	ErrFile = errors.New("the hosts have different job files")
+	// ErrUnfit means that the head has turned a host away for one of these reasons.
+	ErrUnfit = errors.New("the host cannot be part of the site")
 	// ErrOver means that the head has ended the job before it began.
 	ErrOver = errors.New("the head has ended the job")
 )
@@ -54,6 +58,9 @@ type Owner interface {
 	// Stop is called at the other hosts when nothing may go on that outlives the job, since the head
 	// says so or the parent is gone.
 	Stop()
+	// Unfit says, at the head, that a host which is not there yet cannot be part of the site, since
+	// its version, its job file or its key is another one.
+	Unfit(host int, why error)
 	// Lost says that the parent or a child is lost. The site cannot go on.
 	Lost(host int, why error)
 	// Ask answers a question of any host, until ctx ends.
@@ -74,6 +81,12 @@ type Config struct {
 	// Listener is the head's listener if it is open already. Listen is ignored then.
 	Listener net.Listener
 	Dial     func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
+	// HostAt returns, at the head, the host that has an address, if one has. A host that connects
+	// from there with a wrong secret is unfit. Nil: none is.
+	HostAt func(netip.Addr) (host int, ok bool)
+	// Fails is a report: why this host cannot be part of the site. Open tells the head, and fails
+	// with ErrOver once Owner.Over has been called. Nil: it can.
+	Fails []byte
 	// Seeks is told which host Open waits for, by its number: the head, or the parent that the head
 	// has named. Nil: nobody is told.
 	Seeks func(host int)
@@ -107,7 +120,7 @@ type Host struct {
 	member   *membership.Member
 	below    map[int]*queue[*proto.Down]
 	listens  map[int]string   // at the head: the addresses of the hosts that have hosts below them
-	placed   chan struct{}    // closed and replaced when listens changes
+	placed   chan struct{}    // closed and replaced when listens, ended or informed changes
 	gone     map[int]struct{} // children that have said that they leave
 	wake     chan struct{}    // tells clock that a deadline has changed
 	whole    chan struct{}    // at the head: closed when parts is set
@@ -117,6 +130,8 @@ type Host struct {
 	finished chan struct{} // closed when this host and those below have finished
 	left     chan struct{} // a child has said that it leaves, or is gone
 	ended    bool          // the head has said that the job is over
+	verdict  []byte        // and this report
+	informed map[int]bool  // at the head: the missing hosts that know why they cannot be part of the site
 	stayed   time.Time     // when a host below has last said that it stays
 	failed   error         // why the site cannot run
 	broken   chan struct{} // closed with failed
@@ -147,7 +162,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), listens: make(map[int]string), placed: make(chan struct{}),
 		outputs: make(map[outputOf]io.Writer), stdin: make(chan []byte),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
-		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), asks: questions{waiting: make(map[uint64]chan *proto.Message)},
+		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), asks: questions{waiting: make(map[uint64]chan *proto.Message)},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	var err error
@@ -230,7 +245,8 @@ func (h *Host) Fail(report []byte) {
 func (h *Host) End(report []byte) {
 	h.with(func(m *membership.Member, _ time.Time) {
 		m.End()
-		h.ended = true
+		h.ended, h.verdict = true, report
+		h.changed()
 	})
 	h.tellBelow(&proto.Down{Word: &proto.Down_Over{Over: report}})
 }
@@ -263,6 +279,42 @@ func (h *Host) Linger() (leave func()) {
 		}
 	})
 	return func() { close(quit) }
+}
+
+// Dismiss waits, at the head after End, until the hosts that are not there have come and were told
+// how the job has ended, at most for limit.
+func (h *Host) Dismiss(limit time.Duration) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		h.mu.Lock()
+		all := !slices.ContainsFunc(h.member.Missing(), func(host int) bool { return !h.informed[host] })
+		changed := h.placed
+		h.mu.Unlock()
+		if all {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// inform records, at the head, that a host knows why it cannot be part of the site.
+func (h *Host) inform(host int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.informed[host] = true
+	h.changed()
+}
+
+// changed wakes those who wait for a change of listens, ended or informed. It is called with the
+// lock.
+func (h *Host) changed() {
+	close(h.placed)
+	h.placed = make(chan struct{})
 }
 
 // Close leaves the tree once the last output is written and the hosts below have left. It waits for

@@ -81,6 +81,11 @@ func (e events) Over(b []byte) {
 	e.o.End.Fail(f)
 }
 
+// Unfit ends the start for a host that cannot be part of the site.
+func (e events) Unfit(host int, why error) {
+	e.o.End.Fail(ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", e.o.Routes.Site.Name, e.o.name(host), why)))
+}
+
 // Signal is for the procs, once they are in MPI.
 func (e events) Signal(number int) {
 	select {

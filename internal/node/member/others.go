@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -40,6 +42,9 @@ type Cluster struct {
 	// Ends tells the head what the engine that has started the other hosts' nodes sees of them.
 	// Nil: no engine has. It is closed at the end.
 	Ends <-chan HostEnd
+
+	// Fault is why this host cannot be part of the site; nil: it can. The node tells the others.
+	Fault error
 }
 
 // HostEnd says that the node of a host has ended, or of none that they could not be started.
@@ -53,6 +58,7 @@ const (
 	beat       = 2 * time.Second
 	silence    = 8 * time.Second
 	maxSignals = 1024            // that wait until the procs are in MPI; further ones are lost
+	dismissal  = 4 * time.Second // that the head stays for hosts that are on their way, if one cannot be part of the site
 	earlier    = 2 * time.Second // hosts are missing before the server misses their site, which hears who it is
 )
 
@@ -75,14 +81,15 @@ type Others struct {
 
 	answer [topics]atomic.Pointer[func(context.Context, []byte) []byte] // see AnswerBy
 
-	tree    *cluster.Host       // nil until it is connected
-	over    chan struct{}       // closed when the head has said that all went well
-	signals chan syscall.Signal // for the procs here, in the order in which they came
-	closed  chan struct{}       // with Close
-	once    sync.Once           // of over
+	tree    atomic.Pointer[cluster.Host] // nil until it is connected, while signals come already
+	over    chan struct{}                // closed when the head has said that all went well
+	signals chan syscall.Signal          // for the procs here, in the order in which they came
+	closed  chan struct{}                // with Close
+	once    sync.Once                    // of over
 
-	sought atomic.Int64 // the host that Open waits for
-	count  counts
+	sought    atomic.Int64 // the host that Open waits for
+	dismisses bool         // the head stays for hosts that are on their way, see dismissal
+	count     counts
 
 	mu      sync.Mutex
 	missing []int // hosts that the head waits for
@@ -101,6 +108,14 @@ func (o *Others) Place() {
 	o.placeProcs()
 }
 
+// connected is this host's place among the others; nil: it has none yet, or there are no others.
+func (o *Others) connected() *cluster.Host {
+	if o == nil {
+		return nil
+	}
+	return o.tree.Load()
+}
+
 // IsHead reports whether this node speaks for its site: it is the head, or has no others.
 func (o *Others) IsHead() bool { return o == nil || o.Self == 0 }
 
@@ -108,9 +123,31 @@ func (o *Others) name(host int) string { return o.Hosts[host].String() }
 
 // Open connects this host with the others: at the head it takes connections, elsewhere it
 // blocks until the head has taken it.
-func (o *Others) Open(ctx context.Context) (err error) {
-	ctx, cancel := context.WithDeadline(ctx, o.Deadline)
+func (o *Others) Open(ctx context.Context) error {
+	within, cancel := context.WithDeadline(ctx, o.Deadline)
 	defer cancel()
+	err := o.open(within)
+	switch {
+	case err == nil && o.Fault != nil: // at the head
+		return o.fault()
+	case errors.Is(err, cluster.ErrOver): // events have been told how
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-o.over:
+		}
+	case errors.Is(err, cluster.ErrUnfit):
+		return ending.Misconfigured(err)
+	}
+	return err
+}
+
+// fault makes a failure of Fault.
+func (o *Others) fault() *ending.Failure {
+	return ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", o.Routes.Site.Name, o.name(o.Self), o.Fault))
+}
+
+func (o *Others) open(ctx context.Context) error {
 	if o.Ends != nil {
 		go o.hearEngine()
 	}
@@ -125,6 +162,10 @@ func (o *Others) Open(ctx context.Context) (err error) {
 	switch {
 	case !o.IsHead():
 		c.Head = o.Head
+		if o.Fault != nil {
+			o.Log.Error("this host cannot be part of the site, and tells its head so", "reason", o.Fault)
+			c.Fails = reportOf(o.fault(), false, time.Now())
+		}
 		c.Seeks = func(host int) { o.sought.Store(int64(host)) }
 		defer report.While(o.Log, o.Deadline, o.seeks)()
 	case o.Stdin != nil:
@@ -134,8 +175,10 @@ func (o *Others) Open(ctx context.Context) (err error) {
 		if c.Listener == nil {
 			c.Listen = o.Head
 		}
+		c.HostAt = o.hostAt
 	}
-	if o.tree, err = cluster.Open(ctx, c); err != nil {
+	tree, err := cluster.Open(ctx, c)
+	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w: another job may have its head there; write head = \"ADDRESS:PORT\" with another port in the site block", err)
 		}
@@ -144,9 +187,10 @@ func (o *Others) Open(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	o.tree.Store(tree)
 	go o.passOn()
 	if !o.IsHead() {
-		for i, w := range []io.Writer{o.tree.Stdout(), o.tree.Stderr()} {
+		for i, w := range []io.Writer{tree.Stdout(), tree.Stderr()} {
 			o.Outlets[i].to.Store(&w)
 		}
 	}
@@ -200,7 +244,7 @@ func (o *Others) Input() (*os.File, error) {
 		return nil, err
 	}
 	go func() {
-		_, _ = io.Copy(w, o.tree.Stdin()) // until its end, that of the proc, or of the job
+		_, _ = io.Copy(w, o.tree.Load().Stdin()) // until its end, that of the proc, or of the job
 		_ = w.Close()
 	}()
 	return r, nil
@@ -215,7 +259,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 	}
 	if !o.IsHead() {
 		defer report.While(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
-		b, err := o.tree.Report(ctx, part)
+		b, err := o.tree.Load().Report(ctx, part)
 		if err != nil {
 			return o.failed(ctx, err)
 		}
@@ -223,7 +267,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 		return err
 	}
 	stop := report.While(m.Log, m.Deadline, o.waitsFor)
-	parts, err := o.tree.Gather(ctx, part)
+	parts, err := o.tree.Load().Gather(ctx, part)
 	stop()
 	if err != nil {
 		return o.failed(ctx, err)
@@ -243,7 +287,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 	if err != nil {
 		return err
 	}
-	o.tree.Start(job)
+	o.tree.Load().Start(job)
 	return nil
 }
 
@@ -254,7 +298,7 @@ func (o *Others) failed(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, membership.ErrMissing):
 		return ending.TimedOut("site %s: %v passed and hosts of the site are missing: %s; run impi-node there with the same file",
-			o.Routes.Site.Name, o.patience(), o.names(o.waits()))
+			o.Routes.Site.Name, o.Routes.Job.Limits.Start, o.names(o.waits()))
 	case errors.Is(err, cluster.ErrOver): // events has heard why, or does so now
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -296,8 +340,9 @@ func (o *Others) names(hosts []int) string {
 // finish waits until all hosts of the site have finished, at the head, and until the head
 // says that the job is over, elsewhere.
 func (o *Others) finish(ctx context.Context) error {
-	o.tree.Finish()
-	done := o.tree.Finished()
+	tree := o.tree.Load()
+	tree.Finish()
+	done := tree.Finished()
 	if !o.IsHead() {
 		done = o.over
 	}
@@ -325,10 +370,11 @@ const (
 
 // Ask asks the node of another host, and gives what it makes of the question by AnswerBy.
 func (o *Others) Ask(ctx context.Context, about Topic, host int, question []byte) ([]byte, error) {
-	if o.tree == nil {
+	tree := o.connected()
+	if tree == nil {
 		return nil, cluster.ErrAbsent
 	}
-	answer, err := o.tree.Ask(ctx, host, append([]byte{byte(about)}, question...))
+	answer, err := tree.Ask(ctx, host, append([]byte{byte(about)}, question...))
 	if err == nil && len(answer) == 0 {
 		return nil, errors.New("its node is not ready to answer, or not any more")
 	}
@@ -343,37 +389,48 @@ func (o *Others) AnswerBy(about Topic, f func(ctx context.Context, question []by
 // Linger keeps the hosts above this one there until its result is called, for procs that outlive
 // the job.
 func (o *Others) Linger() (leave func()) {
-	if o == nil || o.tree == nil {
-		return func() {}
+	if tree := o.connected(); tree != nil {
+		return tree.Linger()
 	}
-	return o.tree.Linger()
+	return func() {}
 }
 
 // Stop has, at the head, the other hosts end all that was spawned there.
 func (o *Others) Stop() {
-	if o != nil && o.tree != nil && o.IsHead() {
-		o.tree.Stop()
+	if tree := o.connected(); tree != nil && o.IsHead() {
+		tree.Stop()
 	}
 }
 
 // Late tells the head of a proc that failed after its Finalize.
 func (o *Others) Late(f *ending.Failure) {
-	if o.tree != nil && !o.IsHead() {
-		o.tree.Fail(reportOf(f, true, time.Now()))
+	if tree := o.connected(); tree != nil && !o.IsHead() {
+		tree.Fail(reportOf(f, true, time.Now()))
 	}
+}
+
+// hostAt finds the host that has an address. An engine gives all hosts the same secret: whoever has
+// another one is not of the site.
+func (o *Others) hostAt(a netip.Addr) (host int, ok bool) {
+	host = slices.IndexFunc(o.Hosts, func(h config.Host) bool { return h.Address == a })
+	return host, host > 0 && o.Ends == nil
 }
 
 // Over says how the job ended: the head to all, the others to the head. f is nil if it went
 // well.
 func (o *Others) Over(f *ending.Failure) {
+	tree := o.connected()
+	if tree == nil {
+		return
+	}
+	o.dismisses = o.IsHead() && f != nil && f.Status == ending.StatusConfig
 	switch {
-	case o == nil || o.tree == nil:
 	case o.IsHead() && f == nil:
-		o.tree.End(nil)
+		tree.End(nil)
 	case o.IsHead():
-		o.tree.End(reportOf(f, false, time.Now()))
+		tree.End(reportOf(f, false, time.Now()))
 	case f != nil:
-		o.tree.Fail(reportOf(f, false, time.Now()))
+		tree.Fail(reportOf(f, false, time.Now()))
 	}
 }
 
@@ -396,11 +453,15 @@ func (o *Others) passOn() {
 
 // Close leaves the other hosts, once all output of this one is written.
 func (o *Others) Close() {
-	if o == nil || o.tree == nil {
+	tree := o.connected()
+	if tree == nil {
 		return
 	}
 	close(o.closed)
-	o.tree.Close(o.Routes.Job.Limits.Stop + 2*time.Second)
+	if o.dismisses {
+		tree.Dismiss(dismissal)
+	}
+	tree.Close(o.Routes.Job.Limits.Stop + 2*time.Second)
 	for _, x := range o.Outlets {
 		x.to.Store(&x.own)
 	}
@@ -408,7 +469,7 @@ func (o *Others) Close() {
 
 // PassSignal passes a signal on to the procs of the other hosts.
 func (o *Others) PassSignal(s syscall.Signal) {
-	if o != nil && o.tree != nil && o.IsHead() {
-		o.tree.Signal(int(s))
+	if tree := o.connected(); tree != nil && o.IsHead() {
+		tree.Signal(int(s))
 	}
 }

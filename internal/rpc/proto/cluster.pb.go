@@ -29,6 +29,7 @@ type Newcomer struct {
 	Host          int32                  `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`      // its number in the site
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of impi-node
 	File          []byte                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`       // digest of what the job file says of the site
+	Fails         []byte                 `protobuf:"bytes,4,opt,name=fails,proto3" json:"fails,omitempty"`     // a report: why the host cannot be part of the site; empty: it can
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -84,10 +85,19 @@ func (x *Newcomer) GetFile() []byte {
 	return nil
 }
 
+func (x *Newcomer) GetFails() []byte {
+	if x != nil {
+		return x.Fails
+	}
+	return nil
+}
+
 type Parent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          int32                  `protobuf:"varint,1,opt,name=host,proto3" json:"host,omitempty"`
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // "ip:port"; empty: who was asked
+	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`    // there is no parent: the job has ended before it began
+	Over          []byte                 `protobuf:"bytes,4,opt,name=over,proto3" json:"over,omitempty"`       // the head's report about that
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,6 +144,20 @@ func (x *Parent) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Parent) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *Parent) GetOver() []byte {
+	if x != nil {
+		return x.Over
+	}
+	return nil
 }
 
 type Up struct {
@@ -990,14 +1014,17 @@ var File_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\rcluster.proto\x12\x0fimpi.cluster.v1\"L\n" +
+	"\rcluster.proto\x12\x0fimpi.cluster.v1\"b\n" +
 	"\bNewcomer\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
-	"\x04file\x18\x03 \x01(\fR\x04file\"6\n" +
+	"\x04file\x18\x03 \x01(\fR\x04file\x12\x14\n" +
+	"\x05fails\x18\x04 \x01(\fR\x05fails\"`\n" +
 	"\x06Parent\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\x05R\x04host\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xbf\x04\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
+	"\x04over\x18\x04 \x01(\fR\x04over\"\xbf\x04\n" +
 	"\x02Up\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.impi.cluster.v1.NewcomerH\x00R\x05hello\x124\n" +
 	"\alistens\x18\x02 \x01(\v2\x18.impi.cluster.v1.ListensH\x00R\alistens\x12.\n" +

@@ -34,7 +34,8 @@ const (
 type ClusterClient interface {
 	// Place tells a host who its parent is. Only the head knows; it answers when the parent
 	// has said where it listens, or when the request's time is over. FAILED_PRECONDITION: the
-	// two are of different versions, or have different job files.
+	// two are of different versions, or have different job files. A host that says why it fails
+	// has no parent: it is answered how the job has ended.
 	Place(ctx context.Context, in *Newcomer, opts ...grpc.CallOption) (*Parent, error)
 	// Attach is the connection of a child to its parent, until one of the two leaves. The
 	// first word up is a hello.
@@ -114,7 +115,8 @@ type Cluster_ReadClient = grpc.ServerStreamingClient[Input]
 type ClusterServer interface {
 	// Place tells a host who its parent is. Only the head knows; it answers when the parent
 	// has said where it listens, or when the request's time is over. FAILED_PRECONDITION: the
-	// two are of different versions, or have different job files.
+	// two are of different versions, or have different job files. A host that says why it fails
+	// has no parent: it is answered how the job has ended.
 	Place(context.Context, *Newcomer) (*Parent, error)
 	// Attach is the connection of a child to its parent, until one of the two leaves. The
 	// first word up is a hello.

@@ -1,0 +1,62 @@
+package member
+
+import (
+	"io"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/node/lifetime"
+	"github.com/openimpi/impi/internal/node/routes"
+)
+
+// TestSignalsWhileHostsConnect: the operator may end a job, and pass signals on, at any time of its
+// start. The race detector tells whether that is safe.
+func TestSignalsWhileHostsConnect(t *testing.T) {
+	for range 20 {
+		signalWhileHostsConnect(t)
+	}
+}
+
+func signalWhileHostsConnect(t *testing.T) {
+	t.Helper()
+	job := config.Default(1, []string{"/bin/true"}, nil)
+	site := job.Sites[0]
+	o := &Others{
+		Cluster: Cluster{Hosts: append(site.Hosts, site.Hosts[0]), Secret: []byte("secret"), Head: "127.0.0.1:0"},
+		Routes:  &routes.Table{Job: job, Site: &site}, Log: hclog.NewNullLogger(),
+		Deadline: time.Now().Add(time.Hour), Ready: make(chan struct{}), Signal: func(syscall.Signal) {},
+		Outlets: [2]*Outlet{NewOutlet(io.Discard), NewOutlet(io.Discard)},
+	}
+	o.End, _ = lifetime.New(t.Context())
+	o.Place()
+	began, over := make(chan struct{}), make(chan struct{})
+	var signals sync.WaitGroup
+	signals.Go(func() {
+		o.Stop()
+		close(began)
+		for {
+			o.Stop()
+			o.PassSignal(syscall.SIGUSR1)
+			o.Linger()()
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	})
+	<-began
+	if err := o.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(over)
+	signals.Wait()
+	o.Over(nil)
+	o.Close()
+	o.End.Close()
+}
