@@ -34,6 +34,13 @@ const (
 	mostAsked  = 32
 )
 
+// How often the operator is told which names are waited for, and for how long those of a command line
+// are: as with mpiexec, a name that is not known is mistyped. Those of a job file may come late.
+const (
+	namesReport = 3 * time.Second
+	typedNames  = 4 * time.Second
+)
+
 // lookup finds the addresses of host names in a job file. Names may get them only while the job
 // starts, as those of containers do.
 type lookup struct {
@@ -87,8 +94,11 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 	if len(unknownNames(sites)) == 0 {
 		return nil, 0, nil
 	}
-	start := time.Now()
-	ctx, cancel := context.WithDeadline(context.Background(), start.Add(job.Limits.Start))
+	start, limit := time.Now(), job.Limits.Start
+	if o.on != "" {
+		limit = min(limit, typedNames)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), start.Add(limit))
 	defer cancel()
 	log, limiter := o.logger(sites[0], std.err)
 	defer limiter.Close()
@@ -96,10 +106,11 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 	if o.container {
 		l.self = o.host // which may still have the address of a container that was there before
 	}
-	stop := report.While(log, start.Add(job.Limits.Start), l.waitsFor)
+	stop := report.Every(namesReport, log, start.Add(limit), l.waitsFor)
 	addresses, missing := l.run(ctx, sites, o.site == "")
 	stop()
-	return addresses, time.Since(start), l.diagnose(job, missing, len(sites) > 1 && o.site == "")
+	found = l.diagnose(job, missing, limit, o.on != "", len(sites) > 1 && o.site == "")
+	return addresses, time.Since(start), found
 }
 
 // candidates are the sites that this process may be going to run: the named one, or all of ours.
@@ -260,11 +271,24 @@ func (l *lookup) waitsFor() string {
 		return ""
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("addresses of host names: %s (%v)", hostlist.Compress(names), l.faults[names[0]])
+	return fmt.Sprintf("DNS: %s (%s)", hostlist.Compress(names), shortly(l.faults[names[0]]))
 }
 
-// diagnose makes faults of the names that have got no address, one for each place in the file.
-func (l *lookup) diagnose(job *config.Job, missing []config.HostName, others bool) (found config.Diagnostics) {
+// shortly says why a name has no address.
+func shortly(err error) string {
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "not found"
+	case errors.As(err, &dns) && dns.IsTimeout, errors.Is(err, context.DeadlineExceeded):
+		return "no answer"
+	}
+	return err.Error()
+}
+
+// diagnose makes faults of the names that have got no address within limit, one for each place in the
+// file, or for the command line if they were typed there.
+func (l *lookup) diagnose(job *config.Job, missing []config.HostName, limit time.Duration, typed, others bool) (found config.Diagnostics) {
 	for len(missing) > 0 {
 		pos := missing[0].Pos
 		var names []string
@@ -278,11 +302,16 @@ func (l *lookup) diagnose(job *config.Job, missing []config.HostName, others boo
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("lookup %s: no answer", names[0])
 		}
-		remedy := fmt.Sprintf("see what `getent ahosts %s` prints on this machine; correct the name, write the address instead, or wait longer with limits { start = \"5m\" }", names[0])
+		remedy := fmt.Sprintf("see what `getent ahosts %s` prints on this machine; correct the name, write the address instead, or ", names[0])
+		if typed {
+			remedy += "use a job file, whose names are waited for"
+		} else {
+			remedy += `wait longer with limits { start = "5m" }`
+		}
 		if others {
 			remedy += "; if this machine runs another site, name that with -site"
 		}
-		found = append(found, job.Fault(pos, fmt.Sprintf("no address for %s in %v of look-ups: %v", hostlist.Compress(names), job.Limits.Start, err), remedy))
+		found = append(found, job.Fault(pos, fmt.Sprintf("no address for %s in %v of look-ups: %v", hostlist.Compress(names), limit, err), remedy))
 	}
 	return found
 }

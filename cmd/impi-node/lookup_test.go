@@ -219,13 +219,29 @@ func TestNamesWithoutAddresses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &lookup{resolver: systemResolver, isLocal: netip.Addr.IsLoopback, pause: func(context.Context, time.Duration) { cancel() }}
 	_, missing := l.run(ctx, []config.Site{namedSite("alpha", "node1.impi.test")}, true)
-	found := l.diagnose(&config.Job{Limits: config.Limits{Start: time.Minute}}, missing, true)
+	found := l.diagnose(&config.Job{Limits: config.Limits{Start: time.Minute}}, missing, time.Minute, false, true)
 	if len(found) != 1 || found[0].Pos.Line != 1 {
 		t.Fatal(found)
+	}
+	if text := l.waitsFor(); text != "DNS: node1.impi.test (not found)" {
+		t.Errorf("it waits for %q", text)
 	}
 	for _, want := range []string{"node1.impi.test in 1m0s", "no such host", "limits { start =", "-site"} {
 		if !strings.Contains(found[0].Problem+found[0].Remedy, want) {
 			t.Errorf("%v lacks %q", found[0], want)
+		}
+	}
+}
+
+// TestNamesOfACommandLine: that a name is not known is final soon, long before the start is over.
+func TestNamesOfACommandLine(t *testing.T) {
+	s := startNameServer(t, 1<<30)
+	t.Setenv(envDNS, s.conn.LocalAddr().String())
+	on := `{"engine": "ssh", "hosts": [{"name": "node1.impi.test", "procs": 1}]}`
+	status, _, errs := impiNode(t, "", "-on", on, "-n", "1", "/bin/true")
+	for _, want := range []string{"no address for node1.impi.test in 4s of look-ups", "use a job file", "waiting for DNS: node1.impi.test (not found)"} {
+		if status != statusUsage || !strings.Contains(errs, want) {
+			t.Errorf("status %d, or it does not say %q: %s", status, want, errs)
 		}
 	}
 }

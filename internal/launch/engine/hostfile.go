@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"regexp"
 	"strconv"
@@ -107,7 +108,16 @@ func parseHost(word string) (h host, err error) {
 	if err == nil && (h.name == "" || strings.HasPrefix(h.name, "-") || strings.HasPrefix(h.user, "-") || strings.ContainsAny(h.name, "[]=,/'\"\\;&|$`()<>*?!{}~")) {
 		err = fmt.Errorf("%q is no name of a machine: write a name or an address, and the number of procs as in %s", word, "node1 slots=4")
 	}
+	if _, notAddress := netip.ParseAddr(h.name); err == nil && notAddress != nil && numeric(h.name) {
+		err = fmt.Errorf("%q is neither an address nor a name: the four numbers of an address are at most 255", h.name)
+	}
 	return h, err
+}
+
+// numeric tells whether a name with a dot ends in a number, as addresses do and names do not.
+func numeric(name string) bool {
+	dot := strings.LastIndexByte(name, '.')
+	return dot >= 0 && dot+1 < len(name) && strings.Trim(name[dot+1:], "0123456789") == ""
 }
 
 func (h *host) count(text string) error {

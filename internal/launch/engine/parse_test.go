@@ -44,7 +44,7 @@ func TestParseHostFile(t *testing.T) {
 	}
 	for text, words := range map[string]string{
 		"a\nb:0\n": "hosts:2: b: ", "a:x": "hosts:1: a: \"x\" is no number of procs", "# none\n": "hosts: it names no machine", "a b": "one machine in each line", "a slot=2": "no option \"slot\"",
-		"-oProxyCommand=x": "no name of a machine", "@a": "no user", "me@a\nyou@a": "two users", "a;b": "no name of a machine", "[a": "no name",
+		"-oProxyCommand=x": "no name of a machine", "@a": "no user", "me@a\nyou@a": "two users", "a;b": "no name of a machine", "a\n300.1.1.1:2": "hosts:2: \"300.1.1.1\" is neither", "node.7": "neither an address nor a name", "[a": "no name",
 	} {
 		if got, err := ParseHostFile("hosts", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v %v, want %q", text, got, err, words)

@@ -27,11 +27,16 @@ func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 // While tells the operator at intervals what a node waits for, until stop is
 // called. what may be called by another goroutine; empty means nothing.
 func While(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
+	return Every(nextReport, log, deadline, what)
+}
+
+// Every is While with an interval between two reports.
+func Every(interval time.Duration, log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		level := hclog.Info
-		for wait := firstReport; ; wait, level = nextReport, hclog.Warn {
+		for wait := firstReport; ; wait, level = interval, hclog.Warn {
 			select {
 			case <-quit:
 				return
