@@ -64,6 +64,7 @@ func (s *siteDraft) checkTrace(pos Pos, trace string) {
 // checkTogether reports faults that show only when all sites are considered together.
 func (b *builder) checkTogether() {
 	b.checkPorts()
+	b.checkServerPlace()
 	for _, s := range b.ours() {
 		s.checkElsewhere()
 	}
@@ -102,6 +103,33 @@ func (b *builder) checkPorts() {
 			}
 			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name))
 		}
+	}
+}
+
+// checkServerPlace reports an embedded server whose address is another machine's than that of the
+// head of its site, which runs it: for certain if another host has it, else perhaps. Whether this
+// machine has the address is for checkPorts to report.
+func (b *builder) checkServerPlace() {
+	s := b.embedding()
+	if s == nil || len(s.Hosts) == 0 {
+		return
+	}
+	head, at := s.Hosts[0], s.Server.Address.Addr()
+	same := func(h Host) bool { return h.Address == at || h.Name != "" && h.Name == s.Server.Name }
+	known := at.IsValid() && head.Address.IsValid()
+	if same(head) || known && at.IsLoopback() || s.opt.Local != nil && head.Address.IsValid() && s.opt.Local(head.Address) {
+		return
+	}
+	for _, x := range b.ours() {
+		if slices.ContainsFunc(x.Hosts, same) {
+			b.fault(s.Server.Pos, "the server is to listen on "+s.Server.String()+", which a host of site "+quote(x.Name)+" has, and the one that runs it is "+head.String()+", the first host of site "+quote(s.Name),
+				"write an address of "+head.String()+", as in listen = "+quote(head.String()+":7800")+", or move the block into the site whose first host has that address")
+			return
+		}
+	}
+	if known && s.Network == (Network{}) && len(s.Hosts) > 1 {
+		b.warn(s.Server.Pos, "the server is to listen on "+s.Server.String()+", and the host that runs it, the first one of site "+quote(s.Name)+", is "+head.String(),
+			"see that "+head.String()+" has this address too, or write listen = "+quote(head.String()+":7800"))
 	}
 }
 

@@ -29,3 +29,35 @@ func TestAddressesOfOtherMachines(t *testing.T) {
 		}
 	}
 }
+
+// TestServerAtAnotherHost: the head of a site runs its embedded server, which is checked on any
+// machine, with the line of the block.
+func TestServerAtAnotherHost(t *testing.T) {
+	for name, c := range map[string]struct {
+		server, local string
+		severity      Severity
+		want          string
+	}{
+		"the head":                    {"10.77.0.1", "10.77.0.9", Warning, ""},
+		"the head, seen there":        {"10.77.0.1", "10.77.0.1", Warning, ""},
+		"another host":                {"10.77.0.2", "10.77.0.9", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
+		"another site":                {"10.77.0.5", "10.77.0.9", Error, `10.77.0.5:7800, which a host of site "beta" has, and the one that runs it is 10.77.0.1`},
+		"another host, seen there":    {"10.77.0.2", "10.77.0.2", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
+		"another host, from the head": {"10.77.0.2", "10.77.0.1", Error, "runs the server on this machine, which has not the address 10.77.0.2"},
+		"who knows":                   {"10.99.0.1", "10.77.0.9", Warning, "10.99.0.1:7800, and the host that runs it"},
+	} {
+		opt := testOptions()
+		opt.CheckPort = nil
+		opt.Local = func(a netip.Addr) bool { return a == netip.MustParseAddr(c.local) }
+		text := "job {\n  embedded_server { listen = \"" + c.server + ":7800\" }\n  auth \"key\" { key = 7 }\n}\nprogram { command = [\"/bin/true\"] }\n" +
+			"site \"alpha\" {\n  client = 0\n  hosts = \"10.77.0.[1-3]\"\n  procs = 1\n}\nsite \"beta\" {\n  client = 1\n  hosts = \"10.77.0.[4-6]\"\n  procs = 1\n}\n"
+		_, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), opt)
+		found = slices.DeleteFunc(found, func(d Diagnostic) bool { return !strings.Contains(d.Problem, "server") })
+		if c.want == "" && len(found) == 0 {
+			continue
+		}
+		if len(found) != 1 || found[0].Severity != c.severity || !strings.Contains(found[0].Problem, c.want) || found[0].Pos.Line != 2 {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}

@@ -217,8 +217,14 @@ func procs() kind {
 	number := k.parse
 	k.want += ` or "auto"`
 	k.parse = func(v cty.Value) (any, *wrong) {
-		if isString(v) && v.AsString() == "auto" {
-			return int64(0), nil
+		if isString(v) {
+			switch s := v.AsString(); s {
+			case "auto":
+				return int64(0), nil
+			default:
+				return nil, &wrong{problem: quote(s) + " is neither a whole number from 1 to " + itoa(MaxProcs) + ` nor "auto"`,
+					remedy: `write procs = 4, or procs = "auto" for one on each core of the machine, or as many as a scheduler gives`, element: -1}
+			}
 		}
 		return number(v)
 	}
