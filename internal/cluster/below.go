@@ -60,39 +60,12 @@ func (h *Host) accept() {
 			defer nc.Close()
 			safe, err := h.door.Admit(nc)
 			if err != nil {
-				h.denied(nc.RemoteAddr(), err)
+				parent{h: h}.denied(nc.RemoteAddr(), err)
 				return
 			}
 			h.proved.Put(rpc.NewConn(safe, nil))
 		})
 	}
-}
-
-// denied tells the owner of a wrong secret, at the head, if it comes from the address of a host that
-// is not there.
-func (h *Host) denied(from net.Addr, err error) {
-	at, ok := from.(*net.TCPAddr)
-	if !ok || h.cfg.HostAt == nil || !errors.Is(err, ErrSecret) {
-		return
-	}
-	if host, known := h.cfg.HostAt(at.AddrPort().Addr().Unmap()); known {
-		h.unfit(host, fmt.Errorf("%w: %s has another key; copy the key's file to both", ErrSecret, h.cfg.Name(host)))
-	}
-}
-
-// unfit tells the owner, at the head, that a host cannot be part of the site. One that is there is
-// not meant.
-func (h *Host) unfit(host int, why error) {
-	if h.up == nil && h.misses(host) {
-		h.inform(host)
-		h.cfg.Owner.Unfit(host, why)
-	}
-}
-
-func (h *Host) misses(host int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Contains(h.member.Missing(), host)
 }
 
 // parent is the service of a host for those below it.
@@ -107,7 +80,7 @@ func (p parent) knows(n *proto.Newcomer) error {
 	if err != nil {
 		why := status.Convert(err).Message()
 		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", why)
-		p.h.unfit(int(n.GetHost()), errors.New(why))
+		p.unfit(int(n.GetHost()), errors.New(why))
 	}
 	return err
 }
@@ -131,6 +104,48 @@ func (p parent) judge(n *proto.Newcomer) error {
 	return nil
 }
 
+// denied tells the owner of a wrong secret, at the head, if it comes from the address of a host that
+// is not there.
+func (p parent) denied(from net.Addr, err error) {
+	at, ok := from.(*net.TCPAddr)
+	if !ok || p.h.cfg.HostAt == nil || !errors.Is(err, ErrSecret) {
+		return
+	}
+	if host, known := p.h.cfg.HostAt(at.AddrPort().Addr().Unmap()); known {
+		p.unfit(host, fmt.Errorf("%w: %s has another key; copy the key's file to both", ErrSecret, p.h.cfg.Name(host)))
+	}
+}
+
+// unfit tells the owner, at the head, that a host cannot be part of the site. One that is there is
+// not meant.
+func (p parent) unfit(host int, why error) {
+	if p.h.up == nil && p.misses(host) {
+		p.inform(host)
+		p.h.cfg.Owner.Unfit(host, why)
+	}
+}
+
+func (p parent) misses(host int) bool {
+	p.h.mu.Lock()
+	defer p.h.mu.Unlock()
+	return slices.Contains(p.h.member.Missing(), host)
+}
+
+// inform records, at the head, that a host knows why it cannot be part of the site.
+func (p parent) inform(host int) {
+	p.h.mu.Lock()
+	defer p.h.mu.Unlock()
+	p.h.informed[host] = true
+	p.changed()
+}
+
+// changed wakes those who wait for a change of listens, ended or informed. It is called with the
+// host's lock.
+func (p parent) changed() {
+	close(p.h.placed)
+	p.h.placed = make(chan struct{})
+}
+
 // Place tells a host where its parent listens, as soon as that is known.
 func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, error) {
 	h := p.h
@@ -145,7 +160,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 		if err := p.knows(n); err != nil {
 			return nil, err
 		}
-	case !h.misses(host):
+	case !p.misses(host):
 		return nil, status.Errorf(codes.Aborted, "host %d: %v", host, membership.ErrTwice)
 	default:
 		h.cfg.Owner.Fails(host, fails)
@@ -158,7 +173,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 		h.mu.Unlock()
 		switch {
 		case over:
-			h.inform(host)
+			p.inform(host)
 			return &proto.Parent{Ended: true, Over: verdict}, nil
 		case fails != nil:
 		case above == h.cfg.Self:
@@ -252,7 +267,7 @@ func (h *Host) fromChild(child int, w *proto.Up) error {
 	case *proto.Up_Beat:
 		h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
 	case *proto.Up_Listens:
-		return h.placeOf(child, x.Listens, w)
+		return parent{h: h}.placeOf(child, x.Listens, w)
 	case *proto.Up_Parts:
 		parts := make([]membership.Part, len(x.Parts.GetPart()))
 		for i, y := range x.Parts.GetPart() {
@@ -312,12 +327,13 @@ func (h *Host) upward(child int, m *proto.Message, w *proto.Up, atHead func()) e
 }
 
 // placeOf records where a host below listens.
-func (h *Host) placeOf(child int, x *proto.Listens, w *proto.Up) error {
+func (p parent) placeOf(child int, x *proto.Listens, w *proto.Up) error {
+	h := p.h
 	return h.upward(child, &proto.Message{Host: x.GetHost()}, w, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.listens[int(x.GetHost())] = x.GetAddress()
-		h.changed()
+		p.changed()
 	})
 }
 

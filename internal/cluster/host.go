@@ -246,7 +246,7 @@ func (h *Host) End(report []byte) {
 	h.with(func(m *membership.Member, _ time.Time) {
 		m.End()
 		h.ended, h.verdict = true, report
-		h.changed()
+		parent{h: h}.changed()
 	})
 	h.tellBelow(&proto.Down{Word: &proto.Down_Over{Over: report}})
 }
@@ -300,21 +300,6 @@ func (h *Host) Dismiss(limit time.Duration) {
 			return
 		}
 	}
-}
-
-// inform records, at the head, that a host knows why it cannot be part of the site.
-func (h *Host) inform(host int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.informed[host] = true
-	h.changed()
-}
-
-// changed wakes those who wait for a change of listens, ended or informed. It is called with the
-// lock.
-func (h *Host) changed() {
-	close(h.placed)
-	h.placed = make(chan struct{})
 }
 
 // Close leaves the tree once the last output is written and the hosts below have left. It waits for
