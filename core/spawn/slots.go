@@ -21,11 +21,15 @@ type Slots[P comparable] struct {
 	// for their slots makes sense; nil: none ever is.
 	Leaving func(P) bool
 
-	taken   int
-	holders []holder[P] // in the order in which they came, so that the same happens each time
-	waiting []*slotWish[P]
-	answers []SlotAnswer[P]
+	taken     int
+	holders   []holder[P] // in the order in which they came, so that the same happens each time
+	waiting   []*slotWish[P]
+	withdrawn []P // that have not asked yet, the oldest first
+	answers   []SlotAnswer[P]
 }
+
+// maxWithdrawn is how many parts are remembered that were withdrawn before they asked.
+const maxWithdrawn = 1024
 
 type holder[P comparable] struct {
 	part  P
@@ -74,6 +78,11 @@ func (s *Slots[P]) Taken() int { return s.taken }
 // Reserve asks for slots for a part. The answer may come later, if somebody is about to leave.
 func (s *Slots[P]) Reserve(now time.Time, part P, wish Wish) {
 	w := &slotWish[P]{Wish: wish, part: part, until: now.Add(SlotWait)}
+	if i := slices.Index(s.withdrawn, part); i >= 0 {
+		s.withdrawn = slices.Delete(s.withdrawn, i, i+1)
+		s.answers = append(s.answers, SlotAnswer[P]{Part: part, Refused: Refuse(-1, "who asked for slots of site %s has withdrawn that", s.Site)})
+		return
+	}
 	if !s.try(w) {
 		s.waiting = append(s.waiting, w)
 	}
@@ -82,6 +91,19 @@ func (s *Slots[P]) Reserve(now time.Time, part P, wish Wish) {
 // Cancel refuses a part that waits. It has no effect on others.
 func (s *Slots[P]) Cancel(part P) {
 	s.drop(func(w *slotWish[P]) bool { return w.part == part })
+}
+
+// Withdraw gives up what a part has asked for, with the slots that it has. If it has not asked yet,
+// as its request is late, it is refused when it does.
+func (s *Slots[P]) Withdraw(part P) {
+	known := slices.ContainsFunc(s.waiting, func(w *slotWish[P]) bool { return w.part == part }) ||
+		slices.ContainsFunc(s.holders, func(h holder[P]) bool { return h.part == part })
+	if !known {
+		s.withdrawn = append(s.withdrawn[max(0, len(s.withdrawn)-maxWithdrawn+1):], part)
+		return
+	}
+	s.Cancel(part)
+	s.Release(part)
 }
 
 // Release gives back the slots of a part, if it has some. Parts that wait get them, the first

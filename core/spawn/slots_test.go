@@ -9,7 +9,7 @@ import (
 
 // TestSlots has parts a, b, ... of one or more commands share the slots of a site. A step is the name
 // of a part and "+" with its procs by command, "-" for its end, "~" for one that is about to end, "!"
-// for one that does not want to wait any more, or "s" and the seconds that pass. What comes behind
+// for one that does not want to wait any more, "?" for one that withdraws whatever it asked or will, or "s" and the seconds that pass. What comes behind
 // " > " are the answers.
 func TestSlots(t *testing.T) {
 	for name, steps := range map[string][]string{
@@ -32,6 +32,10 @@ func TestSlots(t *testing.T) {
 			"a- > c[1]", "s9 >"},
 		"gives up": {
 			"a+4 > a[4]", "a~ >", "b+1 >", "b! > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more", "a- >", "b! >"},
+		"withdraws before it asks": {"a? >", "a+3 > a refused: who asked for slots of site alpha has withdrawn that", "b+4 > b[4]"},
+		"withdraws what it has":    {"a+4 > a[4]", "a? >", "b+4 > b[4]"},
+		"withdraws what it waits for": {
+			"a+4 > a[4]", "a~ >", "b+1 >", "b? > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more", "a- >", "b+4 > b[4]"},
 		"a part gives back what it has once": {"a+4 > a[4]", "a- >", "b+4 > b[4]", "a- >", "c+1 > c refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more"},
 	} {
 		now, leaves := time.Unix(1, 0), make(map[string]bool)
@@ -69,6 +73,8 @@ func TestSlots(t *testing.T) {
 				leaves[part] = true
 			case what[1] == '!':
 				s.Cancel(part)
+			case what[1] == '?':
+				s.Withdraw(part)
 			}
 			var said string
 			for {
@@ -77,7 +83,10 @@ func TestSlots(t *testing.T) {
 					break
 				}
 				if a.Refused != nil {
-					_, reason, _ := strings.Cut(a.Refused.Reason, "): ")
+					_, reason, behind := strings.Cut(a.Refused.Reason, "): ")
+					if !behind {
+						reason = a.Refused.Reason
+					}
 					said += fmt.Sprintf(" %s refused: %s", a.Part, reason)
 				} else {
 					said += fmt.Sprintf(" %s%v", a.Part, a.Granted)

@@ -36,7 +36,7 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int,
 	a, err := d.askHost(ctx, 0, e)
 	switch {
 	case err != nil:
-		d.giveBack(g.claim) // it may have got them
+		d.tellHost(0, &errand{Do: doWithdraw, Claim: g.claim}) // the question may still be under way
 		return nil, part.Commands[0].Refuse(fmt.Sprintf("the slots of site %s are not to be had: %v", d.Routes.Site.Name, err))
 	case a.Refused != nil:
 		return nil, a.Refused

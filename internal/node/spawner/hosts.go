@@ -28,6 +28,8 @@ const (
 	doSettled = "settled" // whether that is in Init
 	doEnd     = "end"     // gives it up
 	doOver    = "over"    // nothing is left of it: tells who has spawned it why
+
+	doWithdraw = "withdraw" // Claim, which may come later than this
 )
 
 // errand is what one host asks of another.
@@ -129,6 +131,9 @@ func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
 			d.slots.Cancel(e.Claim)
 			d.slots.Release(e.Claim)
 		})
+		return a
+	case doWithdraw:
+		d.withSlots(func() { d.slots.Withdraw(e.Claim) })
 		return a
 	case doPrepare:
 		if e.Part == nil || d.Hosts == nil {
