@@ -120,7 +120,7 @@ func (c *Control) about() links.About {
 		a.ID = c.jobID()
 	}
 	if c.Others != nil {
-		a.Host, a.Number = c.Others.Address(c.Others.Self), c.Others.Self
+		a.Host, a.Number = c.hostName(c.Others.Self), c.Others.Self
 	}
 	return a
 }

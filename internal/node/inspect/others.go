@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 	switch {
 	case r.Host != "":
 		for i := range hosts {
-			if c.Others.Address(i) == r.Host && (r.Number == 0 || r.Number == i+1) {
+			if (c.hostName(i) == r.Host || c.Others.Address(i) == r.Host) && (r.Number == 0 || r.Number == i+1) {
 				return i, nil
 			}
 		}
@@ -57,6 +58,17 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 		}
 	}
 	return self, nil
+}
+
+// hostName is what a host of the site is called: by its name in the file, or else by the address that
+// its links use, which the site's network may have chosen instead of the file's.
+func (c *Control) hostName(host int) string {
+	name := c.Others.Address(host)
+	if _, err := netip.ParseAddr(name); err != nil || !c.isReady() {
+		return name
+	}
+	w := c.Site.Routes.World
+	return w.Hosts[int(w.Clients[w.Self].FirstHost)+host].Address.Addr().String()
 }
 
 // ofSite gathers what the nodes of all hosts say. Who does not answer soon enough is named in the
@@ -95,7 +107,7 @@ func (c *Control) other(ctx context.Context, host int, r links.Request) links.Ot
 	}
 	about := c.about()
 	about.PID, about.Parent = 0, 0
-	about.Host, about.Number = c.Others.Address(host), host
+	about.Host, about.Number = c.hostName(host), host
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = links.ErrSilent
