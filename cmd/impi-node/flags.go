@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/loglimit"
+	"github.com/openimpi/impi/internal/mpiexec"
 	"github.com/openimpi/impi/internal/node/report"
 )
 
@@ -21,8 +23,9 @@ type options struct {
 	host     string
 	procs    int
 	command  []string
-	programs string // several programs, as JSON
-	on       string // machines to run on, as JSON
+	programs string   // several programs, as JSON
+	on       string   // machines to run on, as JSON
+	typed    []string // programs and on, as they were given
 	logLevel string
 	logJSON  bool
 	noPrefix bool
@@ -62,6 +65,13 @@ func parseFlags(args []string) (*options, error) {
 		return nil, err
 	}
 	o.command = f.Args()
+	for _, value := range []*string{&o.programs, &o.on} {
+		var err error
+		if *value, err = mpiexec.Reveal(*value); err != nil {
+			return nil, err
+		}
+		o.typed = append(o.typed, *value)
+	}
 	return o, o.check()
 }
 
@@ -120,7 +130,8 @@ func (o *options) apply(s *config.Site) {
 	}
 }
 
-// args returns the flags with which to start a node.
+// args returns the flags with which to start a node. On a command line they are to be hidden by
+// mpiexec.Hide.
 func (o *options) args(p nodeSpec) []string {
 	args := []string{"-config", o.file, "-site", p.site.Name}
 	if o.file == "" {
@@ -142,6 +153,21 @@ func (o *options) args(p nodeSpec) []string {
 		args = append(args, "-bind", o.bind)
 	}
 	return args
+}
+
+// asTyped returns this process's own arguments, with the values that were in its environment back
+// there.
+func (o *options) asTyped() (args, environ []string) {
+	args = slices.Clone(os.Args[1:])
+	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
+		switch args[i] {
+		case "-programs":
+			args[i+1] = o.typed[0]
+		case "-on":
+			args[i+1] = o.typed[1]
+		}
+	}
+	return mpiexec.Hide(args)
 }
 
 // logger makes the log of a launcher, with the settings of its first site. The caller

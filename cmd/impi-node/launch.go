@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/mpiexec"
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
@@ -108,9 +109,10 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *s
 			return nil, err
 		}
 	}
+	args, environ := mpiexec.Hide(o.args(x))
 	p, err := l.Start(launch.Spec{
-		Path: self, Args: append([]string{"impi-node"}, o.args(x)...),
-		Env:   append(os.Environ(), procs.HandoffVariable+"=3"),
+		Path: self, Args: append([]string{"impi-node"}, args...),
+		Env:   slices.Concat(os.Environ(), environ, []string{procs.HandoffVariable + "=3"}),
 		Stdin: stdin, Stdout: std.out, Stderr: std.err, Files: []*os.File{theirs},
 	})
 	if stdin != nil && stdin != std.in {

@@ -142,7 +142,8 @@ func toHead(o *options, job *config.Job) error {
 		if err != nil {
 			return fmt.Errorf("this is not %s, the head of site %s, and there is no srun to go there: %w", head, s.Name, err)
 		}
-		return syscall.Exec(srun, headCommand(s.Launch, head, os.Args[1:]), os.Environ())
+		args, environ := o.asTyped()
+		return syscall.Exec(srun, headCommand(s.Launch, head, args), append(os.Environ(), environ...))
 	}
 	return nil
 }

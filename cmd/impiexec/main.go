@@ -41,14 +41,15 @@ func run(args []string) int {
 	if err != nil {
 		return complain(err)
 	}
-	command := append([]string{"impi-node"}, words...)
+	hidden, environ := mpiexec.Hide(words)
+	command := append([]string{"impi-node"}, hidden...)
 	for _, note := range r.Notes {
 		fmt.Fprintf(os.Stderr, "impiexec: %s\n", note)
 	}
 	if r.Verbose {
-		fmt.Fprintf(os.Stderr, "impiexec: %s %s\n", node, strings.Join(command[1:], " "))
+		fmt.Fprintf(os.Stderr, "impiexec: %s %s\n", node, strings.Join(words, " "))
 	}
-	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, os.Environ())))
+	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, append(os.Environ(), environ...))))
 }
 
 // alone tells whether a word stands alone and is no program.

@@ -40,6 +40,15 @@ func program() int {
 		}
 		return 0
 	}
+	if slices.Contains(os.Args, "seen") {
+		seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", os.Getppid()))
+		_, left := os.LookupEnv("IMPI_PROGRAMS")
+		fmt.Printf("secret %v in %q, %v, variable %v\n", os.Getenv("SECRET"), seen, err, left)
+		if err := mpi.Finalize(); err != nil {
+			return 96
+		}
+		return 0
+	}
 	app, _, err := world.Attr(mpi.AppNum)
 	if err != nil {
 		return 98
@@ -158,6 +167,12 @@ func TestRuns(t *testing.T) {
 		r := ok(t, start(t, dir, impiexec, "-n", "1", "prog-of-this-folder", "a", ":", "-n", "1", "-env", "A", "b", "prog-of-this-folder"))
 		wants(t, r.out, `0 of 2 app 0 in here A= B=inherited args [a] read "a line"`, `1 of 2 app 1 in here A=b B=inherited args [] read ""`)
 	})
+	t.Run("secret", func(t *testing.T) { // values are not in the command line, which all users see
+		r := ok(t, start(t, dir, impiexec, "-n", "1", "-x", "SECRET=mellon", self, "seen"))
+		if !strings.HasPrefix(r.out, "secret mellon in ") || strings.Count(r.out, "mellon") != 1 || !strings.Contains(r.out, "@IMPI_PROGRAMS") || !strings.HasSuffix(r.out, "<nil>, variable false\n") {
+			t.Errorf("%+v", r)
+		}
+	})
 	t.Run("status", func(t *testing.T) {
 		if r := start(t, dir, impiexec, "-n", "2", self, "fail"); r.status != 5 || !strings.Contains(r.err, "rank ") {
 			t.Errorf("%+v", r)
@@ -174,12 +189,12 @@ func TestRuns(t *testing.T) {
 		}
 	})
 	for want, args := range map[string][]string{
-		`is it -hostfile?`:    {"--hostfil", "h", self},
-		`no program "./none"`: {"-n", "1", self, ":", "./none"},
-		`no folder`:           {"-wdir", "nowhere", self},
-		`there is no program`: {"-n", "2", "./none"},
-		`"ls-of-no-folder"`:   {"-n", "2", "ls-of-no-folder"},
-		`is not this one`:     {"-host", "192.0.2.1", self},
+		`is it -hostfile?`:              {"--hostfil", "h", self},
+		`no program "./none"`:           {"-n", "1", self, ":", "./none"},
+		`no folder`:                     {"-wdir", "nowhere", self},
+		`no program "./none": build it`: {"-n", "2", "./none"},
+		`"ls-of-no-folder"`:             {"-n", "2", "ls-of-no-folder"},
+		`is not this one`:               {"-host", "192.0.2.1", self},
 	} {
 		t.Run("fault "+want, func(t *testing.T) {
 			if r := start(t, dir, impiexec, args...); r.status != statusUsage || !strings.Contains(r.err, want) {

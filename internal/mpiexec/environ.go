@@ -1,0 +1,69 @@
+package mpiexec
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Words of a command line are seen by all users, as values of -x should not be, and are at most 128
+// KiB long, as lists of some thousand machines are not. So the values of these flags of impi-node
+// stand in its environment: @NAME means what the variables NAME, NAME_1, NAME_2, ... have together.
+var hidden = map[string]string{"-programs": "IMPI_PROGRAMS", "-on": "IMPI_MACHINES"}
+
+// maxVariable is the most bytes of a value in one variable: the system takes 128 KiB with its name.
+const maxVariable = 96 << 10
+
+// Hide moves the values of flags that may be long or secret from a command line of impi-node into
+// variables of its environment.
+func Hide(args []string) (words, environ []string) {
+	words = slices.Clone(args)
+	for i := 0; i+1 < len(words) && words[i] != "--"; i++ {
+		name, value := hidden[words[i]], words[i+1]
+		if name == "" || value == "" {
+			continue
+		}
+		i++
+		words[i] = "@" + name
+		for k := 0; len(value) > 0; k++ {
+			part := value[:min(maxVariable, len(value))]
+			value = value[len(part):]
+			environ = append(environ, nth(name, k)+"="+part)
+		}
+	}
+	return words, environ
+}
+
+// nth is the name of the variable with the kth part of a value.
+func nth(name string, k int) string {
+	if k == 0 {
+		return name
+	}
+	return name + "_" + strconv.Itoa(k)
+}
+
+// Reveal returns the value of a flag that Hide has moved, or value if it has not. It removes it from the
+// environment, which procs get.
+func Reveal(value string) (string, error) {
+	name, moved := strings.CutPrefix(value, "@")
+	if !moved {
+		return value, nil
+	}
+	var b strings.Builder
+	for k := 0; ; k++ {
+		part, found := os.LookupEnv(nth(name, k))
+		if !found {
+			break
+		}
+		b.WriteString(part)
+		if err := os.Unsetenv(nth(name, k)); err != nil {
+			return "", err
+		}
+	}
+	if b.Len() == 0 {
+		return "", fmt.Errorf("there is no variable %s in the environment", name)
+	}
+	return b.String(), nil
+}
