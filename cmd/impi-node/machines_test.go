@@ -387,7 +387,6 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 			t.Errorf("links do not name the hosts by the addresses that are used: status %d\n%s%s", status, out, errs)
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	for _, n := range nodes {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM)

@@ -207,19 +207,19 @@ func (n *node) run(ctx context.Context) error {
 	if n.job.Size() == 1 {
 		level = hclog.Debug // there was nobody to wait for
 	}
-	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", n.sites(), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
+	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, &n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	n.control.Run(n.running())
 	close(n.ready)
 	n.control.TellJob()
 	return n.finish(ctx)
 }
 
-// sites is how many sites have procs of the job. In a spawned world each host of one is a client.
-func (n *node) sites() int {
+// sitesOf is how many sites have procs of a job. In a spawned world each host of one is a client.
+func sitesOf(job *startup.Job, rt *routes.Table) int {
 	names := make(map[string]bool)
 	others := 0 // that the file does not know
-	for client := range n.job.Clients {
-		if name := n.routes.SiteName(client); name != "" {
+	for client := range job.Clients {
+		if name := rt.SiteName(client); name != "" {
 			names[name] = true
 		} else {
 			others++
