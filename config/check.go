@@ -115,7 +115,7 @@ func (b *builder) checkServerPlace() {
 		return
 	}
 	head, at := s.Hosts[0], s.Server.Address.Addr()
-	same := func(h Host) bool { return h.Address == at || h.Name != "" && h.Name == s.Server.Name }
+	same := func(h Host) bool { return at.IsValid() && h.Address == at || h.Name != "" && h.Name == s.Server.Name }
 	known := at.IsValid() && head.Address.IsValid()
 	if same(head) || known && at.IsLoopback() || s.opt.Local != nil && head.Address.IsValid() && s.opt.Local(head.Address) {
 		return

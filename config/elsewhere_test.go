@@ -44,13 +44,18 @@ func TestServerAtAnotherHost(t *testing.T) {
 		"another site":                {"10.77.0.5", "10.77.0.9", Error, `10.77.0.5:7800, which a host of site "beta" has, and the one that runs it is 10.77.0.1`},
 		"another host, seen there":    {"10.77.0.2", "10.77.0.2", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
 		"another host, from the head": {"10.77.0.2", "10.77.0.1", Error, "runs the server on this machine, which has not the address 10.77.0.2"},
+		"a name":                      {"", "10.77.0.9", Warning, ""},
 		"who knows":                   {"10.99.0.1", "10.77.0.9", Warning, "10.99.0.1:7800, and the host that runs it"},
 	} {
 		opt := testOptions()
 		opt.CheckPort = nil
 		opt.Local = func(a netip.Addr) bool { return a == netip.MustParseAddr(c.local) }
+		if c.server == "" { // names that nobody has looked up are no addresses, and not alike
+			opt.Local = nil
+			c.server = "head.alpha"
+		}
 		text := "job {\n  embedded_server { listen = \"" + c.server + ":7800\" }\n  auth \"key\" { key = 7 }\n}\nprogram { command = [\"/bin/true\"] }\n" +
-			"site \"alpha\" {\n  client = 0\n  hosts = \"10.77.0.[1-3]\"\n  procs = 1\n}\nsite \"beta\" {\n  client = 1\n  hosts = \"10.77.0.[4-6]\"\n  procs = 1\n}\n"
+			"site \"alpha\" {\n  client = 0\n  hosts = \"10.77.0.[1-3]\"\n  procs = 1\n}\nsite \"beta\" {\n  client = 1\n  hosts = \"10.77.0.[4-6],node7\"\n  procs = 1\n}\n"
 		_, found := load(&faults{file: "job.hcl"}, []byte(text), t.TempDir(), opt)
 		found = slices.DeleteFunc(found, func(d Diagnostic) bool { return !strings.Contains(d.Problem, "server") })
 		if c.want == "" && len(found) == 0 {
