@@ -91,6 +91,28 @@ program { command = [%q] }
 		}
 	})
 
+	// Slurm ends a job whose node is set down, and says which it was. If it is told not to, we do.
+	for name, down := range map[string]struct{ option, says string }{
+		"node down":               {"--quiet", "Node failure on n2"},
+		"node down, the job kept": {"--no-kill", "site alpha: host n2 is lost: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := start("block", "salloc", down.option, "-N2", "--ntasks-per-node=2", program, "-config", file)
+			for rank := range 4 {
+				n.awaits(t, n.out, fmt.Sprintf("[%d] ready", rank))
+			}
+			c.Run("scontrol", "update", "nodename=n2", "state=down", "reason=test")
+			s := ends([]*machineNode{n})
+			c.Run("sh", "-c", "scontrol update nodename=n2 state=resume || true") // it may have come back by itself
+			if s[0] == 0 || !strings.Contains(n.err.String(), down.says) {
+				t.Errorf("status %d, or it does not say %q: %s", s[0], down.says, n.err)
+			}
+			if left := left(); left != "" {
+				t.Errorf("there is still %s", left)
+			}
+		})
+	}
+
 	t.Run("outside", func(t *testing.T) {
 		n := start("meet", program, "-config", file)
 		if s := ends([]*machineNode{n}); s[0] == 0 || !strings.Contains(n.err.String(), "Get one by salloc or sbatch") {
