@@ -30,6 +30,10 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 	f.StringVar(&o.Image, "image", "", "")
 	f.StringVar((*string)(&o.Driver), "driver", string(Docker), "")
 	f.BoolVar(&o.Secrets, "secrets", false, "")
+	f.Func("secret-variable", "", func(name string) error {
+		o.SecretVariables = append(o.SecretVariables, name)
+		return nil
+	})
 	site := f.String("site", "", "")
 	memory := f.String("memory", "", "")
 	words, err := parse(f, args)

@@ -61,6 +61,9 @@ type Options struct {
 	Memory  int64  // of a container for each of its procs, in bytes
 	Secrets bool   // keys and certificates are written, too, instead of what stands for them
 	Driver  Driver // of Nomad; empty: Docker
+
+	// SecretVariables are variables of the job file that are kept as keys are, not in the clear.
+	SecretVariables []string
 }
 
 // Driver is how a client of Nomad starts a node.
@@ -103,7 +106,8 @@ type file struct {
 // Key is what the file is called where names have no slashes.
 func (f file) Key() string { return strings.ReplaceAll(f.Path, "/", "_") }
 
-// variable is an environment variable that the job file uses. Those with keys are Secret.
+// variable is an environment variable that the job file uses. Those with keys are Secret, and those
+// that Options say are.
 type variable struct {
 	Name, Value string
 	Secret      bool
@@ -149,7 +153,9 @@ func describe(job *config.Job, s config.Site, o Options) (d site, err error) {
 		}
 		d.Files = append(d.Files, f)
 	}
-	d.variables(s)
+	if err := d.variables(s); err != nil {
+		fault("%v", err)
+	}
 	stored := map[string]string{}
 	store := func(key, what string) {
 		if other, ok := stored[key]; ok {
@@ -228,7 +234,7 @@ func (d *site) file(job *config.Job, path string) (f file, err error) {
 }
 
 // variables takes those that the job file uses, with the values that they have here.
-func (d *site) variables(s config.Site) {
+func (d *site) variables(s config.Site) error {
 	tokens, _ := hclsyntax.LexConfig([]byte(d.Text), d.File, hcl.InitialPos)
 	seen := map[string]bool{}
 	add := func(name string, secret bool) {
@@ -245,9 +251,16 @@ func (d *site) variables(s config.Site) {
 	add(s.Names.Auth.Variable, true)
 	for i := 2; i < len(tokens); i++ {
 		if string(tokens[i-2].Bytes) == "env" && tokens[i-1].Type == hclsyntax.TokenDot && tokens[i].Type == hclsyntax.TokenIdent {
-			add(string(tokens[i].Bytes), false)
+			name := string(tokens[i].Bytes)
+			add(name, slices.Contains(d.SecretVariables, name))
 		}
 	}
+	for _, name := range d.SecretVariables {
+		if !seen[name] {
+			return fmt.Errorf("-secret-variable %s: the job file does not use env.%s", name, name)
+		}
+	}
+	return nil
 }
 
 // ports takes those that the file gives the site's hosts, or that are known.

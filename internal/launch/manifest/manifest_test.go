@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,6 +273,29 @@ func TestNomadWithoutImages(t *testing.T) {
 	}
 }
 
+// TestSecretVariables: a variable that is said to be secret is kept as keys are, and is in the
+// manifest with -secrets alone, in its Secret.
+func TestSecretVariables(t *testing.T) {
+	t.Setenv("ROUNDS", "mellon")
+	for args, times := range map[string]int{"": 1, "-secret-variable ROUNDS": 0, "-secret-variable ROUNDS -secrets": 1} {
+		for kind, site := range map[string]string{"kubernetes": "alpha", "nomad": "beta"} {
+			file := write(t, jobFile)
+			var out strings.Builder
+			err := Command(slices.Concat([]string{kind, file, "-image", "x", "-site", site}, strings.Fields(args)), &out, load(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(out.String(), "mellon"); n != times {
+				t.Errorf("%s %q: the value is there %d times, want %d:\n%s", kind, args, n, times, &out)
+			}
+			secret, _, _ := strings.Cut(out.String(), "kind: Job")
+			if kind == "kubernetes" && strings.Contains(secret, "mellon") != strings.Contains(args, "-secrets") {
+				t.Errorf("%q: the value is in the wrong part:\n%s", args, &out)
+			}
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	t.Setenv("ROUNDS", "3")
 	replace := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(jobFile) }
@@ -300,6 +324,7 @@ func TestFaults(t *testing.T) {
 		"no secret": {replace("job.key", "jib.key"), "kubernetes FILE -image x -site alpha -secrets", "jib.key: no such file"},
 		"auto":      {replace("procs  = 2", "procs = \"auto\""), "kubernetes FILE -image x -site alpha", "write a number"},
 		"keys":      {replace("certs/alpha.pem", "job_key", "certs/alpha.key", "job/key"), "kubernetes FILE -image x -site alpha", "would have the same name job_key"},
+		"variable":  {jobFile, "kubernetes FILE -image x -site alpha -secret-variable ROUND", "-secret-variable ROUND: the job file does not use env.ROUND"},
 		"template":  {replace("with a tab", "[[[["), "nomad FILE -image x -site beta", "begins in Nomad's templates"},
 	} {
 		file := write(t, c.text)
