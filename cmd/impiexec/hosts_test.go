@@ -205,4 +205,20 @@ func TestByHostFileOnMachines(t *testing.T) {
 			wants(t, string(out), placed("a line", strings.Fields(run.on)...)...)
 		})
 	}
+	run := func(args ...string) (string, error) {
+		cmd := machines[0].Command(t.Context(), dir+"/impiexec", args...)
+		cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+dir+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	t.Run("no program of MPI", func(t *testing.T) {
+		out, err := run("-host", "10.77.0.1,10.77.0.2:2,10.77.0.3", "echo", "hello")
+		if err != nil || strings.Count(out, "hello\n") != 4 {
+			t.Errorf("%v\n%s", err, out)
+		}
+		out, err = run("-host", "10.77.0.1", "-n", "1", dir+"/prog", "where", ":", "-host", "10.77.0.2", "-n", "2", "true")
+		if err == nil || !strings.Contains(out, "the procs of 10.77.0.2 exited with status 0 before they called MPI Init") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
 }

@@ -167,6 +167,18 @@ func TestRuns(t *testing.T) {
 		r := ok(t, start(t, dir, impiexec, "-n", "1", "prog-of-this-folder", "a", ":", "-n", "1", "-env", "A", "b", "prog-of-this-folder"))
 		wants(t, r.out, `0 of 2 app 0 in here A= B=inherited args [a] read "a line"`, `1 of 2 app 1 in here A=b B=inherited args [] read ""`)
 	})
+	t.Run("no program of MPI", func(t *testing.T) {
+		wants(t, ok(t, start(t, dir, impiexec, "-n", "2", "echo", "hello")).out, "hello", "hello")
+		wants(t, ok(t, start(t, dir, impiexec, "-n", "1", "echo", "a", ":", "-n", "1", "echo", "b")).out, "a", "b")
+		if r := start(t, dir, impiexec, "-n", "2", "sh", "-c", "exit 3"); r.status != 3 || !strings.Contains(r.err, "exited with status 3 before it called MPI Init") {
+			t.Errorf("%+v", r)
+		}
+		for _, args := range [][]string{{"-n", "1", "true", ":", "-n", "1", self}, {"-n", "1", self, ":", "-n", "1", "true"}} {
+			if r := start(t, dir, impiexec, args...); r.status != 1 || !strings.Contains(r.err, "exited with status 0 before it called MPI Init") {
+				t.Errorf("one of two is in MPI: %+v", r)
+			}
+		}
+	})
 	t.Run("secret", func(t *testing.T) { // values are not in the command line, which all users see
 		r := ok(t, start(t, dir, impiexec, "-n", "1", "-x", "SECRET=mellon", self, "seen"))
 		if !strings.HasPrefix(r.out, "secret mellon in ") || strings.Count(r.out, "mellon") != 1 || !strings.Contains(r.out, "@IMPI_PROGRAMS") || !strings.HasSuffix(r.out, "<nil>, variable false\n") {

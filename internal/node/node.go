@@ -154,7 +154,8 @@ func newNode(opt Options) *node {
 		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
 		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
-		Launcher: n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
+		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
+		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
 	})
 	if !n.others.IsHead() {
 		n.procs.Input = n.others.Input
@@ -179,7 +180,10 @@ func (n *node) outputLost(err error) {
 // run is the life of a job that goes well. Steps return early when the ending
 // has decided.
 func (n *node) run(ctx context.Context) error {
-	if err := n.start(ctx); err != nil {
+	if err := n.start(ctx); errors.Is(err, member.ErrWithoutMPI) {
+		n.log.Debug("the program is none of MPI, and has ended well")
+		return n.member.Leave(ctx)
+	} else if err != nil {
 		return err
 	}
 	arrivals := n.open(ctx)
@@ -274,7 +278,9 @@ func (n *node) start(ctx context.Context) (err error) {
 	if err := n.procs.Start(); err != nil {
 		return err
 	}
-	if err := n.awaitHellos(ctx); err != nil {
+	if err := n.awaitHellos(ctx); errors.Is(err, member.ErrWithoutMPI) {
+		return n.member.JoinWithoutMPI(ctx)
+	} else if err != nil {
 		return err
 	}
 	if err := n.member.Join(ctx); err != nil {
@@ -311,9 +317,11 @@ func (n *node) awaitHellos(ctx context.Context) error {
 	for range n.procs.All() {
 		select {
 		case <-n.procs.Greeted():
+		case <-n.procs.WithoutMPI():
+			return member.ErrWithoutMPI
 		case <-limit.C:
 			who, first := n.procs.Missing()
-			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
+			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it, or end before", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
 			f.Proc = first + 1
 			return f
 		case <-ctx.Done():

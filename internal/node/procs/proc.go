@@ -137,6 +137,7 @@ func (p *Proc) heard(m wireup.Message) {
 		}
 		p.board = m.Board
 		p.phase.Store(int32(ending.Greeted))
+		p.set.without.inMPI()
 		p.set.greeted <- p
 	case phase == ending.InMPI && p.set.Events.Heard(p, m):
 	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
@@ -208,15 +209,21 @@ func (p *Proc) watch() {
 	if p.Phase() == ending.InMPI {
 		p.set.Events.Left(p, false)
 	}
-	p.ends(ending.Exit{Text: e.String(), Status: e.Status(), Unseen: e.Unseen, At: at})
+	if x := (ending.Exit{Text: e.String(), Status: e.Status(), Unseen: e.Unseen, At: at}); !p.keeps(x) {
+		p.ends(x)
+	}
 }
 
 // outlivesSocket waits for the exit of a proc that has closed its control socket.
 // One that lives on without having finished cannot be reached any more.
 func (p *Proc) outlivesSocket() {
+	var late <-chan time.Time
+	if !p.set.MayDoWithout || p.Phase() != ending.Starting { // else it may be no program of MPI
+		late = time.After(lastWords)
+	}
 	select {
 	case <-p.os.Exited():
-	case <-time.After(lastWords):
+	case <-late:
 		if p.Phase() != ending.Finished {
 			p.ends(ending.Exit{Text: "closed its connection to the node", At: time.Now()})
 		}

@@ -40,6 +40,10 @@ type Settings struct {
 	Log            hclog.Logger
 	End            *lifetime.Lifetime // is told how procs end too early
 	Events         Events
+
+	// MayDoWithout says that there is no other site, so that the procs may run a program that is none
+	// of MPI.
+	MayDoWithout bool
 }
 
 // Events hears from the goroutines of procs what the rest of the node has to know.
@@ -54,6 +58,7 @@ type Events interface {
 type Set struct {
 	Settings
 	greeted chan *Proc
+	without without
 	cores   []unix.CPUSet // that the procs are bound to; nil: none
 
 	mu   sync.Mutex
@@ -63,7 +68,7 @@ type Set struct {
 
 // New makes the set of a site's procs, of which none has been started.
 func New(s Settings) *Set {
-	return &Set{Settings: s, greeted: make(chan *Proc, s.Routes.Site.Procs())}
+	return &Set{Settings: s, greeted: make(chan *Proc, s.Routes.Site.Procs()), without: without{all: make(chan struct{})}}
 }
 
 // Unstarted is for tests: the set has n procs of the site's first host, which are no processes.
