@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ func nursery() error {
 		}
 		if err := errors.Join(mpi.Barrier(mpi.World()), parent.Disconnect()); err != nil {
 			return err
+		}
+		if flag := os.Getenv(spawnLater); flag != "" && !slices.Contains(os.Args, "last") {
+			return spawnOnce(flag)
 		}
 		if os.Getenv(outlive) != "" {
 			<-time.After(5 * time.Second)
@@ -66,12 +70,32 @@ func nursery() error {
 	return nil
 }
 
+// spawnOnce spawns procs when there is a file.
+func spawnOnce(flag string) error {
+	for {
+		if _, err := os.Stat(flag); err == nil {
+			break
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	children, _, err := mpi.World().Spawn(mpi.Command{Path: self, Args: []string{"last"}, Procs: 4}, 0)
+	if err != nil {
+		return err
+	}
+	return children.Disconnect()
+}
+
 // Variables of nursery: "root:procs:host" for each spawn, where host "-" stands for none; that the
 // procs stay connected with those that they have spawned; and that these go on when the job is over.
 const (
 	orderNursery = "IMPI_TEST_NURSERY"
 	stayWith     = "IMPI_TEST_STAY"
 	outlive      = "IMPI_TEST_OUTLIVE"
+	spawnLater   = "IMPI_TEST_SPAWN_LATER" // a file: procs that outlive the job spawn others when it is there
 )
 
 // machineAddress is the address in 10.77.0.0/16 of the machine that runs this.
@@ -182,5 +206,31 @@ func TestMachineLostWithSpawned(t *testing.T) {
 		if !m.Idle() {
 			t.Errorf("something is left on machine %d", i)
 		}
+	}
+}
+
+// TestSpawnAfterTheJob: procs that outlive the job that has spawned them spawn others, on the machines
+// that are still there: the head stays, on which nothing runs, and the third machine has left.
+func TestSpawnAfterTheJob(t *testing.T) {
+	flag := filepath.Join(t.TempDir(), "go")
+	t.Setenv(orderNursery, "0:1:10.77.0.2")
+	t.Setenv(spawnLater, flag)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, machines := machineJob(t, fmt.Sprintf("spawn { allow = [%q] }\n", self))
+	nodes := startOn(t, file, "nursery", machines)
+	<-nodes[2].over
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range ends(nodes) {
+		if s != 0 {
+			t.Errorf("machine %d: status %d", i, s)
+		}
+	}
+	if got := fmt.Sprint(nurseries(nodes[0].out.String(), "alpha.spawn2")); got != "[10.77.0.1 10.77.0.1 10.77.0.2 10.77.0.2]" {
+		t.Errorf("the others are at %s", got)
 	}
 }

@@ -50,16 +50,42 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 			return nil, ErrAbsent
 		}
 	}
-	select {
-	case a := <-answer:
-		return a.GetData(), errorOf(a)
-	case <-h.broken:
-		return nil, h.failed
-	case <-h.ctx.Done():
-		return nil, context.Cause(h.ctx)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	broken, gone := h.broken, h.parentGone()
+	for {
+		select {
+		case a := <-answer:
+			return a.GetData(), errorOf(a)
+		case <-broken:
+			if !errors.Is(h.failed, ErrOver) {
+				return nil, h.failed
+			}
+			broken = nil // what outlives the job asks, too
+		case <-gone:
+			return nil, ErrAbsent
+		case <-h.ctx.Done():
+			return nil, context.Cause(h.ctx)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
+}
+
+// parentGone is closed when nothing more comes from the parent; nil at the head.
+func (h *Host) parentGone() <-chan struct{} {
+	if h.up == nil {
+		return nil
+	}
+	return h.up.heard
+}
+
+// Has tells, at the head, whether a host is there, or may be: of those that are not connected with the
+// head itself it is known only whether the one by which they are is.
+func (h *Host) Has(host int) bool {
+	next := h.cfg.Tree.Toward(h.cfg.Self, host)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, gone := h.gone[next]
+	return host == h.cfg.Self || h.below[next] != nil && !gone
 }
 
 func errorOf(a *proto.Message) error {

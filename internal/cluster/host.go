@@ -133,6 +133,7 @@ type Host struct {
 	verdict  []byte        // and this report
 	informed map[int]bool  // at the head: the missing hosts that know why they cannot be part of the site
 	stayed   time.Time     // when a host below has last said that it stays
+	awaited  bool          // AwaitBelow has been called
 	failed   error         // why the site cannot run
 	broken   chan struct{} // closed with failed
 	asks     questions
@@ -306,8 +307,7 @@ func (h *Host) Dismiss(limit time.Duration) {
 // that no longer than limit, counted anew when one of them says that it stays, and after that no
 // longer than lastWait for a write that cannot be interrupted, to an output that nobody reads.
 func (h *Host) Close(limit time.Duration) {
-	h.with(func(m *membership.Member, _ time.Time) { m.End() })
-	h.awaitBelow(limit)
+	h.AwaitBelow(limit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if h.up != nil {
@@ -340,10 +340,14 @@ func (h *Host) Close(limit time.Duration) {
 	}
 }
 
-// awaitBelow waits until the hosts below have left, or none has said for limit that it stays.
-func (h *Host) awaitBelow(limit time.Duration) {
+// AwaitBelow waits, when the job is over, until the hosts below have left, or none has said for limit
+// that it stays. Close does that first; calling it before lets this host be of use to those below.
+func (h *Host) AwaitBelow(limit time.Duration) {
+	h.with(func(m *membership.Member, _ time.Time) { m.End() })
 	h.mu.Lock()
-	h.stayed = time.Now()
+	if !h.awaited { // else the limit does not begin anew
+		h.awaited, h.stayed = true, time.Now()
+	}
 	h.mu.Unlock()
 	for {
 		h.mu.Lock()

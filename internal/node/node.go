@@ -398,7 +398,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	}
 	if n.opt.spawned == nil {
 		leave := n.others.Linger()
-		n.spawner.Wait()
+		n.spawner.Wait(n.others.AwaitBelow)
 		leave()
 	}
 	n.site.Close()

@@ -37,7 +37,7 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 		},
 	}
 	if o := n.others; o != nil {
-		s.Hosts, s.Self, s.ProcsFor = o.Hosts, o.Self, o.Procs
+		s.Hosts, s.Self, s.ProcsFor, s.Present = o.Hosts, o.Self, o.Procs, o.Present
 		s.Ask = func(ctx context.Context, host int, question []byte) ([]byte, error) {
 			return o.Ask(ctx, member.Spawning, host, question)
 		}

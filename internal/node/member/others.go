@@ -441,6 +441,22 @@ func (o *Others) Linger() (leave func()) {
 	return func() {}
 }
 
+// AwaitBelow waits until the hosts below this one have left: what runs there may spawn procs here.
+func (o *Others) AwaitBelow() {
+	if tree := o.connected(); tree != nil {
+		tree.AwaitBelow(o.leaveTime())
+	}
+}
+
+// leaveTime is how long hosts below may take to leave if they do not say that they stay.
+func (o *Others) leaveTime() time.Duration { return o.Routes.Job.Limits.Stop + 2*time.Second }
+
+// Present tells, at the head, whether a host is still there.
+func (o *Others) Present(host int) bool {
+	tree := o.connected()
+	return tree != nil && tree.Has(host)
+}
+
 // Stop has, at the head, the other hosts end all that was spawned there.
 func (o *Others) Stop() {
 	if tree := o.connected(); tree != nil && o.IsHead() {
@@ -507,7 +523,7 @@ func (o *Others) Close() {
 	if o.dismisses {
 		tree.Dismiss(dismissal)
 	}
-	tree.Close(o.Routes.Job.Limits.Stop + 2*time.Second)
+	tree.Close(o.leaveTime())
 	for _, x := range o.Outlets {
 		x.to.Store(&x.own)
 	}

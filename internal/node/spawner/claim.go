@@ -59,6 +59,13 @@ func (d *Spawner) reserveSlots(ctx context.Context, e *errand) (a result) {
 	if len(e.Hosts) == 0 || slices.ContainsFunc(e.Hosts, func(h int) bool { return h < 0 || h >= len(d.hosts()) }) {
 		return result{Refused: spawn.Refuse(-1, "site %s has no host of %d", d.Routes.Site.Name, e.Hosts)}
 	}
+	if d.Present != nil {
+		all := w.Hosts
+		w.Hosts = slices.DeleteFunc(slices.Clone(all), func(h int) bool { return !d.Present(h) })
+		if len(w.Hosts) == 0 {
+			return result{Refused: spawn.Refuse(-1, "host %s of site %s has left, as its part of the job is over", d.hosts()[all[0]], d.Routes.Site.Name)}
+		}
+	}
 	answer := make(chan spawn.SlotAnswer[claim], 1)
 	d.withSlots(func() {
 		d.asked[e.Claim] = answer

@@ -125,13 +125,21 @@ func (p *Local) begin(o *start) error {
 	p.node, p.cancel, p.done = node, cancel, make(chan struct{})
 	d.running[p] = struct{}{}
 	d.mu.Unlock()
-	d.wg.Go(func() {
+	goes := d.wg.Go(func() {
 		defer cancel(nil)
 		p.outcome = node.Run(ctx)
 		p.tellSpawner()
 		d.release(p)
 		close(p.done)
 	})
+	if !goes {
+		cancel(nil)
+		f := ending.Ended("the node of its host has ended")
+		p.outcome = ending.Outcome{Failure: f}
+		d.release(p)
+		close(p.done)
+		return f
+	}
 	return nil
 }
 

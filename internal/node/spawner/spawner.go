@@ -29,7 +29,8 @@ type Settings struct {
 	// The first one's has the slots. Nil: this node runs all hosts of the site.
 	Hosts    []config.Host
 	Self     int
-	ProcsFor func(host int) int // how many procs of the job a host has; nil if Hosts is
+	ProcsFor func(host int) int  // how many procs of the job a host has; nil if Hosts is
+	Present  func(host int) bool // whether a host is still there, at the first one; nil if Hosts is
 
 	// Ask has the spawner of another host's node Answer a question.
 	Ask func(ctx context.Context, host int, question []byte) (answer []byte, err error)
@@ -59,7 +60,7 @@ type Spawner struct {
 	Settings
 	ctx  context.Context
 	stop context.CancelCauseFunc
-	wg   sync.WaitGroup // of parts that run, and of worlds that somebody here has spawned
+	wg   *pending // of parts that run, and of worlds that somebody here has spawned
 
 	mu      sync.Mutex
 	worlds  int    // spawned at the site so far, at its first host
@@ -77,6 +78,7 @@ func New(ctx context.Context, s Settings) *Spawner {
 	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[claim][]*Local), hosted: make(map[place]*hosted), running: make(map[*Local]struct{})}
 	d.slots = spawn.Slots[claim]{Site: s.Routes.Site.Name, Total: s.Routes.Site.Spawn.Slots, Leaving: d.leaving}
 	d.ctx, d.stop = context.WithCancelCause(ctx)
+	d.wg = newPending()
 	return d
 }
 
@@ -87,14 +89,16 @@ func (d *Spawner) Stop(why error) { d.stop(why) }
 // that it has not.
 const goesOn = time.Second
 
-// Wait waits for the end of all that was spawned here.
-func (d *Spawner) Wait() {
+// Wait waits for the end of all that was spawned here. Nothing is started after that. Before that it
+// calls others, which waits for those who may spawn here.
+func (d *Spawner) Wait(others func()) {
 	late := time.AfterFunc(goesOn, func() {
 		if parts := len(d.nodes()); parts > 0 {
 			d.Log.Info("the job is over; what it has spawned goes on", "worlds", parts)
 		}
 	})
 	defer late.Stop()
+	others()
 	d.wg.Wait()
 }
 

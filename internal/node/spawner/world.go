@@ -160,7 +160,7 @@ func (w *world) serve(order *start) (err error) {
 func (w *world) awaitInit() *spawn.Refusal {
 	answers := make(chan *spawn.Refusal, len(w.parts))
 	for _, p := range w.parts {
-		w.parents.spawner.wg.Go(func() { answers <- p.settled() })
+		go func() { answers <- p.settled() }() // the world is followed, or ended, meanwhile
 	}
 	for range w.parts {
 		select {
