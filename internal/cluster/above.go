@@ -53,15 +53,15 @@ func (a *above) connect(ctx context.Context) error {
 		}
 		switch code := status.Code(err); {
 		case errors.Is(err, ErrSecret), errors.Is(err, ErrVersion), code == codes.FailedPrecondition:
-			return &unfit{h.cannot(err)}
+			return &unfit{a.cannot(err)}
 		case errors.Is(err, ErrOver), code == codes.Aborted:
-			return h.cannot(err)
+			return a.cannot(err)
 		}
 		h.log.Debug("the head cannot be reached yet", "address", h.cfg.Head, "reason", err)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return h.cannot(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
+			return a.cannot(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
 		}
 	}
 }
@@ -71,7 +71,8 @@ type unfit struct{ error }
 
 func (u *unfit) Unwrap() []error { return []error{u.error, ErrUnfit} }
 
-func (h *Host) cannot(err error) error {
+func (a *above) cannot(err error) error {
+	h := a.h
 	if s, ok := status.FromError(err); ok {
 		err = errors.New(s.Message())
 	}

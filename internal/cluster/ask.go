@@ -50,7 +50,11 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 			return nil, ErrAbsent
 		}
 	}
-	broken, gone := h.broken, h.parentGone()
+	broken := h.broken
+	var gone <-chan struct{} // the parent is
+	if h.up != nil {
+		gone = h.up.heard
+	}
 	for {
 		select {
 		case a := <-answer:
@@ -68,14 +72,6 @@ func (h *Host) Ask(ctx context.Context, host int, question []byte) ([]byte, erro
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// parentGone is closed when nothing more comes from the parent; nil at the head.
-func (h *Host) parentGone() <-chan struct{} {
-	if h.up == nil {
-		return nil
-	}
-	return h.up.heard
 }
 
 // Has tells, at the head, whether a host is there, or may be: of those that are not connected with the
