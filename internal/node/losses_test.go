@@ -139,7 +139,8 @@ func TestRefusedConnectionsDoNotFillTheLog(t *testing.T) {
 	all[0].cancel(lifetime.Interrupt{Signal: syscall.SIGINT})
 	<-all[0].done
 	log := all[0].err.String()
-	if n := strings.Count(log, "connection refused: "); n == 0 || n > 50 || !strings.Contains(log, "connection refused … and ") {
+	// 40 in ten seconds, of which a busy machine may need several for so many.
+	if n := strings.Count(log, "connection refused: "); n == 0 || n >= many || !strings.Contains(log, "connection refused … and ") {
 		t.Errorf("%d of %d connections have a line of their own:\n%s", n, many, log)
 	}
 }
