@@ -73,7 +73,7 @@ func Join() (*Managed, error) {
 	}
 	m := &Managed{manager: manager}
 	if err = m.join(); err != nil {
-		return nil, err // who ends without Finalize ends all
+		return nil, err // who ends without Finalize ends all; srun does that only with --kill-on-bad-exit
 	}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); forOneProcess(name) {
