@@ -107,6 +107,8 @@ func (m machines) place(job *config.Job) error {
 		var err error
 		if h.Address, err = netip.ParseAddr(at); err != nil {
 			h.Name = at
+		} else if m.Engine == config.LaunchSlurm && x.Address != "" {
+			h.Name = x.Name // as in a job with a file; by it Slurm knows the node
 		}
 		if x.User != "" {
 			l.Users[h.String()] = x.User

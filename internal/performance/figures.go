@@ -128,7 +128,7 @@ func (r Result) beside(row Row, column string, others []string) (least float64, 
 
 // columns lists those that have values, ours first and peers last.
 func (a *Answer) columns() (list []string) {
-	known := []string{inGo, inC, "in-process", "resume", "ring", "stream", "grpc", "unix", "channel", "floor", "mpich", "openmpi"}
+	known := []string{inGo, inC, "impi by salloc", "impi by srun", "in-process", "resume", "ring", "stream", "grpc", "unix", "channel", "floor", "mpich", "mpich by srun", "openmpi"}
 	for _, name := range known {
 		for _, r := range a.Figures.results() {
 			if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Values[name] != 0 }) {

@@ -157,7 +157,7 @@ func (q *Question) verdict(r Result, row Row, column string, sum *summary) strin
 
 // label returns a column's name on the page.
 func label(column string) string {
-	names := map[string]string{"mpich": "MPICH", "openmpi": "Open MPI", "resume": "resuming", "channel": "agents"}
+	names := map[string]string{"mpich": "MPICH", "mpich by srun": "MPICH by srun", "openmpi": "Open MPI", "resume": "resuming", "channel": "agents"}
 	return cmp.Or(names[column], column)
 }
 
@@ -166,6 +166,8 @@ func size(n int, bench string) string {
 	switch {
 	case slices.Contains([]string{"spawn", "start", "memory", "plugins"}, bench):
 		return fmt.Sprintf("%d procs", n)
+	case strings.HasPrefix(bench, "start by "):
+		return fmt.Sprintf("%d machines", n)
 	case n == 0:
 		return ""
 	case n >= 1<<20 && n%(1<<20) == 0:

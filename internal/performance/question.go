@@ -162,6 +162,17 @@ var Questions = []Question{
 		Peers: bothPeers,
 	},
 	{
+		Name:  "machines",
+		Title: "How long do launchers take on 2, 4 and 8 machines?",
+		Text: "A program of two procs on each machine that does nothing, from start to end: impiexec beside mpiexec.hydra and mpirun. The machines are made on this one and share its cores: " +
+			"network namespaces with sshd, of whose time ssh's own is more than half; and nodes of a real Slurm, where launchers run as in a batch script, on the job's first node. " +
+			"\"by salloc\" is impiexec on another machine, which first goes to that node by a step of srun; \"by srun\" is srun --mpi=pmi2. The ratio is to the best of the others.",
+		Args:  []string{"-on", "ssh,slurm", "-machines", "2,4,8", "-repeat", "9", "-peer", "mpich,openmpi", "start"},
+		Of:    []string{inGo, "impi by salloc", "impi by srun"},
+		Peers: []string{"mpich", "mpich by srun", "openmpi"},
+		Goals: all(inGo, 1, "start by ssh", "start by slurm"),
+	},
+	{
 		Name:  "startup",
 		Title: "How long does a job of a million procs take to agree on who is who?",
 		Text: "One server and 32 clients of 32,768 procs each, over TCP on loopback, from the first connection to the last client that knows the job. " +
