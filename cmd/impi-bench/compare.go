@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -151,6 +152,9 @@ func (o *options) measure(ctx context.Context, name string, all []contender) (re
 				return r, fmt.Errorf("%s: %w", name, err)
 			}
 		}
+		rand.Shuffle(len(alone), func(i, j int) { // nobody always comes behind the one that leaves most to clear away
+			alone[i], alone[j] = alone[j], alone[i]
+		})
 		for i := 0; i < len(alone); i++ {
 			c := alone[i]
 			o.progress("%s: %s, repetition %d of %d", name, c.name, rep+1, o.repeat)
