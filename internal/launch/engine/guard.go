@@ -17,7 +17,7 @@ var guardText string
 var guard = sync.OnceValue(func() string {
 	var b strings.Builder
 	for line := range strings.Lines(guardText) {
-		if line[0] != '#' {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), "#") {
 			b.WriteString(line)
 		}
 	}

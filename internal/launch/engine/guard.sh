@@ -47,8 +47,10 @@ exec 4>&2 5>&1 2>/dev/null # the shell itself does not say how processes ended
   exec 3<&-
   "$@" 2>&4 4>&- 5>&-
   status=$?
+  # Before the end is told: the engine's answer would make the reader start a sleep, which outlives it,
+  # and Slurm waits a second if it finds a process of the step.
+  kill -s KILL "$reader"
   tell "end $status" >&5
   tell "end $status" >&4
   [ "$sweep" != 1 ] || kill -s KILL 0
-  kill -s KILL "$reader"
 }
