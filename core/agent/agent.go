@@ -36,6 +36,7 @@ type endpoint struct {
 	done  bool // a proc: finished; a host: it sent FINI
 	ended bool // a host: our FINI is queued
 	over  bool // a host: ChannelDone was emitted
+	meant bool // a host: its channel is made on demand, and is there or to come
 	own   bool
 
 	in      input
@@ -95,7 +96,7 @@ func New(c Config) (*Agent, error) {
 		pool:      pool{size: c.ChunkSize},
 	}
 	for h, host := range c.Hosts {
-		if wire.HostRank(h) != a.self && !host.Unlinked {
+		if wire.HostRank(h) != a.self && !host.Unlinked && !host.OnDemand {
 			a.channels++
 		}
 	}
@@ -158,7 +159,14 @@ func (a *Agent) AttachHost(l LinkID, h wire.HostRank) error {
 	if h < 0 || int(h) >= len(a.hosts) || h == a.self {
 		return fmt.Errorf("%w: host %d of %d cannot have a channel to host %d", ErrLink, a.self, len(a.hosts), h)
 	}
-	return a.attach(l, a.host(h))
+	p := a.host(h)
+	if err := a.attach(l, p); err != nil {
+		return err
+	}
+	if a.running == 0 && !p.ended {
+		a.end(p)
+	}
+	return nil
 }
 
 func (a *Agent) attach(l LinkID, p *endpoint) error {
@@ -170,6 +178,9 @@ func (a *Agent) attach(l LinkID, p *endpoint) error {
 	}
 	if p.state != waiting {
 		return fmt.Errorf("%w: %v has or had one, or needs none", ErrLink, p.peer)
+	}
+	if a.onDemand(p) && !a.mean(p) {
+		return fmt.Errorf("%w: %v comes when everything is over", ErrLink, p.peer)
 	}
 	for int(l) >= len(a.links) {
 		a.links = append(a.links, nil)

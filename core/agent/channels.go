@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -15,20 +16,36 @@ type ChannelsConfig struct {
 	Own   dynamic.Token   // that only this site has; zero: there is none
 	Hosts []wire.HostRank // of the site, whose channels these are
 
+	OnDemand OnDemand // all sites must have the same
+
 	Resumes func(local, peer wire.HostRank) bool // whether a channel outlives its connection
 	From    func(wire.ClientRank) []netip.Prefix // see DanceHost; nil: from nowhere else
 }
+
+// OnDemand says which of the channels whose ends can prove themselves are made when the first packet
+// needs them, and not at the start.
+type OnDemand uint8
+
+// Which channels are made on demand.
+const (
+	InLargeJobs OnDemand = iota // of jobs of more than FewHosts, those between hosts whose ranks do not differ by a power of 2
+	Always                      // all of them
+)
+
+// FewHosts is how many hosts a job may have with all channels from the start: so many connections
+// cost a host little.
+const FewHosts = 64
 
 // Channels are the channels between the hosts of a site and all others, from the dances that make
 // them until the job's end: how their ends prove themselves, and what becomes of connections that
 // arrive. Only one goroutine may use it at a time.
 type Channels struct {
 	c      ChannelsConfig
-	tokens map[channelEnds]dynamic.Token
 	names  map[dynamic.World]channelEnds // of those that somebody else dials
 	phases map[wire.HostRank]channelPhase
 	ready  bool
-	kept   map[channelEnds]bool // that resume, and whether this side dials again
+	kept   map[channelEnds]bool      // that resume, and whether this side dials again
+	ties   dynamic.Ties[channelEnds] // of those that are made on demand
 }
 
 // channelEnds is a host of the site and another one.
@@ -45,24 +62,42 @@ const (
 // NewChannels makes the Channels of hosts that have none yet.
 func NewChannels(c ChannelsConfig) *Channels {
 	x := &Channels{
-		c: c, tokens: make(map[channelEnds]dynamic.Token), names: make(map[dynamic.World]channelEnds),
+		c: c, names: make(map[dynamic.World]channelEnds),
 		phases: make(map[wire.HostRank]channelPhase), kept: make(map[channelEnds]bool),
 	}
 	for _, h := range c.Hosts {
-		for i, peer := range c.Job.Hosts {
-			secret, ok := x.secretWith(peer.Client)
+		for i := range c.Job.Hosts {
 			ends := channelEnds{h, wire.HostRank(i)}
-			if !ok || ends.local == ends.peer {
-				continue
-			}
-			token := secret.Channel(x.describe(ends.local), x.describe(ends.peer))
-			x.tokens[ends] = token
-			if !ends.dials() {
+			if token, ok := x.token(ends); ok && (!ends.dials() || x.OnDemand(ends.local, ends.peer)) {
 				x.names[token.World()] = ends
 			}
 		}
 	}
 	return x
+}
+
+// token gives what proves the ends of a channel to each other. ok is false if they have no secret.
+func (c *Channels) token(ends channelEnds) (token dynamic.Token, ok bool) {
+	if ends.peer < 0 || int(ends.peer) >= len(c.c.Job.Hosts) || ends.local == ends.peer || !slices.Contains(c.c.Hosts, ends.local) {
+		return token, false
+	}
+	secret, ok := c.secretWith(c.c.Job.Hosts[ends.peer].Client)
+	if !ok {
+		return token, false
+	}
+	return secret.Channel(c.describe(ends.local), c.describe(ends.peer)), true
+}
+
+// OnDemand tells whether the channel between a host of the site and another one is made when the first
+// packet needs it, by whichever host has one first.
+func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
+	apart := max(local-peer, peer-local)
+	_, proves := c.secretWith(c.c.Job.Hosts[peer].Client)
+	if c.c.Job.Hosts[local].Port == 0 || c.c.Job.Hosts[peer].Port == 0 {
+		return false // nobody can dial it
+	}
+	large := len(c.c.Job.Hosts) > FewHosts && apart&(apart-1) != 0
+	return proves && apart > 0 && (large || c.c.OnDemand == Always)
 }
 
 // dials tells whether the local host connects to the other one: to those of lower rank.
@@ -88,7 +123,7 @@ func (c *Channels) Begin(h wire.HostRank, reach, deadline time.Time) (*Dance, er
 	hosts := make([]DanceHost, len(c.c.Job.Hosts))
 	for i, x := range c.c.Job.Hosts {
 		_, proves := c.secretWith(x.Client)
-		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves}
+		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves, Skip: c.OnDemand(h, wire.HostRank(i))}
 		if x.Client == c.c.Job.Self { // all of them listened before any was told of the job
 			hosts[i].By = reach
 		}
@@ -130,13 +165,13 @@ func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Tok
 	if !ok || ends.local != h {
 		return token, false
 	}
-	return c.tokens[ends], true
+	return c.token(ends)
 }
 
 // Hello is how a host of the site greets another one, for the first or a further connection of a
 // channel, and the token that it proves. ok is false if they have no secret.
 func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token dynamic.Token, ok bool) {
-	token, ok = c.tokens[channelEnds{local, peer}]
+	token, ok = c.token(channelEnds{local, peer})
 	if !ok {
 		return hello, token, false
 	}
@@ -151,11 +186,11 @@ func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token 
 // allowed tells whether the routes have it.
 func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) dynamic.Verdict {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
-	token, ok := c.tokens[ends]
+	token, ok := c.token(ends)
 	switch {
 	case !hello.Hosts:
 		return dynamic.NotAllowed
-	case ends.local != at || ends.dials() || !ok:
+	case ends.local != at || !ok || ends.dials() && !c.OnDemand(ends.local, ends.peer):
 		return dynamic.UnknownRank
 	case hello.Session != token.ChannelSession():
 		return dynamic.UnknownLink
@@ -174,28 +209,65 @@ const (
 	Later                  // ask again when Begin, End or Ready was called: the dialler was faster than this site
 	ToDance                // Dance.Brought
 	ToChannel              // it takes the place of the last connection of a channel that has one
+	ToHost                 // it is the channel to the host from now on; Drop if it is lost before it is used
 )
 
 // Arrive decides about a connection that Admits has accepted.
 func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
 	dials, kept := c.kept[ends]
+	onDemand := c.OnDemand(ends.local, ends.peer)
 	switch {
-	case c.phases[ends.local] == dancing:
+	case c.phases[ends.local] == dancing && !onDemand:
 		return ToDance, dynamic.Accepted
 	case !c.ready:
 		return Later, dynamic.Accepted
 	case kept && !dials:
 		return ToChannel, dynamic.Accepted
+	case !onDemand:
+		return Nowhere, dynamic.UnknownLink
 	}
-	return Nowhere, dynamic.UnknownLink
+	switch v := c.ties.Arrive(ends, !ends.dials()); v {
+	case dynamic.Accepted:
+		return ToHost, v
+	case dynamic.StillLinked: // which this host dials again
+		return Nowhere, dynamic.TieLost
+	default:
+		return Nowhere, v
+	}
+}
+
+// Want is for a host that wants a channel which is made on demand. It gives the search for it, which
+// is to be run under the guard of these Channels, by so many ways and within limit; nil if the channel
+// is there, or under way.
+func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
+	ends := channelEnds{local, peer}
+	if !c.OnDemand(local, peer) || !c.ties.Want(ends) {
+		return nil
+	}
+	return dynamic.OnDemandSearch(ways, &c.ties, ends, limit)
+}
+
+// Stop says that the search for a channel has ended before it had a result.
+func (c *Channels) Stop(local, peer wire.HostRank) {
+	ends := channelEnds{local, peer}
+	switch c.ties.Phase(ends) {
+	case dynamic.Dialling, dynamic.Yielding:
+		c.ties.Forget(ends)
+	default:
+	}
+}
+
+// Drop says that a connection which was ToHost was lost before it was used.
+func (c *Channels) Drop(hello dynamic.Hello) {
+	c.ties.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
 }
 
 // Keep is called with each channel that the site's packet switches are given. resumes tells whether
 // the channel outlives its connection, as the session, and dials whether this site connects again.
 func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, resumes, dials bool) {
 	ends := channelEnds{local, peer}
-	token, ok := c.tokens[ends]
+	token, ok := c.token(ends)
 	if !ok || !c.c.Resumes(local, peer) {
 		return session, false, false
 	}
@@ -203,11 +275,15 @@ func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, res
 	return token.ChannelSession(), true, ends.dials()
 }
 
-// KeepsListening tells whether a host of the site is dialled again for a channel that resumes.
+// KeepsListening tells whether a host of the site is dialled when its dance is over: again for a
+// channel that resumes, or for one that is made on demand.
 func (c *Channels) KeepsListening(local wire.HostRank) bool {
 	for i := range c.c.Job.Hosts {
 		ends := channelEnds{local, wire.HostRank(i)}
-		if _, proves := c.tokens[ends]; proves && !ends.dials() && c.c.Resumes(local, ends.peer) {
+		if _, proves := c.secretWith(c.c.Job.Hosts[i].Client); !proves || ends.local == ends.peer {
+			continue
+		}
+		if c.OnDemand(local, ends.peer) || !ends.dials() && c.c.Resumes(local, ends.peer) {
 			return true
 		}
 	}

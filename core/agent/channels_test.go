@@ -34,16 +34,26 @@ func channelsOf(j *startup.Job, own dynamic.Token) *Channels {
 // secret: zeros are nobody's proof.
 func TestChannelTokens(t *testing.T) {
 	j := channelJob()
-	if c := channelsOf(j, dynamic.Token{}); len(c.tokens) > 0 {
-		t.Errorf("%v", c.tokens)
+	proven := func(c *Channels) (n int) {
+		for local := range wire.HostRank(2) {
+			for peer := range wire.HostRank(4) {
+				if _, _, ok := c.Hello(local, peer); ok {
+					n++
+				}
+			}
+		}
+		return n
 	}
-	if c := channelsOf(j, dynamic.Token{9}); len(c.tokens) != 2 || len(c.names) != 1 {
-		t.Errorf("without a secret of the job: %v", c.tokens)
+	if c := channelsOf(j, dynamic.Token{}); proven(c) > 0 || len(c.names) > 0 {
+		t.Errorf("without any secret: %d, %v", proven(c), c.names)
+	}
+	if c := channelsOf(j, dynamic.Token{9}); proven(c) != 2 || len(c.names) != 1 {
+		t.Errorf("without a secret of the job: %d, %v", proven(c), c.names)
 	}
 	j.Secret[0] = 1
 	c := channelsOf(j, dynamic.Token{})
-	if len(c.tokens) != 4 || len(c.names) != 3 {
-		t.Fatalf("%v", c.tokens)
+	if proven(c) != 4 || len(c.names) != 3 {
+		t.Fatalf("%d, %v", proven(c), c.names)
 	}
 	_, token, ok := c.Hello(1, 2)
 	if got, known := c.Token(1, token.World()); !ok || !known || got != token {
@@ -86,7 +96,7 @@ func TestChannelAdmits(t *testing.T) {
 	j.Secret[0] = 1
 	c := channelsOf(j, dynamic.Token{})
 	good := dynamic.Hello{Src: 2, Dst: 1, Hosts: true, Again: true}
-	token := c.tokens[channelEnds{1, 2}]
+	token, _ := c.token(channelEnds{1, 2})
 	good.Session = token.ChannelSession()
 	with := func(f func(*dynamic.Hello)) dynamic.Hello {
 		h := good

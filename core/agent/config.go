@@ -33,6 +33,11 @@ type Host struct {
 	// Unlinked says that there is no channel to the host, as IMPI allows for two hosts of
 	// one client. A packet for it is a protocol error.
 	Unlinked bool
+
+	// OnDemand says that the channel to the host is made when the first packet for it comes, by
+	// whichever host has one first: see HostWanted. Channels of this kind that were never made
+	// need no end.
+	OnDemand bool
 }
 
 // Config describes the job to one of its hosts, as startup has settled it (IMPI ch.2).

@@ -29,5 +29,6 @@
 // sent a PROTOACK that others wait for. So Input is nil only for a link that is closed or
 // whose peer broke the protocol.
 //
-// Before that, a Dance sets up the channels. It is a machine of its own.
+// Before that, a Dance sets up the channels. It is a machine of its own. Channels says which of
+// them are made later, when a packet needs them.
 package agent

@@ -33,9 +33,13 @@ const (
 
 	// Finished: every local proc is done and every channel was closed in order.
 	Finished
+
+	// HostWanted: a packet waits for a host whose channel is made on demand. The driver makes it
+	// and calls AttachHost, or else NoChannel.
+	HostWanted
 )
 
-var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished"}
+var eventNames = [...]string{"none", "host finished", "channel done", "host died", "proc lost", "finished", "host wanted"}
 
 // String names the kind.
 func (k EventKind) String() string {

@@ -41,18 +41,26 @@ func (a *Agent) allDone() {
 		return
 	}
 	for h := range a.hosts {
+		if a.hosts[h].OnDemand && (a.endpoints[h] == nil || !a.endpoints[h].meant) {
+			continue
+		}
 		if p := a.host(wire.HostRank(h)); p.state != gone {
-			p.ended = true
-			if a.silent {
-				a.channelDone(p)
-				continue
-			}
-			p.out.final = true
-			p.out.copyIn(&a.pool, fini[:], false)
-			a.touch(p)
+			a.end(p)
 		}
 	}
 	a.checkFinished()
+}
+
+// end ends our side of a channel.
+func (a *Agent) end(p *endpoint) {
+	p.ended = true
+	if a.silent {
+		a.channelDone(p)
+		return
+	}
+	p.out.final = true
+	p.out.copyIn(&a.pool, fini[:], false)
+	a.touch(p)
 }
 
 // fini records a peer's FINI (IMPI ch.3, Finalization). A second one is a protocol error.

@@ -75,6 +75,9 @@ func (a *Agent) Touched() []LinkID {
 }
 
 func (a *Agent) touch(p *endpoint) {
+	if p.link == NoLink && a.onDemand(p) && !p.meant && a.mean(p) {
+		a.emit(Event{Kind: HostWanted, Peer: p.peer, Link: NoLink})
+	}
 	if !p.touched && p.link != NoLink {
 		p.touched = true
 		a.touched = append(a.touched, p.link)

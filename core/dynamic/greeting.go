@@ -188,7 +188,7 @@ const (
 	Malformed   Verdict = 5  // the dialler does not speak this greeting
 	Leaving     Verdict = 6  // the job is ending here
 	NotAllowed  Verdict = 7  // the acceptor's routes do not want such a link
-	Busy        Verdict = 8  // the acceptor answers other probes
+	Busy        Verdict = 8  // the acceptor answers other probes, or still makes its first channels
 	UnknownLink Verdict = 9  // the acceptor has no link of that session, or no longer
 	ClosedPort  Verdict = 10 // the port is closed
 	Crowded     Verdict = 11 // too many wait at the port already

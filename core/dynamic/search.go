@@ -144,6 +144,15 @@ func ChannelSearch(ways int) *Search {
 	}}
 }
 
+// OnDemandSearch is for a channel that is made when the first packet for the other host comes, within
+// limit.
+func OnDemandSearch[K comparable](ways int, t *Ties[K], x K, limit time.Duration) *Search {
+	return &Search{ways: ways, tie: &onDemandTie[K]{directTie[K]{t, x}}, rules: rules{
+		limit: limit, first: 10 * time.Millisecond, last: 500 * time.Millisecond, hopeless: true,
+		final: func(v Verdict) bool { return v == TieLost || v == Leaving || v == UnknownRank },
+	}}
+}
+
 func anyVerdict(Verdict) bool { return true }
 
 // Missed gives the ways that have failed in this round, in their order.
@@ -347,6 +356,11 @@ type worldTie[K comparable] struct{ directTie[K] }
 
 func (t *worldTie[K]) made() (used, later bool) { return t.t.Use(t.x), true }
 func (t *worldTie[K]) gaveUp() bool             { return t.t.Fail(t.x) }
+
+// onDemandTie is that of two hosts whose channel is made on demand.
+type onDemandTie[K comparable] struct{ directTie[K] }
+
+func (t *onDemandTie[K]) gaveUp() bool { return t.t.Fail(t.x) }
 
 // untied is for links that only one end dials.
 type untied struct{}

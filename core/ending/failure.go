@@ -126,6 +126,8 @@ func ChannelLost(host string, err error) *Failure {
 	switch {
 	case errors.Is(err, agent.ErrProtocol):
 		f.Weight = Decided
+	case errors.Is(err, agent.ErrUnreached):
+		f.Text = fmt.Sprintf("%s was not reached: %v", host, err)
 	case errors.As(err, &silent):
 		f.Text = fmt.Sprintf("nothing was heard from %s%s: %v", host, silent.Time(), link.ErrSilent)
 		if errors.Is(err, resume.ErrNotResumed) {

@@ -98,6 +98,7 @@ func TestChannelLost(t *testing.T) {
 		weight Weight
 	}{
 		{errors.New("end of file"), "beta closed its channel before the job's end: end of file", Lost},
+		{fmt.Errorf("%w: no way", agent.ErrUnreached), "beta was not reached: " + agent.ErrUnreached.Error() + ": no way", Lost},
 		{fmt.Errorf("%w: bad rank", agent.ErrProtocol), "beta closed its channel before the job's end: " + agent.ErrProtocol.Error() + ": bad rank", Decided},
 		{silent, "nothing was heard from beta for 2s: " + link.ErrSilent.Error(), Lost},
 		{fmt.Errorf("%w: %w", resume.ErrNotResumed, silent), "nothing was heard from beta for 2s: " + link.ErrSilent.Error() + " (" + resume.ErrNotResumed.Error() + ": " + silent.Error() + ")", Lost},

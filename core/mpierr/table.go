@@ -118,6 +118,7 @@ var table = []Row{
 	{agent.ErrConfig, Intern},
 	{agent.ErrLink, Intern},
 	{agent.ErrMissing, Other},
+	{agent.ErrUnreached, Other},
 	{agent.ErrGreeting, Other},
 	{agent.ErrProtocol, Other},
 	{agent.ErrTruncated, Other},

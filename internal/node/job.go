@@ -90,6 +90,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if h.loop, err = packetswitch.New(c); err != nil {
 			return err
 		}
+		n.channels.Use(i, h.loop)
 		for peer, l := range channels[i] {
 			if err := n.channels.Attach(i, h.loop, peer, l); err != nil {
 				return fmt.Errorf("channel to %s: %w", n.routes.HostName(peer), err)
@@ -120,8 +121,10 @@ func (n *node) stopSwitches() {
 
 func (n *node) agentConfig(h *ownHost) agent.Config {
 	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site), Procs: n.job.Procs}
-	for _, x := range n.job.Hosts {
-		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: n.job.Clients[x.Client].Own})
+	for i, x := range n.job.Hosts {
+		c.Hosts = append(c.Hosts, agent.Host{
+			Client: x.Client, Own: n.job.Clients[x.Client].Own, OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
+		})
 	}
 	return c
 }
@@ -268,6 +271,8 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 			n.end.Fail(ending.ChannelLost(n.routes.HostName(ev.Peer.Host), ev.Err))
 		case agent.ProcLost:
 			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
+		case agent.HostWanted:
+			n.channels.Want(h.Index, ev.Peer.Host)
 		case agent.Finished:
 			close(h.finished)
 		default:

@@ -32,7 +32,7 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 	n.parents = n.spawner.NewParents(n.meetings, n.inherit)
 	n.channels = channel.New(channel.Settings{
 		Site: n.site, Routes: &n.routes, Own: n.member.Token, Keys: n.keys,
-		Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log, Ready: n.ready, Deadline: n.deadline,
+		Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log, Ready: n.ready, Deadline: n.deadline, OnDemand: n.opt.OnDemand,
 	})
 	n.prober = &probe.Prober{Links: n.direct}
 	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Take: n.take})

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
@@ -52,6 +53,9 @@ type Options struct {
 
 	// Failing is told of the failure that ends the job, before the procs are; nil: nobody is.
 	Failing func(*ending.Failure)
+
+	// OnDemand says which channels are made on demand: the same at all sites.
+	OnDemand agent.OnDemand
 
 	spawned *spawner.Local // the node is of a spawned world: what it is to run
 	root    *node          // and the site's own node, in whose process it is

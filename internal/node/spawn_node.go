@@ -33,7 +33,7 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
 		},
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
-			return spawnedNode{newNode(Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, spawned: p, root: n})}
+			return spawnedNode{newNode(Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n})}
 		},
 	}
 	if o := n.others; o != nil {

@@ -24,6 +24,7 @@ type Case struct {
 	Direct   bool   // procs of our own sites open direct links
 	Boxes    bool   // direct links of procs of a host have fast boxes
 	Boards   bool   // procs of a host of ours do collective operations in shared memory
+	OnDemand bool   // all channels between sites of ours are made on demand
 	DialFail float64
 	Sites    []job.Site      `line:"-"` // by world and client rank; each world has as many as hold its procs
 	Links    job.Links       `line:"-"`

@@ -82,7 +82,7 @@ func (g *generator) surroundings(c *Case) {
 			Cuts:   g.pick(0, 0.01, 0.03), // more, and long frames never come through small links
 		}
 	}
-	c.Boxes = g.One(2)
+	c.Boxes, c.OnDemand = g.One(2), g.One(2)
 	if c.Boards = g.One(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 {
 		c.oneHost()
 	}
@@ -147,7 +147,7 @@ func (g *generator) worlds(c *Case) {
 	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
 		c.Links.Abroad.Lend = 0
 	}
-	c.Boxes, c.Boards = g.One(2), g.One(2)
+	c.Boxes, c.Boards, c.OnDemand = g.One(2), g.One(2), g.One(2)
 }
 
 // homes are the sites of worlds.

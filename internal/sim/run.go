@@ -163,7 +163,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 		auth = startup.Auth{HasKey: true, Key: key}
 	}
 	return job.Config{
-		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail,
+		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand,
 		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: w, Abroad: x.abroad,
 		Program: func(e job.Env) error {
 			p := player{e.(proc), x, first + e.World().Rank()}

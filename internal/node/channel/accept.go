@@ -126,6 +126,10 @@ func (d *dancer) prove(conn int) {
 	})
 }
 
+// errEarly is why a host is refused that needs a channel on demand before the dance is over. It dials
+// again.
+var errEarly = errors.New("it makes a channel on demand, and this host has not got those of the start")
+
 // proof greets a host that has begun to prove who it is.
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
 	at := d.c.Site.ChannelListener(d.h.Host)
@@ -141,6 +145,9 @@ func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte)
 	from = wire.HostRank(hello.Src)
 	verdict := d.c.admits(l, hello, at)
 	var why error
+	if verdict == dynamic.Accepted && d.c.OnDemand(d.h.Index, from) {
+		verdict, why = dynamic.Busy, errEarly
+	}
 	if verdict == dynamic.Accepted {
 		if why = d.admits(conn, from); why != nil {
 			verdict = dynamic.NotAllowed

@@ -18,6 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/internal/packetswitch"
 )
 
 // Settings are what channels need of a node.
@@ -31,6 +32,7 @@ type Settings struct {
 	Log       hclog.Logger
 	Ready     <-chan struct{} // closed when all hosts have their channels
 	Deadline  time.Time       // for all of them
+	OnDemand  agent.OnDemand
 }
 
 // Channels are those of a site's hosts.
@@ -46,7 +48,8 @@ type Channels struct {
 // end is one of the site's hosts with its channels.
 type end struct {
 	*site.Host
-	resumable []*channel             // that resume; appended to before the switch runs
+	loop      *packetswitch.Switch   // once the dance is over
+	resumable []*channel             // that resume; guarded by mu of its Channels
 	dancing   atomic.Pointer[dancer] // while channels are made
 }
 
@@ -59,7 +62,8 @@ func New(s Settings) *Channels {
 		hosts = append(hosts, h.Rank)
 	}
 	c.machine = agent.NewChannels(agent.ChannelsConfig{
-		Job: s.Routes.World, Own: s.Own, Hosts: hosts, Resumes: s.Routes.ChannelResumable,
+		OnDemand: s.OnDemand,
+		Job:      s.Routes.World, Own: s.Own, Hosts: hosts, Resumes: s.Routes.ChannelResumable,
 		From: func(x wire.ClientRank) []netip.Prefix {
 			site, _ := s.Routes.ForeignSite(x)
 			return site.ChannelsFrom

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
@@ -115,7 +117,11 @@ func (d *dancer) steps() (over bool, err error) {
 			d.found[s.Host] = d.take(s.Conn).handOn()
 			d.c.Log.Debug("channel", "from", d.h.Rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
 		case agent.Refuse:
-			d.c.Log.Warn("refused a connection at the channel port", "host", d.h.Config.Address, "reason", s.Err)
+			level := hclog.Warn
+			if errors.Is(s.Err, errEarly) {
+				level = hclog.Debug
+			}
+			d.c.Log.Log(level, "refused a connection at the channel port", "host", d.h.Config.Address, "reason", s.Err)
 			d.take(s.Conn).drop()
 		case agent.Prove:
 			d.prove(s.Conn)
@@ -206,11 +212,16 @@ const (
 func (d *dancer) noAnswer(h wire.HostRank, err error) {
 	w := d.c.Routes.World
 	if w.Hosts[h].Client == w.Self {
-		err = fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports: have no firewall between them, or write port = N in their host blocks and open that; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err)
+		err = siteRemedy(err)
 	}
 	d.tell(func() {
 		d.dance.NoAnswer(h, fmt.Errorf("from %v: %w", d.h.Config.Address, err))
 	})
+}
+
+// siteRemedy adds to the error what to do about hosts of a site that cannot reach each other.
+func siteRemedy(err error) error {
+	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports: have no firewall between them, or write port = N in their host blocks and open that; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err)
 }
 
 func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte) (link.Link, error) {

@@ -40,9 +40,9 @@ func (c *channel) take(l link.Link) {
 // Attach gives the switch of one of the site's hosts its channel to another host.
 func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank, l link.Link) (err error) {
 	h := c.ends[host]
-	var session dynamic.Session
-	var resumes, dials bool
-	c.with(func(m *agent.Channels) { session, resumes, dials = m.Keep(h.Rank, peer) })
+	c.mu.Lock() // what comes for a channel that resumes finds it
+	defer c.mu.Unlock()
+	session, resumes, dials := c.machine.Keep(h.Rank, peer)
 	if !resumes {
 		if x, ok := l.(prompt); ok && !c.Routes.World.Clients[c.Routes.World.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
@@ -131,6 +131,9 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 // Accept takes a connection of a channel, the first or a further one.
 func (c *Channels) Accept(ctx context.Context, a *accept.Arrival) error {
 	take, verdict := c.judge(ctx, a.Link, a.Hello, a.At)
+	if take == nil && verdict == dynamic.Accepted {
+		return c.acceptHost(ctx, c.ends[a.At.Host.Index], a)
+	}
 	if err := a.Answer(ctx, verdict); err != nil {
 		return err
 	}
@@ -140,8 +143,9 @@ func (c *Channels) Accept(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// judge decides about a connection between hosts, and gives who takes it. One that comes before its
-// host makes channels waits until it does: the other node was faster.
+// judge decides about a connection between hosts, and gives who takes it; nobody does if it is a
+// channel that was made on demand. One that comes before its host makes channels waits until it does:
+// the other node was faster.
 func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, at *site.Listener) (take func(link.Link) bool, v dynamic.Verdict) {
 	if v = c.admits(l, hello, at); v != dynamic.Accepted {
 		return nil, v
@@ -164,9 +168,9 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 			dance := h.dancing.Load()
 			return func(l link.Link) bool { return dance.join(l, from) }, v
 		case agent.ToChannel:
-			k := h.channelTo(from)
+			k := c.channelTo(h, from)
 			return func(l link.Link) bool { k.take(l); return true }, v
-		case agent.Nowhere:
+		case agent.Nowhere, agent.ToHost:
 			return nil, v
 		case agent.Later:
 		}
@@ -187,10 +191,12 @@ func (c *Channels) admits(l link.Link, hello dynamic.Hello, at *site.Listener) (
 }
 
 // channelTo finds a channel that resumes.
-func (h *end) channelTo(peer wire.HostRank) *channel {
-	for _, c := range h.resumable {
-		if c.Host() == peer {
-			return c
+func (c *Channels) channelTo(h *end, peer wire.HostRank) *channel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range h.resumable {
+		if x.Host() == peer {
+			return x
 		}
 	}
 	return nil
@@ -198,6 +204,8 @@ func (h *end) channelTo(peer wire.HostRank) *channel {
 
 // OriginOf tells where the connection of a channel that resumes came from.
 func (c *Channels) OriginOf(host int, x *packetswitch.Channel) dial.Origin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, k := range c.ends[host].resumable {
 		if k.Channel == x {
 			return *k.from.Load()

@@ -20,16 +20,25 @@ func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host
 	p := &proving{w: w, of: x, busy: [2]bool{true, true}}
 	l := x.below(p)
 	w.channels[l], w.proofs[l] = x, p
-	if peer.s != h.s && w.k.Chance(10*w.cfg.Resume.Cuts) {
-		w.k.After(w.k.Between(0, 8*(spec.Delay+spec.Jitter)), func() {
-			if p.busy[0] {
-				w.met[CutLink]++
-				w.k.Note("cut of %s in its greeting", l.Name())
-				l.Cut(errBroken)
-			}
-		})
+	if peer.s != h.s {
+		p.mayBeCut(l, spec)
 	}
 	return l
+}
+
+// mayBeCut may cut a link before who dials it is accepted.
+func (p *proving) mayBeCut(l *kernel.Link, spec kernel.LinkSpec) {
+	w := p.w
+	if !w.k.Chance(10 * w.cfg.Resume.Cuts) {
+		return
+	}
+	w.k.After(w.k.Between(0, 8*(spec.Delay+spec.Jitter)), func() {
+		if p.busy[p.dialler] {
+			w.met[CutLink]++
+			w.k.Note("cut of %s in its greeting", l.Name())
+			l.Cut(errBroken)
+		}
+	})
 }
 
 func (h *host) resumedEnd() resumedEnd {

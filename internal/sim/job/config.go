@@ -19,6 +19,7 @@ type Config struct {
 	Sites    []Site // by client rank
 	Auth     startup.Auth
 	Direct   bool // procs of our own sites open direct links
+	OnDemand bool // all channels between sites of ours are made on demand
 	Boxes    bool // direct links of procs of a host have fast boxes
 	Boards   bool // procs of a host do collective operations in shared memory
 	DialFail float64

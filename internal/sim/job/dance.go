@@ -17,7 +17,11 @@ func (h *host) begin() {
 	if h.gone {
 		return
 	}
-	h.channels = agent.NewChannels(agent.ChannelsConfig{Job: s.job, Own: s.token, Hosts: []wire.HostRank{h.rank}, Resumes: s.resumes})
+	c := agent.ChannelsConfig{Job: s.job, Own: s.token, Hosts: []wire.HostRank{h.rank}, Resumes: s.resumes}
+	if s.w.cfg.OnDemand {
+		c.OnDemand = agent.Always
+	}
+	h.channels = agent.NewChannels(c)
 	deadline := s.w.time().Add(s.w.cfg.Limit)
 	d, err := h.channels.Begin(h.rank, deadline, deadline)
 	if err != nil {
@@ -58,7 +62,11 @@ func (h *host) dial(x agent.Dial) {
 			l := h.channel(spec, x)
 			w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
 			if x.Address.Proves {
-				h.prove(l.Ends[0], x.Host, answer)
+				h.prove(l.Ends[0], x.Host, answer, func() {
+					h.dance.Dialed(h.keep(l.Ends[0]), x.Host)
+					answer(dynamic.Answer{})
+					h.steps()
+				})
 			} else {
 				h.greet(l.Ends[0], x, x.Greeting[:], answer)
 			}
@@ -83,7 +91,13 @@ func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 	case !to.Address.Proves:
 		return w.link(spec, ends[0], ends[1])
 	}
-	p := &proving{w: w, ends: ends, busy: [2]bool{true, true}}
+	return provenChannel(w, spec, ends, 0)
+}
+
+// provenChannel makes a link for a channel whose ends prove themselves; dialler is the end of who
+// dials.
+func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int) *kernel.Link {
+	p := &proving{w: w, ends: ends, dialler: dialler, busy: [2]bool{true, true}}
 	p.shown = w.k.NewLink(spec, p)
 	w.strands = append(w.strands, &strand{l: p.shown, shown: p.shown, ends: ends, proof: p})
 	w.proofs[p.shown] = p
@@ -213,8 +227,8 @@ func (h *host) complete() {
 	s := h.s
 	h.channels.End(h.rank)
 	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.job.Procs, ChunkSize: s.w.chunkSize()}
-	for _, x := range s.job.Hosts {
-		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own})
+	for i, x := range s.job.Hosts {
+		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own, OnDemand: h.channels.OnDemand(h.rank, wire.HostRank(i))})
 	}
 	a, err := agent.New(c)
 	if err != nil {

@@ -67,8 +67,8 @@ func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
 	return n
 }
 
-// prove greets a host that is dialled.
-func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer)) {
+// prove greets a host that is dialled. It calls made when that has accepted, else answer.
+func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer), made func()) {
 	w := h.s.w
 	hello, token, ok := h.channels.Hello(h.rank, to)
 	if !ok {
@@ -85,9 +85,7 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer
 			answer(refusal(g, err))
 		default:
 			w.proofs[e.Link()].over(h.rank)
-			h.dance.Dialed(h.keep(e), to)
-			answer(dynamic.Answer{})
-			h.steps()
+			made()
 		}
 	})
 }
@@ -144,7 +142,7 @@ func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 			err = &dynamic.RefusedError{Hello: hello, Verdict: v}
 		}
 		if err == nil {
-			h.s.w.proofs[e.Link()].taken()
+			h.s.w.proofs[e.Link()].taken(h.rank)
 		}
 		done(err)
 	})
@@ -203,12 +201,16 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 		_ = e.Close()
 		return
 	}
+	var place agent.Place
 	if v == dynamic.Accepted {
-		var place agent.Place
 		if place, v = h.channels.Arrive(hello); place == agent.Later {
 			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v) })
 			return
 		}
+	}
+	if place == agent.ToHost {
+		h.expect(e, g, hello)
+		return
 	}
 	h.answer(e, g, hello, v, func(err error) {
 		if err != nil || h.ends() {
@@ -216,7 +218,7 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 			return
 		}
 		h.s.w.k.Note("host %d takes a channel that host %d has not got yet", h.rank, hello.Src)
-		h.s.w.channels[e.Link()].ends[1].take(e)
+		h.s.w.channels[e.Link()].ends[sideOf(e)].take(e)
 	})
 }
 
@@ -229,8 +231,12 @@ func (h *host) again(from *host) dynamic.Answer {
 	v := h.channels.Admits(h.rank, hello, true)
 	if v == dynamic.Accepted {
 		var place agent.Place
-		if place, v = h.channels.Arrive(hello); place == agent.Later || place == agent.ToDance {
+		switch place, v = h.channels.Arrive(hello); {
+		case place == agent.Later || place == agent.ToDance:
 			return unheard(dynamic.NotListening) // as yet
+		case place == agent.ToHost && !h.sw.agent.ExpectHost(from.rank):
+			h.channels.Drop(hello)
+			v = dynamic.Leaving
 		}
 	}
 	if v != dynamic.Accepted {
@@ -251,6 +257,8 @@ type proving struct {
 	told  bool    // the observer knows the link
 	cut   bool    // bytes of it may be lost since before that
 	busy  [2]bool // by end: its greeting is not over
+
+	dialler int // its end; the channel is shown as if the first had dialled
 }
 
 func sideOf(e *kernel.End) int {
@@ -274,22 +282,32 @@ func (p *proving) tell() {
 	p.told = true
 }
 
-// taken is called when the end that was dialled has accepted.
-func (p *proving) taken() {
-	p.busy[1] = false
+// taken is called when the end that was dialled, the host at, has accepted.
+func (p *proving) taken(at wire.HostRank) {
+	p.busy[1-p.dialler] = false
 	p.tell()
+	if p.dialler == 1 {
+		p.greet(at)
+	}
 }
 
-// over is called when the dialler is accepted.
-func (p *proving) over(dialler wire.HostRank) {
-	p.busy[0] = false
+// over is called when the dialler is accepted, the host at.
+func (p *proving) over(at wire.HostRank) {
+	p.busy[p.dialler] = false
 	p.tell()
+	if p.dialler == 0 {
+		p.greet(at)
+	}
+}
+
+// greet shows the greeting of the host that has the first end.
+func (p *proving) greet(first wire.HostRank) {
 	to, shown := p.to, p.shown
 	if p.of != nil {
 		to, shown = p.of.watcher, p.of.shown
 	}
 	if to != nil {
-		b := binary.BigEndian.AppendUint32(nil, uint32(dialler))
+		b := binary.BigEndian.AppendUint32(nil, uint32(first))
 		to.Sent(shown.Ends[0], b)
 		tell(to, shown.Ends[1], b)
 	}

@@ -45,9 +45,9 @@ type HostsReport struct {
 	Joined   time.Duration `json:"joined_ns"`   // until the last site is through startup
 	Started  time.Duration `json:"started_ns"`  // until the last host has the job
 
-	Channels  int           `json:"channels"`         // of each host to others, when the dance is over
+	Channels  int           `json:"channels"`         // of the last host to others, when the dance is over
 	JobHeap   int           `json:"job_heap_bytes"`   // of one host, for the job as it is handed out
-	AgentHeap int           `json:"agent_heap_bytes"` // of one host's agent, its tables of the job included
+	AgentHeap int           `json:"agent_heap_bytes"` // of one host's agent and channels, without the job
 	Elapsed   time.Duration `json:"elapsed_ns"`       // of this machine's time
 }
 
@@ -143,7 +143,7 @@ func (s *start) count() {
 	s.r.Job, s.r.Server = len(s.sites[0].job), s.sites[0].got
 }
 
-// host measures what the last host of all keeps: it dials all others.
+// host measures what the last host of all keeps, with the channels that it makes at the start.
 func (s *start) host() error {
 	before, _ := heap()
 	job, _, err := cluster.DecodeJob(s.sites[len(s.sites)-1].job)
@@ -152,31 +152,44 @@ func (s *start) host() error {
 	}
 	after, _ := heap()
 	s.r.JobHeap = after - before
-	c := agent.Config{Self: wire.HostRank(len(job.Hosts) - 1), MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater, Procs: job.Procs}
-	var others []agent.DanceHost
-	for _, h := range job.Hosts {
-		c.Hosts = append(c.Hosts, agent.Host{Client: h.Client, Own: true})
-		others = append(others, agent.DanceHost{Address: h.Address, Port: uint16(h.Port)})
-	}
-	d, err := agent.NewDance(agent.DanceConfig{Self: c.Self, Hosts: others})
-	if err != nil {
-		return err
-	}
-	for i, x := range d.Dials() {
-		d.Dialed(i, x.Host)
-		s.r.Channels++
-	}
-	if !d.Done() {
-		return errors.New("the dance of the last host is not over")
+	self := wire.HostRank(len(job.Hosts) - 1)
+	channels := agent.NewChannels(agent.ChannelsConfig{Job: job, Hosts: []wire.HostRank{self}})
+	c := agent.Config{Self: self, MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater, Procs: job.Procs}
+	for i, h := range job.Hosts {
+		c.Hosts = append(c.Hosts, agent.Host{Client: h.Client, Own: true, OnDemand: channels.OnDemand(self, wire.HostRank(i))})
 	}
 	a, err := agent.New(c)
 	if err != nil {
 		return err
 	}
+	if err := s.dance(channels, a, self); err != nil {
+		return err
+	}
 	with, _ := heap()
 	s.r.AgentHeap = with - after
 	runtime.KeepAlive(job)
+	runtime.KeepAlive(channels)
 	runtime.KeepAlive(a)
+	return nil
+}
+
+// dance gives the last host's agent its channels, all of which it dials.
+func (s *start) dance(channels *agent.Channels, a *agent.Agent, self wire.HostRank) error {
+	d, err := channels.Begin(self, time.Time{}, time.Time{})
+	if err != nil {
+		return err
+	}
+	for i, x := range d.Dials() {
+		d.Dialed(i, x.Host)
+		if err := a.AttachHost(agent.LinkID(i), x.Host); err != nil {
+			return err
+		}
+		s.r.Channels++
+	}
+	if !d.Done() {
+		return errors.New("the dance of the last host is not over")
+	}
+	channels.End(self)
 	return nil
 }
 

@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// onDemandRig is host 0 of three that have two procs each. All channels are made on demand.
+func onDemandRig(t *testing.T) *rig {
+	c := job(0, 2, 2, 2)
+	for h := range c.Hosts {
+		c.Hosts[h].Own, c.Hosts[h].OnDemand = true, true
+	}
+	r := newRig(t, c)
+	r.must(r.AttachProc(procLink(0), 0))
+	r.must(r.AttachProc(procLink(1), 1))
+	return r
+}
+
+// TestChannelOnDemand: the first packet asks for the channel, and goes through it; a host that nobody
+// speaks to gets no end, and the agent finishes without it.
+func TestChannelOnDemand(t *testing.T) {
+	r := onDemandRig(t)
+	first, second := r.packet(wire.PkData, 0, 2, 5, 1), r.packet(wire.PkData, 1, 3, 5, 2)
+	r.must(r.feed(procLink(0), first, everything))
+	if e := r.wantEvents("the first packet", HostWanted); e[0].Peer.Host != 1 {
+		t.Errorf("it wants %v", e[0].Peer)
+	}
+	r.must(r.feed(procLink(1), second, everything))
+	r.wantEvents("the second packet")
+	r.must(r.AttachHost(hostLink(1), 1))
+	if got := r.take(hostLink(1), everything); string(got) != string(first)+string(second) {
+		t.Errorf("%d bytes came", len(got))
+	}
+	r.must(r.ProcDone(0))
+	r.must(r.ProcDone(1))
+	if got, _ := cut(r.take(hostLink(1), everything)); len(got) != 1 || r.name(got[0]) != "FINI" {
+		t.Errorf("%d packets at the end", len(got))
+	}
+	r.must(r.feed(hostLink(1), r.packet(wire.PkFini, 0, 0, 0, 0), everything))
+	r.wantEvents("the end of the channel", HostFinished, ChannelDone)
+	r.Closed(hostLink(1), io.EOF)
+	r.wantEvents("the end", Finished)
+	if r.ExpectHost(2) {
+		t.Error("a channel is expected when everything is over")
+	}
+}
+
+// TestNothingOnDemand: an agent that has spoken to nobody finishes with its procs.
+func TestNothingOnDemand(t *testing.T) {
+	r := onDemandRig(t)
+	r.must(r.ProcDone(0))
+	r.must(r.ProcDone(1))
+	r.wantEvents("the end", Finished)
+	if err := r.AttachHost(hostLink(1), 1); !errors.Is(err, ErrLink) {
+		t.Errorf("a channel comes afterwards: %v", err)
+	}
+}
+
+// TestExpectedChannel: the agent does not finish before a channel that it expects has come and ended,
+// or is lost.
+func TestExpectedChannel(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		r := onDemandRig(t)
+		if !r.ExpectHost(2) {
+			t.Fatal("it expects no channel")
+		}
+		r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 4, 5, 1), everything))
+		r.wantEvents("a packet while the channel is to come")
+		r.must(r.ProcDone(0))
+		r.must(r.ProcDone(1))
+		r.wantEvents("its procs are done")
+		if lost {
+			r.Unexpect(2)
+			r.wantEvents("the end", Finished)
+			continue
+		}
+		r.must(r.AttachHost(hostLink(2), 2))
+		if got, _ := cut(r.take(hostLink(2), everything)); len(got) != 2 || r.name(got[1]) != "FINI" {
+			t.Errorf("%d packets", len(got))
+		}
+	}
+}
+
+// TestLateChannel: a channel that comes when the procs are done ends as others do.
+func TestLateChannel(t *testing.T) {
+	r := onDemandRig(t)
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
+	r.wantEvents("a packet", HostWanted)
+	r.must(r.AttachHost(hostLink(1), 1))
+	r.must(r.ProcDone(0))
+	r.must(r.ProcDone(1))
+	r.take(hostLink(1), everything)
+	if !r.ExpectHost(2) {
+		t.Fatal("it expects no channel although it has not finished")
+	}
+	r.must(r.AttachHost(hostLink(2), 2))
+	if got, _ := cut(r.take(hostLink(2), everything)); len(got) != 1 || r.name(got[0]) != "FINI" {
+		t.Errorf("%d packets", len(got))
+	}
+}
+
+// TestLostExpectation: after a connection that was lost before it was used, packets that wait want
+// another one, and a host that nothing waits for wants one when something does.
+func TestLostExpectation(t *testing.T) {
+	r := onDemandRig(t)
+	r.ExpectHost(1)
+	r.ExpectHost(2)
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
+	r.Unexpect(1)
+	if e := r.wantEvents("a packet waits", HostWanted); e[0].Peer.Host != 1 {
+		t.Errorf("it wants %v", e[0].Peer)
+	}
+	r.Unexpect(2)
+	r.wantEvents("nothing waits")
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 4, 5, 1), everything))
+	r.wantEvents("something waits", HostWanted)
+}
+
+// TestNoChannel: a host that cannot be reached is dead while procs are at work. One that has finished
+// is not, nor is any after the barrier of Finalize.
+func TestNoChannel(t *testing.T) {
+	unreached := errors.New("no way")
+	r := onDemandRig(t)
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 4, 5, 1), everything))
+	r.wantEvents("packets", HostWanted, HostWanted)
+	if !r.NotYet(1) || !r.NotYet(2) {
+		t.Error("the channels are not wanted any more")
+	}
+	r.NoChannel(1, nil)
+	r.wantEvents("a host that has finished")
+	r.NoChannel(2, unreached)
+	if e := r.wantEvents("a host that cannot be reached", HostDied); !errors.Is(e[0].Err, unreached) || !errors.Is(e[0].Err, ErrUnreached) || r.Stats().Queued > 0 {
+		t.Errorf("%v, %+v", e[0].Err, r.Stats())
+	}
+
+	r = onDemandRig(t)
+	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
+	r.must(r.ProcDone(0))
+	r.must(r.ProcDone(1))
+	r.wantEvents("a packet", HostWanted)
+	if r.NotYet(1) {
+		t.Error("the channel is still wanted")
+	}
+	r.wantEvents("the end", Finished)
+}
+
+// largeJob has so many hosts of ours, at two clients.
+func largeJob(hosts int) *startup.Job {
+	j := &startup.Job{Clients: []startup.ClientInfo{{Own: true}, {Rank: 1, Own: true}}, Secret: [startup.TokenSize]byte{1}}
+	for h := range hosts {
+		j.Hosts = append(j.Hosts, startup.HostInfo{Client: wire.ClientRank(2 * h / hosts), Address: wire.HostID{14: byte(h >> 8), 15: byte(h)}, Port: 7})
+	}
+	return j
+}
+
+// TestWhichChannelsAreOnDemand: none of a small job; of a large one all but twice the logarithm of
+// its hosts for each, and both ends know which.
+func TestWhichChannelsAreOnDemand(t *testing.T) {
+	for hosts, most := range map[int]int{FewHosts: FewHosts - 1, FewHosts + 1: 14, 1000: 20} {
+		c := NewChannels(ChannelsConfig{Job: largeJob(hosts)})
+		for h := range wire.HostRank(hosts) {
+			made := 0
+			for peer := range wire.HostRank(hosts) {
+				if c.OnDemand(h, peer) != c.OnDemand(peer, h) {
+					t.Fatalf("hosts %d and %d differ", h, peer)
+				}
+				if h != peer && !c.OnDemand(h, peer) {
+					made++
+				}
+			}
+			if made > most || hosts == FewHosts && made < most {
+				t.Fatalf("%d hosts: host %d makes %d channels at the start", hosts, h, made)
+			}
+		}
+	}
+	j := largeJob(4)
+	j.Clients[1].Own = false
+	if c := NewChannels(ChannelsConfig{Job: j, OnDemand: Always}); !c.OnDemand(0, 1) || c.OnDemand(0, 2) || c.OnDemand(0, 0) {
+		t.Error("channels to hosts of others, or of a host to itself, are made on demand")
+	}
+}
+
+// TestTieOfChannels: of two hosts that dial each other, the connection of the one of higher rank is
+// used, and the other one waits for it.
+func TestTieOfChannels(t *testing.T) {
+	j := largeJob(2)
+	var ends [2]*Channels
+	var hello [2]dynamic.Hello
+	for i := range ends {
+		h := wire.HostRank(i)
+		ends[i] = NewChannels(ChannelsConfig{Job: j, OnDemand: Always, Hosts: []wire.HostRank{h}, Resumes: func(_, _ wire.HostRank) bool { return false }})
+		if _, err := ends[i].Begin(h, time.Time{}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		ends[i].End(h)
+		if ends[i].Want(h, 1-h, 1, 0) == nil || ends[i].Want(h, 1-h, 1, 0) != nil || !ends[i].KeepsListening(h) {
+			t.Fatal("it does not dial once, or does not listen")
+		}
+		hello[i], _, _ = ends[i].Hello(h, 1-h)
+		if v := ends[i].Admits(h, dynamic.Hello{Src: wire.WorldRank(1 - h), Dst: wire.WorldRank(h), Hosts: true, Session: hello[i].Session}, true); v != dynamic.Accepted {
+			t.Errorf("host %d: %v", i, v)
+		}
+	}
+	if place, _ := ends[0].Arrive(hello[1]); place != Later {
+		t.Errorf("before the switch runs: %v", place)
+	}
+	ends[0].Ready()
+	ends[1].Ready()
+	if place, v := ends[1].Arrive(hello[0]); place != Nowhere || v != dynamic.TieLost {
+		t.Errorf("at the host of higher rank: %v, %v", place, v)
+	}
+	if place, v := ends[0].Arrive(hello[1]); place != ToHost || v != dynamic.Accepted {
+		t.Errorf("at the host of lower rank: %v, %v", place, v)
+	}
+	ends[0].Drop(hello[1])
+	if ends[0].Want(0, 1, 1, 0) == nil {
+		t.Error("it does not dial after the connection was lost")
+	}
+	ends[1].Stop(1, 0)
+	if place, _ := ends[1].Arrive(hello[0]); place != ToHost {
+		t.Errorf("when its own search is over: %v", place)
+	}
+}

@@ -1,0 +1,134 @@
+package job
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/agent"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/sim/kernel"
+)
+
+// want makes the channel to another host that is made on demand.
+func (h *host) want(peer wire.HostRank) {
+	w, done := h.s.w, false
+	m := h.channels.Want(h.rank, peer, 1, w.cfg.Limit)
+	if m == nil {
+		return
+	}
+	var e *kernel.End
+	s := w.search(m, func() bool { return done || h.ends() })
+	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
+		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() {
+			a, failing := s.fails(w.cfg.DialFail)
+			switch other := w.hosts[peer]; {
+			case failing:
+				answer(a)
+			case other == nil || other.ends() || other.closed():
+				answer(unheard(dynamic.NotListening))
+			case h.ends():
+			default:
+				e = h.connect(peer, other)
+				h.prove(e, peer, answer, func() { answer(dynamic.Answer{}) })
+			}
+		})
+	}
+	s.left = func() { h.channels.Stop(h.rank, peer) }
+	s.rests = func() {
+		h.post(func(a *agent.Agent) { done = !a.NotYet(peer) })
+	}
+	s.over = func(last dynamic.SearchStep) {
+		switch last.Action {
+		case dynamic.KeepLink:
+			h.attach(e, peer)
+		case dynamic.CloseLink:
+			_ = e.Close()
+		case dynamic.GiveUp:
+			err := fmt.Errorf("host %d was not reached: %v", peer, s.Missed())
+			if last.Verdict == dynamic.Leaving {
+				err = nil
+			}
+			h.post(func(a *agent.Agent) { a.NoChannel(peer, err) })
+		default:
+		}
+	}
+	s.begin()
+}
+
+// post has the host's switch tell its agent something.
+func (h *host) post(f func(*agent.Agent)) bool {
+	return h.sw.Post(func() { f(h.sw.agent) })
+}
+
+// attach gives the switch a channel that was made on demand.
+func (h *host) attach(e *kernel.End, peer wire.HostRank) {
+	e.OnReady(nil)
+	ok := h.post(func(*agent.Agent) {
+		if err := h.sw.attachHost(e, peer); err != nil {
+			h.s.w.k.Note("host %d: the channel of host %d: %v", h.rank, peer, err)
+			_ = e.Close()
+		}
+	})
+	if !ok {
+		_ = e.Close()
+	}
+}
+
+// expect takes a channel that another host has made, unless this one has finished.
+func (h *host) expect(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello) {
+	peer, v := wire.HostRank(hello.Src), dynamic.Accepted
+	if !h.sw.agent.ExpectHost(peer) {
+		h.channels.Drop(hello)
+		v = dynamic.Leaving
+	}
+	h.answer(e, g, hello, v, func(err error) {
+		switch {
+		case err == nil && !h.ends():
+			h.attach(e, peer)
+			return
+		case v == dynamic.Accepted:
+			h.channels.Drop(hello)
+			h.post(func(a *agent.Agent) { a.Unexpect(peer) })
+		}
+		_ = e.Close()
+	})
+}
+
+// connect makes a link for a channel on demand, and has the other host take its end. Whoever dials, the
+// host of higher rank has the first end, as it would have if it had dialled in its dance.
+func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
+	w := h.s.w
+	spec := w.cfg.Links.Channel
+	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, peer)
+	first, second, side := h, other, 0
+	if peer > h.rank {
+		first, second, side = other, h, 1
+	}
+	ends := [2]Endpoint{first.endpoint(), second.endpoint()}
+	var l *kernel.Link
+	if h.s.resumes(h.rank, peer) {
+		l = resumedOnDemand(w, spec, [2]*host{first, second}, ends, side)
+	} else {
+		l = provenChannel(w, spec, ends, side)
+	}
+	w.k.After(w.k.Between(0, spec.Delay), func() { other.arrive(l.Ends[1-side], h) })
+	return l.Ends[side]
+}
+
+// resumedOnDemand makes a link below a channel that is resumed. Both hosts mean the same channel, also
+// if both make it.
+func resumedOnDemand(w *World, spec kernel.LinkSpec, hosts [2]*host, ends [2]Endpoint, dialler int) *kernel.Link {
+	x := hosts[0].resumed[hosts[1].rank]
+	if x == nil {
+		x = w.newResumed(spec, ends[0], ends[1], [2]resumedEnd{hosts[0].resumedEnd(), hosts[1].resumedEnd()})
+		hosts[0].resumed[hosts[1].rank] = x
+		for i, h := range hosts { // until the switch has it
+			x.ends[i].take = func(e *kernel.End) { w.channels[e.Link()] = x; h.attach(e, hosts[1-i].rank) }
+		}
+	}
+	p := &proving{w: w, of: x, dialler: dialler, busy: [2]bool{true, true}}
+	l := x.below(p)
+	w.channels[l], w.proofs[l] = x, p
+	p.mayBeCut(l, spec)
+	return l
+}
