@@ -37,7 +37,7 @@ func NewProc(job *Job, agent link.Link, m Machine, node Node) (*proc.Process, er
 // NewProcOf makes one of several ranks that share a member table, which was made of job.Procs.
 func NewProcOf(r *proc.MemberTable, job *Job, agent link.Link, m Machine, node Node) (*proc.Process, error) {
 	if n := r.Directory().Len(); n != job.Size() {
-		return nil, proc.Failed("Init", fmt.Errorf("%w: a roster of %d ranks for a job of %d", proc.ErrNode, n, job.Size()))
+		return nil, proc.Failed("Init", fmt.Errorf("%w: a table of %d ranks for a job of %d", proc.ErrNode, n, job.Size()))
 	}
 	p, err := r.NewProcess(job, agent, m, node)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package accept takes the links that come to a site's listeners and has whoever made them prove
-// who they are. What the links are for is decided by who is given them.
+// Package accept accepts the links that come to a site's listeners and has their diallers prove
+// themselves. What happens with a link then is decided elsewhere, by its purpose.
 package accept
 
 import (
@@ -20,14 +20,14 @@ import (
 // "grpc" has a pair of sockets and a pipe.
 const linkFiles = 4
 
-// Settings say who may come and who gets the links.
+// Settings say how links are accepted.
 type Settings struct {
 	Tasks *tasks.Group
 	Log   hclog.Logger
-	Keys  func(at *site.Listener) dynamic.Keys // what diallers may greet a listener with
+	Keys  func(at *site.Listener) dynamic.Keys // by which greetings at a listener are proved
 
-	// Take answers a link and keeps it, before ctx ends. An error says that it is refused or
-	// lost: then it is closed.
+	// Take answers the greeting of a link before ctx ends, and owns the link from then on. An error
+	// says that it is refused or lost: then Arrivals closes it.
 	Take func(ctx context.Context, a *Arrival) error
 }
 
@@ -39,18 +39,19 @@ type Arrival struct {
 	Greeting *dynamic.Acceptor
 }
 
-// Answer tells the other end what was decided. It is an error if it was refused.
+// Answer tells the other end the verdict. A refusal is an error here, too.
 func (a *Arrival) Answer(ctx context.Context, v dynamic.Verdict) error {
 	return dial.Answer(ctx, a.Link, a.Greeting, v)
 }
 
-// Arrivals accepts links. Who says nothing makes room for others: diallers greet at once.
+// Arrivals accepts links. If too many have not greeted yet, the slowest are closed, since diallers of
+// ours greet at once.
 type Arrivals struct {
 	Settings
 	waiting *socket.Waiting // links at all listeners that have not greeted
 }
 
-// New makes Arrivals at no listener.
+// New makes Arrivals that has no listener yet.
 func New(s Settings) *Arrivals { return &Arrivals{s, socket.NewWaiting(linkFiles)} }
 
 // Serve accepts links at a listener, as a task, until it is closed.
@@ -83,10 +84,10 @@ func (s *Arrivals) serve(l *site.Listener) {
 	}
 }
 
-// errCrowded is why a greeting ends that made room for another one.
+// errCrowded is the cause for the end of a greeting that had to make room for others.
 var errCrowded = errors.New("it had not greeted when there were too many others")
 
-// accept greets who has connected and gives the link away.
+// accept answers the greeting of a link and has Take do the rest.
 func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at *site.Listener) error {
 	g, err := s.identify(within, leave, l, at)
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at 
 	return s.Take(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g})
 }
 
-// identify has who has connected prove who it is, within ctx, and calls leave then.
+// identify has the dialler of a link prove itself before ctx ends. It calls leave at the end.
 func (s *Arrivals) identify(ctx context.Context, leave func(), l link.Link, at *site.Listener) (*dynamic.Acceptor, error) {
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)

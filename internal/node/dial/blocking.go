@@ -9,13 +9,13 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// sleepers waits for links before their packets: one thread for as many greetings
-// as strangers may begin.
+// sleepers waits for links in one thread, so that strangers who connect and say nothing cost no thread
+// each.
 var sleepers poll.Shared
 
-// Blocking reads and writes a link from a goroutine that may sleep: for the few
-// bytes before the packets. A read takes exactly what it is asked for, as what
-// comes behind belongs to somebody else. It ends with its context.
+// Blocking reads and writes the few bytes on a link before its packets. Its methods block until they
+// are done or their context ends. A read never takes more than it is asked for, as the bytes behind
+// are for the proc.
 type Blocking struct {
 	ctx context.Context
 	l   link.Link

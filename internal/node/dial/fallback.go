@@ -25,13 +25,13 @@ type FallBacks struct {
 // NoWay is why a pair has no direct link whose sites have nothing to try.
 const NoWay = "no transport is common to both sites and allowed by the routes"
 
-// fallBack is from what the file prefers to another transport, or to the agents.
+// fallBack is a use of a transport that is not preferred, between this site and another.
 type fallBack struct {
 	to wire.ClientRank
-	by string
+	by string // empty: the agents
 }
 
-// level is at what level to tell of one.
+// level gives the log level for a fall-back: the first between two sites is a warning.
 func (f *FallBacks) level(to wire.ClientRank, by string) hclog.Level {
 	f.mu.Lock()
 	defer f.mu.Unlock()

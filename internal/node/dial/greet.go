@@ -20,7 +20,7 @@ const (
 	GreetLimit = 10 * time.Second // for the greeting behind it
 )
 
-// Errors of dials, for AnswerOf.
+// Errors of dials that AnswerOf tells apart.
 var (
 	// ErrNoRoom is wrapped when the acceptor hung up before it had heard who we are.
 	ErrNoRoom = errors.New("the peer had no room for a greeting")
@@ -29,7 +29,7 @@ var (
 	ErrUncertain = errors.New("lost in the greeting")
 )
 
-// AnswerOf is what a search is told of a dial.
+// AnswerOf describes the outcome of a dial to a search.
 func AnswerOf(err error) dynamic.Answer {
 	a := dynamic.Answer{Err: err, Verdict: Refused(err)}
 	var te *transports.Error
@@ -53,7 +53,7 @@ func AnswerOf(err error) dynamic.Answer {
 	return a
 }
 
-// Refused gives the verdict of a peer that proved to be of our job.
+// Refused gives the verdict of a peer that has proved itself, and Accepted if err is anything else.
 func Refused(err error) dynamic.Verdict {
 	var r *dynamic.RefusedError
 	if errors.As(err, &r) && r.Proven {
@@ -99,14 +99,14 @@ func breakable(l link.Link) bool {
 	return transports.DataPlane(planeOf(l)) != transports.PlanePeerSHM
 }
 
-// greeting is a side of the greeting of direct links.
+// greeting is one side of a greeting: a dynamic.Dialler or Acceptor.
 type greeting interface {
 	Output() []byte
 	Input(b []byte) (consumed int, err error)
 }
 
-// Greet runs a greeting until it is far enough. It reads byte by byte: what
-// comes behind the greeting belongs to the proc.
+// Greet runs a greeting until enough says so. It reads byte by byte, as the bytes behind the greeting are
+// for the proc.
 func Greet(ctx context.Context, l link.Link, g greeting, enough func() bool) error {
 	t, err := NewBlocking(ctx, l)
 	if err != nil {

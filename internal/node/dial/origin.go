@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// planeReason tells why a link leaves its plugin by its data plane: as the
-// plugin's host noted it, or what is true of every such link.
+// planeReason tells why a link has its data plane: as the plugin's host has noted it, or as it is for all
+// links of that kind.
 func planeReason(l link.Link) string {
 	if x, ok := l.(interface{ PlaneReason() string }); ok && x.PlaneReason() != "" {
 		return x.PlaneReason()
@@ -29,11 +29,11 @@ func planeOf(l link.Link) string {
 	return ""
 }
 
-// Origin is where a link comes from, for those who ask: its transport, its data plane, and
-// why it is this plane. What the link does not tell is empty.
+// Origin describes where a link comes from: its transport, its data plane, and the reason for that
+// plane. What the link does not tell is empty.
 type Origin struct{ Transport, Plane, Reason string }
 
-// OriginOf asks a link.
+// OriginOf describes a link.
 func OriginOf(l link.Link) Origin {
 	from, _ := host.OriginOf(l)
 	return Origin{from.Transport, planeOf(l), planeReason(l)}

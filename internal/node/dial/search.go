@@ -20,8 +20,8 @@ type Search struct {
 	Ways   []routes.Way
 	Dial   func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
 	Failed func(routes.Way, error) // is told of each way that failed; may be nil
-	Rests  func()                  // is told when all have failed and are to be tried again; may be nil
-	Holds  func()                  // is told when a link that is made has to wait; may be nil
+	Rests  func()                  // is called when all have failed and will be tried again; may be nil
+	Holds  func()                  // is called when the link is made but cannot be used yet; may be nil
 }
 
 // Run searches until there is a link, or there will be none, or ctx ends, which it takes for
@@ -75,7 +75,7 @@ func (s *Search) step(f func() dynamic.SearchStep) dynamic.SearchStep {
 	return f()
 }
 
-// Reasons says why all ways have failed, none where there was no way.
+// Reasons says why each way has failed; empty if there was no way.
 func (s *Search) Reasons() string {
 	var list []string
 	for _, m := range s.Missed() {
@@ -85,7 +85,7 @@ func (s *Search) Reasons() string {
 	return strings.Join(list, "; ")
 }
 
-// Errors has why all ways have failed.
+// Errors joins the errors of all ways that have failed.
 func (s *Search) Errors() error {
 	var errs []error
 	for _, m := range s.Missed() {

@@ -6,9 +6,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// candidates lists every transport that either end could mean, in the order in
-// which ways tries them and then those that it does not, with what is thought of
-// each.
+// candidates lists all transports that the route, this node or one of both cards names, and says of
+// each what came of it or why it is not used. Those of Ways come first, in that order.
 func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
 	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
 	route := d.Routes.SharedRoute(x.Peer)
@@ -25,7 +24,10 @@ func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
 		}
 		if c.Rule, c.Reason = d.Routes.Excluded(x.Local, x.Peer, name, t, route); c.Rule != "" {
 			c.Verdict = links.Excluded
-			list = append(list, withTries(c, r)...)
+			if r.transport == name { // our route does not have it, but allows it
+				c.Verdict, c.Rule, c.Reason, c.At = links.Chosen, "", dialledByPeer, r.since
+			}
+			list = append(list, c)
 			continue
 		}
 		for _, o := range theirs.Offers {
@@ -38,28 +40,20 @@ func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
 	return list
 }
 
-// judged is a candidate that ways has, with what came of it.
+const dialledByPeer = "the peer's node dialled us by it"
+
+// judged fills in what came of dialling a candidate.
 func judged(c links.Candidate, r *record) links.Candidate {
 	t, tried := r.way(c.Transport, c.Address)
 	switch {
 	case tried:
 		c.Verdict, c.Rule, c.Reason, c.At, c.Tries = t.verdict, t.rule, t.reason, t.at, t.count
 	case r.transport == c.Transport:
-		c.Verdict, c.Reason, c.At = links.Chosen, "the peer's node dialled us by it", r.since
+		c.Verdict, c.Reason, c.At = links.Chosen, dialledByPeer, r.since
 	case r.transport != "":
 		c.Verdict, c.Reason = links.Possible, "not needed: "+r.transport+" works"
 	default:
 		c.Verdict, c.Reason = links.Possible, "not tried yet"
 	}
 	return c
-}
-
-// withTries adds what was chosen by the peer although our own route would not
-// have it.
-func withTries(c links.Candidate, r *record) []links.Candidate {
-	if r.transport == c.Transport {
-		c.Verdict, c.Rule, c.At = links.Chosen, "", r.since
-		c.Reason = "the peer's node dialled us by it"
-	}
-	return []links.Candidate{c}
 }

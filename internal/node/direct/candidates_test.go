@@ -75,7 +75,7 @@ func TestCandidates(t *testing.T) {
 func TestCandidatesOfALinkedPair(t *testing.T) {
 	d := twoSites(t, config.Route{Site: "*", Prefer: []string{"unix", "tcp"}, Direct: true})
 	x := Pair{0, 2}
-	d.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, "", false)
+	d.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, false)
 	r := d.past.of(x)
 	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
 		t.Errorf("dialled: %s, want %s", got, want)

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// State is a pair's state: what the node made of it, and what the proc says of itself and of the link;
-// nil: nothing.
+// State is a pair's state, by what the node knows and by what the proc says of itself and of the link;
+// nil: it says nothing.
 func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State {
 	switch d.Phase(x) {
 	case dynamic.Dialling:
@@ -32,7 +32,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 	return links.StateUnused
 }
 
-// whyAgents is for pairs of which no direct link was ever tried.
+// whyAgents says why packets of a pair go through the agents although no direct link was tried.
 func (d *Links) whyAgents(x Pair) string {
 	switch ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]; {
 	case ours == nil || theirs == nil:
@@ -48,7 +48,7 @@ func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
 	l := links.Route{Prefer: r.Prefer, Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
 	for _, b := range d.Routes.Site.Routes {
 		if b.Site == r.Site {
-			l.Site = r.Site // not made up for lack of a block
+			l.Site = r.Site // the file has a block for it
 		}
 	}
 	return l

@@ -79,10 +79,10 @@ func (h *history) failed(x Pair, w routes.Way, err error) {
 	}
 }
 
-// given notes the link that a proc got.
-func (h *history) given(x Pair, m *wireup.Message, planeReason string, dialled bool) {
+// given notes the link that a proc got with a message.
+func (h *history) given(x Pair, m *wireup.Message, dialled bool) {
 	h.with(x, func(r *record) {
-		r.transport, r.plane, r.planeReason = m.Transport, m.DataPlane, planeReason
+		r.transport, r.plane, r.planeReason = m.Transport, m.DataPlane, m.Reason
 		r.dialled, r.since, r.reason = dialled, time.Now(), ""
 	})
 }

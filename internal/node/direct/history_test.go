@@ -49,7 +49,7 @@ func TestUnprovenRefusal(t *testing.T) {
 func TestHistoryOfALinkThatWasLost(t *testing.T) {
 	var h history
 	x := Pair{0, 1}
-	h.given(x, &wireup.Message{Transport: "shm", DataPlane: "peer-shm"}, "why", true)
+	h.given(x, &wireup.Message{Transport: "shm", DataPlane: "peer-shm", Reason: "why"}, true)
 	if r := h.of(Pair{0, 1}); r.transport != "shm" || r.plane != "peer-shm" || r.planeReason != "why" || !r.dialled || r.since.IsZero() {
 		t.Errorf("%+v", r)
 	}

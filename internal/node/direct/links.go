@@ -40,9 +40,8 @@ type Settings struct {
 	Log       hclog.Logger
 }
 
-// Links are the direct links of a site's procs.
-//
-// Both ends may want one at the same time: then the lower rank is prior.
+// Links are the direct links of a site's procs. If both ends dial at the same time, the link of the
+// lower rank is used.
 type Links struct {
 	Settings
 	past history
@@ -50,34 +49,35 @@ type Links struct {
 	mu       sync.Mutex
 	ties     dynamic.Ties[Pair]
 	sessions dynamic.Sessions[Pair]                       // of resumable links
-	hush     map[*dynamic.SessionState]context.CancelFunc // of who is being told that a link is lost, when that is not needed any more
+	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
 }
 
 // New makes Links of which there are none.
 func New(s Settings) *Links {
-	return &Links{Settings: s, hush: make(map[*dynamic.SessionState]context.CancelFunc)}
+	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc)}
 }
 
-// decide asks the ties about a pair, with what they are to be told.
-func (d *Links) decide(what func(*dynamic.Ties[Pair], Pair) bool, x Pair) bool {
+// tie calls a method of the ties.
+func (d *Links) tie(method func(*dynamic.Ties[Pair], Pair) bool, x Pair) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return what(&d.ties, x)
+	return method(&d.ties, x)
 }
 
-// Open is for a proc that asks for a link to a peer.
+// Open makes a link for a proc that asks for one.
 func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 	x := Pair{p.Rank(), peer}
 	if peer < 0 || int(peer) >= d.Routes.World.Procs.Len() || peer == x.Local {
 		d.Log.Warn("a proc asks for a link to a rank that is none", "rank", x.Local, "peer", peer)
 		return
 	}
-	if d.decide((*dynamic.Ties[Pair]).Want, x) {
+	if d.tie((*dynamic.Ties[Pair]).Want, x) {
 		d.Tasks.Go(func() { d.connect(p, x) })
 	}
 }
 
-// connect makes a link, or waits for the other end's, or gives up.
+// connect dials for a link. If the other end dials at the same time, it may be the other end's link
+// that the proc gets.
 func (d *Links) connect(p *procs.Proc, x Pair) {
 	var hello dynamic.Hello
 	var making *dynamic.SessionState // not nil once the peer's node may have the link
@@ -172,7 +172,7 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	if err := a.Answer(ctx, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			d.dismiss(x, s)
-			d.decide((*dynamic.Ties[Pair]).Drop, x)
+			d.tie((*dynamic.Ties[Pair]).Drop, x)
 		}
 		return err
 	}
@@ -180,7 +180,7 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// judge decides about a link that a peer has made.
+// judge decides whether a link that a peer has made is accepted, and gives the proc that it is for.
 func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
 	p := d.Procs.Of(h.Dst)
 	switch {
@@ -203,22 +203,20 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 	}
 }
 
-// give hands a link to its proc; s is nil for one that does not last.
+// give hands a link to its proc; s is nil for one that is not resumed.
 func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
 	if s != nil {
 		m.Resumable = &wireup.Resumable{Session: s.ID[:], Dialler: s.Dialled, Window: resumable.Window, Limit: routes.Resume(d.Routes.Job)}
 	}
-	reason := dial.OriginOf(l).Reason
-	m.Reason = reason
 	if err := p.Hand(l, &m); err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
 		d.Log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
 		return
 	}
-	d.past.given(x, &m, reason, dialled)
-	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", reason)
+	d.past.given(x, &m, dialled)
+	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 
 // Through counts the links whose bytes pass through a transport's plugin: those that

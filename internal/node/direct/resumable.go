@@ -21,7 +21,7 @@ func newSession() (s dynamic.Session) {
 	return s
 }
 
-// enrol keeps a new resumable link, which is none without an ID.
+// enrol enters a new link as resumable, unless it has no session.
 func (d *Links) enrol(x Pair, id dynamic.Session, dialled bool) *dynamic.SessionState {
 	if id == (dynamic.Session{}) {
 		return nil
@@ -31,7 +31,7 @@ func (d *Links) enrol(x Pair, id dynamic.Session, dialled bool) *dynamic.Session
 	return d.sessions.Enrol(x, id, dialled)
 }
 
-// dismiss takes enrol back: the proc was not given the link. It returns nil.
+// dismiss undoes enrol: the proc was not given the link. It returns nil.
 func (d *Links) dismiss(x Pair, s *dynamic.SessionState) *dynamic.SessionState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +51,8 @@ func (d *Links) Resumes(x Pair) int {
 	return 0
 }
 
-// Session is that of a pair's resumable link, and whether its proc's end dialled it.
+// Session gives the session of a pair's resumable link, zero if it has none, and whether this node has
+// dialled it.
 func (d *Links) Session(x Pair) (id dynamic.Session, dialled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +62,8 @@ func (d *Links) Session(x Pair) (id dynamic.Session, dialled bool) {
 	return id, false
 }
 
-// Reopen is for a proc that asks for a further connection of its link to a peer.
+// Reopen makes a further connection for a resumable link whose proc has lost the last one, or forgets
+// the link if the proc has given it up.
 func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	x := Pair{p.Rank(), m.Peer}
 	if d.Tasks.Closed() {
@@ -84,28 +86,24 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 }
 
-// complain has the other end told that its link is lost here, for it may not have
-// noticed: a connection can die without a word.
+// further is a message about a link of a pair that is resumed.
+func further(x Pair, s *dynamic.SessionState) wireup.Message {
+	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
+}
+
+// complain tells the other end's node, which dials, that the link is lost: over there nothing may have
+// shown that.
 func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch uint64) {
-	ctx, cancel := context.WithTimeout(d.Tasks, routes.Resume(d.Routes.Job))
-	defer cancel()
-	d.mu.Lock()
-	d.hush[s] = cancel
-	d.mu.Unlock()
 	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Lost: true, Epoch: epoch}
-	l, _, why := d.dialAgain(ctx, x, hello)
-	d.mu.Lock()
-	s.Busy = false
-	delete(d.hush, s)
-	d.mu.Unlock()
+	l, _, verdict, why := d.dialAgain(x, s, hello)
 	if l != nil {
 		_ = l.Close()
 		d.Log.Debug("a direct link is lost, and its other end was told", "rank", x.Local, "peer", x.Peer)
 		return
 	}
-	if d.Tasks.Err() == nil && why.final {
-		m := wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: why.text}
-		m.Resumable = &wireup.Resumable{Session: s.ID[:], Again: true, Over: why.over}
+	if d.Tasks.Err() == nil && verdict != dynamic.Accepted {
+		m := further(x, s)
+		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
 		_ = p.Tell(m) // it may be gone
 	}
 }
@@ -113,79 +111,81 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 // resume dials until there is a connection, or none can be had.
 func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(d.Tasks, routes.Resume(d.Routes.Job))
-	defer cancel()
-	l, by, why := d.dialAgain(ctx, x, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Transport: by, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
-	d.mu.Lock()
-	s.Busy = false
-	d.mu.Unlock()
+	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
 	switch {
 	case l != nil:
-		d.handAgain(p, x, s, l, m)
+		d.handAgain(p, x, s, l, by)
 		d.Log.Info("a direct link is resumed", "from", x.Local, "to", x.Peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
 	case d.Tasks.Err() == nil:
-		m.Reason, m.Resumable.Over = why.text, why.over
-		if !why.over {
-			d.Log.Warn("a direct link cannot be resumed", "from", x.Local, "to", x.Peer, "reason", why.text)
+		m := further(x, s)
+		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
+		if !m.Resumable.Over {
+			d.Log.Warn("a direct link cannot be resumed", "from", x.Local, "to", x.Peer, "reason", why)
 		}
 		_ = p.Tell(m) // it may be gone
 	}
 }
 
-// futile is why it is of no use to dial again.
-type futile struct {
-	text  string
-	final bool // the peer's node says so
-	over  bool // the peer has finished in order
-}
-
-// dialAgain tries all ways again and again, until ctx ends or the peer's node says that there is
-// nothing to resume.
-func (d *Links) dialAgain(ctx context.Context, x Pair, hello dynamic.Hello) (l link.Link, by string, why futile) {
+// dialAgain tries all ways again and again, until the limit for that or until the peer's node says that
+// there is nothing to resume: that is the verdict. Without a link, why says the reason.
+func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
+	limit := routes.Resume(d.Routes.Job)
+	ctx, cancel := context.WithTimeout(d.Tasks, limit)
+	defer cancel()
+	d.mu.Lock()
+	d.dialling[s] = cancel
+	d.mu.Unlock()
 	ways := d.Ways(x)
-	s := dial.Search{
-		Search: dynamic.ResumeSearch(len(ways), routes.Resume(d.Routes.Job)), Ways: ways,
+	search := dial.Search{
+		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return d.Dial(ctx, &hello, w)
 		},
 	}
-	s.Rests = func() {
-		d.Log.Debug("cannot resume yet", "from", x.Local, "to", x.Peer, "reasons", s.Reasons())
+	search.Rests = func() {
+		d.Log.Debug("cannot resume yet", "from", x.Local, "to", x.Peer, "reasons", search.Reasons())
 	}
-	l, w, last := s.Run(ctx)
+	l, w, last := search.Run(ctx)
+	d.mu.Lock()
+	s.Busy = false
+	delete(d.dialling, s)
+	d.mu.Unlock()
 	switch {
 	case l != nil:
-		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &s)
-		return l, w.T.Name, why
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &search)
+		by = w.T.Name
 	case last.Verdict != dynamic.Accepted:
-		return nil, "", futile{text: fmt.Sprintf("the node of rank %d says: %v", x.Peer, last.Verdict), final: true, over: last.Verdict == dynamic.Leaving}
+		why = fmt.Sprintf("the node of rank %d says: %v", x.Peer, last.Verdict)
+	default:
+		why = fmt.Sprintf("dialled %d times within %v, at last: %s", search.Rounds(), limit, search.Reasons())
 	}
-	return nil, "", futile{text: fmt.Sprintf("dialled %d times within %v, at last: %s", s.Rounds(), routes.Resume(d.Routes.Job), s.Reasons())}
+	return l, by, last.Verdict, why
 }
 
 // handAgain gives a further connection to its proc.
-func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link.Link, m wireup.Message) {
+func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link.Link, transport string) {
 	d.mu.Lock()
 	s.Resumes++
 	d.mu.Unlock()
-	reason := dial.OriginOf(l).Reason
+	m := further(x, s)
+	m.Transport = transport
 	if err := p.Hand(l, &m); err != nil {
 		d.Log.Debug("a further connection is lost", "proc", p.Who(), "peer", x.Peer, "error", err)
 		return
 	}
-	d.past.given(x, &m, reason, s.Dialled)
+	d.past.given(x, &m, s.Dialled)
 }
 
-// acceptAgain takes a further connection that a peer's node has made, or its
-// complaint that we should make one.
+// acceptAgain takes a further connection that a peer's node has made, or its word that the link is
+// lost there, so that this node dials.
 func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	l, h, t := a.Link, a.Hello, a.At.Transport
 	x := Pair{h.Dst, h.Src}
 	p, s, verdict := d.JudgeAgain(h, t)
 	if verdict == dynamic.Accepted && h.Lost && !s.Making {
-		// Before the answer: who has it tells no more.
-		m := wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true, Lost: true, Epoch: h.Epoch}}
+		// Before the answer, after which the peer's node does not tell again.
+		m := further(x, s)
+		m.Resumable.Lost, m.Resumable.Epoch = true, h.Epoch
 		if p.Tell(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
@@ -197,17 +197,17 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 		return l.Close()
 	}
 	d.mu.Lock()
-	if quiet := d.hush[s]; quiet != nil {
-		quiet()
+	if cancel := d.dialling[s]; cancel != nil {
+		cancel() // the peer's node need not be told any more
 	}
 	d.mu.Unlock()
-	m := wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Transport: t.Name, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
-	d.handAgain(p, x, s, l, m)
+	d.handAgain(p, x, s, l, t.Name)
 	d.Log.Debug("a direct link is resumed by its other end", "rank", x.Local, "peer", x.Peer, "transport", t.Name)
 	return nil
 }
 
-// JudgeAgain decides about a further connection that a peer's node has made, or its complaint.
+// JudgeAgain decides about a further connection that a peer's node has made, or its word that the link
+// is lost there.
 func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.SessionState, dynamic.Verdict) {
 	x := Pair{h.Dst, h.Src}
 	p := d.Procs.Of(x.Local)

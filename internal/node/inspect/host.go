@@ -42,7 +42,7 @@ type switchState struct {
 	channels []links.Channel
 }
 
-// switchState is called by the switch.
+// switchState describes a switch, in whose goroutine it runs.
 func (c *Control) switchState(h *Host) switchState {
 	w := h.Switch.Waiting()
 	st := switchState{wait: links.Waiting{Budget: w.Budget, Crowded: w.Crowded, Score: w.Score}}
@@ -71,7 +71,7 @@ func (c *Control) switchState(h *Host) switchState {
 	return st
 }
 
-// describeResumable tells how a channel that resumes is kept.
+// describeResumable tells how a resumable channel is.
 func describeResumable(r *drive.Resumable, c *links.Channel) {
 	c.Resumable, c.Resumes = true, r.Resumes()
 	apart, why := r.Apart()

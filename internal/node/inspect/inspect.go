@@ -1,5 +1,5 @@
-// Package inspect answers who asks a node how it is: impi-node links, probes and reloads, at the
-// node's control socket.
+// Package inspect answers requests at a node's control socket: those of impi-node links, probes of
+// links, and reloads of plugins.
 package inspect
 
 import (
@@ -27,11 +27,11 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// procsLimit is how long procs and switches have to say how their links are:
-// they do so within microseconds, or not at all.
+// procsLimit is how long procs and switches have to answer about their links. They take microseconds,
+// unless they are stopped or compute.
 const procsLimit = 500 * time.Millisecond
 
-// Settings are what can be told of a node that starts.
+// Settings have what a node can tell of while it starts.
 type Settings struct {
 	Name  string // of the job
 	Site  *site.Site
@@ -41,7 +41,7 @@ type Settings struct {
 	Others *member.Others // hosts of the site that have nodes of their own; nil: there are none
 }
 
-// Running is what else can be told once the job runs.
+// Running has what a node can tell of once the job runs.
 type Running struct {
 	Hosts    []Host
 	Direct   *direct.Links
@@ -64,7 +64,7 @@ type Control struct {
 	server *links.Server // nil if it could not be opened
 }
 
-// Open makes a node one that can be asked. It can do without.
+// Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
 func Open(s Settings) *Control {
 	c := &Control{Settings: s}
 	err := c.writeAbout()
@@ -80,17 +80,17 @@ func Open(s Settings) *Control {
 	return c
 }
 
-// Run is told what runs. Nobody is told of it before Ready is closed.
+// Run sets what runs. It has to be called before Ready is closed, and is not used until then.
 func (c *Control) Run(r Running) { c.Running = r }
 
-// TellJob writes to the run directory who this node has turned out to be.
+// TellJob writes the job's ID, which is known now, to the run directory.
 func (c *Control) TellJob() {
 	if err := c.writeAbout(); err != nil {
 		c.Site.Log.Debug("cannot write to the runtime directory", "error", err)
 	}
 }
 
-// Close answers nobody any more.
+// Close closes the control socket.
 func (c *Control) Close() {
 	if c.Others != nil {
 		c.Others.AnswerBy(member.Inspection, nil)
@@ -100,7 +100,7 @@ func (c *Control) Close() {
 	}
 }
 
-// writeAbout writes who this node is to its run directory.
+// writeAbout writes to the run directory which node this is.
 func (c *Control) writeAbout() error {
 	b, err := json.Marshal(c.about())
 	if err != nil {
@@ -125,8 +125,8 @@ func (c *Control) about() links.About {
 	return a
 }
 
-// jobID names the job as all its nodes do: by who is in it. Ports and process
-// numbers make it different from others that run now.
+// jobID names the job. All its nodes compute it from the same table of hosts and procs, whose ports and
+// process numbers differ from those of other jobs that run now.
 func (c *Control) jobID() string {
 	h := sha256.New()
 	for _, x := range c.Site.Routes.World.Hosts {
@@ -138,37 +138,25 @@ func (c *Control) jobID() string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-var errNotYet = fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
-
-// answer answers a request for this node.
+// answer answers a request for this node alone.
 func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) {
-	switch r.Op {
-	case links.OpLinks:
+	var err error
+	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || r.Op == links.OpVerify; {
+	case r.Op == links.OpLinks:
 		a.Node = c.Describe(ctx, r)
-	case links.OpProbe:
-		err := errNotYet
-		if c.isReady() {
-			a.Measure, err = c.Prober.Measure(ctx, r)
-		}
-		if err != nil {
-			a.Error = err.Error()
-		}
-	case links.OpReload:
-		err := errNotYet
-		if c.isReady() {
-			a.Reload, err = c.Site.Reload(ctx, r, c.Direct.Through)
-		}
-		if err != nil {
-			a.Error = err.Error()
-		}
-	case links.OpVerify:
-		if !c.isReady() {
-			a.Error = errNotYet.Error()
-			break
-		}
-		a.Files = c.Site.Verify()
+	case !known:
+		err = fmt.Errorf("%w: this node does not know %q", links.ErrRequest, r.Op)
+	case !c.isReady():
+		err = fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
+	case r.Op == links.OpProbe:
+		a.Measure, err = c.Prober.Measure(ctx, r)
+	case r.Op == links.OpReload:
+		a.Reload, err = c.Site.Reload(ctx, r, c.Direct.Through)
 	default:
-		a.Error = fmt.Sprintf("%v: this node does not know %q", links.ErrRequest, r.Op)
+		a.Files = c.Site.Verify()
+	}
+	if err != nil {
+		a.Error = err.Error()
 	}
 	return a
 }
@@ -183,7 +171,8 @@ func (c *Control) isReady() bool {
 	}
 }
 
-// Describe tells what this node knows, without waiting for anybody for long.
+// Describe tells what this node knows. Procs and switches that do not answer within procsLimit are left
+// out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
 		return &links.Node{About: c.about(), Phase: links.PhaseStarting}
@@ -276,8 +265,8 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 	return b
 }
 
-// describePairs tells of all pairs of a local proc and another, but for those
-// that are not asked for.
+// describePairs tells of all pairs of a local proc and another one. Unused pairs of large jobs are only
+// counted, unless the request wants them.
 func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
 	world := c.Site.Routes.World
 	all := r.All || world.Clients[world.Self].NProcs*(world.Procs.Len()-1) <= r.Few

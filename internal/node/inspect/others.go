@@ -71,8 +71,8 @@ func (c *Control) hostName(host int) string {
 	return w.Hosts[int(w.Clients[w.Self].FirstHost)+host].Address.Addr().String()
 }
 
-// ofSite gathers what the nodes of all hosts say. Who does not answer soon enough is named in the
-// answer. All hosts together tell of as many pairs as one node would.
+// ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named. All
+// hosts together tell of as many pairs as one node would.
 func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	n := len(c.Others.Hosts)
 	r.Views = max(1, links.MaxViews/n)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/node/tasks"
 )
 
 // Lifetime has an Ending its time and its context. Its methods may be called by any goroutine.
@@ -22,7 +23,7 @@ type Lifetime struct {
 
 	mu     sync.Mutex
 	ending ending.Ending
-	timer  *time.Timer // for the decision's deadline
+	alarm  tasks.Alarm // at the deadline of the decision
 	cancel context.CancelCauseFunc
 }
 
@@ -42,23 +43,15 @@ func (l *Lifetime) Report(f func(now time.Time, e *ending.Ending)) {
 		l.OnLate(x)
 	}
 	at, waits := l.ending.Deadline()
-	switch {
-	case l.ending.Made():
-		if l.timer != nil {
-			l.timer.Stop()
-		}
-		if f := l.ending.Cause(); f != nil {
-			l.cancel(f)
-		} else {
-			l.cancel(nil)
-		}
-	case !waits:
-	case l.timer == nil:
-		l.timer = time.AfterFunc(time.Until(at), func() {
-			l.Report(func(now time.Time, e *ending.Ending) { e.Tick(now) })
-		})
-	default:
-		l.timer.Reset(time.Until(at))
+	l.alarm.Set(at, waits && !l.ending.Made(), func() {
+		l.Report(func(now time.Time, e *ending.Ending) { e.Tick(now) })
+	})
+	switch f := l.ending.Cause(); {
+	case !l.ending.Made():
+	case f != nil:
+		l.cancel(f)
+	default: // not f, which would be an error that is not nil
+		l.cancel(nil)
 	}
 }
 

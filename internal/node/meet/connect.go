@@ -17,15 +17,14 @@ import (
 // connectLimit is how long a connect may take where the proc gives no time.
 const connectLimit = time.Minute
 
-// Peer is a proc of another world, or a port there: how to get there, and what to
-// say there.
+// Peer is a proc of another world, or a port there, and how to greet it.
 type Peer struct {
 	Card  dynamic.Card
 	Token dynamic.Token // keys the greeting
 	Hello dynamic.Hello
 }
 
-// connect dials a port and gives the proc the link, or the reason why there is none.
+// connect dials a port for a proc, which gets the link or the reason why there is none.
 func (m *Meetings) connect(p *procs.Proc, x *wireup.Meeting) {
 	to := Peer{Hello: dynamic.Hello{Call: true}}
 	var ok bool
@@ -42,13 +41,10 @@ func (m *Meetings) connect(p *procs.Proc, x *wireup.Meeting) {
 	if limit <= 0 {
 		limit = connectLimit
 	}
-	begun := m.BeginFor(p, func() { m.dialPort(p, x.Request, &to, limit) })
-	if !begun {
-		m.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, "too many calls of the proc are under way, or the job is ending")
-	}
+	m.BeginFor(p, wireup.KindConnected, x.Request, mpierr.Port, func() { m.dialPort(p, x.Request, &to, limit) })
 }
 
-// dialPort is a connect from its begin to its answer.
+// dialPort does what connect has checked, and answers the proc.
 func (m *Meetings) dialPort(p *procs.Proc, request uint64, to *Peer, limit time.Duration) {
 	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
@@ -64,7 +60,7 @@ func (m *Meetings) dialPort(p *procs.Proc, request uint64, to *Peer, limit time.
 	_ = m.hand(p, answer, l, w.T.Name)
 }
 
-// search prepares a search of one kind for a link to another world.
+// search prepares a search for a link to another world. kind makes it for a number of ways.
 func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.Search) *dial.Search {
 	ways := m.Routes.WaysAbroad(p.Rank(), &to.Card, p.Address())
 	return &dial.Search{

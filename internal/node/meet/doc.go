@@ -1,7 +1,8 @@
-// Package meet is what a node does about other worlds: the ports of its procs, their connects to
-// others' ports, links between procs of different worlds, and the name service (MPI-4.1, 11.8 and
-// 11.9). What is decided about them is in core/dynamic.
+// Package meet connects the procs of a node with other worlds: their ports, their connects to
+// ports of others, links between procs of different worlds, and the name service (MPI-4.1, 11.8 and
+// 11.9). The decisions are made by core/dynamic and core/names.
 //
-// The node greets who connects to a port and lets the connection wait there, so that who connects is
-// answered while the port's owner computes. What they say next is the owner's.
+// The node itself answers the greeting of a connection to a port and keeps the connection until the
+// port's owner accepts it. So a caller gets its answer although the owner computes. Every byte after
+// the greeting is for the owner.
 package meet

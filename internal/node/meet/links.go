@@ -15,12 +15,12 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// pairOf is a proc and one of another world.
+// pairOf makes the pair of a proc of ours and a rank of a world that is filled in later.
 func (m *Meetings) pairOf(p *procs.Proc, peer wire.WorldRank) dynamic.WorldPair {
 	return dynamic.WorldPair{Local: dynamic.Member{World: m.world, Rank: p.Rank()}, Peer: dynamic.Member{Rank: peer}}
 }
 
-// openLink is a proc's request for a link to a proc of another world.
+// openLink makes a link to a proc of another world for a proc that asks for one.
 func (m *Meetings) openLink(p *procs.Proc, peer wire.WorldRank, x *wireup.Meeting) {
 	pair := m.pairOf(p, peer)
 	to := Peer{Hello: dynamic.Hello{Src: pair.Local.Rank, Dst: peer, World: m.world}}
@@ -52,7 +52,8 @@ func worldIn(b []byte, to *dynamic.World) bool {
 	return copy(to[:], b) == len(to) && len(b) == len(to) && *to != dynamic.World{}
 }
 
-// DialLink makes a link that the proc has asked for, or waits for the other end's, or gives up.
+// DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it may
+// be the other end's link that the proc gets.
 func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
 	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.links.Ties, x) })
 	s.Holds = func() {
@@ -91,7 +92,7 @@ func (m *Meetings) noLink(p *procs.Proc, x dynamic.WorldPair, reason string) {
 	m.Answer(p, no)
 }
 
-// forgetLink lets go of a link that the proc has closed: another one can be made.
+// forgetLink is for a link that the proc has closed: another one can be made.
 func (m *Meetings) forgetLink(p *procs.Proc, peer wire.WorldRank, x *wireup.Meeting) {
 	pair := m.pairOf(p, peer)
 	if worldIn(x.World, &pair.Peer.World) {
@@ -119,18 +120,18 @@ func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Accep
 	return nil
 }
 
-// broke is for a link that was let in and broke before our proc had it. If that has asked
-// for one, it gets another.
+// broke is for a link that was accepted and broke before our proc had it. If the proc has asked for
+// a link meanwhile, another one is made.
 func (m *Meetings) broke(p *procs.Proc, x dynamic.WorldPair) {
 	m.mu.Lock()
-	what, again := m.links.Broke(x)
+	asked, again := m.links.Broke(x)
 	m.mu.Unlock()
 	if again {
-		m.openLink(p, x.Peer.Rank, what)
+		m.openLink(p, x.Peer.Rank, asked)
 	}
 }
 
-// judge decides about a link from another world.
+// judge decides whether a link from another world is accepted, and gives the proc that it is for.
 func (m *Meetings) judge(x dynamic.WorldPair, l link.Link, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
 	p := m.Procs.Of(x.Local.Rank)
 	switch {

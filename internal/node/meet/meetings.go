@@ -3,16 +3,15 @@ package meet
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
-	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -34,11 +33,11 @@ type Settings struct {
 	PortClosed func(dynamic.World)
 }
 
-// Meetings are what the procs of a node have to do with other worlds.
+// Meetings has the ports, requests and links of a node's procs that are about other worlds.
 type Meetings struct {
 	Settings
 	world  dynamic.World // our own
-	secret dynamic.Token // what worlds that met us greet us with
+	secret dynamic.Token // keys the greetings of worlds that have met this one
 	names  nameService
 
 	mu       sync.Mutex
@@ -46,7 +45,7 @@ type Meetings struct {
 	requests map[*procs.Proc]int // under way
 	links    dynamic.WorldLinks[*wireup.Meeting, linked]
 
-	lifetime *time.Timer // of the port that expires next; nil: none does
+	expiry tasks.Alarm // of the port whose lifetime is over next
 }
 
 // New makes the meetings of a job that begins to run.
@@ -57,7 +56,7 @@ func New(s Settings) *Meetings {
 	}
 }
 
-// Keys are what diallers may greet this node with.
+// Keys gives the key by which a greeting must be proved, by the name and the purpose in it.
 func (m *Meetings) Keys() dynamic.Keys {
 	own := dynamic.KeysOfJob(m.Token)
 	met := m.secret.World()
@@ -69,14 +68,15 @@ func (m *Meetings) Keys() dynamic.Keys {
 			return m.ports.Key(name)
 		case dynamic.OfWorld:
 			return m.secret, m.Able && name == met
-		default: // a job with another MPI has no token, and zeros are nobody's proof
+		default: // the token of a job with another MPI is zero, with which nothing can be proved
 			token, ok := own(name, of)
 			return token, ok && token != dynamic.Token{}
 		}
 	}
 }
 
-// Heard is a proc's message about other worlds. False: it is none.
+// Heard does what a proc's message about other worlds asks for. False: the message is about
+// something else.
 func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) bool {
 	if x.Meeting == nil {
 		return false
@@ -103,8 +103,15 @@ func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) bool {
 	return true
 }
 
-// BeginFor runs a request of a proc beside everything else. False: it must not.
-func (m *Meetings) BeginFor(p *procs.Proc, f func()) bool {
+// BeginFor runs a request of a proc beside everything else, or refuses it with an answer of a kind and
+// an error class if too many are under way.
+func (m *Meetings) BeginFor(p *procs.Proc, answer wireup.Kind, request uint64, class mpierr.Class, f func()) {
+	if !m.begin(p, f) {
+		m.Refuse(p, answer, request, class, "too many calls of the proc are under way, or the job is ending")
+	}
+}
+
+func (m *Meetings) begin(p *procs.Proc, f func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.requests[p] >= maxRequests {
@@ -131,25 +138,18 @@ func (m *Meetings) Refuse(p *procs.Proc, kind wireup.Kind, request uint64, class
 	m.Answer(p, wireup.Message{Kind: kind, Reason: reason, Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
 }
 
-// Answer tells a proc something, if it is there.
+// Answer sends a proc a message. A proc that has ended does not get it.
 func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 	if err := p.Tell(x); err != nil {
 		m.Log.Debug("cannot tell", "proc", p.Who(), "kind", x.Kind, "error", err)
 	}
 }
 
-// hand gives a proc a link, which is gone in any case, with the message that is
-// about it, which has kind and meeting.
+// hand gives a proc a link with the message about it. The node does not have the link any more then,
+// even if there is an error.
 func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport string) error {
-	x.Transport, x.Reason = transport, dial.OriginOf(l).Reason
-	fds, err := dial.Pack(l, &x)
-	if err != nil {
-		_ = l.Close()
-	} else {
-		err = p.Tell(x, fds...)
-		wireup.CloseAll(fds)
-	}
-	if err != nil {
+	x.Transport = transport
+	if err := p.Hand(l, &x); err != nil {
 		m.Log.Debug("link of another world is lost", "proc", p.Who(), "kind", x.Kind, "error", err)
 		return err
 	}
@@ -157,7 +157,7 @@ func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport 
 	return nil
 }
 
-// Gone ends what a proc had to do with other worlds.
+// Gone closes the ports of a proc that has ended, and forgets its links to other worlds.
 func (m *Meetings) Gone(p *procs.Proc) {
 	m.withPorts(func() {
 		m.ports.Leave(p)
@@ -165,7 +165,8 @@ func (m *Meetings) Gone(p *procs.Proc) {
 	})
 }
 
-// Close ends all ports. Nothing arrives any more.
+// Close closes all ports, and unpublishes the names of the node's procs. Connections must not
+// arrive any more.
 func (m *Meetings) Close() {
 	for _, p := range m.Procs.All() {
 		m.Gone(p)

@@ -27,16 +27,16 @@ const namesLimit = 10 * time.Second // for an answer, where the proc gives no ti
 type NameSettings struct {
 	File config.Names // what the site's file says
 
-	// Own gives the job's own server, and what it takes for a proof. A spawned world has the
-	// names of the job that it was spawned in.
+	// Own gives the address of the job's own server, and how to authenticate there. A spawned
+	// world has the names of the job that it was spawned in.
 	Own func() (netip.AddrPort, config.Auth)
 
-	Owner dynamic.Token // of that job
+	Owner dynamic.Token // of the job whose server Own gives
 	Log   hclog.Logger
 }
 
-// nameService is what the node does about service names: it asks the job's own server,
-// or the one that the site's file names.
+// nameService publishes and looks up service names, at the job's own server or at the one in the
+// site's file.
 type nameService struct {
 	NameSettings
 
@@ -46,14 +46,12 @@ type nameService struct {
 	closed bool
 }
 
-// askNames is a proc's request about a service name, which is answered later.
+// askNames begins a proc's request about a service name.
 func (m *Meetings) askNames(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
-	if !m.BeginFor(p, func() { m.name(p, kind, x) }) {
-		m.Refuse(p, wireup.KindNamed, x.Request, mpierr.Other, "too many calls of the proc are under way, or the job is ending")
-	}
+	m.BeginFor(p, wireup.KindNamed, x.Request, mpierr.Other, func() { m.name(p, kind, x) })
 }
 
-// name is such a request from its begin to its answer.
+// name does what askNames has begun, and answers the proc.
 func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	limit := x.Timeout
 	if limit <= 0 {
@@ -86,7 +84,8 @@ func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meetin
 	}
 }
 
-// client returns the client for a scope, and what its server calls the scope.
+// client gives the client for the scope that a request has, if it was given one, and the scope to ask
+// its server for.
 func (s *nameService) client(scope string, given bool) (*service.Client, string, error) {
 	file := &s.File
 	shared, scope, err := names.Home{Shared: file.Shared(), Scope: file.Scope}.Of(scope, given)
@@ -120,7 +119,7 @@ func (s *nameService) open(at netip.AddrPort, auth config.Auth) *service.Client 
 	})
 }
 
-// close ends the names that were published from here.
+// close disconnects from the servers, which unpublish the names of this node then.
 func (s *nameService) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +131,7 @@ func (s *nameService) close() {
 	}
 }
 
-// classOfName is the MPI error class of how a request about a name failed.
+// classOfName gives the MPI error class for an error of a request about a name.
 func classOfName(err error) mpierr.Class {
 	if errors.Is(err, service.ErrDenied) {
 		return mpierr.Access

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// openPort begins to let connections in. Who has asked with a request hears of it.
+// openPort opens a port. The proc gets an answer if its message has a request number.
 func (m *Meetings) openPort(p *procs.Proc, x *wireup.Meeting) {
 	why := m.addPort(p, x)
 	switch {
@@ -39,7 +39,7 @@ func (m *Meetings) addPort(p *procs.Proc, x *wireup.Meeting) (err error) {
 	return err
 }
 
-// withPorts has f tell the ports something, and does what they say then.
+// withPorts calls f, which tells the ports of an event, and carries out their steps.
 func (m *Meetings) withPorts(f func()) {
 	m.mu.Lock()
 	f()
@@ -51,24 +51,11 @@ func (m *Meetings) withPorts(f func()) {
 		}
 		steps = append(steps, s)
 	}
-	m.awaitLifetime()
+	at, ok := m.ports.Deadline()
+	m.expiry.Set(at, ok, func() { m.withPorts(func() { m.ports.Tick(time.Now()) }) })
 	m.mu.Unlock()
 	for _, s := range steps {
 		m.carryOutStep(s)
-	}
-}
-
-// awaitLifetime has the timer run until the next port expires. The caller has mu.
-func (m *Meetings) awaitLifetime() {
-	at, ok := m.ports.Deadline()
-	if m.lifetime != nil {
-		m.lifetime.Stop()
-		m.lifetime = nil
-	}
-	if ok {
-		m.lifetime = time.AfterFunc(time.Until(at), func() {
-			m.withPorts(func() { m.ports.Tick(time.Now()) })
-		})
 	}
 }
 
@@ -79,7 +66,7 @@ func (m *Meetings) carryOutStep(s dynamic.PortStep[*procs.Proc, waiting]) {
 	case s.Err == nil:
 		to := wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: s.Request, Waited: time.Since(s.Conn.since)}}
 		_ = m.hand(s.Owner, to, s.Conn.link, s.Conn.transport)
-	case s.Broken:
+	case s.Broken: // by the end of the spawned world that was to connect
 		m.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Spawn, s.Err.Error())
 	default:
 		m.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Port, s.Err.Error())
@@ -90,7 +77,7 @@ func keyIn(b []byte) (key dynamic.Token, ok bool) {
 	return key, copy(key[:], b) == len(key) && len(b) == len(key)
 }
 
-// closePort refuses those who wait at a port and ends it.
+// closePort closes a port, with the connections that wait there.
 func (m *Meetings) closePort(p *procs.Proc, x *wireup.Meeting) {
 	key, ok := keyIn(x.Key)
 	if !ok {
@@ -116,7 +103,8 @@ func (m *Meetings) accept(p *procs.Proc, x *wireup.Meeting) {
 	})
 }
 
-// AcceptConnect lets a connection to a port in, whose greeting proved that it has the port's key.
+// AcceptConnect accepts or refuses a connection to a port, whose greeting has proved that the caller
+// has the port's key.
 func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	verdict := m.holdPlace(hello.Port, l, t)
 	if verdict != dynamic.Accepted {
@@ -136,7 +124,7 @@ func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Ac
 	return nil
 }
 
-// holdPlace judges a connection to a port and keeps it a place.
+// holdPlace decides about a connection to a port, and keeps it a place if it is accepted.
 func (m *Meetings) holdPlace(port dynamic.World, l link.Link, t *routes.Transport) (verdict dynamic.Verdict) {
 	if !m.Routes.AllowsAbroad(l, t) {
 		return dynamic.NotAllowed
@@ -153,7 +141,8 @@ func (m *Meetings) PortIsOpen(name dynamic.World) bool {
 	return open
 }
 
-// BreakPort tells who waits at a port of a proc, or will, that nobody connects, and why.
+// BreakPort has accepts at a port of a proc fail, those that wait and later ones: nobody will connect,
+// for this reason.
 func (m *Meetings) BreakPort(p *procs.Proc, name dynamic.World, reason string) {
 	m.withPorts(func() { m.ports.Break(p, name, errors.New(reason)) })
 }

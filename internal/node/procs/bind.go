@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// takeCores finds the cores that the procs are bound to, if their file says so and there are
-// enough. Spawned procs never are bound: how many there will be is not known.
+// takeCores finds the cores that the procs are bound to, if the file wants that and there are enough
+// cores. Spawned procs are never bound, as it is not known how many there will be.
 func (s *Set) takeCores(find func() ([]unix.CPUSet, error)) {
 	if s.Routes.Site.Program.Bind != config.BindCore || s.World != "" {
 		return
@@ -27,7 +27,7 @@ func (s *Set) takeCores(find func() ([]unix.CPUSet, error)) {
 // boundProcs is how many procs of this machine have cores of their own.
 func (s *Set) boundProcs() int { return max(s.Bound, s.BoundBefore+s.Routes.Site.Procs()) }
 
-// cpus are those that a proc may run on; nil: any.
+// cpus gives the CPUs that a proc may run on; nil: any.
 func (s *Set) cpus(local int) *unix.CPUSet {
 	if s.cores == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package procs starts the procs of a site and follows them to their ends: their files, their
-// output, their standard input, the signals that they get, and what they say over their control
-// sockets. It answers for their lives; what they want of links it passes on.
+// Package procs starts the procs of a site and follows them to their ends: it opens their files, passes
+// on their output, their standard input and signals, and reads their control sockets. What they ask
+// for there about links is passed on to the rest of the node.
 package procs

@@ -9,24 +9,23 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// private are the variables of the node's environment that no proc gets: they
-// hold secrets, or would make a proc of the same binary take itself for
-// something else.
+// private are the variables of the node's environment that procs do not get: they have secrets, or
+// would make a proc whose program is impi-node itself run as a plugin or a node.
 var private = []string{
 	"IMPI_AUTH_KEY", "IMPI_AUTH_NONE", HandoffVariable, wireup.EnvSocket,
 	"IMPI_TRANSPORT_PLUGIN", "IMPI_BUILTIN_TRANSPORT", "IMPI_PLUGIN_LOG_LEVEL",
 	"IMPI_SITE", "IMPI_SITE_PROC",
 }
 
-// Private tells whether no proc gets a variable of the node's environment.
+// Private tells whether procs do not get a variable of the node's environment.
 func Private(name string) bool { return slices.Contains(private, name) }
 
-// HandoffVariable names the variable by which the launcher of several nodes
-// gives each of them a descriptor to talk to it.
+// HandoffVariable names the environment variable with the number of the descriptor by which a node
+// that was started by a launcher of several nodes talks to it.
 const HandoffVariable = "IMPI_NODE_HANDOFF"
 
-// procEnv is the environment of a proc: the node's without what is private, the
-// site's own variables, and what tells the proc who started it.
+// procEnv is the environment of a proc: the node's without the private variables, the site's own
+// variables, and those by which the proc finds its node.
 func procEnv(node []string, site map[string]string, name string, local int) []string {
 	ours := map[string]string{
 		wireup.EnvSocket: fmt.Sprint(controlFD),

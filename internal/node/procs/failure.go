@@ -24,9 +24,9 @@ func (w Who) String() string {
 	return fmt.Sprintf("rank %d on site %s", w.Rank, w.Site)
 }
 
-// last has f tell the node's ending of the proc's end. A failure after Finalize is logged: the others
-// go on, as they may have results to write.
-func (p *Proc) last(f func(now time.Time, e *ending.Ending, p ending.Proc) (late *ending.Failure)) {
+// report calls f with the node's ending and what is known of the proc. A failure after Finalize is only
+// logged: the other procs go on, as they may have results to write.
+func (p *Proc) report(f func(now time.Time, e *ending.Ending, p ending.Proc) (late *ending.Failure)) {
 	x := ending.Proc{Name: p.Who().String(), Number: p.Local, Phase: p.Phase(), Loss: p.lost(), Aborted: p.aborted.Load()}
 	var late *ending.Failure
 	p.set.End.Report(func(now time.Time, e *ending.Ending) { late = f(now, e, x) })
@@ -37,5 +37,5 @@ func (p *Proc) last(f func(now time.Time, e *ending.Ending, p ending.Proc) (late
 
 // ends reports the proc's end.
 func (p *Proc) ends(x ending.Exit) {
-	p.last(func(now time.Time, e *ending.Ending, p ending.Proc) *ending.Failure { return e.ProcEnded(now, p, x) })
+	p.report(func(now time.Time, e *ending.Ending, p ending.Proc) *ending.Failure { return e.ProcEnded(now, p, x) })
 }

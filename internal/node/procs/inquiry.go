@@ -12,16 +12,16 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// inquiry asks a proc about its links. A proc that does not answer is asked
-// once: who else wants to know waits for the same answer.
+// inquiry asks a proc about its links. While an answer is awaited the proc is not asked again: all wait
+// for the same answer.
 type inquiry struct {
 	mu     sync.Mutex
 	done   chan struct{} // closed when the answer is whole; nil: nobody asks
-	parts  *wireup.Stats // what has come of it
+	parts  *wireup.Stats // the messages of it that have come
 	answer *wireup.Stats // the last whole one
 }
 
-// errSilent is the error of a proc that does not say how its links are.
+// errSilent is wrapped by the error for a proc that does not answer.
 var errSilent = errors.New("it does not answer")
 
 // Stats asks a proc that is in MPI, until ctx ends.
@@ -37,7 +37,7 @@ func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
 	q.mu.Lock()
 	if q.done == nil {
 		q.done = make(chan struct{})
-		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindStats}) }() // it may not read: then nobody answers
+		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindStats}) }() // blocks if the proc does not read
 	}
 	done := q.done
 	q.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
 	}
 }
 
-// heard takes a part of an answer. False: nobody asked for it, or it is too long.
+// heard takes a message of an answer. False: nobody asked for it, or it is too long.
 func (q *inquiry) heard(s *wireup.Stats, most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

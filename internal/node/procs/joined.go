@@ -5,9 +5,9 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Joined is a proc that a process manager has started, and that has connected to the node by itself.
+// Joined is a proc that a process manager has started, and that has connected to the node.
 type Joined struct {
-	Control *wireup.Conn // the set's
+	Control *wireup.Conn // closed by the set
 	PID     int
 	AppNum  int
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// intoFiles sends what a proc prints to the files that its program names, if it
-// names any. The files are the proc's once it has been started; close closes ours.
+// intoFiles opens the files that the program names for the output of a proc, if it names any. The proc
+// inherits them; close closes the node's descriptors.
 func (s *Set) intoFiles(spec *launch.Spec, local int) (close func(), err error) {
 	var files []*os.File
 	close = func() {
@@ -45,8 +45,8 @@ func (s *Set) intoFiles(spec *launch.Spec, local int) (close func(), err error) 
 	return close, nil
 }
 
-// openOutput opens a file for output. Procs may share one: what each writes at once
-// stays together.
+// openOutput opens a file for output. Procs may share one: it is opened for appending, so that the
+// bytes of one write stay together, and only the first proc truncates it.
 func (s *Set) openOutput(pattern string, local int) (*os.File, error) {
 	name, flags := s.outputName(pattern, local), os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC
 	for before := range local {

@@ -18,9 +18,9 @@ import (
 // controlFD is the descriptor number of a proc's control socket.
 const controlFD = 3
 
-// lastWords is how long the control socket of a proc that has exited is read.
-// Only a descendant that left its group could keep it open.
-const lastWords = time.Second
+// drainLimit is how long the control socket of a proc that has exited is read. Only a descendant that
+// has left the proc's process group can keep it open for so long.
+const drainLimit = time.Second
 
 // Proc is one process of the site.
 type Proc struct {
@@ -35,13 +35,13 @@ type Proc struct {
 	control *wireup.Conn
 	rank    atomic.Int32 // NoRank until startup is over
 	phase   atomic.Int32
-	silent  chan struct{} // closed when the control socket has said all
-	judged  chan struct{} // closed when its end has been looked at
+	drained chan struct{} // closed at the end of the control socket
+	judged  chan struct{} // see Judged
 	inquiry inquiry
 	aborted atomic.Bool            // it has called Abort, which was reported
 	loss    atomic.Pointer[string] // the first link to another proc that it lost; nil: none
-	board   bool                   // its library can use one; known once it is greeted
-	cut     bool                   // it has told that its trace is; for who reads control
+	board   bool                   // its library can use one; known once it has said hello
+	cut     bool                   // it has told that its trace is incomplete; of the goroutine that reads control
 }
 
 // Rank is its rank in the world, NoRank until startup is over.
@@ -56,8 +56,9 @@ func (p *Proc) Address() string { return p.host.Address.String() }
 // PID is the number of its process.
 func (p *Proc) PID() int { return p.os.PID() }
 
-// Identity is the number that tells it from others with its host's address. Procs that have joined
-// may be in several namespaces of processes, in which numbers mean different processes.
+// Identity is a number that differs from those of all others with its host's address. It is not always
+// that of its process: procs that have joined may be in different PID namespaces, where processes can
+// have the same number.
 func (p *Proc) Identity() int64 {
 	if p.os.Adopted() {
 		return int64(p.Local+1)<<32 | int64(p.PID())
@@ -103,7 +104,7 @@ func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
 
 // listen reads what the proc says until its control socket ends.
 func (p *Proc) listen() {
-	defer close(p.silent)
+	defer close(p.drained)
 	for {
 		m, fds, err := p.control.Recv()
 		wireup.CloseAll(fds) // procs send none
@@ -123,7 +124,7 @@ func (p *Proc) heard(m wireup.Message) {
 	phase := p.Phase()
 	switch {
 	case m.Kind == wireup.KindAbort:
-		p.last(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
+		p.report(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
 			return e.ProcAborted(now, x, m.Code, m.Reason)
 		})
 		p.aborted.Store(true)
@@ -150,7 +151,7 @@ func (p *Proc) heard(m wireup.Message) {
 	case m.Kind == wireup.KindFini && phase == ending.InMPI:
 		p.phase.Store(int32(ending.Finished))
 		p.set.Events.Left(p, true)
-		p.os.Release() // one that has joined may wait for our end now
+		p.os.Release() // one that has joined may wait for the end of the node now
 	default:
 		p.set.Log.Warn("a proc said something out of place", "proc", p.Who(), "kind", m.Kind)
 	}
@@ -166,7 +167,7 @@ func (p *Proc) loses(m wireup.Message) {
 	loss := "it had lost its link to " + p.set.NameOf(m.Peer)
 	p.loss.CompareAndSwap(nil, &loss)
 	if !m.InOrder {
-		p.last(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
+		p.report(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
 			e.ProcUnlinked(now, x, p.set.NameOf(m.Peer), m.Reason)
 			return nil
 		})
@@ -190,19 +191,19 @@ func (p *Proc) Tell(m wireup.Message, fds ...int) error {
 	return p.control.Send(m, fds...)
 }
 
-// watch follows the proc to its end and judges it.
+// watch waits for the end of the proc and reports it.
 func (p *Proc) watch() {
 	defer close(p.judged)
 	select {
 	case <-p.os.Exited():
-	case <-p.silent:
+	case <-p.drained:
 		p.outlivesSocket()
 	}
 	e, at := p.os.Exit(), time.Now()
 	if !p.os.Adopted() || !e.OK() {
 		select {
-		case <-p.silent:
-		case <-time.After(lastWords):
+		case <-p.drained:
+		case <-time.After(drainLimit):
 		}
 	}
 	_ = p.control.Close() // listen ends, if it has not
@@ -214,12 +215,12 @@ func (p *Proc) watch() {
 	}
 }
 
-// outlivesSocket waits for the exit of a proc that has closed its control socket.
-// One that lives on without having finished cannot be reached any more.
+// outlivesSocket waits for the exit of a proc that has closed its control socket. If it lives on without
+// having finished, that is reported as its end, since it cannot be reached any more.
 func (p *Proc) outlivesSocket() {
 	var late <-chan time.Time
 	if !p.set.MayDoWithout || p.Phase() != ending.Starting { // else it may be no program of MPI
-		late = time.After(lastWords)
+		late = time.After(drainLimit)
 	}
 	select {
 	case <-p.os.Exited():

@@ -23,7 +23,7 @@ import (
 
 // Settings say what procs a site has and what they are given.
 type Settings struct {
-	Routes  *routes.Table                  // has the job's file and the site; its World counts from Place on
+	Routes  *routes.Table                  // has the job's file and the site; its World is read from Place on
 	World   string                         // the spawned world that they are; empty: nobody has spawned them
 	Program func(local int) config.Program // that a proc runs, by its number at the site
 
@@ -36,7 +36,7 @@ type Settings struct {
 	Stdout, Stderr *launch.Output
 	Launcher       *launch.Launcher
 	Joined         []Joined        // the procs, where a process manager has started them; nil: Start does
-	Now            <-chan struct{} // once closed, nobody waits for procs that are to end
+	Now            <-chan struct{} // once closed, procs that are to end are killed at once
 	Log            hclog.Logger
 	End            *lifetime.Lifetime // is told how procs end too early
 	Events         Events
@@ -46,9 +46,10 @@ type Settings struct {
 	MayDoWithout bool
 }
 
-// Events hears from the goroutines of procs what the rest of the node has to know.
+// Events is told what the rest of the node has to know of procs. Each proc calls it from goroutines of
+// its own.
 type Events interface {
-	// Heard gets what a proc in MPI says that is no matter of this package. False: nobody knows it.
+	// Heard gets messages of a proc in MPI that are not handled here. False: the message is unknown.
 	Heard(p *Proc, m wireup.Message) bool
 	// Left is called once for a proc that was in MPI and is not any more, in order or not.
 	Left(p *Proc, inOrder bool)
@@ -105,11 +106,11 @@ func (s *Set) Start() error {
 	return nil
 }
 
-// one starts the next proc, or takes the next one that has joined.
+// one starts the next proc, or adopts the next one that has joined.
 func (s *Set) one(host int) (*Proc, error) {
 	p := &Proc{
 		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: s.Routes.ProcsBefore + len(s.all),
-		silent: make(chan struct{}), judged: make(chan struct{}),
+		drained: make(chan struct{}), judged: make(chan struct{}),
 	}
 	p.rank.Store(int32(routes.NoRank))
 	from := s.start
@@ -151,7 +152,7 @@ func (s *Set) start(p *Proc) error {
 	return nil
 }
 
-// spec says how to start p, but for its files.
+// spec says how to start p. The files are not in it yet.
 func (s *Set) spec(p *Proc) launch.Spec {
 	program := s.Program(p.Local)
 	var prefix func() string
@@ -206,7 +207,7 @@ func (s *Set) OfHost(host int) []*Proc {
 	return slices.DeleteFunc(slices.Clone(s.All()), func(p *Proc) bool { return p.Host != host })
 }
 
-// Place tells the procs their ranks, once the Routes have the World.
+// Place gives the procs their ranks, once the Routes have the World.
 func (s *Set) Place() {
 	first := routes.FirstProc(s.Routes)
 	for i, p := range s.all {
@@ -274,18 +275,18 @@ func (s *Set) Signal(sig syscall.Signal) {
 	}
 }
 
-// How long procs have to act on KindDown before they are signalled: those that a process manager
-// has started tell it, and end with the job's status by themselves.
+// How long procs have to act on KindDown before they are signalled. Those that a process manager has
+// started tell it, and end with the job's status by themselves.
 const (
-	wordTime    = 500 * time.Millisecond
+	downTime    = 500 * time.Millisecond
 	managedTime = 5 * time.Second
 )
 
-func (s *Set) wordTime() time.Duration {
+func (s *Set) downTime() time.Duration {
 	if s.Joined != nil {
 		return min(managedTime, s.Routes.Job.Limits.Stop/2)
 	}
-	return min(wordTime, s.Routes.Job.Limits.Stop)
+	return min(downTime, s.Routes.Job.Limits.Stop)
 }
 
 // Tell tells all procs that the job is over, and with which exit status, and gives them a
@@ -294,7 +295,7 @@ func (s *Set) Tell(reason string, status int) {
 	for _, p := range s.all {
 		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
 	}
-	s.gone(s.wordTime())
+	s.gone(s.downTime())
 }
 
 // Stop ends the procs that are left, by SIGTERM and then by SIGKILL. When it
@@ -303,7 +304,7 @@ func (s *Set) Stop() {
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
-	}{{syscall.SIGTERM, s.Routes.Job.Limits.Stop - s.wordTime()}, {syscall.SIGKILL, time.Hour}} {
+	}{{syscall.SIGTERM, s.Routes.Job.Limits.Stop - s.downTime()}, {syscall.SIGKILL, time.Hour}} {
 		if s.gone(0) {
 			break
 		}
@@ -316,8 +317,7 @@ func (s *Set) Stop() {
 	}
 }
 
-// gone waits for the end of all procs, for at most limit or until the
-// operator wants it now.
+// gone waits for the end of all procs, for at most limit or until Now is closed. True: all have ended.
 func (s *Set) gone(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()

@@ -1,4 +1,4 @@
-// Package report is how a node speaks to its operator: the log, and what it waits for.
+// Package report tells a node's operator what happens: by the log, and by saying what the node waits for.
 package report
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	firstReport = 2 * time.Second // until an operator begins to wonder
+	firstReport = 2 * time.Second // of waiting, after which it is mentioned
 	nextReport  = 10 * time.Second
 )
 
@@ -24,8 +24,8 @@ func NewLogger(c config.Log, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	})
 }
 
-// While tells the operator at intervals what a node waits for, until stop is
-// called. what may be called by another goroutine; empty means nothing.
+// While tells the operator at intervals what a node waits for, until stop is called. what is called by
+// another goroutine; nothing is said while it gives an empty string.
 func While(log hclog.Logger, deadline time.Time, what func() string) (stop func()) {
 	return Every(nextReport, log, deadline, what)
 }
@@ -50,9 +50,8 @@ func Every(interval time.Duration, log hclog.Logger, deadline time.Time, what fu
 	return func() { close(quit); <-done }
 }
 
-// Quiet is a logger for parts whose progress is a detail to the operator: what
-// they log as info becomes debug. What they pass on by Log, such as the lines of a
-// plugin, keeps its level.
+// Quiet is a logger for parts whose progress does not interest the operator: what they log as info is
+// logged as debug. What they pass on by Log, such as the lines of a plugin, keeps its level.
 type Quiet struct{ hclog.Logger }
 
 // Info logs a detail.

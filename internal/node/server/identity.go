@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
-// OwnFor says how a site speaks to the server; nil: as to another MPI's. embedded: the server is in
-// the site's own node.
+// OwnFor says what a site and its server do beyond IMPI: TLS, and resumed connections. It gives nil for
+// the server of another MPI. embedded: the server is in the site's own node.
 func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) (*rendezvous.Own, error) {
 	if site.Server.Foreign {
 		if site.Auth.Keyed {
@@ -36,8 +36,8 @@ func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) 
 	return own, nil
 }
 
-// certificates are those of a site, which its transports quic and tcp name; nil if they do
-// not.
+// certificates loads the certificates of a site, which are those of one of its transports; nil if none
+// has any.
 func certificates(site config.Site) (*rendezvous.Identity, error) {
 	t, ok := certified(site)
 	if !ok {
@@ -55,7 +55,8 @@ func hasCertificates(site config.Site) bool {
 	return ok
 }
 
-// certified is the transport of a site whose certificates it shows to the server too.
+// certified gives the transport whose certificates the site uses with the server: the first that always
+// encrypts, or else the first that has any.
 func certified(site config.Site) (config.Transport, bool) {
 	var found []config.Transport
 	for _, t := range site.Transports {

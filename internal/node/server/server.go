@@ -1,5 +1,5 @@
-// Package server is the rendezvous of a job: the server inside a node or a launcher of nodes, and
-// how a site speaks to it.
+// Package server runs a job's server inside a node or a launcher of nodes, and says how a site is to
+// connect to its server.
 package server
 
 import (
@@ -25,8 +25,7 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// Server is the rendezvous of a job, inside a node or inside the launcher of
-// several nodes.
+// Server is the server of a job.
 type Server struct {
 	job     *config.Job
 	address netip.AddrPort
@@ -38,16 +37,15 @@ type Server struct {
 	missing []wire.ClientRank
 }
 
-// Serve starts the server that site embeds. It ends when its job does, or with
-// Close.
+// Serve starts the server that a site's file embeds. It ends with its job, or by Close.
 func Serve(job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
 	return ServeFor(NoClient, job, site, log)
 }
 
-// NoClient is the rank of who is no client of the server.
+// NoClient stands for a launcher, which is no client of its server.
 const NoClient wire.ClientRank = -1
 
-// ServeFor is Serve for client self, which does not tell the operator that it waits for itself.
+// ServeFor is Serve in the node of client self, which is not named among those that are waited for.
 func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
 	kept, err := names.NewServer(names.ServerConfig{Auth: AuthOf(site.Auth), Logger: report.Quiet{Logger: log.Named("names")}})
 	if err != nil {
@@ -84,15 +82,15 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	return s, nil
 }
 
-// needsTLS tells whether an embedded server takes nobody without TLS: where the file says so,
-// or where the site has certificates and the file shows that there is no other MPI.
+// needsTLS tells whether an embedded server refuses connections without TLS: the file says so, or the
+// site has certificates and the file shows that no site runs another MPI.
 func needsTLS(job *config.Job, site config.Site) bool {
 	foreign := slices.ContainsFunc(job.Sites, func(s config.Site) bool { return s.Foreign })
 	return site.Server.TLS == config.TLSRequired ||
 		site.Server.TLS == config.TLSUnsaid && hasCertificates(site) && job.Complete && !foreign
 }
 
-// AuthOf is how a block "auth" authenticates.
+// AuthOf gives the authentication that a block "auth" asks for.
 func AuthOf(a config.Auth) startup.Auth {
 	return startup.Auth{None: a.None, HasKey: a.Keyed, Key: a.Key}
 }
@@ -118,7 +116,7 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// heard notes who has come.
+// heard notes which clients have joined.
 func (s *Server) heard(e startup.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

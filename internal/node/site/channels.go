@@ -32,8 +32,8 @@ func (s *Site) chooseChannels(ctx context.Context) error {
 	return s.plainChannels(ctx)
 }
 
-// candidatesForChannels are the transports that no route wanted, first the one
-// that needs no trial.
+// candidatesForChannels gives the transports that no route names, first the one that is known to be able
+// to make channels.
 func (s *Site) candidatesForChannels() (list []config.Transport) {
 	for _, c := range s.Routes.Site.Transports {
 		switch {
@@ -47,8 +47,8 @@ func (s *Site) candidatesForChannels() (list []config.Transport) {
 	return list
 }
 
-// plainChannels starts the built-in transport for channels alone, beside one that
-// encrypts its links.
+// plainChannels starts the built-in transport once more, without its certificates and for channels
+// alone.
 func (s *Site) plainChannels(ctx context.Context) error {
 	i := slices.IndexFunc(s.Routes.Site.Transports, func(t config.Transport) bool { return t.Builtin && t.Known.Channels })
 	if i < 0 {

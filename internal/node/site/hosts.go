@@ -15,8 +15,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// Host is one IMPI host of the site: a place where channels and direct links arrive, for the
-// procs behind it.
+// Host is one IMPI host of the site, with the listeners for the channels and direct links of its procs.
 type Host struct {
 	Config  config.Host
 	Index   int                 // among the hosts of the site
@@ -31,7 +30,7 @@ type Listener struct {
 	transports.Listener
 	Host      *Host
 	Transport *routes.Transport
-	Plain     bool // it is where channels are made as IMPI has it, and for nothing else
+	Plain     bool // for channels alone, and also for those that begin as IMPI says
 }
 
 // ChannelListener is where the host's channels arrive.
@@ -116,8 +115,8 @@ func (s *Site) Close() {
 // ErrPortTaken is wrapped when somebody else has the port of a host block.
 var ErrPortTaken = errors.New("the port is taken")
 
-// portError is what a plugin says of a port of the file, with whether the port is taken:
-// a plugin says no more than that the system did not give it.
+// portError adds to a plugin's error about a port of the file whether the port is taken. The plugin says
+// no more than that the system has refused it.
 func portError(err error, port uint16) error {
 	var failed *transports.Error
 	if port == 0 || !errors.As(err, &failed) || failed.Code != transports.CodeResource {
@@ -133,7 +132,7 @@ func portError(err error, port uint16) error {
 	return err
 }
 
-// portTaken says what the plugin said.
+// portTaken has the plugin's text, and wraps ErrPortTaken.
 type portTaken struct{ error }
 
 func (p *portTaken) Unwrap() []error { return []error{p.error, ErrPortTaken} }

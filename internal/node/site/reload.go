@@ -12,9 +12,8 @@ import (
 // errWouldLose is wrapped by the error for a reload that would end links.
 var errWouldLose = errors.New("links would be lost")
 
-// Reload replaces the process of a transport's plugin. Links whose bytes pass
-// through the old process end with it; where they are not resumed, that has to be
-// meant. through counts them.
+// Reload replaces the process of a transport's plugin. Links whose bytes pass through the old process
+// break; if some of them are not resumed, the request must have Force. through counts both.
 func (s *Site) Reload(ctx context.Context, r links.Request, through func(transport string) (resumable, others int)) (*links.Reload, error) {
 	var plugins []*host.Plugin // one of them may be for channels alone
 	for _, t := range s.Routes.Running() {

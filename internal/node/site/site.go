@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// Site is what a node has opened. Its transports are in the table of its routes.
+// Site is what a node has opened for others. The transports are in the table of its routes.
 type Site struct {
 	Routes *routes.Table
 	Log    hclog.Logger

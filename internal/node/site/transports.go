@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// StartTransports starts the plugins of all transports that a route of the site
-// names, and one that can make IMPI channels.
+// StartTransports starts the plugins of all transports that a route of the site names, and of one that
+// can make IMPI's channels.
 func (s *Site) StartTransports(ctx context.Context) error {
 	names := s.wantedTransports()
 	started := make([]*routes.Transport, len(names))
@@ -45,7 +45,7 @@ func (s *Site) BeginTransports(ctx context.Context) (wait func() error) {
 	return sync.OnceValue(func() error { return <-done })
 }
 
-// wantedTransports lists the transports of all routes and the built-in ones.
+// wantedTransports lists the transports of all routes, the default route's first.
 func (s *Site) wantedTransports() []string {
 	var names []string
 	add := func(name string) {
@@ -77,7 +77,7 @@ func (s *Site) launchTransport(ctx context.Context, t config.Transport) (*routes
 		RunDir: s.Dir,
 		Logger: report.Quiet{Logger: s.Log},
 
-		// Who gives a job more time to start, on a busy machine, gives it to plugins too.
+		// On a busy machine, users raise the limit for the start: plugins get part of it.
 		StartTimeout: max(host.DefaultStartTimeout, s.Routes.Job.Limits.Start/2),
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -26,7 +27,7 @@ type Parents struct {
 	mu     sync.Mutex
 	worlds spawn.Worlds[*procs.Proc]
 	of     map[*spawn.World[*procs.Proc]]*world // that were started and have not ended
-	timer  *time.Timer                          // of the worlds' deadline; nil: none has one
+	alarm  tasks.Alarm                          // at the worlds' deadline
 }
 
 // NewParents makes the parents of a node that meets other worlds by m.
@@ -41,13 +42,8 @@ func (s *Parents) withWorlds(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
-	}
-	if at, ok := s.worlds.Deadline(); ok {
-		s.timer = time.AfterFunc(time.Until(at), s.tick)
-	}
+	at, ok := s.worlds.Deadline()
+	s.alarm.Set(at, ok, s.tick)
 }
 
 func (s *Parents) tick() {
@@ -132,9 +128,7 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 		}
 		s.meet.Answer(p, answer)
 	}
-	if !s.meet.BeginFor(p, work) {
-		s.meet.Refuse(p, wireup.KindSpawned, x.Request, mpierr.Spawn, "too much of the proc is under way, or the job is ending")
-	}
+	s.meet.BeginFor(p, wireup.KindSpawned, x.Request, mpierr.Spawn, work)
 }
 
 // startWorld starts a world and waits until its procs are in Init. If that fails, nothing

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/tasks"
 )
 
 // Settings are what a spawner needs of its site's own node.
@@ -70,7 +71,7 @@ type Spawner struct {
 	parts   map[claim][]*Local                     // of this node, whose slots are taken
 	hosted  map[place]*hosted                      // of other nodes, for worlds that were spawned here
 	running map[*Local]struct{}
-	timer   *time.Timer // of the slots' deadline; nil: nobody waits
+	alarm   tasks.Alarm // at the slots' deadline
 }
 
 // New makes the spawner of a site. What it starts ends when ctx does.
@@ -140,13 +141,6 @@ func (d *Spawner) withSlots(f func()) {
 			delete(d.asked, a.Part)
 		}
 	}
-	if d.timer != nil {
-		d.timer.Stop()
-		d.timer = nil
-	}
-	if at, ok := d.slots.Deadline(); ok {
-		d.timer = time.AfterFunc(time.Until(at), func() {
-			d.withSlots(func() { d.slots.Tick(time.Now()) })
-		})
-	}
+	at, ok := d.slots.Deadline()
+	d.alarm.Set(at, ok, func() { d.withSlots(func() { d.slots.Tick(time.Now()) }) })
 }

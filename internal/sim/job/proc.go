@@ -64,11 +64,11 @@ func (p *proc) run() (err error) {
 			return err
 		}
 	}
-	roster, err := p.s.shared()
+	members, err := p.s.shared()
 	if err != nil {
 		return err
 	}
-	if p.mpi, err = roster.Join(p.s.jobOf(p.rank), p.agent, p, p); err != nil {
+	if p.mpi, err = members.Join(p.s.jobOf(p.rank), p.agent, p, p); err != nil {
 		return err
 	}
 	if err := p.joinBoard(); err != nil {
@@ -91,17 +91,17 @@ func (p *proc) run() (err error) {
 	return p.mpi.Finalize()
 }
 
-// shared gives the roster that all procs of the site share, made for the first.
+// shared gives the member table of the job, which all procs of the site share.
 func (s *site) shared() (*mpi.Roster, error) {
-	if s.roster != nil {
-		return s.roster, nil
+	if s.members != nil {
+		return s.members, nil
 	}
 	var err error
-	if s.roster, err = mpi.NewRoster(s.table, s.w.roster); err != nil {
+	if s.members, err = mpi.NewRoster(s.table, s.w.members); err != nil {
 		return nil, err
 	}
-	s.w.roster = s.roster
-	return s.roster, nil
+	s.w.members = s.members
+	return s.members, nil
 }
 
 // exited is called when the program has ended by itself. The operating system

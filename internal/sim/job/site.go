@@ -25,19 +25,19 @@ const retry = 50 * time.Millisecond
 
 // site is one client: what its node does.
 type site struct {
-	w      *World
-	rank   wire.ClientRank
-	cfg    Site
-	client client
-	conn   *conn
-	timer  *kernel.Timer
-	job    *startup.Job
-	hosts  []*host
-	token  dynamic.Token // that it proposes for the job's
-	procs  []*proc
-	table  []wireup.Proc // of the job, as its procs see it
-	roster *mpi.Roster   // of the table
-	end    ending.Ending
+	w       *World
+	rank    wire.ClientRank
+	cfg     Site
+	client  client
+	conn    *conn
+	timer   *kernel.Timer
+	job     *startup.Job
+	hosts   []*host
+	token   dynamic.Token // that it proposes for the job's
+	procs   []*proc
+	table   []wireup.Proc // of the job, as its procs see it
+	members *mpi.Roster   // of the table
+	end     ending.Ending
 
 	machines *machines // nil: it has one host, or is not ours
 

@@ -33,7 +33,7 @@ type World struct {
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
-	roster      *mpi.Roster // of the site that was last to need one
+	members     *mpi.Roster // of the site that was last to need one
 	hits        []Hit
 	failLate    map[int]*Fault // by world rank
 	buf         []byte
