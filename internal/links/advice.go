@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -42,7 +43,7 @@ func linkThem(j *Job, p *Pair) (all []string) {
 	}
 	for _, v := range p.Views {
 		switch {
-		case v.excludedBy(RuleForeign):
+		case v.excludedBy(route.NoCards):
 			return nil // the other MPI has no direct links
 		case !v.Route.Direct:
 			all = append(all, fmt.Sprintf("direct = true in %s: packets go through the agents now", j.routeOf(v)))
@@ -61,7 +62,7 @@ func (j *Job) whatFailed(v View) (all []string) {
 		}
 	}
 	for _, c := range v.Candidates {
-		if c.Verdict == Excluded && c.Rule != RuleOtherMachine {
+		if c.Verdict == Excluded && c.Rule != route.OtherMachine {
 			all = append(all, j.admit(v, c))
 		}
 	}
@@ -71,18 +72,18 @@ func (j *Job) whatFailed(v View) (all []string) {
 // admit says what to change so that an excluded transport becomes a candidate.
 func (j *Job) admit(v View, c Candidate) string {
 	switch c.Rule {
-	case RuleNotPreferred:
+	case route.NotPreferred:
 		return fmt.Sprintf("%q in prefer of %s", c.Transport, j.routeOf(v))
-	case RuleNotOffered:
+	case route.NotOffered:
 		return fmt.Sprintf("%q in prefer of a route of site %s, which does not listen by it", c.Transport, j.siteOf(v.Peer))
-	case RuleNotRunning:
+	case route.NotRunning:
 		return fmt.Sprintf("a transport %q block at site %s", c.Transport, j.siteOf(v.Local))
-	case RuleNotEncrypted:
+	case route.NotEncrypted:
 		if v.Route.Closed {
 			return fmt.Sprintf("require_tls = false in %s: %s is not encrypted", j.routeOf(v), c.Transport)
 		}
 		return fmt.Sprintf("%s without require_tls: %s is not encrypted", j.routeOf(v), c.Transport)
-	case RulePlane:
+	case route.WrongPlane:
 		return fmt.Sprintf("%s without data_plane: %s has none of %q", j.routeOf(v), c.Transport, v.Route.DataPlane)
 	default: // its reason says all
 		return fmt.Sprintf("%s: %s", c.Transport, c.Reason)
@@ -165,7 +166,7 @@ func (j *Job) better(v View, chosen string, fits func(Candidate) bool) string {
 
 // repair says what to do about a transport that was tried and failed.
 func (j *Job) repair(v View, c Candidate) string {
-	if c.Rule == RulePeerRoutes {
+	if c.Rule == route.PeerRoutes {
 		return fmt.Sprintf("%q in prefer of a route of site %s, which does not allow it", c.Transport, j.siteOf(v.Peer))
 	}
 	return fmt.Sprintf("make %s work, which failed: %s", c.Transport, c.Reason)
@@ -176,7 +177,7 @@ func shareTheMachine(j *Job, p *Pair) []string {
 	if p.State != StateLinked && p.State != StateAgents {
 		return nil
 	}
-	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(RuleForeign) {
+	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(route.NoCards) {
 		return nil // both nodes answered here, so they are on one machine
 	}
 	return []string{"both nodes run on this machine, but not under one user and network namespace: run them so, and they can share memory"}
@@ -244,7 +245,7 @@ func (j *Job) routeOf(v View) string {
 	return fmt.Sprintf("route %q of site %s", v.Route.Site, site)
 }
 
-func (v *View) excludedBy(r Rule) bool {
+func (v *View) excludedBy(r route.Rule) bool {
 	return len(v.Candidates) > 0 && v.Candidates[0].Rule == r
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/core/route"
 )
 
 // jobOf is a job of sites alpha (ranks 0, 1) and beta (2, 3).
@@ -25,7 +27,7 @@ func jobOf(pairs ...Pair) *Job {
 	return j
 }
 
-func excluded(name, reach string, r Rule) Candidate {
+func excluded(name, reach string, r route.Rule) Candidate {
 	return Candidate{Transport: name, Reach: reach, Verdict: Excluded, Rule: r, Reason: "because"}
 }
 
@@ -53,12 +55,12 @@ func TestAdvice(t *testing.T) {
 				Candidates: []Candidate{{Transport: "shm", Reach: "machine", Verdict: Chosen}, {Transport: "unix", Reach: "machine", Verdict: Possible}}}), nil},
 		{"unused", Pair{A: 0, B: 2, State: StateUnused, Views: []View{{Local: 0, Peer: 2, SameMachine: true, Route: star, Candidates: []Candidate{viaTCP}}}}, nil},
 		{"two machines by tcp",
-			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, Route: star, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", RuleOtherMachine)}}), nil},
+			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, Route: star, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", route.OtherMachine)}}), nil},
 		{"one machine, shm not in prefer",
-			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", RuleNotPreferred)}}),
+			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", route.NotPreferred)}}),
 			[]string{`both are on one machine: "shm" in prefer of route "*" of site alpha`}},
 		{"one machine, no route block",
-			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: Route{Direct: true, Prefer: []string{"tcp"}}, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", RuleNotPreferred)}}),
+			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: Route{Direct: true, Prefer: []string{"tcp"}}, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", route.NotPreferred)}}),
 			[]string{`both are on one machine: "shm" in prefer of a route "beta" block of site alpha`}},
 		{"one machine, shm behind tcp",
 			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: tcpFirst, Dialled: true, Candidates: []Candidate{viaTCP, {Transport: "shm", Reach: "machine", Verdict: Possible}}}),
@@ -66,22 +68,22 @@ func TestAdvice(t *testing.T) {
 		{"one machine, and only the dialler's order is wrong",
 			linkedPair("tcp", "fd", View{Local: 2, Peer: 0, SameMachine: true, Route: shmFirst, Candidates: []Candidate{{Transport: "shm", Reach: "machine", Verdict: Possible}, viaTCP}}), nil},
 		{"one machine, the peer does not offer shm",
-			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", RuleNotOffered), viaTCP}}),
+			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", route.NotOffered), viaTCP}}),
 			[]string{`both are on one machine: "shm" in prefer of a route of site beta, which does not listen by it`}},
 		{"one machine, the peer's routes refused shm",
-			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{{Transport: "shm", Reach: "machine", Verdict: Failed, Rule: RulePeerRoutes}, viaTCP}}),
+			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{{Transport: "shm", Reach: "machine", Verdict: Failed, Rule: route.PeerRoutes}, viaTCP}}),
 			[]string{`both are on one machine: "shm" in prefer of a route of site beta, which does not allow it`}},
 		{"one machine, shm broke",
 			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{{Transport: "shm", Reach: "machine", Verdict: Failed, Reason: "no memory"}, viaTCP}}),
 			[]string{`both are on one machine: make shm work, which failed: no memory`}},
 		{"one machine, require_tls",
-			linkedPair("quic", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", RuleNotEncrypted), {Transport: "quic", Reach: "network", Verdict: Chosen}}}),
+			linkedPair("quic", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: shmFirst, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", route.NotEncrypted), {Transport: "quic", Reach: "network", Verdict: Chosen}}}),
 			[]string{`both are on one machine: route "alpha" of site alpha without require_tls: shm is not encrypted`}},
 		{"one machine, pinned to another plane",
-			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: Route{Site: "*", Direct: true, DataPlane: []string{"fd"}}, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", RulePlane), viaTCP}}),
+			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: Route{Site: "*", Direct: true, DataPlane: []string{"fd"}}, Dialled: true, Candidates: []Candidate{excluded("shm", "machine", route.WrongPlane), viaTCP}}),
 			[]string{`both are on one machine: route "*" of site alpha without data_plane: shm has none of ["fd"]`}},
 		{"unix instead of shm",
-			linkedPair("unix", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{{Transport: "unix", Reach: "machine", Verdict: Chosen}, {Transport: "shm", Reach: "machine", Planes: []string{"peer-shm"}, Verdict: Excluded, Rule: RuleNotPreferred, Reason: "because"}}}),
+			linkedPair("unix", "fd", View{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{{Transport: "unix", Reach: "machine", Verdict: Chosen}, {Transport: "shm", Reach: "machine", Planes: []string{"peer-shm"}, Verdict: Excluded, Rule: route.NotPreferred, Reason: "because"}}}),
 			[]string{`shared memory needs no system call: "shm" in prefer of route "*" of site alpha`}},
 		{"grpc, pinned",
 			linkedPair("quic", "grpc", View{Local: 0, Peer: 2, Route: Route{Site: "*", Direct: true, DataPlane: []string{"grpc"}}, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}),
@@ -92,15 +94,15 @@ func TestAdvice(t *testing.T) {
 		{"ring is no fault",
 			linkedPair("quic", "ring", View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}), nil},
 		{"direct = false",
-			byAgents(View{Local: 0, Peer: 2, Route: Route{Site: "*"}, Candidates: []Candidate{excluded("tcp", "network", RuleDirectOff)}}),
+			byAgents(View{Local: 0, Peer: 2, Route: Route{Site: "*"}, Candidates: []Candidate{excluded("tcp", "network", route.DirectOff)}}),
 			[]string{`direct = true in route "*" of site alpha: packets go through the agents now`}},
 		{"a foreign site: nobody can help",
-			byAgents(View{Local: 0, Peer: 2, Route: Route{Site: "*"}, Candidates: []Candidate{excluded("tcp", "network", RuleForeign)}}), nil},
+			byAgents(View{Local: 0, Peer: 2, Route: Route{Site: "*"}, Candidates: []Candidate{excluded("tcp", "network", route.NoCards)}}), nil},
 		{"every transport failed",
 			byAgents(View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{{Transport: "tcp", Verdict: Failed, Reason: "no route to host"}}}),
 			[]string{`make tcp work, which failed: no route to host`}},
 		{"no transport in common",
-			byAgents(View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{excluded("quic", "network", RuleNotOffered), excluded("shm", "machine", RuleOtherMachine), excluded("tcp", "network", RuleNotPreferred)}}),
+			byAgents(View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{excluded("quic", "network", route.NotOffered), excluded("shm", "machine", route.OtherMachine), excluded("tcp", "network", route.NotPreferred)}}),
 			[]string{`"quic" in prefer of a route of site beta, which does not listen by it`, `"tcp" in prefer of route "*" of site alpha`}},
 		{"one machine, two users",
 			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{viaTCP}}, View{Local: 2, Peer: 0, Route: star, Candidates: []Candidate{viaTCP}}),
@@ -159,7 +161,7 @@ func TestAdviceOnWaiting(t *testing.T) {
 
 // TestAdviceIsGivenOnce: two ends that say the same are one piece of advice.
 func TestAdviceIsGivenOnce(t *testing.T) {
-	v := View{Local: 0, Peer: 1, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", RuleNotPreferred)}}
+	v := View{Local: 0, Peer: 1, SameMachine: true, Route: star, Dialled: true, Candidates: []Candidate{viaTCP, excluded("shm", "machine", route.NotPreferred)}}
 	w := v
 	w.Local, w.Peer, w.Dialled = 1, 0, false
 	j := jobOf(Pair{A: 0, B: 1, State: StateLinked, Transport: "tcp", Plane: "fd", Views: []View{v, w}})

@@ -1,6 +1,10 @@
 package links
 
-import "time"
+import (
+	"time"
+
+	"github.com/openimpi/impi/core/route"
+)
 
 // Phase is how far a node has got.
 type Phase string
@@ -170,34 +174,18 @@ const (
 	Excluded Verdict = "excluded" // by the rule that Rule names
 )
 
-// Rule is why a transport is no candidate.
-type Rule string
-
-// The rules.
-const (
-	RuleForeign      Rule = "foreign"       // a site of the job does not run impi
-	RuleDirectOff    Rule = "direct"        // direct = false
-	RuleNotPreferred Rule = "prefer"        // the route's list has it not
-	RuleNotRunning   Rule = "not-running"   // no plugin of it runs here
-	RuleNotOffered   Rule = "not-offered"   // the peer's card has it not
-	RuleOtherMachine Rule = "other-machine" // it does not leave the machine
-	RuleNotEncrypted Rule = "require-tls"
-	RulePlane        Rule = "data-plane"  // it has none of those that the route pins
-	RulePeerRoutes   Rule = "peer-routes" // the peer's node refused it for one of the above
-)
-
 // Candidate is a transport that could link a pair, or not.
 type Candidate struct {
-	Transport string    `json:"transport"`
-	Address   string    `json:"address,omitempty"` // where the peer listens
-	Reach     string    `json:"reach,omitempty"`
-	Planes    []string  `json:"data_planes,omitempty"` // that its links can have
-	Verdict   Verdict   `json:"verdict"`
-	Rule      Rule      `json:"rule,omitempty"` // of an excluded one, or of one that was refused
-	Reason    string    `json:"reason"`
-	At        time.Time `json:"at,omitzero"` // of the last try
-	Tries     int       `json:"tries,omitempty"`
-	Probe     *Speed    `json:"probe,omitempty"` // of one that is not in use, if it was measured
+	Transport string     `json:"transport"`
+	Address   string     `json:"address,omitempty"` // where the peer listens
+	Reach     string     `json:"reach,omitempty"`
+	Planes    []string   `json:"data_planes,omitempty"` // that its links can have
+	Verdict   Verdict    `json:"verdict"`
+	Rule      route.Rule `json:"rule,omitempty"` // of an excluded one, or of one that was refused
+	Reason    string     `json:"reason"`
+	At        time.Time  `json:"at,omitzero"` // of the last try
+	Tries     int        `json:"tries,omitempty"`
+	Probe     *Speed     `json:"probe,omitempty"` // of one that is not in use, if it was measured
 }
 
 // Route is the part of a site's file that holds for a pair.

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/core/route"
 )
 
 // report has one pair of every kind.
 func report() *Report {
 	at := time.Unix(1000, 0)
-	route := Route{Site: "*", Prefer: []string{"shm", "tcp"}, Direct: true}
+	star := Route{Site: "*", Prefer: []string{"shm", "tcp"}, Direct: true}
 	tried := []Candidate{
 		{Transport: "shm", Reach: "machine", Verdict: Failed, Reason: "no memory", Address: "m!/run/shm.sock", Tries: 2, At: at},
 		{Transport: "tcp", Reach: "network", Verdict: Chosen, Reason: "the first of the route's prefer that works", Address: "127.0.0.3:1"},
@@ -21,18 +23,18 @@ func report() *Report {
 		Pair{A: 0, B: 1, State: StateLinked, Transport: "shm", Plane: "peer-shm", PlaneReason: "memory that both have", Since: at, Why: "the first of the route's prefer",
 			AToB: Count{Messages: number(1200), Bytes: number(1234567)}, BToA: Count{Messages: number(3)},
 			Speed: &Speed{How: HowProbe, Measure: Measure{HalfTrip: 450 * time.Nanosecond, Rate: 9.1e9}},
-			Views: []View{{Local: 0, Peer: 1, SameMachine: true, Route: route, Dialled: true}}},
+			Views: []View{{Local: 0, Peer: 1, SameMachine: true, Route: star, Dialled: true}}},
 		Pair{A: 0, B: 2, State: StateLinked, Transport: "tcp", Plane: "fd", Since: at, Why: "tried first, in vain: shm",
 			Speed: &Speed{How: HowKernel, Measure: Measure{HalfTrip: 15 * time.Microsecond}},
-			Views: []View{{Local: 0, Peer: 2, SameMachine: true, Route: route, Dialled: true, Candidates: tried}}},
+			Views: []View{{Local: 0, Peer: 2, SameMachine: true, Route: star, Dialled: true, Candidates: tried}}},
 		Pair{A: 0, B: 3, State: StateLinked, Transport: "tcp", Plane: "fd", Since: at, Why: "tried first, in vain: shm", Resumes: 2,
 			Speed: &Speed{How: HowProbe, Problem: "not measured: no answer in time"},
-			Views: []View{{Local: 0, Peer: 3, SameMachine: true, Route: route, Dialled: true, Candidates: tried}}},
+			Views: []View{{Local: 0, Peer: 3, SameMachine: true, Route: star, Dialled: true, Candidates: tried}}},
 		Pair{A: 1, B: 2, State: StateAgents, Since: at, Why: "the route has direct = false",
-			Views: []View{{Local: 1, Peer: 2, Route: Route{Site: "beta", Prefer: []string{"tcp"}}, Candidates: []Candidate{{Transport: "tcp", Verdict: Excluded, Rule: RuleDirectOff, Reason: "the route has direct = false"}}}}},
-		Pair{A: 1, B: 3, State: StateOpening, Why: "the transports are being tried", Views: []View{{Local: 1, Peer: 3, Route: route}}},
+			Views: []View{{Local: 1, Peer: 2, Route: Route{Site: "beta", Prefer: []string{"tcp"}}, Candidates: []Candidate{{Transport: "tcp", Verdict: Excluded, Rule: route.DirectOff, Reason: "the route has direct = false"}}}}},
+		Pair{A: 1, B: 3, State: StateOpening, Why: "the transports are being tried", Views: []View{{Local: 1, Peer: 3, Route: star}}},
 		Pair{A: 2, B: 3, State: StateLinked, Transport: "quic", Plane: "stream", Since: at, Why: "the first of the route's prefer",
-			Views: []View{{Local: 2, Peer: 3, Route: route, Dialled: true, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}}},
+			Views: []View{{Local: 2, Peer: 3, Route: star, Dialled: true, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}}},
 	)
 	j.Unused, j.Left = 12, 1
 	j.Sites[0].Hosts, j.Sites[0].Phase = []string{"127.0.0.2"}, PhaseRunning

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	rules "github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
@@ -150,24 +151,24 @@ func TestSecrecyOfRoutes(t *testing.T) {
 		name   string
 		route  config.Route
 		theirs []string
-		want   routes.Secrecy
+		want   rules.Secrecy
 		tcp    bool
 		unix   bool
 	}{
-		{"nobody", free, nil, routes.AnyLink, true, true},
-		{"we close", shut, nil, routes.Closed, false, true},
-		{"they close", free, []string{"closed"}, routes.Closed, false, true},
-		{"they close to us", free, []string{"closed-0"}, routes.Closed, false, true},
-		{"they do not close to us", free, []string{"closed", "no-closed-0"}, routes.AnyLink, true, true},
-		{"we close, they require", shut, []string{"tls"}, routes.Encrypted, false, false},
-		{"we require, they close", strictly, []string{"closed"}, routes.Encrypted, false, false},
+		{"nobody", free, nil, rules.AnyLink, true, true},
+		{"we close", shut, nil, rules.Closed, false, true},
+		{"they close", free, []string{"closed"}, rules.Closed, false, true},
+		{"they close to us", free, []string{"closed-0"}, rules.Closed, false, true},
+		{"they do not close to us", free, []string{"closed", "no-closed-0"}, rules.AnyLink, true, true},
+		{"we close, they require", shut, []string{"tls"}, rules.Encrypted, false, false},
+		{"we require, they close", strictly, []string{"closed"}, rules.Encrypted, false, false},
 	} {
 		c.route.Site, c.route.Prefer, c.route.Direct = "*", []string{"unix", "tcp", "quic"}, true
 		n := twoSites(t, c.route)
 		n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 		n.routes.Cards[2].Features, n.routes.Cards[3].Features = c.theirs, c.theirs
 		got, says := n.routes.SecrecyTo(1)
-		if got != c.want || (says == "") != (got == routes.AnyLink) {
+		if got != c.want || (says == "") != (got == rules.AnyLink) {
 			t.Errorf("%s: %v, %q", c.name, got, says)
 		}
 		for name, want := range map[string]bool{"tcp": c.tcp, "unix": c.unix, "quic": true} {
@@ -182,7 +183,7 @@ func TestSecrecyOfRoutes(t *testing.T) {
 				t.Errorf("%s: %s is a way to another machine: %t", c.name, name, far)
 			}
 		}
-		if must, _ := n.routes.ForbidsPlain(1); must != (c.want != routes.AnyLink) {
+		if must, _ := n.routes.ForbidsPlain(1); must != (c.want != rules.AnyLink) {
 			t.Errorf("%s: IMPI's own channel is forbidden: %t", c.name, must)
 		}
 	}
@@ -209,7 +210,7 @@ func TestCloseRoutes(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 		card := &dynamic.Card{Features: routes.SecrecyFeatures(n.opt.Job, n.opt.Site)}
-		if got := routes.Wants(card, routes.ClosedFeature, 1); got != c.want {
+		if got := rules.Wants(card, rules.ClosedFeature, 1); got != c.want {
 			t.Errorf("%s: the card says %q", name, card.Features)
 		}
 	}

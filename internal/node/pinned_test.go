@@ -160,7 +160,7 @@ func TestAcceptingPlanes(t *testing.T) {
 		}
 	}
 	n := twoSites(t, ring, any)
-	if !n.routes.AllowsPlane(2, nil) || len(routes.DataPlanes(n.routes.RouteTo(2))) != 1 || routes.DataPlanes(n.routes.RouteTo(2))[0] != transports.PlaneRing {
-		t.Errorf("%v", routes.DataPlanes(n.routes.RouteTo(2)))
+	if !n.routes.AllowsPlane(2, nil) || len(routes.DataPlanes(n.routes.RouteTo(2).DataPlane)) != 1 || routes.DataPlanes(n.routes.RouteTo(2).DataPlane)[0] != transports.PlaneRing {
+		t.Errorf("%v", routes.DataPlanes(n.routes.RouteTo(2).DataPlane))
 	}
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
+	rules "github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -463,7 +465,7 @@ func TestLastingFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for client, want := range c.want {
-			if got := routes.WantsResumable(&read, wire.ClientRank(client)); got != want {
+			if got := rules.Wants(&read, resumable.Feature, wire.ClientRank(client)); got != want {
 				t.Errorf("%v: to client %d: %t, want %t; the card is %s", c.routes, client, got, want, text)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	rules "github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
@@ -169,7 +170,7 @@ func TestRequireTLS(t *testing.T) {
 			c.change(n)
 		}
 		s, says := n.routes.SecrecyTo(1)
-		got := s == routes.Encrypted
+		got := s == rules.Encrypted
 		if got != c.want || got != strings.Contains(says, "has require_tls") {
 			t.Errorf("%s: %t, %q", c.name, got, says)
 		}
@@ -184,7 +185,7 @@ func TestSecrecyFeatures(t *testing.T) {
 	job := testJob("ring", 1, 1, 1)
 	site := config.Site{Routes: []config.Route{{Site: "*"}, {Site: "beta", RequireTLS: true}}}
 	c := &dynamic.Card{Features: routes.SecrecyFeatures(job, site)}
-	if routes.Wants(c, routes.TLSFeature, 0) || !routes.Wants(c, routes.TLSFeature, 1) || routes.Wants(c, routes.TLSFeature, 2) {
+	if rules.Wants(c, rules.TLSFeature, 0) || !rules.Wants(c, rules.TLSFeature, 1) || rules.Wants(c, rules.TLSFeature, 2) {
 		t.Errorf("%q", c.Features)
 	}
 }

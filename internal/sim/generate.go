@@ -72,6 +72,7 @@ func (g *generator) surroundings(c *Case) {
 	}
 	for i := range c.Sites {
 		c.Sites[i].NoDirect = g.One(8) && c.Direct
+		g.routes(&c.Sites[i])
 	}
 	c.Links = g.links()
 	if g.One(4) {
@@ -91,6 +92,18 @@ func (g *generator) surroundings(c *Case) {
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 	case c.Resume != nil:
 		c.Resume.Cuts = 0
+	}
+}
+
+// routes draws what a site's file says of links to other sites.
+func (g *generator) routes(s *job.Site) {
+	if s.Foreign != nil || !g.One(3) {
+		return
+	}
+	s.Prefer = [][]string{nil, {job.Encrypted}, {job.Encrypted, job.Plain}, {job.Plain, job.Encrypted}}[g.IntN(4)]
+	s.Secret = g.One(4)
+	if g.One(3) {
+		s.Data = "native-be" // two that differ, or external32, would make the sites strangers to the engine
 	}
 }
 

@@ -18,13 +18,16 @@ type siteLine struct {
 	Hosts []int
 	startup.Params
 	NoDirect  bool
+	Prefer    []string
+	Secret    bool
+	Data      string
 	Slots     int
 	IsForeign bool `line:"foreign"`
 	job.Foreign
 }
 
 func (l *siteLine) site() job.Site {
-	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, Slots: l.Slots}
+	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots}
 	if l.IsForeign {
 		s.Foreign = &l.Foreign
 	}
@@ -32,7 +35,7 @@ func (l *siteLine) site() job.Site {
 }
 
 func lineOfSite(s *job.Site) string {
-	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, Slots: s.Slots, IsForeign: s.Foreign != nil}
+	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, IsForeign: s.Foreign != nil}
 	if s.Params == (startup.Params{}) {
 		l.Params = startup.DefaultParams()
 	}

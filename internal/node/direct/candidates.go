@@ -8,10 +8,10 @@ import (
 
 // candidates lists all transports that the route, this node or one of both cards names, and says of
 // each what came of it or why it is not used. Those of Ways come first, in that order.
-func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
+func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
-	route := d.Routes.SharedRoute(x.Peer)
-	for _, name := range d.Routes.Named(route, ours, theirs) {
+	r := d.Routes.SharedRoute(x.Peer)
+	for _, name := range d.Routes.Named(r, ours, theirs) {
 		c := links.Candidate{Transport: name}
 		t := d.Routes.Transport(name)
 		if t != nil {
@@ -22,10 +22,10 @@ func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
 				c.Planes = []string{string(transports.PlanePeerSHM)}
 			}
 		}
-		if c.Rule, c.Reason = d.Routes.Excluded(x.Local, x.Peer, name, t, route); c.Rule != "" {
+		if c.Rule, c.Reason = d.Routes.Excluded(x.Local, x.Peer, name, r); c.Rule != "" {
 			c.Verdict = links.Excluded
-			if r.transport == name { // our route does not have it, but allows it
-				c.Verdict, c.Rule, c.Reason, c.At = links.Chosen, "", dialledByPeer, r.since
+			if past.transport == name { // our route does not have it, but allows it
+				c.Verdict, c.Rule, c.Reason, c.At = links.Chosen, "", dialledByPeer, past.since
 			}
 			list = append(list, c)
 			continue
@@ -33,7 +33,7 @@ func (d *Links) candidates(x Pair, r *record) (list []links.Candidate) {
 		for _, o := range theirs.Offers {
 			if o.Transport == name {
 				c.Address = o.Address
-				list = append(list, judged(c, r))
+				list = append(list, judged(c, past))
 			}
 		}
 	}

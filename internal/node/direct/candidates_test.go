@@ -7,10 +7,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
 )
 
 // TestCandidates: each rule that keeps a transport from a pair is named; what is
@@ -84,27 +81,6 @@ func TestCandidatesOfALinkedPair(t *testing.T) {
 	r.transport = "quic"
 	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix possible, tcp possible, tcp possible, quic chosen"; got != want {
 		t.Errorf("chosen by the peer: %s, want %s", got, want)
-	}
-}
-
-func TestUnfitIsFits(t *testing.T) {
-	for _, c := range []struct {
-		route config.Route
-		t     *routes.Transport
-		same  bool
-		want  links.Rule
-	}{
-		{config.Route{}, routestest.Transport("shm", transports.ReachMachine), true, ""},
-		{config.Route{}, routestest.Transport("shm", transports.ReachMachine), false, links.RuleOtherMachine},
-		{config.Route{RequireTLS: true}, routestest.Transport("tcp", transports.ReachNetwork), false, links.RuleNotEncrypted},
-		{config.Route{RequireTLS: true}, routestest.Transport("quic", transports.ReachNetwork, transports.FeatureEncrypted), false, ""},
-		{config.Route{DataPlane: []string{"ring", "fd"}}, routestest.Transport("tcp", transports.ReachNetwork), false, ""},
-		{config.Route{DataPlane: []string{"ring"}}, routestest.Transport("tcp", transports.ReachNetwork), false, links.RulePlane},
-	} {
-		rule, reason := routes.Unfit(c.route, c.t, c.same)
-		if rule != c.want || (reason == "") != (rule == "") || routes.Fits(c.route, c.t, c.same) != (rule == "") {
-			t.Errorf("%+v %s: %q %q", c.route, c.t.Name, rule, reason)
-		}
 	}
 }
 

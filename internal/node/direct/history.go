@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
@@ -33,7 +34,7 @@ type record struct {
 type try struct {
 	transport, address string
 	verdict            links.Verdict
-	rule               links.Rule
+	rule               route.Rule
 	reason             string
 	at                 time.Time
 	count              int
@@ -54,7 +55,7 @@ func (h *history) with(x Pair, f func(*record)) {
 }
 
 // tried notes what came of a way.
-func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule links.Rule, reason string) {
+func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule route.Rule, reason string) {
 	h.with(x, func(r *record) {
 		for i := range r.tries {
 			if t := &r.tries[i]; t.transport == w.T.Name && t.address == w.Address {
@@ -71,7 +72,7 @@ func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule links.Rule, 
 func (h *history) failed(x Pair, w routes.Way, err error) {
 	switch dial.Refused(err) {
 	case dynamic.NotAllowed:
-		h.tried(x, w, links.Failed, links.RulePeerRoutes, "the routes of the peer's site do not allow it")
+		h.tried(x, w, links.Failed, route.PeerRoutes, "the routes of the peer's site do not allow it")
 	case dynamic.TieLost:
 		h.tried(x, w, links.Lost, "", "both ends dialled at once: the link of the lower rank is used")
 	default:

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
@@ -24,7 +25,7 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 	if got, ok := r.way("tcp", "t1"); !ok || got.verdict != links.Chosen || got.count != 2 {
 		t.Errorf("%+v", got)
 	}
-	if got, _ := r.way("tcp", "t2"); got.verdict != links.Failed || got.rule != links.RulePeerRoutes {
+	if got, _ := r.way("tcp", "t2"); got.verdict != links.Failed || got.rule != route.PeerRoutes {
 		t.Errorf("%+v", got)
 	}
 	if _, ok := r.way("unix", "t1"); ok {

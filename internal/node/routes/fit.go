@@ -5,29 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/transports"
 )
-
-// Unfit tells which of a route's demands the links of a transport do not meet;
-// an empty rule means that they meet all.
-func Unfit(r config.Route, t *Transport, sameMachine bool) (rule links.Rule, reason string) {
-	c := t.Capabilities()
-	switch {
-	case c.Reach == transports.ReachMachine && !sameMachine:
-		return links.RuleOtherMachine, "it does not leave a machine, and the peer is not under this kernel, user and network namespace"
-	case !SecrecyOf(r).keeps(t):
-		return links.RuleNotEncrypted, "the route, or that of the peer's site, " + SecrecyOf(r).why(nil) + ", and its links are not encrypted"
-	case len(r.DataPlane) > 0 && !slices.ContainsFunc(r.DataPlane, func(p string) bool {
-		return slices.Contains(c.DataPlanes, transports.DataPlane(p))
-	}):
-		return links.RulePlane, fmt.Sprintf("the route pins data_plane %s, and it has %s", Quoted(r.DataPlane), Quoted(Planes(c)))
-	}
-	return "", ""
-}
 
 // Planes names the data planes that a transport can have.
 func Planes(c transports.Capabilities) (names []string) {
@@ -46,9 +28,9 @@ func Quoted(names []string) string {
 	return "[" + strings.Join(q, ", ") + "]"
 }
 
-// Named lists the transports that a route, this node or a card has.
-func (rt *Table) Named(route config.Route, cards ...*dynamic.Card) []string {
-	names := slices.Clone(route.Prefer)
+// Named lists the transports that a route, this node or a card names.
+func (rt *Table) Named(r route.Route, cards ...*dynamic.Card) []string {
+	names := slices.Clone(r.Prefer)
 	add := func(name string) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -68,30 +50,31 @@ func (rt *Table) Named(route config.Route, cards ...*dynamic.Card) []string {
 	return names
 }
 
-// Excluded tells why ways has no way by a transport.
-func (rt *Table) Excluded(local, peer wire.WorldRank, name string, t *Transport, route config.Route) (links.Rule, string) {
-	ours, theirs := rt.Cards[local], rt.Cards[peer]
-	site := rt.ClientName(rt.World.Procs.At(peer).Client)
-	switch {
-	case ours == nil || theirs == nil:
-		return links.RuleForeign, rt.WhyNoCards(peer)
-	case !route.Direct:
-		return links.RuleDirectOff, "the route has direct = false"
-	case !slices.Contains(route.Prefer, name):
-		return links.RuleNotPreferred, fmt.Sprintf("it is not in the route's prefer, which is %s", Quoted(route.Prefer))
-	case t == nil:
-		return links.RuleNotRunning, "no plugin of it runs at this site"
+// Excluded gives the rule for which Ways has no way by a transport, and what it means here.
+func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route) (rule route.Rule, reason string) {
+	t := rt.Transport(name)
+	switch rule = r.Excludes(name, running(rt)(name), rt.Cards[local], rt.Cards[peer]); rule {
+	case route.NoCards:
+		reason = rt.WhyNoCards(peer)
+	case route.DirectOff:
+		reason = "the route has direct = false"
+	case route.NotPreferred:
+		reason = fmt.Sprintf("it is not in the route's prefer, which is %s", Quoted(r.Prefer))
+	case route.NotOffered:
+		reason = rt.ClientName(rt.World.Procs.At(peer).Client) + " does not listen by it: none of that site's routes has it in prefer"
+	case route.OtherMachine:
+		reason = "it does not leave a machine, and the peer is not under this kernel, user and network namespace"
+	case route.NotEncrypted:
+		reason = "the route, or that of the peer's site, " + why(r.Secrecy, nil) + ", and its links are not encrypted"
+	case route.WrongPlane:
+		reason = fmt.Sprintf("the route pins data_plane %s, and it has %s", Quoted(r.Planes), Quoted(Planes(t.Capabilities())))
+	case route.NotRunning:
+		reason = "no plugin of it runs at this site"
+		if t != nil {
+			reason = "this site does not listen by it"
+		}
 	}
-	if _, ok := theirs.Offer(name); !ok {
-		return links.RuleNotOffered, site + " does not listen by it: none of that site's routes has it in prefer"
-	}
-	if rule, reason := Unfit(route, t, ours.SameNode(theirs)); rule != "" {
-		return rule, reason
-	}
-	if _, ok := ours.Offer(name); !ok {
-		return links.RuleNotRunning, "this site does not listen by it"
-	}
-	return "", ""
+	return rule, reason
 }
 
 // WhyNoCards tells why the job has no business cards.

@@ -8,30 +8,30 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
 )
 
-// A route's data_plane binds the channel between the agents, too, where all packets
-// go by it: it fails rather than degrades. IMPI's own channels are kernel sockets,
-// whose data plane is fd, so they are a choice for who allows that alone.
+// Where all packets go by the channel, a route's data_plane holds for that, too: if the channel cannot
+// have the data plane, the job fails. IMPI's own channels are kernel sockets, whose data plane is fd.
 
-// pinFeature says on business cards to whom the site's channels are no sockets.
+// pinFeature says on business cards to which clients channels must not be kernel sockets.
 const pinFeature = "channel"
 
-// PinFeatures are a site's pins, as clientFeatures has them.
+// PinFeatures says on business cards to which sites channels must not be kernel sockets.
 func PinFeatures(job *config.Job, site config.Site) []string {
-	return clientFeatures(pinFeature, job, site, func(r config.Route) bool { return !r.Direct && !allowsSockets(r) })
+	return clientFeatures(pinFeature, job, site, func(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) })
 }
 
-// allowsSockets tells whether a route's links may be kernel sockets.
-func allowsSockets(r config.Route) bool {
-	return len(r.DataPlane) == 0 || slices.Contains(r.DataPlane, string(transports.PlaneFD))
+// allowsSockets tells whether the data planes of a route, nil for any, have kernel sockets.
+func allowsSockets(planes []string) bool {
+	return len(planes) == 0 || slices.Contains(planes, string(transports.PlaneFD))
 }
 
-// PinsChannel tells whether the channel to a client may be no kernel socket, and who
-// says so. A client without cards is reached by its channel, whatever the route says.
+// PinsChannel tells whether the channel to a client must not be a kernel socket, and which site's route
+// says so. Procs without cards use their channel even if the route has direct links.
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	r := rt.Site.RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
@@ -40,10 +40,10 @@ func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 			continue
 		}
 		c := rt.Cards[rank]
-		if c != nil && Wants(c, pinFeature, us) {
+		if c != nil && route.Wants(c, pinFeature, us) {
 			says = fmt.Sprintf("the route to %s of %s pins a data_plane other than fd", rt.ClientName(us), rt.ClientName(to))
 		}
-		if (c == nil || !r.Direct) && !allowsSockets(r) {
+		if (c == nil || !r.Direct) && !allowsSockets(r.DataPlane) {
 			says = fmt.Sprintf("route %q of site %s (%v) pins data_plane = %s", r.Site, rt.Site.Name, r.Pos, Quoted(r.DataPlane))
 		}
 		break // the cards of a site agree
@@ -51,8 +51,8 @@ func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	return says != "", says
 }
 
-// whyUnpinned tells why there is no way to a host by the data planes that are pinned,
-// and the remedy.
+// whyUnpinned says why there is no channel to a host with the data planes that are pinned, and what to
+// do about it.
 func (rt *Table) whyUnpinned() string {
 	for _, c := range rt.World.Clients {
 		if !c.Own {
@@ -64,16 +64,16 @@ func (rt *Table) whyUnpinned() string {
 		`name one there, change data_plane, or add "fd" to it`
 }
 
-// DataPlanes are a route's, as the transports have them.
-func DataPlanes(r config.Route) (planes []transports.DataPlane) {
-	for _, name := range r.DataPlane {
+// DataPlanes converts names of data planes.
+func DataPlanes(names []string) (planes []transports.DataPlane) {
+	for _, name := range names {
 		planes = append(planes, transports.DataPlane(name))
 	}
 	return planes
 }
 
-// CheckPins wants each route that pins data planes to prefer a transport that has one
-// of them: else its links would never be made.
+// CheckPins gives an error if a route pins data planes that no transport in its prefer has, so that its
+// links would never be made.
 func (rt *Table) CheckPins() error {
 	var errs []error
 	for _, r := range rt.Site.Routes {
@@ -89,10 +89,9 @@ func (rt *Table) checkPin(r config.Route) error {
 	for _, name := range r.Prefer {
 		t := rt.Transport(name)
 		if t == nil {
-			return nil // it did not start, which is worse
+			return nil // it did not start, which is an error of its own
 		}
-		c := t.Capabilities().DataPlanes
-		if slices.ContainsFunc(DataPlanes(r), func(p transports.DataPlane) bool { return slices.Contains(c, p) }) {
+		if slices.ContainsFunc(r.DataPlane, t.HasPlane) {
 			return nil
 		}
 		have = append(have, fmt.Sprintf("%s has %s", name, Quoted(Planes(t.Capabilities()))))
@@ -101,28 +100,26 @@ func (rt *Table) checkPin(r config.Route) error {
 		r.Pos, r.Site, Quoted(r.DataPlane), strings.Join(have, ", "))
 }
 
-// Pinned gives a transport as the route to a rank wants its links: by the data
-// Planes that it pins, or not at all.
+// Pinned gives a transport that makes links only with the data planes that the route to a rank pins.
 func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport {
-	return t.Through(DataPlanes(rt.RouteTo(rank)))
+	return t.Through(DataPlanes(rt.RouteTo(rank).DataPlane))
 }
 
 // maxListeners is how many listeners a transport has at most on a host: a card has
 // little room.
 const maxListeners = 3
 
-// ListenerPlanes are what the listeners of a transport for direct links, one for each
-// list, are pinned to on each host of a site; nil is any. has are the data planes that the
-// Transport can have. A link has its data plane before it tells whom it is from, so there
-// is a listener for each list of planes that a route has, and allowsPlane is asked when the
-// peer is known.
+// ListenerPlanes gives the data planes to which the listeners of a transport are pinned on each host of
+// a site, a list for each listener; nil: any. has are the data planes that the transport can have. A
+// link has its data plane before the greeting says whom it is from. So there is a listener for each
+// list of planes that a route has, and once the peer is known AllowsPlane checks the link.
 func ListenerPlanes(site config.Site, transport string, has []transports.DataPlane) (lists [][]transports.DataPlane) {
 	routes := slices.Clone(site.Routes)
 	if !slices.ContainsFunc(routes, func(r config.Route) bool { return r.Site == "*" }) {
 		routes = append(routes, site.RouteTo("*"))
 	}
 	for _, r := range routes {
-		planes := slices.DeleteFunc(DataPlanes(r), func(p transports.DataPlane) bool { return !slices.Contains(has, p) })
+		planes := slices.DeleteFunc(DataPlanes(r.DataPlane), func(p transports.DataPlane) bool { return !slices.Contains(has, p) })
 		known := slices.ContainsFunc(lists, func(x []transports.DataPlane) bool { return slices.Equal(x, planes) })
 		switch {
 		case !slices.Contains(r.Prefer, transport), known, len(planes) == 0 && len(r.DataPlane) > 0:
@@ -138,13 +135,13 @@ func ListenerPlanes(site config.Site, transport string, has []transports.DataPla
 	return lists[:min(len(lists), maxListeners)]
 }
 
-// AllowsPlane tells whether the route to a rank allows the data plane of a link
-// that it has made.
+// AllowsPlane tells whether the route to a rank allows the data plane of a link that it has made.
 func (rt *Table) AllowsPlane(rank wire.WorldRank, l link.Link) bool {
+	return int(rank) >= rt.World.Procs.Len() || hasPlane(l, rt.RouteTo(rank).DataPlane)
+}
+
+// hasPlane tells whether a link has one of some data planes, nil for any, as far as is known.
+func hasPlane(l link.Link, planes []string) bool {
 	from, known := host.OriginOf(l)
-	if !known || int(rank) >= rt.World.Procs.Len() {
-		return true
-	}
-	pinned := DataPlanes(rt.RouteTo(rank))
-	return len(pinned) == 0 || slices.Contains(pinned, from.Plane)
+	return !known || len(planes) == 0 || slices.Contains(planes, string(from.Plane))
 }

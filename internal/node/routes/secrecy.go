@@ -7,57 +7,40 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/transports"
 )
 
-// What routes say of encryption is about a pair of sites, whichever way their packets
-// take: no link between them is weaker than what either site's route demands, be it
-// between two procs or the channel between two agents. A pair whose direct link
-// fails goes by its agents therefore only as safely, and where their channel cannot
-// be, the job does not begin. Within one host nothing leaves the node and its procs.
+// What routes say of encryption holds for a pair of sites, for links between procs and for channels:
+// none is weaker than what the route of either site demands. So a pair whose direct link fails sends
+// by its agents no less safely, and if no channel is as safe as that, the job does not start. Links
+// within one host never leave the node and its procs, and need no encryption.
 
-// Secrecy is what links between two sites must be, the weaker demand first.
-type Secrecy uint8
-
-// The demands.
-const (
-	AnyLink   Secrecy = iota
-	Closed            // encrypted, or of a transport that does not leave the machine
-	Encrypted         // also within one machine
-)
-
-// What business cards say to whom the site's links are encrypted or closed.
-const (
-	TLSFeature    = "tls"
-	ClosedFeature = "closed"
-)
-
-// SecrecyOf is what a route demands.
-func SecrecyOf(r config.Route) Secrecy {
+// SecrecyOf is what a route of the file demands.
+func SecrecyOf(r config.Route) route.Secrecy {
 	switch {
 	case r.RequireTLS:
-		return Encrypted
+		return route.Encrypted
 	case r.Closed:
-		return Closed
+		return route.Closed
 	}
-	return AnyLink
+	return route.AnyLink
 }
 
-// SecrecyFeatures are a site's demands, as clientFeatures has them.
+// SecrecyFeatures says on business cards what a site demands of links.
 func SecrecyFeatures(job *config.Job, site config.Site) []string {
-	features := clientFeatures(TLSFeature, job, site, func(r config.Route) bool { return r.RequireTLS })
-	return append(features, clientFeatures(ClosedFeature, job, site, func(r config.Route) bool { return r.Closed })...)
+	features := clientFeatures(route.TLSFeature, job, site, func(r config.Route) bool { return r.RequireTLS })
+	return append(features, clientFeatures(route.ClosedFeature, job, site, func(r config.Route) bool { return r.Closed })...)
 }
 
-// CloseRoutes closes routes by what is known once the transports run: those that
-// encrypt have certificates, whatever a plugin calls them in the file.
+// CloseRoutes marks routes as closed by what is known once the transports run: a plugin whose links are
+// encrypted has certificates, whatever its settings in the file are called.
 func (rt *Table) CloseRoutes() {
 	s := rt.Site
 	open := func(r config.Route) bool {
-		return SecrecyOf(r) == AnyLink && !r.AllowPlain && len(rt.encrypting(r)) > 0
+		return SecrecyOf(r) == route.AnyLink && !r.AllowPlain && len(rt.encrypting(r)) > 0
 	}
 	general := s.RouteTo("*")
 	made := !slices.ContainsFunc(s.Routes, func(r config.Route) bool { return r.Site == "*" })
@@ -83,14 +66,14 @@ func (rt *Table) encrypting(r config.Route) (names []string) {
 	return names
 }
 
-// ErrPlain is why a host is sent away that comes by plain TCP.
+// ErrPlain is wrapped by the error for a host that connects by plain TCP and must not.
 var ErrPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
-// JudgePlain judges a connection that came as IMPI has it and says that it is from a host: anybody
-// can say so.
+// JudgePlain decides about a connection that began as IMPI says, with the number of a host, which may be
+// a lie.
 func (rt *Table) JudgePlain(host uint32) error {
 	if uint64(host) >= uint64(len(rt.World.Hosts)) {
-		return nil // the dance knows better words
+		return nil // the dance refuses it with a better text
 	}
 	if must, says := rt.ForbidsPlain(rt.World.Hosts[host].Client); must {
 		return fmt.Errorf("it says it is host %d, and %s: %w", host, says, ErrPlain)
@@ -99,9 +82,9 @@ func (rt *Table) JudgePlain(host uint32) error {
 }
 
 // SecrecyTo tells what links to a client must be, and who says so.
-func (rt *Table) SecrecyTo(to wire.ClientRank) (s Secrecy, says string) {
+func (rt *Table) SecrecyTo(to wire.ClientRank) (s route.Secrecy, says string) {
 	r := rt.strictestRoute(to)
-	if s = SecrecyOf(r); s != AnyLink {
+	if s = SecrecyOf(r); s != route.AnyLink {
 		says = rt.sayOwn(r, s)
 	}
 	us := rt.World.Clients[rt.World.Self].Rank
@@ -110,39 +93,26 @@ func (rt *Table) SecrecyTo(to wire.ClientRank) (s Secrecy, says string) {
 			continue
 		}
 		c := rt.Cards[rank]
-		if theirs := demandOf(c, us); theirs > s {
-			s, says = theirs, fmt.Sprintf("the route to %s of %s %s", rt.ClientName(us), rt.ClientName(to), theirs.why(nil))
+		if theirs := route.DemandOf(c, us); theirs > s {
+			s, says = theirs, fmt.Sprintf("the route to %s of %s %s", rt.ClientName(us), rt.ClientName(to), why(theirs, nil))
 		}
 		break // the cards of a site agree
 	}
 	return s, says
 }
 
-// demandOf is what the owner of a card demands of links to a client.
-func demandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
-	switch {
-	case c == nil:
-		return AnyLink
-	case Wants(c, TLSFeature, to):
-		return Encrypted
-	case Wants(c, ClosedFeature, to):
-		return Closed
-	}
-	return AnyLink
-}
-
-// sayOwn tells why the site's own route demands what it does.
-func (rt *Table) sayOwn(r config.Route, s Secrecy) string {
-	if r.Pos.IsZero() && s == Closed {
+// sayOwn says which route of the site makes a demand, and why.
+func (rt *Table) sayOwn(r config.Route, s route.Secrecy) string {
+	if r.Pos.IsZero() && s == route.Closed {
 		return fmt.Sprintf("site %s has certificates for %s, and no route \"*\" with require_tls = false", rt.Site.Name, strings.Join(rt.encrypting(r), ", "))
 	}
-	return fmt.Sprintf("route %q of site %s (%v) %s", r.Site, rt.Site.Name, r.Pos, s.why(rt.encrypting(r)))
+	return fmt.Sprintf("route %q of site %s (%v) %s", r.Site, rt.Site.Name, r.Pos, why(s, rt.encrypting(r)))
 }
 
-// why tells what there is about a route that demands s.
-func (s Secrecy) why(transports []string) string {
+// why says what a route has that demands s.
+func why(s route.Secrecy, transports []string) string {
 	switch {
-	case s == Encrypted:
+	case s == route.Encrypted:
 		return "has require_tls"
 	case len(transports) == 0:
 		return "has certificates and does not say require_tls = false"
@@ -150,8 +120,8 @@ func (s Secrecy) why(transports []string) string {
 	return fmt.Sprintf("has certificates for %s and does not say require_tls = false", strings.Join(transports, ", "))
 }
 
-// strictestRoute gives the site's own route to a client. A client whose name the job
-// file does not tell may be any that has no block of its own: the strictest counts.
+// strictestRoute gives the site's own route to a client. If the job file does not tell the client's
+// name, it may be that of any route to a site that the file does not have: the strictest counts.
 func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	name := rt.SiteName(int(to))
 	strictest := rt.Site.RouteTo(name)
@@ -167,27 +137,15 @@ func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	return strictest
 }
 
-// Under gives a route that demands s, whatever it demanded before.
-func Under(r config.Route, s Secrecy) config.Route {
-	r.RequireTLS, r.Closed = s == Encrypted, s == Closed
-	return r
-}
-
 // SharedRoute is the route to a rank with what the other site demands.
-func (rt *Table) SharedRoute(to wire.WorldRank) config.Route {
+func (rt *Table) SharedRoute(to wire.WorldRank) route.Route {
 	s, _ := rt.SecrecyTo(rt.World.Procs.At(to).Client)
-	return Under(rt.RouteTo(to), s)
+	return shared(rt.RouteTo(to), s)
 }
 
-// keeps tells whether the links of a transport are what s demands.
-func (s Secrecy) keeps(t *Transport) bool {
-	c := t.Capabilities()
-	return s == AnyLink || c.Has(transports.FeatureEncrypted) || s == Closed && c.Reach == transports.ReachMachine
-}
-
-// ChannelWays lists how the channel to a host may be made besides IMPI's way, best
-// first: for who may not be reached by plain TCP, and for who is not to be reached
-// directly, whose packets all go by it. must tells that IMPI's own way is no choice.
+// ChannelWays lists how the channel to a host may be made other than IMPI says, best first. There are
+// such ways to hosts for which plain TCP is forbidden, and to those for which the route has
+// direct = false, so that all packets go by the channel. must: the channel may not be made as IMPI says.
 func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank) (ways []Way, must bool) {
 	must, _ = rt.ForbidsPlain(rt.World.Hosts[peer].Client)
 	a, b := rt.FirstOf(self), rt.FirstOf(peer)
@@ -200,7 +158,7 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 	}
 	r.Direct = true
 	for _, w := range rt.waysTo(r, rt.Cards[a], rt.Cards[b], from) {
-		if plain := len(r.DataPlane) == 0 || slices.Contains(r.DataPlane, string(transports.PlaneFD)); w.T == rt.Channels && plain && !must {
+		if w.T == rt.Channels && allowsSockets(r.Planes) && !must {
 			break // IMPI's own way is as good
 		}
 		ways = append(ways, w)
@@ -211,13 +169,13 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 // ForbidsPlain tells whether the channel to a client may not be made in IMPI's own
 // way, and who says so.
 func (rt *Table) ForbidsPlain(to wire.ClientRank) (must bool, says string) {
-	if s, says := rt.SecrecyTo(to); s != AnyLink {
+	if s, says := rt.SecrecyTo(to); s != route.AnyLink {
 		return true, says
 	}
 	return rt.PinsChannel(to)
 }
 
-// CheckChannels wants a way to every host whose channel may not be made in IMPI's.
+// CheckChannels gives an error if there is a host to which no channel is possible that the routes allow.
 func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 	var errs []error
 	for i, x := range rt.World.Hosts {
@@ -227,7 +185,7 @@ func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 		}
 		_, says := rt.ForbidsPlain(x.Client)
 		why := rt.whyUnpinned()
-		if s, _ := rt.SecrecyTo(x.Client); s != AnyLink {
+		if s, _ := rt.SecrecyTo(x.Client); s != route.AnyLink {
 			why = rt.whyPlain(s)
 		}
 		errs = append(errs, fmt.Errorf("no channel to %s may be made, for %s, and %s", rt.HostName(peer), says, why))
@@ -235,25 +193,25 @@ func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 	return errors.Join(errs...)
 }
 
-// whyPlain tells why no way to a host is as s demands, and the remedy.
-func (rt *Table) whyPlain(s Secrecy) string {
+// whyPlain says why there is no channel to a host as s demands, and what to do about it.
+func (rt *Table) whyPlain(s route.Secrecy) string {
 	for _, c := range rt.World.Clients {
 		if !c.Own {
 			return fmt.Sprintf("%s is run by another MPI, so that the job's channels are plain TCP (IMPI ch.2): "+
-				"%s and lead the channels through a tunnel", rt.ClientName(c.Rank), s.without())
+				"%s and lead the channels through a tunnel", rt.ClientName(c.Rank), without(s))
 		}
 	}
 	why := `no transport that encrypts is in prefer of the routes of both sites and works between them: ` +
 		rt.Job.EncryptRemedy("")
-	if s == Closed {
-		why += "; or, if anybody on the way may read it, " + s.without()
+	if s == route.Closed {
+		why += "; or, if anybody on the way may read it, " + without(s)
 	}
 	return why
 }
 
-// without is how to have less than s demands.
-func (s Secrecy) without() string {
-	if s == Closed {
+// without says how to have less than s demands.
+func without(s route.Secrecy) string {
+	if s == route.Closed {
 		return "write require_tls = false in that route"
 	}
 	return "take require_tls out"
@@ -266,14 +224,14 @@ func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 	if errors.As(err, &t) && t.Code == transports.CodeAuth {
 		what = "; give both sites certificates of one CA, as impi-node cert init makes them"
 	}
-	if s, _ := rt.SecrecyTo(to); s == Closed {
-		what += "; or, if anybody on the way may read it, " + s.without()
+	if s, _ := rt.SecrecyTo(to); s == route.Closed {
+		what += "; or, if anybody on the way may read it, " + without(s)
 	}
 	return what
 }
 
-// AllowsChannel tells whether the channel to a host may be a link that came to a listener of t,
-// which is plain if channels are made there as IMPI has it. Who greets may have named any host.
+// AllowsChannel tells whether the channel to a host may be a link that came to a listener of t; plain:
+// to the one for channels as IMPI says. The host is what the greeting says, and may be any number.
 func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, plain bool) bool {
 	if peer < 0 || int(peer) >= len(rt.World.Hosts) {
 		return false
@@ -284,5 +242,5 @@ func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, pl
 	}
 	s, _ := rt.SecrecyTo(rt.World.Hosts[peer].Client)
 	r := rt.FirstOf(peer)
-	return r >= 0 && rt.AllowsPlane(r, l) && s.keeps(t)
+	return r >= 0 && rt.AllowsPlane(r, l) && s.Keeps(t)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/plugins/host"
@@ -40,6 +41,17 @@ type Way struct {
 	Plain   bool // to the port of IMPI's channels, where nothing is pinned
 }
 
+// Machine tells whether its links do not leave a machine.
+func (t *Transport) Machine() bool { return t.Capabilities().Reach == transports.ReachMachine }
+
+// Encrypts tells whether its links are encrypted.
+func (t *Transport) Encrypts() bool { return t.Capabilities().Has(transports.FeatureEncrypted) }
+
+// HasPlane tells whether its links can have a data plane.
+func (t *Transport) HasPlane(plane string) bool {
+	return slices.Contains(t.Capabilities().DataPlanes, transports.DataPlane(plane))
+}
+
 // FirstProc is the rank of the first proc of the node that has the table.
 func FirstProc(rt *Table) wire.WorldRank {
 	return rt.World.Clients[rt.World.Self].FirstProc + wire.WorldRank(rt.ProcsBefore)
@@ -52,6 +64,16 @@ func (rt *Table) Transport(name string) *Transport {
 		return nil
 	}
 	return rt.Transports[i]
+}
+
+// running is Table.Transport for core/route.
+func running(rt *Table) func(name string) route.Transport {
+	return func(name string) route.Transport {
+		if t := rt.Transport(name); t != nil {
+			return t
+		}
+		return nil // not a nil *Transport
+	}
 }
 
 // Running are all transports whose plugins run.

@@ -2,13 +2,12 @@ package routes
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/plugins/host"
 )
 
 // RouteTo is the site's route to the site of a rank.
@@ -25,55 +24,31 @@ func (rt *Table) Ways(local, peer wire.WorldRank, from string) []Way {
 	return rt.waysTo(rt.SharedRoute(peer), rt.Cards[local], rt.Cards[peer], from)
 }
 
-// WaysAbroad lists how a proc of ours can reach one of another world: as the route
-// to any site says.
+// WaysAbroad lists how a proc of ours can reach one of another world: as the route to any site says.
 func (rt *Table) WaysAbroad(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
 	return rt.waysTo(rt.RouteAbroad(theirs), rt.Cards[local], theirs, from)
 }
 
-func (rt *Table) waysTo(route config.Route, ours, theirs *dynamic.Card, from string) (ways []Way) {
-	if ours == nil || theirs == nil || !route.Direct {
-		return nil
-	}
-	for _, name := range route.Prefer {
-		t := rt.Transport(name)
-		if _, offered := ours.Offer(name); t == nil || !offered || !Fits(route, t, ours.SameNode(theirs)) {
-			continue
-		}
-		for _, o := range theirs.Offers {
-			if o.Transport == name {
-				ways = append(ways, Way{T: t, Address: o.Address, From: from})
-			}
-		}
+func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) (ways []Way) {
+	for _, o := range r.Ways(running(rt), ours, theirs) {
+		ways = append(ways, Way{T: rt.Transport(o.Transport), Address: o.Address, From: from})
 	}
 	return ways
 }
 
 // Allows tells whether a proc of ours may have a link that rank made by t.
 func (rt *Table) Allows(rank wire.WorldRank, t *Transport) bool {
-	route := rt.SharedRoute(rank)
-	return route.Direct && slices.Contains(route.Prefer, t.Name) && Fits(route, t, true)
+	r := rt.SharedRoute(rank)
+	return r.Allows(t.Name, t)
 }
 
-// AllowsAbroad tells whether procs of ours may have a link that another world made
-// by t.
+// AllowsAbroad tells whether procs of ours may have a link that another world made by t.
 func (rt *Table) AllowsAbroad(l link.Link, t *Transport) bool {
-	route := rt.RouteAbroad(nil)
-	if !route.Direct || !slices.Contains(route.Prefer, t.Name) || !Fits(route, t, true) {
-		return false
-	}
-	pinned := DataPlanes(route)
-	from, known := host.OriginOf(l)
-	return !known || len(pinned) == 0 || slices.Contains(pinned, from.Plane)
+	r := rt.RouteAbroad(nil)
+	return r.Allows(t.Name, t) && hasPlane(l, r.Planes)
 }
 
-// Fits tells whether a transport's links meet what a route demands.
-func Fits(r config.Route, t *Transport, sameMachine bool) bool {
-	rule, _ := Unfit(r, t, sameMachine)
-	return rule == ""
-}
-
-// PlainWay is how IMPI has a channel made, but for what is said first.
+// PlainWay is how IMPI has channels made: a connection to the port that the peer has announced.
 func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 	x := rt.World.Hosts[peer]
 	return Way{
@@ -84,16 +59,13 @@ func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 	}
 }
 
-// RouteAbroad is the site's route to procs of other worlds with what the other side
-// demands, whose card is nil if it is not known.
-func (rt *Table) RouteAbroad(theirs *dynamic.Card) config.Route {
-	r := rt.Site.RouteTo("*")
-	s := SecrecyOf(r)
-	switch {
-	case theirs != nil && theirs.Has(TLSFeature):
-		s = Encrypted
-	case theirs != nil && theirs.Has(ClosedFeature):
-		s = max(s, Closed)
-	}
-	return Under(r, s)
+// RouteAbroad is the site's route to procs of other worlds, with what a card of theirs demands; nil: it
+// is not known.
+func (rt *Table) RouteAbroad(theirs *dynamic.Card) route.Route {
+	return shared(rt.Site.RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
+}
+
+// shared is a route of the site's file to a site that makes a demand of its own.
+func shared(r config.Route, theirs route.Secrecy) route.Route {
+	return route.Route{Direct: r.Direct, Prefer: r.Prefer, Planes: r.DataPlane, Secrecy: max(SecrecyOf(r), theirs)}
 }

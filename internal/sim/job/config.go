@@ -59,6 +59,10 @@ type Site struct {
 
 	// NoDirect: its procs neither open direct links nor take any.
 	NoDirect bool
+
+	Prefer []string // transports for direct links, best first: Plain and Encrypted; nil: Plain
+	Secret bool     // it demands that direct links are encrypted
+	Data   string   // the representation of data that it insists on; empty: it does not
 }
 
 // Links says how the links behave. A zero spec gets a sensible one.

@@ -22,6 +22,7 @@ type linking struct {
 	w       *World
 	p       *proc
 	x       pair
+	ways    []dynamic.Offer
 	spec    kernel.LinkSpec
 	l       *kernel.Link
 	r       *resumed // nil for a link that is not resumed
@@ -34,13 +35,13 @@ func (w *World) open(p *proc, peer wire.WorldRank) {
 	if !w.ties.Want(x) {
 		return
 	}
-	d := &linking{w: w, p: p, x: x, spec: w.cfg.Links.Direct}
+	d := &linking{w: w, p: p, x: x, ways: p.s.with(w.job.Procs[peer].Client).ways(), spec: w.cfg.Links.Direct}
 	d.spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
 	limit := time.Duration(0)
 	if w.cfg.Resume != nil {
 		limit = w.cfg.Resume.Limit
 	}
-	s := w.search(dynamic.DirectSearch(1, &w.ties, x, limit), func() bool { return p.s.left })
+	s := w.search(dynamic.DirectSearch(len(d.ways), &w.ties, x, limit), func() bool { return p.s.left })
 	s.dial = func(step dynamic.SearchStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
@@ -70,6 +71,8 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 		answer(unheard(dynamic.NotListening))
 	case other.fini || other.s.left:
 		answer(said(dynamic.Leaving))
+	case !other.s.with(d.p.s.rank).allows(d.ways[step.Way].Transport):
+		answer(said(dynamic.NotAllowed))
 	case step.Again:
 		v := w.links.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Again: true}, other.fini)
 		if v != dynamic.Accepted {

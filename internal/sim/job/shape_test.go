@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -79,15 +80,49 @@ func TestNoDirect(t *testing.T) {
 	r := simulate(t, 1, cfg)
 	clean(t, 1, r)
 	direct := 0
-	for x := range r.World.ties.All() {
+	for x, phase := range r.World.ties.All() {
+		if phase != dynamic.Linked {
+			continue
+		}
 		direct++
 		for _, rank := range []wire.WorldRank{x.local, x.peer} {
 			if rank == 1 || rank == 2 {
-				t.Errorf("rank %d asked for a direct link", rank)
+				t.Errorf("rank %d has a direct link", rank)
 			}
 		}
 	}
 	if direct == 0 {
-		t.Error("nobody asked for a direct link")
+		t.Error("nobody has a direct link")
+	}
+}
+
+// TestRoutes: procs are linked by a transport that the routes of both sites allow, and data go in the
+// representation that either insists on.
+func TestRoutes(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b   Site
+		direct bool
+		data   string
+	}{
+		"one is preferred by both":     {Site{Prefer: []string{Encrypted, Plain}}, Site{Prefer: []string{Plain}}, true, ""},
+		"none is preferred by both":    {Site{Prefer: []string{Encrypted}}, Site{Prefer: []string{Plain}}, false, ""},
+		"one demands encryption":       {Site{Secret: true, Prefer: []string{Plain, Encrypted}}, Site{Prefer: []string{Plain, Encrypted}}, true, ""},
+		"the other has no such thing":  {Site{Secret: true, Prefer: []string{Plain, Encrypted}}, Site{}, false, ""},
+		"the other demands encryption": {Site{}, Site{Secret: true, Prefer: []string{Plain, Encrypted}}, false, ""},
+		"one insists on external32":    {Site{Data: "external32"}, Site{}, true, "external32"},
+		"both insist on other forms":   {Site{Data: "native-be"}, Site{Data: "native-le"}, true, "external32"},
+		"both insist on one form":      {Site{Data: "native-be"}, Site{Data: "native-be"}, true, "native-be"},
+	} {
+		c.a.Hosts, c.b.Hosts = []int{1}, []int{1}
+		r := simulate(t, 1, Config{Direct: true, Links: rough(), Program: ring, Sites: []Site{c.a, c.b}})
+		clean(t, 1, r)
+		if linked := r.World.ties.Phase(pair{0, 1}) == dynamic.Linked; linked != c.direct {
+			t.Errorf("%s: linked: %t", name, linked)
+		}
+		for _, s := range r.World.sites {
+			if got := s.with(1 - s.rank).data(); c.data != "" && got != c.data {
+				t.Errorf("%s: site %d has %s", name, s.rank, got)
+			}
+		}
 	}
 }

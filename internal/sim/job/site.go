@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
@@ -219,12 +218,9 @@ func (s *site) judge(err error) {
 // place settles who is who, and begins the dances.
 func (s *site) place() {
 	for _, p := range s.job.Procs.All() {
-		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: datatype.External32.String()}
-		if s.ours(p.Client) && s.w.cfg.Direct && !s.cfg.NoDirect && !s.w.sites[p.Client].cfg.NoDirect {
+		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: s.with(p.Client).data()}
+		if len(s.with(p.Client).ways()) > 0 {
 			x.Path = wireup.PathDirect
-		}
-		if p.Client == s.rank || s.ours(p.Client) {
-			x.Data = datatype.HostOrder().String()
 		}
 		s.table = append(s.table, x)
 	}

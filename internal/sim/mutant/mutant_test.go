@@ -50,7 +50,7 @@ func TestReach(t *testing.T) {
 	if len(all) < 35 {
 		t.Errorf("%d faults are few", len(all))
 	}
-	for _, dir := range []string{"core/startup", "core/agent", "core/flow", "core/match", "core/message", "core/coll", "core/comm", "core/spawn", "core/names", "core/resume", "internal/engine"} {
+	for _, dir := range []string{"core/startup", "core/agent", "core/flow", "core/match", "core/message", "core/coll", "core/comm", "core/spawn", "core/names", "core/resume", "core/route", "internal/engine"} {
 		n := 0
 		for _, m := range all {
 			if strings.HasPrefix(m.File, dir+"/") {

@@ -1,0 +1,103 @@
+package route
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Features of business cards that say to which clients links of the card's owner are encrypted or
+// closed.
+const (
+	TLSFeature    = "tls"
+	ClosedFeature = "closed"
+)
+
+// AnyClient stands for clients of other jobs, for which only features without a number hold.
+const AnyClient wire.ClientRank = -1
+
+// Features says on business cards to which clients a site's routes are such: to all with the feature's
+// name alone, to client 1 with "name-1", not to it with "no-name-1". such tells it of the i-th of some
+// clients, usual of those that are not among them.
+func Features(name string, usual bool, clients []wire.ClientRank, such func(i int) bool) (features []string) {
+	if usual {
+		features = append(features, name)
+	}
+	for i, c := range clients {
+		switch one := such(i); {
+		case one == usual:
+		case one:
+			features = append(features, fmt.Sprintf("%s-%d", name, c))
+		default:
+			features = append(features, fmt.Sprintf("no-%s-%d", name, c))
+		}
+	}
+	return features
+}
+
+// Wants tells whether a card has a feature towards a client, as Features writes it.
+func Wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
+	switch {
+	case c.Has(fmt.Sprintf("no-%s-%d", name, to)):
+		return false
+	case c.Has(fmt.Sprintf("%s-%d", name, to)):
+		return true
+	}
+	return c.Has(name)
+}
+
+// DemandOf gives the secrecy that a card demands of links to a client. A proc without a card demands
+// nothing.
+func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
+	switch {
+	case c == nil:
+		return AnyLink
+	case Wants(c, TLSFeature, to):
+		return Encrypted
+	case Wants(c, ClosedFeature, to):
+		return Closed
+	}
+	return AnyLink
+}
+
+// Representation gives the form in which data travel between procs of two clients that know each
+// other's card. Both find the same. IMPI ch.1, Data Format: external32, unless both know better. A
+// site can insist on one by a feature such as "external32-to-1", for client 1, or "external32-to-all".
+func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
+	wa, wb := wish(a, clientB), wish(b, clientA)
+	switch {
+	case wa == "" && wb == "" && a.ByteOrder == b.ByteOrder && a.ByteOrder != "":
+		if a.ByteOrder == dynamic.BigEndian {
+			return datatype.NativeBE.String()
+		}
+		return datatype.NativeLE.String()
+	case wa == "":
+		return understood(wb)
+	case wb == "" || wa == wb:
+		return understood(wa)
+	}
+	return datatype.External32.String()
+}
+
+// wish gives the representation that the owner of a card insists on towards a client; empty: none.
+func wish(c *dynamic.Card, to wire.ClientRank) string {
+	for _, suffix := range []string{fmt.Sprintf("-to-%d", to), "-to-all"} {
+		i := slices.IndexFunc(c.Features, func(f string) bool { return strings.HasSuffix(f, suffix) })
+		if i >= 0 {
+			return strings.TrimSuffix(c.Features[i], suffix)
+		}
+	}
+	return ""
+}
+
+// understood gives external32 instead of no wish, and of one that only a later release understands.
+func understood(w string) string {
+	if r, err := datatype.ParseRepresentation(w); err != nil || r == datatype.Native {
+		return datatype.External32.String()
+	}
+	return w
+}

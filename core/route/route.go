@@ -1,0 +1,115 @@
+// Package route decides which links two procs of different sites may have, by the routes of both
+// sites and the business cards of both procs: by which transports, in which order, how well
+// encrypted, and in which representation data go over them.
+package route
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/dynamic"
+)
+
+// Route is what a site wants of links to another one.
+type Route struct {
+	Direct  bool     // links between procs; false: all packets go by the agents
+	Prefer  []string // transports that may be used, best first
+	Planes  []string // data planes that links may have; nil: any
+	Secrecy Secrecy  // that both sites together demand
+}
+
+// Secrecy is what links between two sites must be, the weaker demand first.
+type Secrecy uint8
+
+// The demands.
+const (
+	AnyLink   Secrecy = iota
+	Closed            // encrypted, or of a transport that does not leave the machine
+	Encrypted         // also within one machine
+)
+
+// Transport is one that runs at the site.
+type Transport interface {
+	Machine() bool              // its links do not leave a machine
+	Encrypts() bool             // its links are encrypted
+	HasPlane(plane string) bool // its links can have a data plane
+}
+
+// Keeps tells whether the links of a transport are what s demands.
+func (s Secrecy) Keeps(t Transport) bool {
+	return s == AnyLink || t.Encrypts() || s == Closed && t.Machine()
+}
+
+// Rule is why a transport is not dialled. Its text is part of what nodes tell of their links.
+type Rule string
+
+// The rules, in the order in which they are looked at.
+const (
+	NoCards      Rule = "foreign"       // a proc has no business card, as a site of the job does not run impi
+	DirectOff    Rule = "direct"        // the route has no direct links
+	NotPreferred Rule = "prefer"        // the route does not name the transport
+	NotRunning   Rule = "not-running"   // it does not run at the site
+	NotOffered   Rule = "not-offered"   // the peer's card does not offer it
+	OtherMachine Rule = "other-machine" // it does not leave the machine
+	NotEncrypted Rule = "require-tls"
+	WrongPlane   Rule = "data-plane"  // it has none of those that the route allows
+	PeerRoutes   Rule = "peer-routes" // the peer's node has refused it for one of the above
+)
+
+// Unfit gives the demand that the links of a transport do not meet; empty: they meet all.
+func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
+	switch {
+	case t.Machine() && !sameMachine:
+		return OtherMachine
+	case !r.Secrecy.Keeps(t):
+		return NotEncrypted
+	case len(r.Planes) > 0 && !slices.ContainsFunc(r.Planes, t.HasPlane):
+		return WrongPlane
+	}
+	return ""
+}
+
+// Excludes gives the rule for which a peer is not dialled by a transport, which is nil if it does not
+// run; empty: it is dialled. Cards are nil for procs that have none.
+func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) Rule {
+	switch {
+	case ours == nil || theirs == nil:
+		return NoCards
+	case !r.Direct:
+		return DirectOff
+	case !slices.Contains(r.Prefer, name):
+		return NotPreferred
+	case t == nil:
+		return NotRunning
+	}
+	if _, ok := theirs.Offer(name); !ok {
+		return NotOffered
+	}
+	if rule := r.Unfit(t, ours.SameNode(theirs)); rule != "" {
+		return rule
+	}
+	if _, ok := ours.Offer(name); !ok {
+		return NotRunning
+	}
+	return ""
+}
+
+// Ways gives the offers by which the owner of a card is dialled, best first. running gives a transport
+// of the site, nil if it does not run.
+func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.Card) (ways []dynamic.Offer) {
+	for _, name := range r.Prefer {
+		if r.Excludes(name, running(name), ours, theirs) != "" {
+			continue
+		}
+		for _, o := range theirs.Offers {
+			if o.Transport == name {
+				ways = append(ways, o)
+			}
+		}
+	}
+	return ways
+}
+
+// Allows tells whether a link may be accepted that has come by a transport.
+func (r *Route) Allows(name string, t Transport) bool {
+	return r.Direct && slices.Contains(r.Prefer, name) && r.Unfit(t, true) == ""
+}

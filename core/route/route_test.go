@@ -1,0 +1,106 @@
+package route
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/openimpi/impi/core/dynamic"
+)
+
+// kind is a transport of tests.
+type kind struct {
+	machine, encrypts bool
+	planes            []string
+}
+
+func (k kind) Machine() bool              { return k.machine }
+func (k kind) Encrypts() bool             { return k.encrypts }
+func (k kind) HasPlane(plane string) bool { return slices.Contains(k.planes, plane) }
+
+var kinds = map[string]kind{
+	"shm":  {machine: true, planes: []string{"peer-shm"}},
+	"tcp":  {planes: []string{"fd", "ring"}},
+	"quic": {encrypts: true, planes: []string{"ring"}},
+}
+
+func running(name string) Transport {
+	if k, ok := kinds[name]; ok {
+		return k
+	}
+	return nil
+}
+
+func TestUnfit(t *testing.T) {
+	for _, c := range []struct {
+		route Route
+		name  string
+		same  bool
+		want  Rule
+	}{
+		{Route{}, "shm", true, ""},
+		{Route{}, "shm", false, OtherMachine},
+		{Route{Secrecy: Closed}, "shm", true, ""},
+		{Route{Secrecy: Closed}, "tcp", true, NotEncrypted},
+		{Route{Secrecy: Encrypted}, "shm", true, NotEncrypted},
+		{Route{Secrecy: Encrypted}, "tcp", false, NotEncrypted},
+		{Route{Secrecy: Encrypted}, "quic", false, ""},
+		{Route{Planes: []string{"peer-shm", "fd"}}, "tcp", false, ""},
+		{Route{Planes: []string{"fd"}}, "quic", false, WrongPlane},
+	} {
+		if got := c.route.Unfit(kinds[c.name], c.same); got != c.want {
+			t.Errorf("%+v %s: %q, want %q", c.route, c.name, got, c.want)
+		}
+	}
+}
+
+// TestWays: those that are not excluded, in the order of the route and then of the peer's card.
+func TestWays(t *testing.T) {
+	all := []string{"shm", "quic", "tcp", "vendor"}
+	ours := &dynamic.Card{Node: "m", Offers: []dynamic.Offer{{Transport: "tcp", Address: "1"}, {Transport: "quic", Address: "2"}, {Transport: "shm", Address: "3"}}}
+	theirs := &dynamic.Card{Node: "m", Offers: []dynamic.Offer{{Transport: "tcp", Address: "a"}, {Transport: "shm", Address: "b"}, {Transport: "tcp", Address: "c"}, {Transport: "quic", Address: "d"}, {Transport: "vendor", Address: "e"}}}
+	elsewhere, deaf, quiet := *theirs, *theirs, *ours
+	elsewhere.Node = "n"
+	deaf.Offers = deaf.Offers[:1]
+	quiet.Offers = quiet.Offers[:1]
+	for _, c := range []struct {
+		what         string
+		route        Route
+		ours, theirs *dynamic.Card
+		want         string
+		rules        []Rule // of all
+	}{
+		{"all", Route{Direct: true, Prefer: all}, ours, theirs, "bdac", []Rule{"", "", "", NotRunning}},
+		{"another machine", Route{Direct: true, Prefer: all}, ours, &elsewhere, "dac", []Rule{OtherMachine, "", "", NotRunning}},
+		{"prefer", Route{Direct: true, Prefer: all[2:3]}, ours, theirs, "ac", []Rule{NotPreferred, NotPreferred, "", NotPreferred}},
+		{"not offered", Route{Direct: true, Prefer: all}, ours, &deaf, "a", []Rule{NotOffered, NotOffered, "", NotRunning}},
+		{"not listening", Route{Direct: true, Prefer: all}, &quiet, theirs, "ac", []Rule{NotRunning, NotRunning, "", NotRunning}},
+		{"encrypted", Route{Direct: true, Prefer: all, Secrecy: Encrypted}, ours, theirs, "d", []Rule{NotEncrypted, "", NotEncrypted, NotRunning}},
+		{"not direct", Route{Prefer: all}, ours, theirs, "", []Rule{DirectOff, DirectOff, DirectOff, DirectOff}},
+		{"no card", Route{Direct: true, Prefer: all}, ours, nil, "", []Rule{NoCards, NoCards, NoCards, NoCards}},
+	} {
+		got := ""
+		for _, o := range c.route.Ways(running, c.ours, c.theirs) {
+			got += o.Address
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+		for i, name := range all {
+			if rule := c.route.Excludes(name, running(name), c.ours, c.theirs); rule != c.rules[i] {
+				t.Errorf("%s: %s is excluded by %q, want %q", c.what, name, rule, c.rules[i])
+			}
+		}
+	}
+}
+
+func TestAllows(t *testing.T) {
+	r := Route{Direct: true, Prefer: []string{"shm", "quic"}, Secrecy: Closed}
+	for name, want := range map[string]bool{"shm": true, "quic": true, "tcp": false} {
+		if got := r.Allows(name, kinds[name]); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if r.Direct = false; r.Allows("quic", kinds["quic"]) {
+		t.Error("a route without direct links allows one")
+	}
+}
