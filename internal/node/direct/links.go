@@ -47,8 +47,7 @@ type Links struct {
 	past history
 
 	mu       sync.Mutex
-	ties     dynamic.Ties[Pair]
-	sessions dynamic.Sessions[Pair]                       // of resumable links
+	links    dynamic.DirectLinks[Pair]
 	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
 }
 
@@ -57,11 +56,11 @@ func New(s Settings) *Links {
 	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc)}
 }
 
-// tie calls a method of the ties.
-func (d *Links) tie(method func(*dynamic.Ties[Pair], Pair) bool, x Pair) bool {
+// locked calls f with the state of all links.
+func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return method(&d.ties, x)
+	f(&d.links)
 }
 
 // Open makes a link for a proc that asks for one.
@@ -71,7 +70,8 @@ func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 		d.Log.Warn("a proc asks for a link to a rank that is none", "rank", x.Local, "peer", peer)
 		return
 	}
-	if d.tie((*dynamic.Ties[Pair]).Want, x) {
+	var dials bool
+	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Ties.Want(x) }); dials {
 		d.Tasks.Go(func() { d.connect(p, x) })
 	}
 }
@@ -80,27 +80,25 @@ func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 // that the proc gets.
 func (d *Links) connect(p *procs.Proc, x Pair) {
 	var hello dynamic.Hello
-	var making *dynamic.SessionState // not nil once the peer's node may have the link
 	limit := time.Duration(0)
 	if d.Routes.Resumable(x.Local, x.Peer) {
 		limit = routes.Resume(d.Routes.Job)
 	}
 	ways := d.Ways(x)
 	s := dial.Search{
-		Search: dynamic.DirectSearch(len(ways), &d.ties, x, limit), Lock: &d.mu, Ways: ways,
+		Search: dynamic.DirectSearch(len(ways), &d.links.Ties, x, limit), Lock: &d.mu, Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
 			if step.Fresh {
-				hello, making = dynamic.Hello{Src: x.Local, Dst: x.Peer}, d.dismiss(x, making)
+				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x) })
+				hello = dynamic.Hello{Src: x.Local, Dst: x.Peer}
 				if limit > 0 {
 					hello.Session = newSession()
 				}
 			}
 			hello.Again = step.Again
 			l, err := d.Dial(ctx, &hello, w)
-			if errors.Is(err, dial.ErrUncertain) && making == nil {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				making = d.sessions.Begin(x, hello.Session, &d.ties)
+			if errors.Is(err, dial.ErrUncertain) {
+				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Uncertain(x, hello.Session) })
 			}
 			return l, err
 		},
@@ -110,14 +108,18 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 		},
 	}
 	l, w, last := s.Run(d.Tasks)
-	if last.Action != dynamic.KeepLink {
-		d.dismiss(x, making)
-	}
+	d.locked(func(l *dynamic.DirectLinks[Pair]) {
+		if last.Action == dynamic.KeepLink {
+			l.Made(x, hello.Session)
+		} else {
+			l.Abandon(x)
+		}
+	})
 	switch {
 	case last.Action == dynamic.KeepLink:
 		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &s)
 		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
-		d.give(p, x.Peer, l, w.T.Name, d.enrol(x, hello.Session, true), true)
+		d.give(p, x.Peer, l, w.T.Name, hello.Session, true)
 	case last.Action != dynamic.GiveUp || d.Tasks.Err() != nil:
 	case last.Yielded:
 		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.Peer, dynamic.MaxYields*dynamic.YieldTime))
@@ -130,7 +132,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 func (d *Links) Phase(x Pair) dynamic.Phase {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.ties.Phase(x)
+	return d.links.Ties.Phase(x)
 }
 
 // Ways lists how a pair could be linked, best first.
@@ -164,19 +166,13 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	if d.Routes.AllowsPlane(hello.Src, l) {
 		p, verdict = d.judge(hello, t)
 	}
-	x := Pair{hello.Dst, hello.Src}
-	var s *dynamic.SessionState
-	if verdict == dynamic.Accepted {
-		s = d.enrol(x, hello.Session, false) // before anybody can ask for it again
-	}
 	if err := a.Answer(ctx, verdict); err != nil {
 		if verdict == dynamic.Accepted {
-			d.dismiss(x, s)
-			d.tie((*dynamic.Ties[Pair]).Drop, x)
+			d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Broke(Pair{hello.Dst, hello.Src}) })
 		}
 		return err
 	}
-	d.give(p, hello.Src, l, t.Name, s, false)
+	d.give(p, hello.Src, l, t.Name, hello.Session, false)
 	return nil
 }
 
@@ -193,22 +189,19 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch v := d.ties.Arrive(Pair{h.Dst, h.Src}, h.Src < h.Dst); v {
-	case dynamic.Accepted:
-		return p, v
-	case dynamic.StillLinked: // by the link of the lower rank, which this node knows of first
-		return nil, dynamic.TieLost
-	default:
+	v := d.links.Arrive(Pair{h.Dst, h.Src}, h.Session, h.Src < h.Dst)
+	if v != dynamic.Accepted {
 		return nil, v
 	}
+	return p, v
 }
 
-// give hands a link to its proc; s is nil for one that is not resumed.
-func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, s *dynamic.SessionState, dialled bool) {
+// give hands a link to its proc; id is zero for one that is not resumed.
+func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.Session, dialled bool) {
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
-	if s != nil {
-		m.Resumable = &wireup.Resumable{Session: s.ID[:], Dialler: s.Dialled, Window: resumable.Window, Limit: routes.Resume(d.Routes.Job)}
+	if id != (dynamic.Session{}) {
+		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.Resume(d.Routes.Job)}
 	}
 	if err := p.Hand(l, &m); err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
@@ -224,7 +217,7 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 func (d *Links) Through(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for x, phase := range d.ties.All() {
+	for x, phase := range d.links.Ties.All() {
 		if phase != dynamic.Linked {
 			continue
 		}
@@ -234,7 +227,7 @@ func (d *Links) Through(transport string) (resumable, others int) {
 		}
 		switch {
 		case r.transport != transport || d.Procs.Of(x.Local).Phase() == ending.Finished:
-		case d.sessions.Get(x) != nil:
+		case d.links.Sessions.Get(x) != nil:
 			resumable++
 		default:
 			others++

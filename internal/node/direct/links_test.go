@@ -87,9 +87,9 @@ func TestJudgement(t *testing.T) {
 	} {
 		d := twoSites(t)
 		x := Pair{c.dst, c.src}
-		c.before(&d.ties, x)
+		c.before(&d.links.Ties, x)
 		p, got := d.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, d.Routes.Transport("tcp"))
-		if after := d.ties.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
+		if after := d.links.Ties.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
 			t.Errorf("%s: %v, phase %d, proc %v; want %v, phase %d", c.name, got, after, p, c.want, c.after)
 		}
 	}

@@ -21,31 +21,11 @@ func newSession() (s dynamic.Session) {
 	return s
 }
 
-// enrol enters a new link as resumable, unless it has no session.
-func (d *Links) enrol(x Pair, id dynamic.Session, dialled bool) *dynamic.SessionState {
-	if id == (dynamic.Session{}) {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.sessions.Enrol(x, id, dialled)
-}
-
-// dismiss undoes enrol: the proc was not given the link. It returns nil.
-func (d *Links) dismiss(x Pair, s *dynamic.SessionState) *dynamic.SessionState {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s != nil {
-		d.sessions.Dismiss(x, s)
-	}
-	return nil
-}
-
 // Resumes is how often a pair's link was resumed.
 func (d *Links) Resumes(x Pair) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.sessions.Get(x); s != nil {
+	if s := d.links.Sessions.Get(x); s != nil {
 		return s.Resumes
 	}
 	return 0
@@ -56,7 +36,7 @@ func (d *Links) Resumes(x Pair) int {
 func (d *Links) Session(x Pair) (id dynamic.Session, dialled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.sessions.Get(x); s != nil {
+	if s := d.links.Sessions.Get(x); s != nil {
 		return s.ID, s.Dialled
 	}
 	return id, false
@@ -71,7 +51,7 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch s := d.sessions.Get(x); d.sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
+	switch s := d.links.Sessions.Get(x); d.links.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.NoSuchLink:
 		d.Log.Warn("a proc asks for a link again that it does not have", "rank", x.Local, "peer", m.Peer)
 	case dynamic.Nothing:
@@ -219,9 +199,9 @@ func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := d.sessions.Judge(x, h, p.Phase() == ending.Finished)
+	v := d.links.Sessions.Judge(x, h, p.Phase() == ending.Finished)
 	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink
 	}
-	return p, d.sessions.Get(x), v
+	return p, d.links.Sessions.Get(x), v
 }

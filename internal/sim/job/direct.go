@@ -19,29 +19,28 @@ func (x pair) back() pair { return pair{x.peer, x.local} }
 
 // linking is how a node makes the first link between two procs.
 type linking struct {
-	w       *World
-	p       *proc
-	x       pair
-	ways    []dynamic.Offer
-	spec    kernel.LinkSpec
-	l       *kernel.Link
-	r       *resumed // nil for a link that is not resumed
-	session *dynamic.SessionState
+	w    *World
+	p    *proc
+	x    pair
+	ways []dynamic.Offer
+	spec kernel.LinkSpec
+	l    *kernel.Link
+	r    *resumed // nil for a link that is not resumed
 }
 
 // open is a proc's wish for a direct link.
 func (w *World) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
-	if !w.ties.Want(x) {
+	if !w.direct.Ties.Want(x) {
 		return
 	}
-	d := &linking{w: w, p: p, x: x, ways: p.s.with(w.job.Procs[peer].Client).ways(), spec: w.cfg.Links.Direct}
+	d := &linking{w: w, p: p, x: x, ways: p.s.with(w.job.Procs.At(peer).Client).ways(), spec: w.cfg.Links.Direct}
 	d.spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
 	limit := time.Duration(0)
 	if w.cfg.Resume != nil {
 		limit = w.cfg.Resume.Limit
 	}
-	s := w.search(dynamic.DirectSearch(len(d.ways), &w.ties, x, limit), func() bool { return p.s.left })
+	s := w.search(dynamic.DirectSearch(len(d.ways), &w.direct.Ties, x, limit), func() bool { return p.s.left })
 	s.dial = func(step dynamic.SearchStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
@@ -74,7 +73,7 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 	case !other.s.with(d.p.s.rank).allows(d.ways[step.Way].Transport):
 		answer(said(dynamic.NotAllowed))
 	case step.Again:
-		v := w.links.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Again: true}, other.fini)
+		v := w.direct.Sessions.Judge(d.x.back(), dynamic.Hello{Session: dynamic.Session(d.r.session), Again: true}, other.fini)
 		if v != dynamic.Accepted {
 			answer(said(v))
 			return
@@ -91,7 +90,7 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dynamic.Answer)) {
 	w, p, x := d.w, d.p, d.x
 	if w.cfg.Resume != nil && step.Fresh {
-		d.dismiss()
+		w.direct.Abandon(x)
 		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
 		d.r.tell()
 	}
@@ -103,12 +102,7 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 		d.breaks(answer)
 		return
 	}
-	switch v := w.ties.Arrive(x.back(), x.local < x.peer); v {
-	case dynamic.Accepted:
-	case dynamic.StillLinked: // by the link of the lower rank, which this node knows of first
-		answer(said(dynamic.TieLost))
-		return
-	default:
+	if v := w.direct.Arrive(x.back(), d.session(), x.local < x.peer); v != dynamic.Accepted {
 		answer(said(v))
 		return
 	}
@@ -117,7 +111,6 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 		d.l, terms = r.below(nil), r.terms(1)
 		r.ends[0].take = func(e *kernel.End) { w.deliver(p, x.peer, r.further(), e) }
 		r.ends[1].take = func(e *kernel.End) { w.deliver(other, x.local, r.further(), e) }
-		w.links.Enrol(x.back(), dynamic.Session(r.session), false)
 	} else {
 		d.spec.Boxes = w.cfg.Boxes && p.h == other.h
 		d.l = w.link(d.spec, p.endpoint(), other.endpoint())
@@ -141,7 +134,7 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 
 // breaks is for a link that breaks in its greeting.
 func (d *linking) breaks(answer func(dynamic.Answer)) {
-	d.session = d.w.links.Begin(d.x, dynamic.Session(d.r.session), &d.w.ties)
+	d.w.direct.Uncertain(d.x, d.session())
 	answer(dynamic.Answer{Err: errBroken, Fault: dynamic.Uncertain})
 }
 
@@ -150,9 +143,9 @@ func (d *linking) over(last dynamic.SearchStep) {
 	w, p, x := d.w, d.p, d.x
 	switch last.Action {
 	case dynamic.KeepLink:
+		w.direct.Made(x, d.session())
 		var terms *wireup.Resumable
 		if d.r != nil {
-			w.links.Enrol(x, dynamic.Session(d.r.session), true)
 			terms = d.r.terms(0)
 		}
 		w.deliver(p, x.peer, terms, d.l.Ends[0])
@@ -166,15 +159,15 @@ func (d *linking) over(last dynamic.SearchStep) {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
 	case dynamic.DialWay, dynamic.Pause, dynamic.Rest, dynamic.Abandon: // the last step is none of these, or needs nothing
 	}
-	d.dismiss()
+	w.direct.Abandon(x)
 }
 
-// dismiss forgets a link that was not made.
-func (d *linking) dismiss() {
-	if d.session != nil {
-		d.w.links.Dismiss(d.x, d.session)
-		d.session = nil
+// session is that of the link that is being made; zero: it is not resumed.
+func (d *linking) session() (id dynamic.Session) {
+	if d.r != nil {
+		id = dynamic.Session(d.r.session)
 	}
+	return id
 }
 
 // further describes a further link below.
@@ -185,8 +178,8 @@ func (x *resumed) further() *wireup.Resumable {
 // reopen is a proc's wish for a further link below.
 func (w *World) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
-	state := w.links.Get(x)
-	judge := func(h dynamic.Hello) dynamic.Verdict { return w.links.Judge(x.back(), h, other.fini) }
+	state := w.direct.Sessions.Get(x)
+	judge := func(h dynamic.Hello) dynamic.Verdict { return w.direct.Sessions.Judge(x.back(), h, other.fini) }
 	done := func(v dynamic.Verdict, reason string) {
 		if state.Busy = false; v != dynamic.Accepted {
 			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
@@ -194,7 +187,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 			}}, nil)
 		}
 	}
-	switch w.links.Want(x, m.Resumable.Session, m.Resumable.Over) {
+	switch w.direct.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
 		w.sessions[resume.Session(state.ID)].dial(func() (a dynamic.Answer) {
 			if v := judge(dynamic.Hello{Session: state.ID, Again: true}); v != dynamic.Accepted {
@@ -205,7 +198,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	case dynamic.HaveTold:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			v := judge(dynamic.Hello{Session: state.ID, Lost: true})
-			if v == dynamic.Accepted && !w.links.Get(x.back()).Making {
+			if v == dynamic.Accepted && !w.direct.Sessions.Get(x.back()).Making {
 				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Resumable: &wireup.Resumable{
 					Session: m.Resumable.Session, Again: true, Lost: true, Epoch: m.Resumable.Epoch,
 				}}, nil)

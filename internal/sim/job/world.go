@@ -23,11 +23,10 @@ type World struct {
 	server      *server
 	sites       []*site
 	hosts       map[wire.HostRank]*host
-	procs       []*proc                // by world rank; nil: not started
-	strands     []*strand              // links that may still be in use
-	ties        dynamic.Ties[pair]     // of all nodes
-	links       dynamic.Sessions[pair] // of all nodes
-	untied      []pair                 // that have waited in vain for the link that won a tie
+	procs       []*proc                   // by world rank; nil: not started
+	strands     []*strand                 // links that may still be in use
+	direct      dynamic.DirectLinks[pair] // of all nodes
+	untied      []pair                    // that have waited in vain for the link that won a tie
 	sessions    map[resume.Session]*resumed
 	channels    map[*kernel.Link]*resumed // by the first link that they ran over
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
