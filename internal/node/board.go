@@ -24,8 +24,8 @@ func (n *node) boardFor(h *ownHost) (b *wireup.Board, why string) {
 	return b, ""
 }
 
-// noBoard tells why the procs of a host have no board: it is memory that they share, so
-// they get it where that is what they would be linked by.
+// noBoard tells why the procs of a host have no board; empty: they have one. A board is shared memory,
+// so only procs have one whose links to each other would be of shared memory, too.
 func (n *node) noBoard(h *ownHost) string {
 	here := n.procs.OfHost(h.Index)
 	switch {

@@ -29,8 +29,8 @@ import (
 // ownHost is a host of the site with its packet switch.
 type ownHost struct {
 	*site.Host
-	loop    *packetswitch.Switch // once the dance is over
-	running bool                 // the loop is
+	loop    *packetswitch.Switch // once its channels are there
+	running bool                 // loop.Run was called
 	noBoard string               // why its procs have no board; empty: they have one
 
 	finished chan struct{} // closed when all is switched and every channel has ended
@@ -39,7 +39,7 @@ type ownHost struct {
 // agentBuffer is the size of each buffer between a proc and its agent, in bytes.
 const agentBuffer = 1 << 20
 
-// place settles who is who once startup is over: ranks, cards.
+// place sets the ranks of hosts and procs and reads the business cards, once startup is over.
 func (n *node) place() error {
 	for i, h := range n.hosts {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
@@ -71,8 +71,7 @@ func (n *node) place() error {
 	return nil
 }
 
-// startSwitches gives every host its agent, with its channels and its procs, and
-// lets it run.
+// startSwitches makes the packet switch of every host, attaches its channels and its procs, and runs it.
 func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	for i, h := range n.hosts {
 		a, err := agent.New(n.agentConfig(h))
@@ -107,8 +106,8 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	return nil
 }
 
-// stopSwitches ends the agents. Channels are dropped if they have not ended: that
-// is how hosts that are not ours learn of a failure.
+// stopSwitches stops the packet switches. Channels that have not ended are dropped, by which hosts of
+// other MPIs learn that the job has failed.
 func (n *node) stopSwitches() {
 	for _, h := range n.hosts {
 		if h.running {
@@ -180,7 +179,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, table *os.File, b *wireup.Boar
 		send = append(send, b.Descriptors()...)
 	}
 	if err := p.Welcome(m, send...); err != nil {
-		n.log.Debug("cannot welcome", "proc", p.Who(), "error", err) // its end is noticed elsewhere
+		n.log.Debug("cannot welcome", "proc", p.Who(), "error", err) // the proc has ended, which its watcher reports
 	}
 	return nil
 }
@@ -240,7 +239,7 @@ func (n *node) name() string {
 	return name
 }
 
-// Heard is told what a proc in MPI says of links and other worlds.
+// Heard handles a message of a proc in MPI about links or other worlds. False: it is about neither.
 func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 	switch {
 	case n.meetings.Heard(p, m), n.parents.Heard(p, m):
@@ -263,7 +262,7 @@ func (n *node) Left(p *procs.Proc, inOrder bool) {
 	}
 }
 
-// noticed gives the function that hears from a host's switch.
+// noticed gives the function that a host's switch tells of events.
 func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/node/tasks"
 )
 
-// open makes what the procs and hosts need to have links. A spawned world has the service names of
-// the job that it was spawned in.
+// open makes everything by which links are made, and the Arrivals that accept them. A spawned world has
+// the service names of the job that it was spawned in.
 func (n *node) open(ctx context.Context) *accept.Arrivals {
 	root := n
 	if n.opt.spawned != nil {
@@ -38,7 +38,7 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Take: n.take})
 }
 
-// keys are what diallers may greet a listener with.
+// keys gives the keys by which greetings at a listener are proved.
 func (n *node) keys(at *site.Listener) dynamic.Keys {
 	others := n.meetings.Keys()
 	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
@@ -49,8 +49,8 @@ func (n *node) keys(at *site.Listener) dynamic.Keys {
 	}
 }
 
-// take gives a link that has arrived to who it is for. Other nodes may be faster than this one: all
-// but channels wait until the procs have their links to the agents, and the agents their channels.
+// take passes on a link that has arrived, by the purpose in its greeting. Other nodes may be faster than
+// this one, so all links but channels wait here until the procs run.
 func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 	hello, t := a.Hello, a.At.Transport
 	switch {
@@ -77,7 +77,7 @@ func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 	return n.direct.Accept(ctx, a)
 }
 
-// takeSpawn greets a node that wants procs to be spawned, which is done beside everything else.
+// takeSpawn answers the greeting of a node that wants procs to be spawned, and begins to serve it.
 func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 	verdict := dynamic.UnknownRank // a spawned world has no sites that could be asked
 	if n.opt.spawned == nil {
@@ -92,7 +92,7 @@ func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 	return nil
 }
 
-// running is what can be told of the node at its control socket.
+// running gives the control socket what it can tell of the node.
 func (n *node) running() inspect.Running {
 	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings}
 	for _, h := range n.hosts {

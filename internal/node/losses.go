@@ -9,16 +9,16 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// newStderr is where the log and what procs write to stderr goes. A job does not die
-// of it: what cannot be written is lost, and said as soon as there is room.
+// newStderr makes the output for the log and for what procs write to stderr. If it cannot be written the
+// job goes on: bytes are lost, and a line says how many as soon as something can be written again.
 func newStderr(w io.Writer) *launch.Output {
 	o := launch.NewOutput(w, nil)
 	o.MarkGaps(func(l launch.Loss) string { return fmt.Sprintf("impi-node: not written here: %v\n", l) })
 	return o
 }
 
-// sayLosses says at the end what was not written. It gives the failure of a site
-// whose procs' output is incomplete, which scripts must not take for all of it.
+// sayLosses says at the end what was not written. If output of procs is missing it gives a failure, as
+// scripts must not take the rest for all of it.
 func (n *node) sayLosses() *ending.Failure {
 	n.procs.SayCuts()
 	if n.opt.spawned != nil {

@@ -37,7 +37,7 @@ import (
 type node struct {
 	opt      Options
 	log      hclog.Logger
-	spawner  *spawner.Spawner // of the site; those of spawned worlds share it
+	spawner  *spawner.Spawner // of the site; the nodes of spawned worlds share it
 	deadline time.Time        // for everything until all sites are connected
 	end      *lifetime.Lifetime
 	launcher *launch.Launcher
@@ -82,7 +82,7 @@ func Run(ctx context.Context, opt Options) error {
 	return nil
 }
 
-// life is the whole of a node's.
+// life runs the node to its end, and says how the job has ended for it.
 func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		n.spawner = n.newSpawner(ctx)
@@ -177,8 +177,8 @@ func (n *node) outputLost(err error) {
 	n.others.Stop()
 }
 
-// run is the life of a job that goes well. Steps return early when the ending
-// has decided.
+// run does the steps of a job that goes well, one after the other. When the job fails, its context ends
+// and with it the step.
 func (n *node) run(ctx context.Context) error {
 	if err := n.start(ctx); errors.Is(err, member.ErrWithoutMPI) {
 		n.log.Debug("the program is none of MPI, and has ended well")
@@ -232,7 +232,7 @@ func sitesOf(job *startup.Job, rt *routes.Table) int {
 	return len(names) + others
 }
 
-// isReady tells whether startup is over, so that what it settles may be read.
+// isReady tells whether the procs run, so that what startup has set may be read.
 func (n *node) isReady() bool {
 	select {
 	case <-n.ready:
@@ -290,8 +290,8 @@ func (n *node) start(ctx context.Context) (err error) {
 	return n.place()
 }
 
-// startServer starts the server if it is this site's, and reports its failure, which may be before
-// we have connected to it.
+// startServer starts the server if it is this site's. Its failure is reported from here, as it may come
+// before the node has connected to it.
 func (n *node) startServer() (err error) {
 	if !n.opt.Site.Server.Embedded {
 		return nil
@@ -331,8 +331,8 @@ func (n *node) awaitHellos(ctx context.Context) error {
 	return nil
 }
 
-// finish waits for the end of a job that runs: of all packets, then of the procs,
-// then of the job at the server.
+// finish waits until all packets are delivered, then for the end of the procs, then for that of the job
+// at the server.
 func (n *node) finish(ctx context.Context) error {
 	for _, h := range n.hosts {
 		select {
@@ -351,8 +351,8 @@ func (n *node) finish(ctx context.Context) error {
 	return n.member.Leave(ctx)
 }
 
-// verdict makes the job's failure of how run ended. A step that broke because
-// something else did waits for what that was.
+// verdict gives the failure of the job, nil if there is none, by the error of run. A step may have failed
+// as a consequence of something else: the ending decides what is to blame.
 func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	if err == nil {
 		n.end.Close()
@@ -373,7 +373,8 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	return lifetime.Interrupted(n.opt.Site.Name, context.Cause(ctx))
 }
 
-// shutDown leaves nothing behind. On failure f the other sites are told first.
+// shutDown ends everything that the node has started. If there is a failure f, the other sites are told
+// first.
 func (n *node) shutDown(f *ending.Failure) {
 	declined := n.member.Decline(f)
 	if f != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
-// Options say what a node runs and where its words go.
+// Options say what a node runs and where its output goes.
 type Options struct {
 	Job  *config.Job // the file; for the names and number of the other sites, and the limits
 	Site config.Site // the site that this node is; its server's port and its key are known
@@ -25,7 +25,7 @@ type Options struct {
 	// asked. The end of Run's context asks them first.
 	Now <-chan struct{}
 
-	// Signals are passed on to all procs, those that they have spawned here too. nil: none.
+	// Signals are passed on to all procs, including those that were spawned here. nil: none.
 	Signals <-chan syscall.Signal
 
 	// Waited is how much of the job's limit for the start is gone: host names were looked up.
@@ -51,7 +51,7 @@ type Options struct {
 	// them; nil: the node starts them.
 	Joined []procs.Joined
 
-	// Failing is told of the failure that ends the job, before the procs are; nil: nobody is.
+	// Failing is called with the failure that ends the job, before the procs are told. It may be nil.
 	Failing func(*ending.Failure)
 
 	// OnDemand says which channels are made on demand: the same at all sites.

@@ -4,9 +4,8 @@ import (
 	"syscall"
 )
 
-// passSignals passes the operator's signals on to the procs until stop is called. Those that
-// come before the procs are in MPI wait: they would find no proc, or end one that has not said
-// yet what they mean.
+// passSignals passes the operator's signals on to the procs until stop is called. Signals wait until the
+// procs are in MPI: before that there may be no proc yet, or one without a handler for the signal.
 func (n *node) passSignals() (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

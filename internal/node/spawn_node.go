@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
-// ownServer is the job's server, and what it takes for a proof.
+// ownServer gives the address of the job's server, and how to authenticate there.
 func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 	at := n.opt.Site.Server.Address
 	if n.server != nil {
@@ -50,8 +50,8 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	return d
 }
 
-// inherit is for a failure of procs that this job's have spawned and are connected with: it is the
-// job's own. If the job is over, it is that of the one that has spawned it, if there is one.
+// inherit takes the failure of procs that this job has spawned and is connected with for a failure of
+// the job. If the job is over already, it is passed on to the job that has spawned this one, if any.
 func (n *node) inherit(o ending.Outcome) {
 	passOn := false
 	n.end.Report(func(now time.Time, e *ending.Ending) { passOn = e.Inherit(now, o) })
@@ -69,17 +69,17 @@ func (n spawnedNode) Ready() <-chan struct{} { return n.ready }
 
 func (n spawnedNode) Leaving() bool { return n.isReady() && n.procs.Finishing() }
 
-// Signal passes a signal on, but not to procs that have not said yet what it means.
+// Signal passes a signal on, unless the procs are not in MPI yet and may have no handler for it.
 func (n spawnedNode) Signal(s syscall.Signal) {
 	if n.isReady() {
 		n.signal(s)
 	}
 }
 
-// What else is different in a node of a spawned world: where it writes, whose transports it uses,
-// what its procs run.
+// The rest of this file is what differs in a node of a spawned world: where it writes, whose transports
+// it uses, what its procs run.
 
-// moveIn has a new node of a spawned world use what the site's own has.
+// moveIn has a new node of a spawned world use the spawner and the output of the site's own node.
 func (n *node) moveIn() {
 	root := n.opt.root
 	n.spawner = root.spawner

@@ -18,8 +18,8 @@ import (
 // the server.
 const declineTime = 2 * time.Second
 
-// Decline tells the server that this site will not come, and why: the others would wait
-// for it until the limit of the start. done is closed when that has succeeded or failed.
+// Decline tells the server that this site will not join, and why. Without that the other sites would
+// wait for it until the limit of the start. done is closed when that has succeeded or failed.
 func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
@@ -49,9 +49,8 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	return told
 }
 
-// addressTaken tells whether a site failed because somebody listens where its file says
-// that it does. That may be the site itself, which was started twice: the job of the first
-// one goes on.
+// addressTaken tells whether a site failed because the address in its file is in use. It may be in use by
+// the same site, if somebody has started it twice: then the job of the first goes on.
 func addressTaken(f *ending.Failure) bool {
 	return errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
 		errors.Is(f, site.ErrPortTaken)

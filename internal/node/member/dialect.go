@@ -24,7 +24,7 @@ func hostIDForm(site config.Site) wire.HostIDForm {
 	return wire.IPv4Compatible
 }
 
-// announce settles which labels and versions the site sends.
+// announce sets which labels and versions the site sends.
 func announce(c *startup.ClientConfig, site config.Site) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()

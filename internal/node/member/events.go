@@ -34,8 +34,8 @@ func reportOf(f *ending.Failure, late bool, now time.Time) []byte {
 	return b
 }
 
-// failure makes a failure of a report. The clocks of two hosts differ; how long ago something
-// was is the same for both.
+// failure makes a failure of a report. The report says how long ago the proc ended, not when, since the
+// clocks of two hosts differ.
 func (r *hostReport) failure(now time.Time) *ending.Failure {
 	f := &ending.Failure{Text: r.Text, Status: r.Status, Remote: r.Remote, Early: r.Early, Weight: r.Weight, Proc: r.Proc}
 	if r.Ago > 0 {
@@ -111,7 +111,7 @@ func (e events) Ask(ctx context.Context, question []byte) []byte {
 // Stop ends what was spawned here.
 func (e events) Stop() { e.o.StopSpawned() }
 
-// Outlet is where a node's output goes: to its own, or to that of the head.
+// Outlet is a writer for a node's output. It writes to the node's own, or to that of the head.
 type Outlet struct {
 	own io.Writer
 	to  atomic.Pointer[io.Writer]

@@ -1,5 +1,5 @@
-// Package member is the membership of a site in its job: it joins by the server, hears from there
-// why the job ends, tells the others why it ends here, and leaves.
+// Package member makes a site a client of its job's server: the site joins the job, hears from the
+// server that the job has failed, tells the other sites of its own failure, and leaves in the end.
 package member
 
 import (
@@ -44,7 +44,7 @@ type Settings struct {
 type Member struct {
 	Settings
 	Server *server.Server // embedded in this node; nil if it runs elsewhere
-	Token  dynamic.Token  // what this site proposes for the job's; nobody else has it if it is not that
+	Token  dynamic.Token  // that this site proposes for the job; no other site has it unless it was chosen
 
 	session *rendezvous.Client // our side of startup
 	joined  bool               // we have begun it
@@ -94,8 +94,8 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 	return nil
 }
 
-// serverKnows gives the reason of a job that failed before this site had joined it, if
-// the server is ours: to who has not joined it says that much only.
+// serverKnows gives the reason why a job failed before this site had joined it. The server tells sites
+// that have not joined only that the job has failed, but one of our own node can be asked.
 func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	if m.Server == nil || !errors.Is(told, startup.ErrFailed) {
 		return nil
@@ -104,12 +104,12 @@ func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	case <-m.Server.Done():
 		return m.Server.Failure()
 	case <-ctx.Done():
-	case <-time.After(2 * time.Second): // it may have turned away us alone
+	case <-time.After(2 * time.Second): // it may have refused this site alone
 	}
 	return nil
 }
 
-// untilOver gives a context that ends with ctx and says why as other sites are to be told.
+// untilOver gives a context that ends with ctx, and whose cause is the failure to tell other sites.
 func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
@@ -175,8 +175,7 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 	return c, nil
 }
 
-// Resign tells the other sites why the job ends, if it is not from them that we
-// know it.
+// Resign tells the other sites that the job has failed, unless the failure came from them.
 func (m *Member) Resign(f *ending.Failure) {
 	m.leaving.Do(func() { close(m.left) })
 	if m.session != nil {
@@ -184,8 +183,8 @@ func (m *Member) Resign(f *ending.Failure) {
 	}
 }
 
-// Leave ends our share of a job that went well, and waits for the server if it
-// is ours.
+// Leave ends this site's part of a job that went well. If the server is in this node, it waits for the
+// end of the whole job.
 func (m *Member) Leave(ctx context.Context) error {
 	if m.Others != nil {
 		if err := m.Others.finish(ctx); err != nil {

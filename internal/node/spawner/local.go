@@ -177,7 +177,7 @@ func (p *Local) end(f *ending.Failure) {
 	cancel(f)
 }
 
-// gone waits until nothing is left of the part.
+// gone waits until nothing of the part is left.
 func (p *Local) gone() {
 	if p.done != nil {
 		<-p.done
@@ -218,8 +218,8 @@ func (p *Local) job(o *start, own config.Site) *config.Job {
 	return job
 }
 
-// leaving tells whether procs of the part may be about to end: they have disconnected from their
-// parents, or some have finished. The caller has the spawner's mu.
+// leaving tells whether procs of the part may be about to end, since they have disconnected from their
+// parents or some have finished. The caller holds the spawner's mu.
 func (p *Local) leaving() bool {
 	if p.of != nil && p.of.state() == spawn.Disconnected {
 		return true

@@ -15,13 +15,13 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Parents are the procs of one node as those who spawn.
+// Parents has the worlds that the procs of one node have spawned.
 type Parents struct {
 	spawner *Spawner
 	meet    *meet.Meetings
 
-	// Inherit is for a failure of procs that they have spawned and are connected with: it is one
-	// of their own job.
+	// Inherit is called with the failure of a world that they have spawned and are connected with,
+	// which is a failure of their own job.
 	Inherit func(ending.Outcome)
 
 	mu     sync.Mutex
@@ -37,7 +37,7 @@ func (d *Spawner) NewParents(m *meet.Meetings, inherit func(ending.Outcome)) *Pa
 	return s
 }
 
-// withWorlds has f tell the worlds something, and awaits the next deadline.
+// withWorlds calls f, which tells the worlds of an event, and sets the alarm for their deadline.
 func (s *Parents) withWorlds(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Parents) tick() {
 // limit is how long procs and their parents have to connect.
 func (s *Parents) limit() time.Duration { return s.spawner.Routes.Job.Limits.Start }
 
-// end ends the worlds that which gives.
+// end ends the worlds that which gives, each with the failure that why gives for it.
 func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {
 	var all []*world
 	s.withWorlds(func() {
@@ -68,8 +68,8 @@ func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world)
 	}
 }
 
-// Failed says that the job of the parents has failed: what they have spawned ends with it, but for
-// the worlds that they have no communicator with any more.
+// Failed says that the job of the parents has failed. The worlds that they have spawned end with it,
+// except those from which they have disconnected.
 func (s *Parents) Failed(f *ending.Failure) {
 	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return ending.Ended("the job of its parents is over: " + f.Text) })
 }
@@ -158,7 +158,7 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, commands []spawn.
 	return w.granted, nil
 }
 
-// follow waits for the end of a world and tells those whom it concerns.
+// follow waits for the end of a world, and then tells the parents if it concerns them.
 func (s *Parents) follow(w *world) {
 	o := w.awaitEnd()
 	f := o.Failure

@@ -71,7 +71,8 @@ type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// lookUp has a name that only the DNS knows be one of the hosts with its address.
+// lookUp looks up a name that is none in the job, and adds it to the names of the hosts that have one of
+// its addresses.
 func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || slices.Contains(j.Names, name) {
 		return
@@ -83,7 +84,7 @@ func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookUpLimit)
 	defer cancel()
-	found, _ := from.LookupNetIP(ctx, "ip", name) // without an address it is nobody's name
+	found, _ := from.LookupNetIP(ctx, "ip", name) // after an error no host gets the name
 	for _, s := range j.Sites {
 		for i := range s.Hosts {
 			if slices.ContainsFunc(found, func(a netip.Addr) bool { return slices.Contains(s.Hosts[i].Addresses, a.Unmap()) }) {
@@ -93,7 +94,7 @@ func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	}
 }
 
-// job is what a plan has to know of the site's job.
+// job describes the site's job for a plan.
 func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 	world := d.Routes.World
 	j := &spawn.Job{Self: world.Self, By: d.hostOfProc(by), Spread: d.Hosts != nil}

@@ -17,8 +17,8 @@ import (
 // info key arch.
 var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"}
 
-// programOf is what a command of a spawn means at a site, or why it means nothing. elsewhere
-// tells that another site asks for it.
+// programOf finds the program of a command of a spawn at a site, or says why it cannot be started.
+// elsewhere: another site asks for it.
 func programOf(site *config.Site, c *spawn.Command, elsewhere bool) (p config.Program, problem string) {
 	if arch := c.Info["arch"]; arch != "" {
 		if also, ok := arches[arch]; ok {
@@ -77,9 +77,8 @@ func findSpawned(dir, name, folders string) (path, problem string) {
 	return "", fmt.Sprintf("there is no program %q in %s, its path", name, folders)
 }
 
-// addEnv adds the variables of the info key env, a line NAME=value for each. The
-// environment of a site is no matter of others: it could make an allowed program
-// run another.
+// addEnv adds the variables of the info key env, a line NAME=value for each. Other sites must not set
+// any: with a variable such as LD_PRELOAD they could make an allowed program run any code.
 func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 	if env == "" {
 		return ""

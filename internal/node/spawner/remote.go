@@ -26,9 +26,9 @@ import (
 //	start       -->
 //	            <--  reply: the procs are in Init, or why not
 //
-// It is no gRPC, which reads and writes at once: a link has one descriptor, for which one
-// goroutine at a time may sleep. Who ends the link before the last one gives up. After that
-// the spawned world's own server tells of its end.
+// It is not gRPC, which reads and writes at the same time: a link has one descriptor, for which one
+// goroutine at a time may wait. If one side closes the link before the last message, the spawn is given
+// up. After that the spawned world's own server tells of its end.
 
 // maxMessage is the most bytes of such an object.
 const maxMessage = 1 << 17

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// Judge decides about a request of another node: those of the job's other sites are let in, by the
-// links that their procs may have.
+// Judge decides about a request of another node. It is accepted from other sites of the job, on links
+// that their procs may have.
 func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) dynamic.Verdict {
 	job, from := d.Routes.World, routes.NoRank
 	if hello.Src >= 0 && int(hello.Src) < len(job.Hosts) {
@@ -30,7 +30,7 @@ func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) d
 	return dynamic.Accepted
 }
 
-// Serve does what another node wants, and closes its link then. ctx ends with the job.
+// Serve does what another node asks for on a link, and closes the link. ctx ends with the job.
 func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(ctx, d.Routes.Job.Limits.Start+dial.GreetLimit)

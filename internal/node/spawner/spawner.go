@@ -86,8 +86,8 @@ func New(ctx context.Context, s Settings) *Spawner {
 // Stop ends everything that was spawned here.
 func (d *Spawner) Stop(why error) { d.stop(why) }
 
-// goesOn is how long what was spawned may take to end with its parents before the operator is told
-// that it has not.
+// goesOn is how long spawned worlds may take to end with their parents before the operator is told that
+// they go on.
 const goesOn = time.Second
 
 // Wait waits for the end of all that was spawned here. Nothing is started after that. Before that it
@@ -126,7 +126,8 @@ func (d *Spawner) Use() (slots, parts int) {
 	return d.slots.Taken(), len(d.running)
 }
 
-// withSlots has f tell the slots something, and passes their answers on.
+// withSlots calls f, which tells the slots of an event, passes on their answers, and sets the alarm for
+// their deadline.
 func (d *Spawner) withSlots(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// part is what one site starts of a world: this one, or another.
+// part is what this site, one of its hosts, or another site starts of a world.
 type part interface {
 	site() string
 	clients() int // of the new world, one after the other, which the part is
@@ -23,7 +23,7 @@ type part interface {
 	end(*ending.Failure)     // nothing is started, or what was is ended
 }
 
-// world is a world that a proc of this node has spawned. Its server is here.
+// world is a world that a proc of this node has spawned. Its server runs in this node.
 type world struct {
 	spawn.World[*procs.Proc]
 	parents *Parents
