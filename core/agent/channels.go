@@ -41,7 +41,7 @@ const FewHosts = 64
 // arrive. Only one goroutine may use it at a time.
 type Channels struct {
 	c      ChannelsConfig
-	names  map[dynamic.World]channelEnds // of those that somebody else dials
+	names  map[channelName]channelEnds // of those that somebody else dials
 	phases map[wire.HostRank]channelPhase
 	ready  bool
 	kept   map[channelEnds]bool      // that resume, and whether this side dials again
@@ -50,6 +50,13 @@ type Channels struct {
 
 // channelEnds is a host of the site and another one.
 type channelEnds struct{ local, peer wire.HostRank }
+
+// channelName is what a dialler calls a channel to one of the site's hosts. Both ends of a channel may
+// be hosts of the site, and dial.
+type channelName struct {
+	at   wire.HostRank
+	name dynamic.World
+}
 
 type channelPhase uint8
 
@@ -62,14 +69,14 @@ const (
 // NewChannels makes the Channels of hosts that have none yet.
 func NewChannels(c ChannelsConfig) *Channels {
 	x := &Channels{
-		c: c, names: make(map[dynamic.World]channelEnds),
+		c: c, names: make(map[channelName]channelEnds),
 		phases: make(map[wire.HostRank]channelPhase), kept: make(map[channelEnds]bool),
 	}
 	for _, h := range c.Hosts {
 		for i := range c.Job.Hosts {
 			ends := channelEnds{h, wire.HostRank(i)}
 			if token, ok := x.token(ends); ok && (!ends.dials() || x.OnDemand(ends.local, ends.peer)) {
-				x.names[token.World()] = ends
+				x.names[channelName{h, token.World()}] = ends
 			}
 		}
 	}
@@ -161,8 +168,8 @@ func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 
 // Token gives the token that a dialler names to one of the site's hosts.
 func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Token, ok bool) {
-	ends, ok := c.names[name]
-	if !ok || ends.local != h {
+	ends, ok := c.names[channelName{h, name}]
+	if !ok {
 		return token, false
 	}
 	return c.token(ends)

@@ -188,6 +188,17 @@ func TestWhichChannelsAreOnDemand(t *testing.T) {
 	}
 }
 
+// TestBothHostsAreOfTheSite: either of two hosts of a site dials the other one.
+func TestBothHostsAreOfTheSite(t *testing.T) {
+	c := NewChannels(ChannelsConfig{Job: largeJob(4), OnDemand: Always, Hosts: []wire.HostRank{0, 1}})
+	for h := range wire.HostRank(2) {
+		_, token, _ := c.Hello(1-h, h)
+		if got, ok := c.Token(h, token.World()); !ok || got != token {
+			t.Errorf("host %d does not know what the other one calls their channel", h)
+		}
+	}
+}
+
 // TestTieOfChannels: of two hosts that dial each other, the connection of the one of higher rank is
 // used, and the other one waits for it.
 func TestTieOfChannels(t *testing.T) {

@@ -85,3 +85,9 @@ func TestHostUnreachedOnDemand(t *testing.T) {
 		t.Error("nobody names who was not reached")
 	}
 }
+
+// TestChannelsOnDemandOfOneNode: both ends of a channel are hosts of one node.
+func TestChannelsOnDemandOfOneNode(t *testing.T) {
+	job := route(clusterJob("says", 2, 3, 2), config.Route{Prefer: []string{"tcp"}})
+	wantNone(t, start(t, job, onDemand))
+}
