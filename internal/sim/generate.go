@@ -63,7 +63,7 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 
 // surroundings are what a program runs in, and what goes wrong.
 func (g *generator) surroundings(c *Case) {
-	c.Key, c.Direct = g.One(4), g.IntN(3) > 0
+	c.Key, c.Direct = g.One(4), g.IntN(3) > 0 || g.strays
 	if g.One(3) && c.Direct {
 		c.DialFail = g.pick(0.1, 0.3, 0.5) // more, and hosts do not connect in time
 	}
@@ -75,7 +75,7 @@ func (g *generator) surroundings(c *Case) {
 		g.routes(&c.Sites[i])
 	}
 	c.Links = g.links()
-	if g.One(4) {
+	if g.One(4) && !g.strays {
 		c.Resume = &job.Resume{
 			Window: g.Between(200, 20_000),
 			Again:  time.Microsecond + g.upTo(20*time.Millisecond),
@@ -88,10 +88,13 @@ func (g *generator) surroundings(c *Case) {
 		c.oneHost()
 	}
 	switch { // last, so that without faults nothing else changes
-	case !g.limits.NoFaults:
-		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
-	case c.Resume != nil:
+	case g.limits.NoFaults && c.Resume != nil:
 		c.Resume.Cuts = 0
+	case g.limits.NoFaults:
+	case g.strays:
+		c.Faults = []job.Fault{{Kind: job.CutLink, Target: 2 + 8*g.IntN(8), Event: uint64(g.Between(1, 200<<g.IntN(5)))}}
+	default:
+		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 	}
 }
 
@@ -213,6 +216,7 @@ func b2i(b bool) int {
 type generator struct {
 	*script.Draws
 	limits Limits
+	strays bool // the program receives from any source, and is to lose a link between two procs
 }
 
 func (g *generator) pick(of ...float64) float64 { return script.Pick(g.Draws, of...) }

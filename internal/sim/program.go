@@ -14,6 +14,10 @@ func (g *generator) program(c *Case) *script.Program {
 	o := script.Options{
 		Procs: c.Procs(), DataLen: int(min(c.params().DataLen, maxLength)), Steps: g.Between(1, max(1, g.limits.Steps>>g.IntN(4))),
 	}
+	if g.strays = g.One(16); g.strays {
+		o.Steps = g.Between(1, 60)
+		o.Weights = script.Weights{Tokens: 10, Wildcards: 1, Pauses: 1}
+	}
 	if o.DataLen < 16 {
 		o.MaxBytes = 64 + 16*o.DataLen
 	}

@@ -89,7 +89,10 @@ func quiet(c *proc.Comm) bool {
 }
 
 // Meet is Barrier without the handler.
-func Meet(c *proc.Comm) error {
+func Meet(c *proc.Comm) error { return MeetAfter(c, nil) }
+
+// MeetAfter is Meet, which fails at all members, if they run this library, if one has failed before.
+func MeetAfter(c *proc.Comm, failed error) error {
 	p := c.Process()
 	p.Lock()
 	ours := Ours(c)
@@ -99,7 +102,7 @@ func Meet(c *proc.Comm) error {
 	}
 	defer p.Unlock()
 	x := Agreement(c, c.Ordinal())
-	x.Begin(comm.Proposal{Flags: collective.DoesMeet}, func() {})
+	x.Begin(comm.Proposal{Flags: collective.DoesMeet, Fault: FaultCode(failed)}, func() {})
 	x.Wait()
 	err := errors.Join(x.Err, inOneVoice(x.All.Flags|x.Side))
 	if err == nil && x.All.Fault != 0 {

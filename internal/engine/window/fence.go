@@ -3,6 +3,7 @@ package window
 import (
 	"errors"
 
+	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/rma"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
@@ -26,7 +27,11 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	}
 	err := e.w.origin.flushAll(true)
 	p.Unlock()
-	if e := construct.Meet(e.w.c); e != nil {
+	var lost error // what members were to get from this one, who would find their windows unchanged
+	if errors.Is(err, message.ErrPeerDown) {
+		lost = err
+	}
+	if e := construct.MeetAfter(e.w.c, lost); e != nil {
 		return errors.Join(err, e)
 	}
 	p.Lock()

@@ -169,8 +169,12 @@ func (w *World) failsLate(p *proc, f Fault) {
 	w.hits[len(w.hits)-1].late = p
 }
 
-// maxStall is the longest that a fault holds a link up.
-const maxStall = 20 * time.Millisecond
+// A fault holds a link up for so long at most. Once all have their channels, every fourth may last longer
+// than failures wait for what explains them, but not so long that a machine is taken for lost.
+const (
+	maxStall  = 20 * time.Millisecond
+	longStall = 20 * time.Second
+)
 
 // harm does something to a link.
 func (w *World) harm(f Fault) {
@@ -190,7 +194,14 @@ func (w *World) harm(f Fault) {
 	case Stall:
 		w.k.Note("stall of %s", s.l.Name())
 		w.met[f.Kind]++
-		d := w.k.Between(0, maxStall)
+		most := maxStall
+		if f.Target%4 == 0 && w.ready() {
+			most, w.stalled = longStall, true
+			if s.tree {
+				most = silence / 2
+			}
+		}
+		d := w.k.Between(0, most)
 		w.stalls += d
 		s.l.Stall(d)
 		return
@@ -210,20 +221,18 @@ func (w *World) harm(f Fault) {
 }
 
 // target picks the link that is harmed. Where links are resumed most cuts are of
-// those, because any other one may end the job.
+// those, because any other one may end the job. Else every fourth is of a link between two procs.
 func (w *World) target(f Fault, alive []*strand) *strand {
-	if f.Kind != Stall && f.Target%8 != 0 {
-		var last []*strand
-		for _, s := range alive {
-			if s.resumes {
-				last = append(last, s)
-			}
-		}
-		if len(last) > 0 {
-			alive = last
-		}
+	wanted, i := func(s *strand) bool { return s.resumes }, f.Target
+	if eighth := f.Target % 8; f.Kind == Stall || eighth == 0 {
+		wanted = func(*strand) bool { return true }
+	} else if w.cfg.Resume == nil && (eighth == 2 || eighth == 4) {
+		wanted, i = func(s *strand) bool { return s.is(AtProc, AtProc) }, f.Target/8
 	}
-	return alive[f.Target%len(alive)]
+	if slices.ContainsFunc(alive, wanted) {
+		alive = slices.DeleteFunc(slices.Clone(alive), func(s *strand) bool { return !wanted(s) })
+	}
+	return alive[i%len(alive)]
 }
 
 // strike notes a fault of a link after which nothing comes from some of its ends.

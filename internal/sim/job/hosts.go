@@ -320,7 +320,7 @@ func (h *host) vanish() {
 // namesLost looks whether a site whose host was lost, in a job in which nothing else went wrong, says
 // which one it was.
 func namesLost(w *World) error {
-	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Abroad != nil {
+	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Abroad != nil || w.stalled {
 		return nil
 	}
 	h := w.hits[0].lost

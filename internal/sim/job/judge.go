@@ -120,7 +120,7 @@ func (w *World) agree() error {
 // blamed looks whether the server was told of the proc that was killed, in a job in which
 // nothing else went wrong and all sites are ours.
 func (w *World) blamed() error {
-	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Abroad != nil {
+	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Abroad != nil || w.stalled {
 		return nil
 	}
 	for _, s := range w.sites {

@@ -47,6 +47,7 @@ type World struct {
 	names       *nameServer       // of this job and those that it has spawned; nil: not used yet
 	ended       *moment           // when it was over
 	stalls      time.Duration     // how long links were held up, all together
+	stalled     bool              // some link, for longer than failures wait for what explains them
 }
 
 // New makes a job on k. Nothing happens before Run.

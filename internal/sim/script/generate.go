@@ -25,6 +25,8 @@ type Weights struct {
 	Exchanges     int // Sendrecv in rings and chains
 	Wildcards     int // many to one, to receives from any source or of any tag
 	Floods        int // many messages before the first receive
+	Tokens        int // one message after the other around a ring, to receives from any source
+	Shorts        int // short messages of one sender, received in another order than they are sent
 	Ready         int
 	Cancels       int
 	Buffers       int // attached memory, without which there are no buffered sends
@@ -46,13 +48,13 @@ type Weights struct {
 
 // DefaultWeights have everything.
 var DefaultWeights = Weights{
-	Messages: 30, Exchanges: 8, Wildcards: 6, Floods: 4, Ready: 4, Cancels: 6, Buffers: 4,
+	Messages: 30, Exchanges: 8, Wildcards: 6, Floods: 4, Tokens: 2, Shorts: 4, Ready: 4, Cancels: 6, Buffers: 4,
 	Collectives: 20, Communicators: 8, Nulls: 2, Pauses: 10,
 }
 
 // WorldsWeights are for programs of several worlds.
 var WorldsWeights = Weights{
-	Messages: 8, Exchanges: 2, Wildcards: 4, Floods: 1, Ready: 2, Cancels: 3, Buffers: 1,
+	Messages: 8, Exchanges: 2, Wildcards: 4, Floods: 1, Shorts: 1, Ready: 2, Cancels: 3, Buffers: 1,
 	Collectives: 8, Communicators: 20, Nulls: 1, Pauses: 4,
 	Meets: 30, Spawns: 20, Idups: 26, Merges: 10, Intercomms: 12, Disconnects: 8, AllPairs: 18, Names: 24,
 }
@@ -148,7 +150,7 @@ func (g *generator) run() {
 		weight int
 		do     func()
 	}{
-		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Ready, g.ready},
+		{w.Messages, g.plain}, {w.Exchanges, g.ring}, {w.Wildcards, g.burst}, {w.Floods, g.flood}, {w.Tokens, func() { token(g) }}, {w.Shorts, func() { shortOnes(g) }}, {w.Ready, g.ready},
 		{w.Cancels, g.cancel}, {w.Buffers, g.buffer}, {w.Collectives, g.collective}, {w.Communicators, g.communicator},
 		{w.Nulls, g.null}, {w.Pauses, g.pause},
 		{w.Meets, m.meet}, {w.Spawns, m.spawn}, {w.Idups, m.idup}, {w.Merges, m.merge}, {w.Intercomms, m.intercomm}, {w.Disconnects, m.disconnect}, {w.AllPairs, m.allPairs}, {w.Names, m.service},

@@ -60,10 +60,15 @@ func (g *meeting) spawn() {
 	if len(g.o.Spawns) == 0 {
 		return
 	}
-	s := g.o.Spawns[0]
-	g.o.Spawns = g.o.Spawns[1:]
+	s := g.take()
 	c := g.pick(intra)
 	s.Comm, s.Root = c.name, Pick(g.Draws, c.members...)
+	if len(g.o.Spawns) > 0 && s.Fails == Nothing && g.One(2) {
+		next := g.take()
+		next.Comm, next.Root = s.Comm, s.Root
+		g.replace(s, next)
+		return
+	}
 	world, _ := g.comms.worldOf(s.Root)
 	hosts := g.o.Hosts(world)
 	if len(hosts) > 0 && s.Fails != Life && g.One(2) {
@@ -79,6 +84,31 @@ func (g *meeting) spawn() {
 	default: // as it is
 	}
 	g.construct(s, false)
+}
+
+// take takes the next one that is to be put in.
+func (g *meeting) take() (s Spawn) {
+	s, g.o.Spawns = g.o.Spawns[0], g.o.Spawns[1:]
+	return s
+}
+
+// replace spawns a world that does nothing, disconnects from it, and has the same proc spawn another
+// one, or fail to, when the slots of the first are about to be given back.
+func (g *meeting) replace(s, next Spawn) {
+	s.New = g.name()
+	g.construct(s, false)
+	for _, c := range g.comms.of(s.World) { // nothing more is to happen there
+		c.live = false
+	}
+	g.construct(Disconnect{s.New}, false)
+	switch next.Fails {
+	case Nothing:
+		next.New = g.name()
+	case Place:
+		next.Hosts = []string{"nowhere"}
+	default: // as it is
+	}
+	g.construct(next, false)
 }
 
 func (g *meeting) close(port int) {

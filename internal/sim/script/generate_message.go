@@ -1,5 +1,7 @@
 package script
 
+import "time"
+
 // message makes a message between members of a communicator, with a tag that others have
 // too.
 func (g *generator) message(c *group) Message {
@@ -248,6 +250,69 @@ func (g *generator) flood() {
 			g.begin(f, SendSide, m.Mode == Buffered && g.One(2))
 		}
 	}
+}
+
+// token goes around some members of a communicator, who wait for it from anybody.
+func token(g *generator) {
+	c := g.comm(false)
+	if c.inter() || len(c.members) < 2 {
+		return
+	}
+	at := g.Perm(len(c.members))[:2+g.IntN(len(c.members)-1)]
+	for hop := range len(at) * g.Between(1, 4) {
+		m := Message{From: c.members[at[hop%len(at)]], To: c.members[at[(hop+1)%len(at)]], Comm: c.name, Tag: g.fresh(), Kind: Uint8, AnySource: true, Len: 1, Cap: 1}
+		f := g.add(m)
+		f.burst = &burst{flights: []*flight{f}}
+		g.begin(f, SendSide, false)
+		g.begin(f, RecvSide, true)
+	}
+}
+
+// shortOnes has a proc send more short messages than a link has fast boxes, or few, while their receiver
+// computes, which then receives them in another order: those of two tags in any, and behind receives
+// that it began before.
+func shortOnes(g *generator) {
+	if g.One(2) { // only with nothing else under way receives may look into boxes
+		g.drain()
+	}
+	c := g.comm(false)
+	m := Message{From: Pick(g.Draws, c.all()...), Comm: c.name, Kind: Uint8}
+	if m.To = Pick(g.Draws, c.partners(m.From)...); m.To == m.From {
+		return
+	}
+	for i := range 4 { // until they have a link
+		m.Tag, m.From, m.To = g.fresh(), m.To, m.From
+		f := g.add(m)
+		g.begin(f, SendSide, false)
+		g.begin(f, RecvSide, i%4 != 3 || g.One(2))
+	}
+	tags := []int{g.fresh(), g.fresh()}[g.IntN(2):]
+	count := 2 + g.IntN(5)
+	if g.One(2) {
+		count = 65 + g.IntN(20) // a link has 64 boxes
+	}
+	var flights []*flight
+	for range count {
+		m.Tag, m.Len = Pick(g.Draws, tags...), 1+g.IntN(min(96, g.o.MaxBytes/64))
+		m.Cap = m.Len
+		flights = append(flights, g.add(m))
+	}
+	for _, f := range flights[:g.IntN(3)] {
+		g.begin(f, RecvSide, false)
+	}
+	g.emit(Pause{m.To, time.Duration(100+g.IntN(3000)) * time.Microsecond})
+	for _, f := range flights {
+		g.begin(f, SendSide, false)
+	}
+	g.Shuffle(len(flights), func(i, j int) { flights[i], flights[j] = flights[j], flights[i] })
+	for range flights {
+		for _, f := range flights {
+			if f.mayPost() {
+				g.begin(f, RecvSide, true)
+			}
+		}
+	}
+	g.sweep()
 }
 
 // ready starts a receive and lets the sender know, for a ready send.

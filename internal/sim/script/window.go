@@ -124,6 +124,9 @@ func (x *exposed) alone() error {
 		mine[i] = element(x.me, -i)
 	}
 	err := errors.Join(mpi.Put(x.w, mine, x.rank(x.hop), int64(counters)), x.w.Fence(mpi.NoSucceed))
+	if err != nil { // links may be lost
+		return err
+	}
 	for i := range x.len {
 		x.want("single put", i, x.base[counters+i], element(x.rank(-x.hop), -i))
 	}
