@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/openimpi/impi/core/mpi"
 )
 
@@ -26,7 +28,8 @@ func nursery() error {
 		if os.Getenv(stayWith) != "" {
 			hang()
 		}
-		if err := errors.Join(mpi.Barrier(mpi.World()), parent.Disconnect()); err != nil {
+		told := mpi.Send(parent, []int64{int64(os.Getpid())}, 0, 0)
+		if err := errors.Join(told, mpi.Barrier(mpi.World()), parent.Disconnect()); err != nil {
 			return err
 		}
 		if flag := os.Getenv(spawnLater); flag != "" && !slices.Contains(os.Args, "last") {
@@ -63,11 +66,35 @@ func nursery() error {
 			fmt.Println("spawned")
 			hang()
 		}
+		pids := make([]int64, procs)
+		if mpi.World().Rank() == 0 {
+			for i := range pids {
+				if _, err := mpi.Recv(children, pids[i:i+1], i, 0); err != nil {
+					return err
+				}
+			}
+		}
 		if err := children.Disconnect(); err != nil {
 			return err
 		}
+		if os.Getenv(spawnLater)+os.Getenv(outlive) == "" {
+			if err := awaitEnd(pids); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// awaitEnd has all ranks wait until processes that rank 0 knows have ended: a spawn waits for their slots
+// for two seconds only. All machines of a test have the same processes.
+func awaitEnd(pids []int64) error {
+	for _, pid := range pids {
+		for pid > 0 && unix.Kill(int(pid), 0) == nil {
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	return mpi.Barrier(mpi.World())
 }
 
 // spawnOnce spawns procs when there is a file.
