@@ -85,8 +85,8 @@ func managed(n *bootstrap.Node, std streams) int {
 	return conclude(err, std)
 }
 
-// readTime is how long awaitReader waits at most.
-const readTime = time.Second
+// readTime is how long awaitReader waits at most for a reader that is there and does not read.
+const readTime = 10 * time.Second
 
 // awaitReader waits until what was written to a pipe has been read. A process manager that is told of an
 // abort ends before it has read what its programs wrote before.
@@ -102,7 +102,13 @@ func awaitReader(w io.Writer) {
 		unread := 0
 		raw, err := f.SyscallConn()
 		if err == nil {
-			_ = raw.Control(func(fd uintptr) { unread, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+			_ = raw.Control(func(fd uintptr) {
+				p := []unix.PollFd{{Fd: int32(fd)}}
+				if _, e := unix.Poll(p, 0); e == nil && p[0].Revents&unix.POLLERR != 0 {
+					return // nobody has the other end
+				}
+				unread, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+			})
 		}
 		if err != nil || unread == 0 {
 			return

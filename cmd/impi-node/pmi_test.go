@@ -403,39 +403,26 @@ func TestHydra(t *testing.T) {
 // TestHydraBySSH has mpiexec.hydra start a world on three machines.
 func TestHydraBySSH(t *testing.T) {
 	path := skips.ProgramOf(t, "mpiexec.hydra", "mpich")
-	onThree(t, func(config string) (words, env []string) {
-		return []string{path, "-localhost", "10.77.0.1", "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "-n", "6"},
-			[]string{"HYDRA_LAUNCHER_EXTRA_ARGS=-F " + config}
-	}, map[string][]string{"in a row": {"-ppn", "2"}, "in turns": {"-ppn", "1"}})
-}
-
-// onThree has a process manager start a world of six ranks on three machines, which are reached by ssh
-// with a config. ways are arguments by which ranks are placed: "in a row", two on each machine, is one.
-func onThree(t *testing.T, manager func(config string) (words, env []string), ways map[string][]string) {
-	t.Helper()
 	machines := netns.New(t, 3)
-	words, env := manager(sshtest.StartOn(t, machines))
+	config := sshtest.StartOn(t, machines)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := func(t *testing.T, end string, more ...string) *exec.Cmd {
-		args := append(append(slices.Clone(words), more...), self, "-test.run=^$") // which is of no use to managedProgram
-		cmd := machines[0].Command(t.Context(), args[0], args[1:]...)
-		cmd.Env = asManaged(t, append(env, managedEnd+"="+end)...)
-		return cmd
-	}
 	run := func(t *testing.T, end string, more ...string) (out string, status int) {
 		t.Helper()
-		cmd := command(t, end, more...)
+		args := append([]string{"-localhost", "10.77.0.1", "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3"}, more...)
+		cmd := machines[0].Command(t.Context(), path, append(args, self)...)
+		cmd.Env = asManaged(t, "HYDRA_LAUNCHER_EXTRA_ARGS=-F "+config, managedEnd+"="+end)
 		b, _ := cmd.CombinedOutput()
-		skipWithoutCgo(t, string(b))
 		for _, m := range machines {
 			awaitEmpty(t, m)
 		}
 		return string(b), cmd.ProcessState.ExitCode()
 	}
-	for name, args := range ways {
+	for name, args := range map[string][]string{
+		"in a row": {"-n", "6", "-ppn", "2"}, "in turns": {"-n", "6", "-ppn", "1"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			out, status := run(t, "", args...)
 			wantRanks(t, out, 6, noProgram)
@@ -445,36 +432,14 @@ func onThree(t *testing.T, manager func(config string) (words, env []string), wa
 		})
 	}
 	t.Run("abort", func(t *testing.T) {
-		out, status := run(t, "5:abort", ways["in a row"]...)
+		out, status := run(t, "5:abort", "-n", "6", "-ppn", "2")
 		if status != 7 || !strings.Contains(out, "rank 5 on site local called MPI Abort with code 7: as the test wants") {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
 	t.Run("kill", func(t *testing.T) {
-		if out, status := run(t, "3:kill", ways["in a row"]...); status == 0 {
+		if out, status := run(t, "3:kill", "-n", "6", "-ppn", "2"); status == 0 {
 			t.Errorf("status 0\n%s", out)
-		}
-	})
-	t.Run("the manager is killed", func(t *testing.T) {
-		cmd := command(t, "nobody:hang", ways["in a row"]...)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ranks := 0
-		for lines := bufio.NewScanner(out); ranks < 6 && lines.Scan(); {
-			ranks += strings.Count(lines.Text(), "rank ")
-		}
-		if ranks < 6 {
-			t.Errorf("%d ranks have begun", ranks)
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		for _, m := range machines {
-			awaitEmpty(t, m)
 		}
 	})
 }

@@ -16,7 +16,7 @@ func TestMpirun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, env := pmixtest.Mpirun(t, "", "")
+	words, env := pmixtest.Mpirun(t)
 	mpirun := func(t *testing.T, more string, args ...string) (out string, status int) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), words[0], append(words[1:len(words):len(words)], args...)...)
@@ -27,6 +27,20 @@ func TestMpirun(t *testing.T) {
 		}
 		skipWithoutCgo(t, string(b))
 		return string(b), cmd.ProcessState.ExitCode()
+	}
+	// Mpirun may end a job before it has read what its processes wrote last, so that it is asked again.
+	wantFailure := func(t *testing.T, says, more string, args ...string) {
+		t.Helper()
+		var out string
+		var status int
+		for range 5 {
+			if out, status = mpirun(t, more, args...); status == 0 || strings.Contains(out, says) {
+				break
+			}
+		}
+		if status == 0 || !strings.Contains(out, says) {
+			t.Errorf("status %d, want %q\n%s", status, says, out)
+		}
 	}
 	for name, how := range map[string]string{"by itself": "IMPI_PMI=", "as wanted": "IMPI_PMI=x"} {
 		t.Run(name, func(t *testing.T) {
@@ -51,16 +65,10 @@ func TestMpirun(t *testing.T) {
 		}
 	})
 	t.Run("PMI", func(t *testing.T) {
-		out, status := mpirun(t, "IMPI_PMI=1", "-n", "2", self)
-		if status == 0 || !strings.Contains(out, "neither PMI_FD nor PMI_PORT and PMI_ID are in the environment") {
-			t.Errorf("status %d\n%s", status, out)
-		}
+		wantFailure(t, "neither PMI_FD nor PMI_PORT and PMI_ID are in the environment", "IMPI_PMI=1", "-n", "2", self)
 	})
 	t.Run("no node", func(t *testing.T) {
-		out, status := mpirun(t, "IMPI_NODE=/nowhere", "-n", "3", self)
-		if status == 0 || !strings.Contains(out, "IMPI_NODE=/nowhere: stat") {
-			t.Errorf("status %d\n%s", status, out)
-		}
+		wantFailure(t, "IMPI_NODE=/nowhere: stat", "IMPI_NODE=/nowhere", "-n", "3", self)
 	})
 	t.Run("abort", func(t *testing.T) {
 		out, status := mpirun(t, managedEnd+"=1:abort", "-n", "3", self)
@@ -75,15 +83,4 @@ func TestMpirun(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestMpirunBySSH has mpirun start a world on three machines.
-func TestMpirunBySSH(t *testing.T) {
-	onThree(t, func(config string) (words, env []string) {
-		words, env = pmixtest.Mpirun(t, "10.77.0.0/16", "ssh -F "+config)
-		for _, v := range []string{asNode, asProgram, "IMPI_NODE", managedEnd} {
-			words = append(words, "-x", v) // it does not pass the environment on
-		}
-		return append(words, "-host", "10.77.0.1:2,10.77.0.2:2,10.77.0.3:2", "-n", "6"), env
-	}, map[string][]string{"in a row": {"--map-by", "slot"}, "in turns": {"--map-by", "node"}})
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"errors"
 	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
 )
 
 // EventKind is the kind of an Event.
@@ -91,6 +93,7 @@ type Stats struct {
 	Dropped   uint64 // packets for an endpoint that is gone or done, and PROTOACKs that exceed the window by far
 	Discarded uint64 // bytes that waited for a link when it ended
 	Queued    int    // bytes that wait now
+	Ends      int    // of them, those of FINIs for channels that are still to be made on demand
 	Memory    int    // bytes of chunks in use now
 }
 
@@ -100,6 +103,9 @@ func (a *Agent) Stats() Stats {
 	for _, p := range a.endpoints {
 		if p != nil {
 			s.Queued += p.out.bytes + p.urgent.bytes
+			if p.meant && p.ended && p.state == waiting && !a.silent {
+				s.Ends += wire.HeaderSize
+			}
 		}
 	}
 	for i := range a.locals {

@@ -78,6 +78,8 @@ func TestExpectedChannel(t *testing.T) {
 		r.wantEvents("its procs are done")
 		if lost {
 			r.Unexpect(2)
+			r.wantEvents("a packet waits", HostWanted)
+			r.NoChannel(2, nil)
 			r.wantEvents("the end", Finished)
 			continue
 		}
@@ -123,8 +125,8 @@ func TestLostExpectation(t *testing.T) {
 	r.wantEvents("something waits", HostWanted)
 }
 
-// TestNoChannel: a host that cannot be reached is dead while procs are at work. One that has finished
-// is not, nor is any after the barrier of Finalize.
+// TestNoChannel: a host that cannot be reached is dead while procs are at work or what they have sent
+// waits for it. One that has finished is not.
 func TestNoChannel(t *testing.T) {
 	unreached := errors.New("no way")
 	r := onDemandRig(t)
@@ -146,10 +148,26 @@ func TestNoChannel(t *testing.T) {
 	r.must(r.ProcDone(0))
 	r.must(r.ProcDone(1))
 	r.wantEvents("a packet", HostWanted)
+	if !r.NotYet(1) {
+		t.Error("what a proc has sent in the barrier of Finalize is thrown away")
+	}
+	r.Unexpect(1)
+	r.wantEvents("it is wanted still", HostWanted)
+	r.NoChannel(1, unreached)
+	r.wantEvents("nobody gets it", HostDied)
+
+	r = onDemandRig(t)
+	r.ExpectHost(1)
+	r.must(r.ProcDone(0))
+	r.must(r.ProcDone(1))
+	r.wantEvents("a channel is to come")
 	if r.NotYet(1) {
-		t.Error("the channel is still wanted")
+		t.Error("the channel is wanted for FINI alone")
 	}
 	r.wantEvents("the end", Finished)
+	if r.ExpectHost(1) {
+		t.Error("a channel that was given up is expected")
+	}
 }
 
 // largeJob has so many hosts of ours, at two clients.

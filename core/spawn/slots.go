@@ -7,7 +7,7 @@ import (
 )
 
 // SlotWait is how long a part waits for the slots of procs that are about to end.
-const SlotWait = 2 * time.Second
+const SlotWait = 10 * time.Second
 
 // Slots are the places that a site has for spawned procs, shared by all worlds that have procs
 // there. P names a part of a world; what was decided about one comes from [Slots.Next]. The

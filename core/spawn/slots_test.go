@@ -27,8 +27,8 @@ func TestSlots(t *testing.T) {
 		"who waits first is first, but keeps nobody from what it cannot use": {
 			"a+3 > a[3]", "a~ >", "b+4 >", "c+1 > c[1]", "a- > b refused: of the 4 slots of site alpha for spawned procs 1 are taken, and it needs 4 more"},
 		"waits for a while": {
-			"a+4 > a[4]", "a~ >", "b+1 >", "s1 >", "c+1 >",
-			"s1 > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more",
+			"a+4 > a[4]", "a~ >", "b+1 >", "s5 >", "c+1 >",
+			"s5 > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more",
 			"a- > c[1]", "s9 >"},
 		"gives up": {
 			"a+4 > a[4]", "a~ >", "b+1 >", "b! > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more", "a- >", "b! >"},

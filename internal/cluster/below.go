@@ -221,7 +221,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 		return nil
 	})
 	if errors.Is(err, ErrOver) {
-		return status.Error(codes.FailedPrecondition, ErrOver.Error())
+		return status.Error(codes.Unavailable, ErrOver.Error()) // it comes again, and the head tells it how the job ended
 	}
 	if err != nil {
 		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)

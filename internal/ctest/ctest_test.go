@@ -288,7 +288,7 @@ func TestManaged(t *testing.T) {
 		managed(t, []string{skips.ProgramOf(t, "mpiexec.hydra", "mpich")})
 	})
 	t.Run("mpirun", func(t *testing.T) { // of Open MPI, which speaks PMIx
-		words, env := pmixtest.Mpirun(t, "", "")
+		words, env := pmixtest.Mpirun(t)
 		managed(t, words, env...)
 	})
 }

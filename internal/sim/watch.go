@@ -128,7 +128,7 @@ func (w *watch) Fault() error {
 
 // Agent has the checker judge what an agent says of its memory.
 func (w *watch) Agent(host int, s agent.Stats) {
-	_ = w.checker.Memory(host, int64(s.Queued), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
+	_ = w.checker.Memory(host, int64(s.Queued-s.Ends), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
 }
 
 // linkWatch passes on what happens on one link.

@@ -98,6 +98,7 @@ func (d *site) user() account {
 		return account{"nobody", 65534}
 	case RawExec:
 		return account{"", -1}
+	case Docker:
 	}
 	return account{strconv.Itoa(user), user}
 }

@@ -114,9 +114,12 @@ func (l *libpmix) text(rank uint32, key string) (text string, found bool, err er
 
 func (l *libpmix) nodes() ([]string, error) {
 	var list *C.char
-	err := failed("PMIx_Resolve_nodes", C.impi_pmix_nodes(&l.me.space[0], &list))
+	status := C.impi_pmix_nodes(&l.me.space[0], &list)
 	defer C.free(unsafe.Pointer(list))
-	if err != nil || list == nil {
+	if status == C.IMPI_PMIX_NOT_FOUND {
+		return nil, nil
+	}
+	if err := failed("PMIx_Resolve_nodes", status); err != nil || list == nil || C.GoString(list) == "" {
 		return nil, err
 	}
 	return strings.Split(C.GoString(list), ","), nil
@@ -127,9 +130,12 @@ func (l *libpmix) peers(node string) (ranks []uint32, err error) {
 	defer C.free(unsafe.Pointer(n))
 	var procs *C.impi_pmix_proc
 	var count C.size_t
-	err = failed("PMIx_Resolve_peers", C.impi_pmix_peers(n, &l.me.space[0], &procs, &count))
+	status := C.impi_pmix_peers(n, &l.me.space[0], &procs, &count)
 	defer C.free(unsafe.Pointer(procs))
-	if err != nil || procs == nil {
+	if status == C.IMPI_PMIX_NOT_FOUND {
+		return nil, nil
+	}
+	if err := failed("PMIx_Resolve_peers", status); err != nil || procs == nil {
 		return nil, err
 	}
 	if count > maxProcs {

@@ -76,7 +76,7 @@ func failing(t *testing.T, env []string, words ...string) (status int) {
 // TestMpirun has Open MPI's mpirun start processes.
 func TestMpirun(t *testing.T) {
 	withCgo(t)
-	words, env := pmixtest.Mpirun(t, "", "")
+	words, env := pmixtest.Mpirun(t)
 	out := daemons.Run(t, append(env, asProcess+"=1"), words[0], append(words[1:len(words):len(words)], "-n", "2", self(t), ":", "-n", "1", self(t))...)
 	pmitest.Want(t, out, "rank 0 of 3 nodes [0 0 0] appnum 0", "rank 1 of 3 nodes [0 0 0] appnum 0", "rank 2 of 3 nodes [0 0 0] appnum 1")
 	t.Run("abort", func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "no server" {
-				pmixtest.Mpirun(t, "", "") // which is there where libpmix is
+				pmixtest.Mpirun(t) // which is there where libpmix is
 			}
 			cmd := exec.CommandContext(t.Context(), c.program)
 			cmd.Env = append(append(os.Environ(), asProcess+"=open"), strings.Fields(c.env)...)

@@ -164,7 +164,7 @@ func (d *dancer) dial(x agent.Dial) {
 			if w.Plain && !x.Address.Proves {
 				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
 			}
-			return d.c.dialHost(ctx, d.h.Host, x.Host, w)
+			return d.c.dialHost(ctx, d.h.Host, x.Host, w, false)
 		},
 	}
 	why := func() error {

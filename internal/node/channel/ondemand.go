@@ -49,7 +49,10 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
 	}
 	var m *dynamic.Search
-	c.with(func(x *agent.Channels) { m = x.Want(h.Rank, peer, len(ways), max(reachLimit, time.Until(c.Deadline))) })
+	// A host that takes connections and does not greet may be held up: it has as long as one whose channel
+	// is to be resumed.
+	limit := max(reachLimit, time.Until(c.Deadline), routes.Resume(c.Routes.Job))
+	c.with(func(x *agent.Channels) { m = x.Want(h.Rank, peer, len(ways), limit) })
 	if m == nil {
 		return
 	}
@@ -57,9 +60,7 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x.Search = &dial.Search{
 		Search: m, Lock: &c.mu, Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			ctx, cancel := context.WithTimeout(ctx, reachDial)
-			defer cancel()
-			return c.dialHost(ctx, h.Host, peer, w)
+			return c.dialHost(ctx, h.Host, peer, w, true)
 		},
 	}
 	x.run()
@@ -72,7 +73,7 @@ func (x *making) run() {
 	given := false
 	x.Rests = func() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
-		if given = x.unheard() && time.Since(x.began) >= reachLimit; given || !x.wanted() {
+		if given = x.unheard() && time.Since(x.began) >= reachDial; given || !x.wanted() {
 			cancel()
 		}
 	}

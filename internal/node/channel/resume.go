@@ -86,8 +86,9 @@ func (c *Channels) redial(h *end, peer wire.HostRank, why error, x *channel) {
 	})
 }
 
-// dialHost makes a connection for a channel by a way.
-func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Way) (link.Link, error) {
+// dialHost makes a connection for a channel by a way; soon limits how long it may take until there is
+// one that is greeted.
+func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Way, soon bool) (link.Link, error) {
 	var hello dynamic.Hello
 	var token dynamic.Token
 	var ok bool
@@ -99,7 +100,20 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 	if r := c.Routes.FirstOf(peer); r >= 0 && !w.Plain {
 		t = c.Routes.Pinned(w.T, r)
 	}
+	if soon {
+		t = quick{t}
+	}
 	return dial.Greeted(ctx, token, t, &hello, w)
+}
+
+// quick is a transport by which hosts must be reached within reachDial.
+type quick struct{ transports.Transport }
+
+// Dial is the transport's.
+func (q quick) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachDial)
+	defer cancel()
+	return q.Transport.Dial(ctx, to)
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
@@ -111,7 +125,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	s := dial.Search{
 		Search: dynamic.ResumeSearch(len(ways), routes.Resume(c.Routes.Job)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			return c.dialHost(ctx, h, peer, w)
+			return c.dialHost(ctx, h, peer, w, false)
 		},
 	}
 	s.Rests = func() {
@@ -173,6 +187,9 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 		case agent.Nowhere, agent.ToHost:
 			return nil, v
 		case agent.Later:
+			if c.OnDemand(at.Host.Index, from) {
+				return nil, dynamic.Busy // it dials again; if it gave up while it waits, it could be accepted nevertheless
+			}
 		}
 		select {
 		case <-changed:

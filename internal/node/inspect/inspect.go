@@ -274,7 +274,7 @@ func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Re
 		local := p.Rank()
 		traffic := trafficOf(stats[i])
 		for peer := range c.Site.Routes.World.Procs.All() {
-			if x := (direct.Pair{Local: local, Peer: wire.WorldRank(peer)}); x.Local != x.Peer {
+			if x := (direct.Pair{Local: local, Peer: peer}); x.Local != x.Peer {
 				c.describePair(d, x, stats[i], traffic[x.Peer], all, cmp.Or(r.Views, links.MaxViews))
 			}
 		}

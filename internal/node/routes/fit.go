@@ -68,6 +68,7 @@ func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route
 		reason = "the route, or that of the peer's site, " + why(r.Secrecy, nil) + ", and its links are not encrypted"
 	case route.WrongPlane:
 		reason = fmt.Sprintf("the route pins data_plane %s, and it has %s", Quoted(r.Planes), Quoted(Planes(t.Capabilities())))
+	case route.PeerRoutes: // known only when the peer has been dialled
 	case route.NotRunning:
 		reason = "no plugin of it runs at this site"
 		if t != nil {

@@ -146,7 +146,7 @@ const NoRank wire.WorldRank = -1
 func (rt *Table) FirstOf(h wire.HostRank) wire.WorldRank {
 	for r, p := range rt.World.Procs.All() {
 		if p.Host == h {
-			return wire.WorldRank(r)
+			return r
 		}
 	}
 	return NoRank

@@ -16,33 +16,41 @@ import (
 
 // StartTransports starts the plugins of all transports that a route of the site names, and of one that
 // can make IMPI's channels.
-func (s *Site) StartTransports(ctx context.Context) error {
+func (s *Site) StartTransports(ctx context.Context) error { return s.BeginTransports(ctx)() }
+
+// BeginTransports is StartTransports whose plugins start in the background. The result waits for them,
+// and only then is anything of the site changed.
+func (s *Site) BeginTransports(ctx context.Context) (wait func() error) {
 	names := s.wantedTransports()
 	started := make([]*routes.Transport, len(names))
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
-		wg.Go(func() { started[i], errs[i] = s.startTransport(ctx, name) })
-	}
-	wg.Wait()
-	for _, t := range started {
-		if t != nil {
-			s.Routes.Transports = append(s.Routes.Transports, t)
+		t, ok := s.Routes.Site.Transport(name)
+		if !ok {
+			errs[i] = s.noTransport(name)
+			continue
 		}
+		wg.Go(func() { started[i], errs[i] = s.launchTransport(ctx, t) })
 	}
-	errs = append(errs, s.Routes.CheckPins())
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	s.Routes.CloseRoutes()
-	return s.chooseChannels(ctx)
+	return sync.OnceValue(func() error {
+		wg.Wait()
+		for _, t := range started {
+			if t != nil {
+				s.Routes.Transports = append(s.Routes.Transports, t)
+			}
+		}
+		errs = append(errs, s.Routes.CheckPins())
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		s.Routes.CloseRoutes()
+		return s.chooseChannels(ctx)
+	})
 }
 
-// BeginTransports is StartTransports in the background. The result waits for it.
-func (s *Site) BeginTransports(ctx context.Context) (wait func() error) {
-	done := make(chan error, 1)
-	go func() { done <- s.StartTransports(ctx) }()
-	return sync.OnceValue(func() error { return <-done })
+func (s *Site) noTransport(name string) error {
+	return fmt.Errorf("site %s has no transport %q", s.Routes.Site.Name, name)
 }
 
 // wantedTransports lists the transports of all routes, the default route's first.
@@ -64,7 +72,7 @@ func (s *Site) wantedTransports() []string {
 func (s *Site) startTransport(ctx context.Context, name string) (*routes.Transport, error) {
 	t, ok := s.Routes.Site.Transport(name)
 	if !ok {
-		return nil, fmt.Errorf("site %s has no transport %q", s.Routes.Site.Name, name)
+		return nil, s.noTransport(name)
 	}
 	return s.launchTransport(ctx, t)
 }

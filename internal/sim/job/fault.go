@@ -293,6 +293,9 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 		// It may finish without a look at the link, above all if it needs no messages for that.
 		return p != nil && !p.s.left && !p.ending && p.h.board == nil && p.h.sw.linked(p.rank)
 	case s.is(AtAgent, AtAgent):
+		if w.cfg.OnDemand && s.proof != nil && (s.proof.busy[0] || s.proof.busy[1]) {
+			return false // it is dialled again
+		}
 		h := w.hosts[wire.HostRank(from.Number)]
 		peer := w.hosts[wire.HostRank(s.peer(from).Number)]
 		return h != nil && peer != nil && h.sw != nil && peer.sw != nil && !h.fini()

@@ -161,6 +161,7 @@ func Run(clients, hosts, procs int, progress func(string)) (Report, error) {
 // heap is what is in use, in bytes: of the heap, and of stacks.
 func heap() (inUse, stacks int) {
 	runtime.GC()
+	runtime.GC() // pools give up what they have at the second one
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	return int(s.HeapAlloc), int(s.StackInuse)

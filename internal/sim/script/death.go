@@ -150,6 +150,7 @@ func (m *mourner) part() error {
 		_, err = m.greet(c, true)
 	}
 	if err == nil {
+		m.among.Shared().Leaves++
 		err = c.Disconnect()
 	}
 	if err == nil && m.root {
@@ -247,6 +248,9 @@ func (m *mourner) visit(name string, must bool) error {
 	}
 	if must {
 		if why == nil {
+			if m.world != third {
+				m.among.Shared().Leaves++
+			}
 			why = c.Disconnect()
 		}
 		return failed(why)
@@ -255,14 +259,22 @@ func (m *mourner) visit(name string, must bool) error {
 }
 
 // away disconnects, and frees the communicators for which that fails. All members of the
-// world do so, also those that know of no failure.
+// world do so, also those that know of no failure. Disconnect may be good where a greeting was lost
+// only if all members at the other end have come to it: the one that died did so in it.
 func (m *mourner) away(c *mpi.Comm, why error) error {
 	if c != nil {
-		if err := c.Disconnect(); why == nil && err == nil {
+		others, err := c.RemoteSize()
+		if err != nil {
+			return failed(err)
+		}
+		switch err := c.Disconnect(); {
+		case err == nil && why == nil:
 			return nil
-		} else if err == nil {
+		case err == nil && m.among.Shared().Leaves < others:
 			return mismatch("Disconnect is good, where this had failed: %v", why)
-		} else if why == nil {
+		case err == nil:
+			c = nil // there is nothing to free
+		case why == nil:
 			why = err
 		}
 	}

@@ -30,6 +30,7 @@ type Shared struct {
 	Ports  map[string]string // their MPI names by what the program calls them
 	Gone   map[int]bool      // procs that have died
 	Doomed bool              // the death of a root has been decided
+	Leaves int               // how many procs of the world that loses one have come to Disconnect
 	Waited func() int        // how many callers have waited at ports
 	Count  func(what string)
 	NodeOf func(proc int) int // a number of its node

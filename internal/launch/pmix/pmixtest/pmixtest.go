@@ -10,10 +10,9 @@ import (
 )
 
 // Mpirun is the beginning of a command line of mpirun, and what it needs in its environment. It starts
-// more processes than there are cores. agent is the command by which it reaches other machines, where
-// network, in CIDR or the name of an interface, is how its processes there call it; both are empty for
-// this machine alone. The test is skipped where Open MPI is not installed.
-func Mpirun(tb testing.TB, network, agent string) (words, env []string) {
+// more processes than there are cores, all on this machine. The test is skipped where Open MPI is not
+// installed.
+func Mpirun(tb testing.TB) (words, env []string) {
 	tb.Helper()
 	path := skips.ProgramOf(tb, "mpirun.openmpi", "openmpi-bin")
 	dir, err := os.MkdirTemp("", "mpirun") // of sockets, whose paths are short
@@ -21,9 +20,6 @@ func Mpirun(tb testing.TB, network, agent string) (words, env []string) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if network == "" {
-		network, agent = "lo", "false"
-	}
-	words = []string{path, "--oversubscribe", "--mca", "orte_tmpdir_base", dir, "--mca", "oob_tcp_if_include", network, "--mca", "plm_rsh_agent", agent}
+	words = []string{path, "--oversubscribe", "--bind-to", "none", "--mca", "orte_tmpdir_base", dir, "--mca", "oob_tcp_if_include", "lo", "--mca", "plm_rsh_agent", "false"}
 	return words, []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
 }
