@@ -97,7 +97,7 @@ func TestCheckedCollectives(t *testing.T) {
 
 // Where some members run another library nobody compares, as they could not answer.
 func TestUncheckedAmongForeigners(t *testing.T) {
-	layout{procs: 4, check: true, client: func(r int) int { return r % 3 }, data: byClient}.run(t, func(t *testing.T, c *Comm) error {
+	layout{procs: 4, check: true, client: func(r int) int { return r % 3 }, data: byClient, foreign: true}.run(t, func(t *testing.T, c *Comm) error {
 		return together(c, 1)
 	})
 }

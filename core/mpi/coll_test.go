@@ -16,14 +16,16 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// collLayouts are jobs of one client, of three, of six in a tree, and of three
-// that exchange external32, some with packets of a few bytes.
+// collLayouts are jobs of one client, of three, of six in a tree, of three
+// that are other MPIs to each other, some with packets of a few bytes, and of three that
+// exchange data in different forms.
 var collLayouts = map[string]layout{
 	"alone": {},
 	"one":   {procs: 5},
 	"three": {procs: 7, client: func(r int) int { return []int{0, 0, 1, 1, 0, 1, 2}[r] }},
 	"tree":  {procs: 7, client: func(r int) int { return []int{5, 4, 3, 4, 2, 1, 0}[r] }, xsize: 64},
-	"mixed": {procs: 6, dataLen: 64, client: func(r int) int { return r % 3 }, data: byClient},
+	"mixed": {procs: 6, dataLen: 64, client: func(r int) int { return r % 3 }, data: byClient, foreign: true},
+	"forms": threeForms(6),
 	"tiny":  {procs: 3, dataLen: 1, ackMark: 1, hiWater: 2},
 }
 

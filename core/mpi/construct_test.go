@@ -20,20 +20,30 @@ var clientsOf = map[string]func(rank int) int{
 	"three, in turns": func(r int) int { return r % 3 },
 }
 
-// everywhere runs a body on jobs of several shapes. In the last one a site has
-// another byte order, as far as it is known, so that IMPI's algorithms are used.
+// everywhere runs a body on jobs of several shapes, in the last of which each site is
+// another MPI to the other, so that IMPI's algorithms are used.
 func everywhere(t *testing.T, procs int, body func(t *testing.T, c *Comm) error) {
 	t.Helper()
 	for name, client := range clientsOf {
 		t.Run(name, func(t *testing.T) { layout{procs: procs, client: client}.run(t, body) })
 	}
+	t.Run("three forms", func(t *testing.T) { threeForms(procs).run(t, body) })
 	t.Run("another MPI", func(t *testing.T) { foreignLayout(procs).run(t, body) })
 }
 
-// foreignLayout is a job whose sites exchange external32, as they do with other MPIs.
+// threeForms is a job of three sites of ours, each two of which exchange data in a form of
+// their own.
+func threeForms(procs int) layout {
+	client := func(r int) int { return r % 3 }
+	return layout{procs: procs, client: client, data: func(from, to int) string {
+		return [][]string{{"", "external32", "native-le"}, {"external32", "", "native-be"}, {"native-le", "native-be", ""}}[client(from)][client(to)]
+	}}
+}
+
+// foreignLayout is a job whose sites are another MPI to each other, and exchange external32.
 func foreignLayout(procs int) layout {
 	client := func(r int) int { return r % 2 }
-	return layout{procs: procs, client: client, data: func(from, to int) string {
+	return layout{procs: procs, client: client, foreign: true, data: func(from, to int) string {
 		if client(from) == client(to) {
 			return ""
 		}

@@ -51,7 +51,8 @@ func (sink) Limits() link.Limits              { return link.Limits{} }
 func (sink) CloseSend() error                 { return nil }
 func (sink) Close() error                     { return nil }
 
-// wide is a job of 32 clients with as many procs each, as client 0 sees it.
+// wide is a job of 32 clients with as many procs each, as client 0 sees it, to which the others are
+// another MPI.
 func wide(each int) *wireup.Job {
 	const clients = wire.MaxClients
 	j := &wireup.Job{DataLen: 1 << 18, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: "0"}
@@ -59,7 +60,7 @@ func wide(each int) *wireup.Job {
 		client := r / each
 		p := wireup.Proc{Host: make([]byte, 16), PID: int64(r), Client: wire.ClientRank(client), Path: wireup.PathChannel}
 		if client > 0 {
-			p.Data = datatype.External32.String()
+			p.Data, p.Foreign = datatype.External32.String(), true
 		}
 		j.Procs = append(j.Procs, p)
 	}
@@ -153,10 +154,10 @@ func TestForeignProcs(t *testing.T) {
 		common         datatype.Representation
 	}{
 		{"all ours", "native-le", "native-le", false, false, []bool{false, false, false}, datatype.NativeLE},
-		{"external32 among ours", "native-le", "external32", false, false, []bool{false, false, true}, datatype.NativeLE},
+		{"external32 among ours", "native-le", "external32", false, false, []bool{false, false, false}, datatype.NativeLE},
 		{"external32", "native-le", "external32", false, true, []bool{false, false, true}, datatype.External32},
 		{"one", "native-le", "native-x86", false, true, []bool{false, false, true}, datatype.NativeX86},
-		{"one and a site of ours", "external32", "native-x86", false, true, []bool{false, true, true}, datatype.NativeX86},
+		{"one and a site of ours", "external32", "native-x86", false, true, []bool{false, false, true}, datatype.NativeX86},
 		{"two alike", "native-x86", "native-x86", true, true, []bool{false, true, true}, datatype.NativeX86},
 		{"two that differ", "native-be", "native-x86", true, true, []bool{false, true, true}, datatype.External32},
 	} {

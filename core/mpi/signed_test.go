@@ -216,7 +216,7 @@ func TestSignedDataArrive(t *testing.T) {
 func TestUnsignedIsNotCompared(t *testing.T) {
 	for where, l := range map[string]layout{
 		"nobody checks": {procs: 2},
-		"another library": {procs: 2, check: true, client: func(r int) int { return r }, data: func(from, to int) string {
+		"another library": {procs: 2, check: true, foreign: true, client: func(r int) int { return r }, data: func(from, to int) string {
 			if from != to {
 				return "external32"
 			}

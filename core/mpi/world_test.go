@@ -25,6 +25,7 @@ type layout struct {
 	tagUB            int32                     // 0: 2^31-1
 	client           func(rank int) int        // nil: all of client 0
 	data             func(from, to int) string // representation; nil: native
+	foreign          bool                      // each client is another MPI to the others
 	link             func() (a, b link.Link)   // nil: a pair of Unix sockets
 	spin             string                    // "": auto
 	maxLinear, xsize int32                     // 0: the defaults
@@ -78,6 +79,7 @@ func (l layout) job(rank int) *wireup.Job {
 		if l.data != nil {
 			p.Data = l.data(rank, r)
 		}
+		p.Foreign = l.foreign && l.client(r) != l.client(rank)
 		j.Procs = append(j.Procs, p)
 	}
 	return j

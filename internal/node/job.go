@@ -19,6 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/poll"
@@ -213,8 +214,9 @@ func procsFor(n *node, locals []*procs.Proc) []wireup.Proc {
 			Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
 			Path: n.direct.Path(direct.Pair{Local: local, Peer: to}), Data: n.routes.Data(local, to),
 		}
+		all[to].Foreign = routes.Foreign(&n.routes, x.Client)
 		if site, foreign := n.routes.ForeignSite(x.Client); foreign {
-			all[to].Foreign, all[to].ReduceOnPointToPoint = true, site.Implementation.ReduceOnPointToPoint()
+			all[to].ReduceOnPointToPoint = site.Implementation.ReduceOnPointToPoint()
 		}
 		if card := n.routes.Cards[to]; card != nil {
 			all[to].Machine = card.Node

@@ -9,9 +9,10 @@ import (
 )
 
 // TestDataOfForeignSites: what the file says of a site that somebody else runs
-// counts, and a client of which it says nothing is foreign unless it is ours.
+// counts, and a client that has not said that it is ours is foreign, whatever it is in the file.
 func TestDataOfForeignSites(t *testing.T) {
 	lam := func(n *node) { n.opt.Job.Sites[1].Foreign, n.opt.Job.Sites[1].Implementation = true, config.LAM71 }
+	silent := func(n *node) { n.job.Clients[1].Own = false }
 	unknown := func(n *node) { n.opt.Job.Sites = n.opt.Job.Sites[:1] }
 	for _, c := range []struct {
 		name            string
@@ -24,12 +25,15 @@ func TestDataOfForeignSites(t *testing.T) {
 		{"LAM/MPI", config.Route{}, lam, "native-x86", true, true},
 		{"by the route", config.Route{Representation: config.NativeBE}, func(n *node) { n.opt.Job.Sites[1].Foreign = true }, "native-be", true, false},
 		{"the standard", config.Route{}, func(n *node) { n.opt.Job.Sites[1].Foreign = true }, "external32", true, false},
-		{"not in the file", config.Route{}, unknown, "external32", true, false},
-		{"not in the file, but ours", config.Route{}, func(n *node) { unknown(n); n.job.Clients[1].Own = true }, datatype.HostOrder().String(), false, false},
+		{"not in the file", config.Route{}, func(n *node) { unknown(n); silent(n) }, "external32", true, false},
+		{"not in the file, but ours", config.Route{}, unknown, datatype.HostOrder().String(), false, false},
+		{"in the file as ours, but does not say so", config.Route{}, silent, "external32", true, false},
+		{"does not know that this one is ours", config.Route{}, func(n *node) { n.job.Clients[0].Own = false }, "external32", true, false},
 	} {
 		c.route.Site, c.route.Prefer = "*", []string{"tcp"}
 		n := twoSites(t, c.route)
 		n.opt.Site = n.opt.Job.Sites[0]
+		n.job.Clients[0].Own, n.job.Clients[1].Own = true, true
 		c.change(n)
 		for _, card := range n.routes.Cards {
 			card.ByteOrder = site.ByteOrder()

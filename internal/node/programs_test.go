@@ -28,6 +28,24 @@ var programs = map[string]func(){
 		fmt.Println("appnum", n, ok, err)
 		finalize()
 	},
+	"forms": func() { // splits the world across its sites, and adds up
+		w := initialize()
+		c, err := w.Split(w.Rank()%2, -w.Rank())
+		check(err)
+		for _, c := range []*mpi.Comm{w, c} {
+			sum := make([]float64, 3000)
+			for i := range sum {
+				sum[i] = float64(i)
+			}
+			check(mpi.Allreduce(c, nil, sum, mpi.Sum))
+			for i, x := range sum {
+				if x != float64(i*c.Size()) {
+					panic(fmt.Sprintf("%v of %d at %d", x, c.Size(), i))
+				}
+			}
+		}
+		finalize()
+	},
 	"idle":  hang,
 	"fate":  fate,
 	"block": func() { initialize(); fmt.Println("blocked"); hang() },

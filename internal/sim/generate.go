@@ -106,7 +106,7 @@ func (g *generator) routes(s *job.Site) {
 	s.Prefer = [][]string{nil, {job.Encrypted}, {job.Encrypted, job.Plain}, {job.Plain, job.Encrypted}}[g.IntN(4)]
 	s.Secret = g.One(4)
 	if g.One(3) {
-		s.Data = "native-be" // two that differ, or external32, would make the sites strangers to the engine
+		s.Data = []string{"native-be", "native-le", "external32"}[g.IntN(3)]
 	}
 }
 

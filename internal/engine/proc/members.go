@@ -26,7 +26,7 @@ type MemberTable struct {
 	homogeneous bool                      // all of data is Native
 	plain       uint64                    // bit k: elements of kind k travel as they lie in memory, whoever sends
 	common      datatype.Representation   // of what all read as one stream of bytes: items of several kinds in collectives
-	foreign     []bool                    // by client: some of its ranks run, or may run, another library
+	foreign     []bool                    // by client: some of its ranks run, or may run, another library, in whatever form they exchange data
 }
 
 // reps are the representations of the ranks' user data.
@@ -133,9 +133,7 @@ func (r *MemberTable) readData(job *wireup.Job) error {
 		for int(p.Client) >= len(r.foreign) {
 			r.foreign = append(r.foreign, false)
 		}
-		if rep == datatype.External32 || p.Foreign {
-			r.foreign[p.Client] = true
-		}
+		r.foreign[p.Client] = r.foreign[p.Client] || p.Foreign
 	}
 	for k := datatype.Byte; k.Valid(); k++ {
 		if !slices.ContainsFunc(r.kinds, func(rep datatype.Representation) bool { return !rep.Identity(k) }) {

@@ -104,6 +104,17 @@ func (rt *Table) ForeignSite(c wire.ClientRank) (site config.Site, foreign bool)
 	return config.Site{}, !rt.World.Clients[c].Own
 }
 
+// Foreign tells whether procs of a client have to be dealt with as IMPI has it: if the file says
+// that somebody else runs the site, or if it or this one has not said at startup that it is ours.
+// All sites of ours know the same of every client, whatever their routes to each other.
+func Foreign(rt *Table, c wire.ClientRank) bool {
+	if c == rt.World.Self {
+		return false
+	}
+	_, foreign := rt.ForeignSite(c)
+	return foreign || !rt.World.Clients[c].Own || !rt.World.Clients[rt.World.Self].Own
+}
+
 // HostName names a host of the job for messages.
 func (rt *Table) HostName(h wire.HostRank) string {
 	x := rt.World.Hosts[h]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -122,6 +123,39 @@ func TestRoutes(t *testing.T) {
 		for _, s := range r.World.sites {
 			if got := s.with(1 - s.rank).data(); c.data != "" && got != c.data {
 				t.Errorf("%s: site %d has %s", name, s.rank, got)
+			}
+		}
+	}
+}
+
+// TestSitesOfOursWithDifferentForms: three sites of ours, two of which have external32 between them
+// since they insist on different forms, use the same messages in collectives.
+func TestSitesOfOursWithDifferentForms(t *testing.T) {
+	for seed := range seeds(20) {
+		cfg := Config{Direct: seed%2 == 0, Links: rough(), Program: func(e Env) error {
+			w := e.World()
+			c, err := w.Split(w.Rank()%2, -w.Rank())
+			if err != nil {
+				return err
+			}
+			sum := []int64{int64(c.Rank())}
+			if err := mpi.Allreduce(c, nil, sum, mpi.Sum); err != nil || sum[0] != int64(c.Size()*(c.Size()-1)/2) {
+				return fmt.Errorf("sum %d of %d: %w", sum[0], c.Size(), err)
+			}
+			return ring(e)
+		}}
+		for i, form := range []string{"native-be", "native-le", ""} {
+			cfg.Sites = append(cfg.Sites, Site{Hosts: []int{1 + (i+int(seed))%3}, Data: form})
+		}
+		r := simulate(t, seed, cfg)
+		clean(t, seed, r)
+		for _, x := range []struct {
+			a, b int
+			data string
+		}{{0, 1, "external32"}, {1, 2, "native-le"}, {2, 0, "native-be"}} {
+			sites := r.World.sites
+			if got, back := (sitePair{sites[x.a], sites[x.b]}).data(), (sitePair{sites[x.b], sites[x.a]}).data(); got != x.data || back != x.data {
+				t.Errorf("sites %d and %d have %s and %s", x.a, x.b, got, back)
 			}
 		}
 	}

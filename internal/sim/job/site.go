@@ -218,7 +218,7 @@ func (s *site) judge(err error) {
 // place settles who is who, and begins the dances.
 func (s *site) place() {
 	for _, p := range s.job.Procs.All() {
-		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: s.with(p.Client).data()}
+		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: s.with(p.Client).data(), Foreign: s.foreign(p.Client)}
 		if len(s.with(p.Client).ways()) > 0 {
 			x.Path = wireup.PathDirect
 		}
@@ -235,6 +235,11 @@ func (s *site) place() {
 // that can be made use of.
 func (s *site) ours(c wire.ClientRank) bool {
 	return s.job.AllOwn && s.cfg.Foreign == nil && s.job.Clients[c].Own
+}
+
+// foreign tells whether another MPI is at this site or at that of client c, and not the same.
+func (s *site) foreign(c wire.ClientRank) bool {
+	return c != s.rank && (s.cfg.Foreign != nil || s.w.sites[c].cfg.Foreign != nil)
 }
 
 // connected starts the procs once all hosts are connected.

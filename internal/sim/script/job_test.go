@@ -63,8 +63,8 @@ type realEnv struct{ *mpi.Proc }
 func (realEnv) Pause(time.Duration) { runtime.Gosched() }
 func (realEnv) Log(string, ...any)  {}
 
-// realRanks makes the ranks of a job. Every third is of another client, and has
-// external32 between it and the others.
+// realRanks makes the ranks of a job. Every third is of another client, which is another
+// MPI to the others.
 func realRanks(t *testing.T, procs, dataLen int) []*mpi.Proc {
 	t.Helper()
 	j := &realJob{pairs: map[[2]int]bool{}}
@@ -77,7 +77,7 @@ func realRanks(t *testing.T, procs, dataLen int) []*mpi.Proc {
 		for q := range procs {
 			proc := wireup.Proc{Host: make([]byte, 16), PID: int64(q + 1), Client: client(q), Path: wireup.PathDirect}
 			if client(q) != client(r) {
-				proc.Data = "external32"
+				proc.Data, proc.Foreign = "external32", true
 			}
 			job.Procs = append(job.Procs, proc)
 		}
