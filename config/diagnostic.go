@@ -24,6 +24,7 @@ type Diagnostic struct {
 	Problem  string // what is wrong, one line
 	Remedy   string // what to do or to write instead, one line
 	Source   string // the line at Pos, without its end
+	Machine  bool   // it is about what the machine has, not about the file: another machine may be without
 }
 
 // Error returns position, problem and remedy on one line.
@@ -45,6 +46,11 @@ type Diagnostics []Diagnostic
 // HasErrors reports whether one of them is an Error.
 func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
+}
+
+// OfMachine reports whether all errors are about what the machine has, and there are some.
+func (ds Diagnostics) OfMachine() bool {
+	return ds.HasErrors() && !slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error && !d.Machine })
 }
 
 // Err returns nil if there are no errors, and otherwise an error with a line for each of

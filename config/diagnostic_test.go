@@ -9,10 +9,10 @@ import (
 
 func TestText(t *testing.T) {
 	ds := Diagnostics{
-		{Error, Pos{"job.hcl", 3, 3, 6}, "no good", "do better", "\t bad"},
-		{Warning, Pos{"job.hcl", 12, 2, 99}, "not nice", "", "äöü = 1"},
-		{Error, Pos{File: "job.hcl"}, "empty", "write something", ""},
-		{Error, Pos{}, "no place", "", ""},
+		{Error, Pos{"job.hcl", 3, 3, 6}, "no good", "do better", "\t bad", false},
+		{Warning, Pos{"job.hcl", 12, 2, 99}, "not nice", "", "äöü = 1", false},
+		{Error, Pos{File: "job.hcl"}, "empty", "write something", "", false},
+		{Error, Pos{}, "no place", "", "", true},
 	}
 	var plainText, colored strings.Builder
 	if err := ds.WriteText(&plainText, false); err != nil {
@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var out strings.Builder
-	ds := Diagnostics{{Error, Pos{"job.hcl", 3, 2, 5}, "no good", "do better", " bad"}}
+	ds := Diagnostics{{Error, Pos{"job.hcl", 3, 2, 5}, "no good", "do better", " bad", false}}
 	if err := ds.WriteJSON(&out); err != nil {
 		t.Fatal(err)
 	}
@@ -139,5 +139,18 @@ func TestTransportFault(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 		})
+	}
+}
+
+// TestOfMachine: errors that are all about the machine, and are some.
+func TestOfMachine(t *testing.T) {
+	ofFile, ofMachine, warning := Diagnostic{Severity: Error}, Diagnostic{Severity: Error, Machine: true}, Diagnostic{Severity: Warning}
+	for _, c := range []struct {
+		ds   Diagnostics
+		want bool
+	}{{nil, false}, {Diagnostics{warning}, false}, {Diagnostics{ofMachine}, true}, {Diagnostics{warning, ofMachine}, true}, {Diagnostics{ofMachine, ofFile}, false}} {
+		if got := c.ds.OfMachine(); got != c.want {
+			t.Errorf("%+v: %t", c.ds, got)
+		}
 	}
 }

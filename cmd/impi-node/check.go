@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 // checker finds what a node would refuse at its start, from the job file, this machine's
@@ -91,7 +92,9 @@ func (c *checker) settings(s config.Site, t config.Transport) {
 // wrong records the faults of a transport's settings.
 func (c *checker) wrong(t config.Transport, err error) {
 	for _, e := range settingErrors(err) {
-		c.found = append(c.found, c.job.TransportFault(t, e.Name, e.Problem, e.Remedy))
+		f := c.job.TransportFault(t, e.Name, e.Problem, e.Remedy)
+		f.Machine = slices.ContainsFunc(identity.Settings(false), func(s transports.Setting) bool { return s.Name == e.Name && s.Type == transports.TypePath })
+		c.found = append(c.found, f)
 	}
 }
 

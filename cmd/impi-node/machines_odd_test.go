@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
 // TestMachinesWithAnInterfaceThatLeadsNowhere: machines with a second interface whose network does
@@ -128,6 +132,88 @@ func TestMachineThatDoesNotFit(t *testing.T) {
 				}
 				if s != statusUsage || !strings.Contains(log, says) || strings.Contains(log, "10h0m0s") {
 					t.Errorf("machine %d: status %d, or it does not say %q", i, s, says)
+				}
+			}
+		})
+	}
+}
+
+// certificatesOn makes the files of a site's certificate, for one machine. alive is from when on its hour counts.
+func certificatesOn(t *testing.T, ca *pki.Authority, alive time.Time) (dir string) {
+	t.Helper()
+	pair, err := ca.Issue("alpha", alive, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	for name, b := range map[string][]byte{"site.pem": pair.Cert, "site.key": pair.Key, "ca.pem": ca.Pair().Cert} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const withCertificates = `transport "tcp" {
+  config {
+    tls  = true
+    cert = "${env.CERTS}/site.pem"
+    key  = "${env.CERTS}/site.key"
+    ca   = "${env.CERTS}/ca.pem"
+  }
+}
+`
+
+// TestMachinesWithCertificates: hosts whose site has certificates meet by them. One without, with
+// one that has expired or with one of another CA ends the start at once, by its name, on all
+// machines of the site.
+func TestMachinesWithCertificates(t *testing.T) {
+	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
+	good := func(t *testing.T) string { return certificatesOn(t, ours, time.Now()) }
+	t.Run("all good", func(t *testing.T) {
+		file, machines := machineJob(t, withCertificates)
+		var nodes []*machineNode
+		for _, m := range machines {
+			nodes = append(nodes, startNode(t, m, "meet", "CERTS="+good(t), "-config", file))
+		}
+		for i, s := range ends(nodes) {
+			if s != 0 {
+				t.Errorf("machine %d: status %d", i, s)
+			}
+		}
+		for _, head := range []int{0, 3} {
+			if out := nodes[head].out.String(); strings.Count(out, "met\n") != 6 {
+				t.Errorf("the head on machine %d has %s", head, out)
+			}
+		}
+	})
+	for name, c := range map[string]struct {
+		odd   int // the machine
+		certs func(t *testing.T) string
+		says  string
+	}{
+		"none":            {1, func(t *testing.T) string { return t.TempDir() }, "host 10.77.0.2: "},
+		"expired":         {1, func(t *testing.T) string { return certificatesOn(t, ours, time.Now().Add(-2*time.Hour)) }, "host 10.77.0.2: "},
+		"foreign":         {1, func(t *testing.T) string { return certificatesOn(t, theirs, time.Now()) }, "host 10.77.0.2: the hosts do not accept each other's certificates: 10.77.0.2 does not accept that of 10.77.0.1: the certificate of \"alpha\" was not signed by the CA"},
+		"expired at head": {0, func(t *testing.T) string { return certificatesOn(t, ours, time.Now().Add(-2*time.Hour)) }, "host 10.77.0.1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, machines := machineJob(t, withCertificates+"limits { start = \"10h\" }\nlog { level = \"debug\" }\n")
+			nodes := make([]*machineNode, 3)
+			for i := range nodes {
+				if i != c.odd {
+					nodes[i] = startNode(t, machines[i], "meet", "CERTS="+good(t), "-config", file)
+				}
+			}
+			if c.odd != 0 {
+				nodes[0].awaits(t, nodes[0].err, "a host is there")
+			}
+			nodes[c.odd] = startNode(t, machines[c.odd], "meet", "CERTS="+c.certs(t), "-config", file)
+			remedy := map[string]string{"none": "there is no file ", "expired": "expired on ", "expired at head": "make a new one with: impi-node cert issue", "foreign": "impi-node cert issue makes a new one"}[name]
+			for i, s := range ends(nodes) {
+				log := nodes[i].err.String()
+				if s != statusUsage || !strings.Contains(log, "impi-node: site alpha: "+c.says) || !strings.Contains(log, remedy) || strings.Contains(log, "10h0m0s") {
+					t.Errorf("machine %d: status %d, or it does not say %q and %q", i, s, c.says, remedy)
 				}
 			}
 		})

@@ -22,10 +22,15 @@ type nodeSpec struct {
 	launches bool           // it starts the nodes of other hosts
 	order    *hostOrder     // for them, if this is not the head
 	starter  chan struct{}  // closed when the node that has started this one is gone; nil: none has
+	fault    error          // why this machine cannot be part of the site, which the others are to hear; or nil
 	others   member.Cluster // how it and the others find each other, if a launcher has said so
 }
 
 const allHosts = -1
+
+// alone tells whether nobody on another machine waits for this node: it runs all hosts of its site, or is
+// to start the others.
+func (p *nodeSpec) alone() bool { return p.host == allHosts || p.launches }
 
 // orphaned tells whether a signal comes from the machine's guard, because the node that has started
 // this one is gone. Then the head is about to say so, and nobody has ended the job on purpose.

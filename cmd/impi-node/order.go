@@ -149,10 +149,11 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 		return p, nil, o, err
 	}
 	job, found := x.job(o, isLocal)
-	if found.HasErrors() {
+	if found.HasErrors() && !found.OfMachine() {
 		show(std.err, found)
 		return p, nil, o, nil
 	}
+	p.fault = found.Err()
 	p.site, _ = job.Site(x.Site)
 	p.host = self
 	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +31,7 @@ func runJob(o *options, std streams) int {
 	if h == nil || found.HasErrors() {
 		show(std.err, found) // the launcher has shown the warnings
 	}
-	if found.HasErrors() {
+	if found.HasErrors() && !found.OfMachine() {
 		return statusUsage
 	}
 	if h == nil {
@@ -51,10 +53,14 @@ func runJob(o *options, std streams) int {
 		complain(std.err, err)
 		return statusUsage
 	}
+	if found.HasErrors() && slices.ContainsFunc(nodes, func(p nodeSpec) bool { return p.alone() }) {
+		return statusUsage
+	}
 	if len(nodes) > 1 {
 		return launchSites(o, job, nodes, told, signals, std)
 	}
 	p := nodes[0]
+	p.fault = found.Err()
 	o.apply(&p.site)
 	if h != nil {
 		h.apply(&p.site)
@@ -188,11 +194,12 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 		defer l.stop()
 	}
 	cluster := p.cluster()
-	if err := useNetwork(&p, cluster); err != nil {
-		if cluster == nil {
-			return ending.Misconfigured(fmt.Errorf("site %s: %w", p.site.Name, err))
-		}
-		cluster.Fault = err
+	err := useNetwork(&p, cluster)
+	if err != nil && cluster == nil {
+		return ending.Misconfigured(fmt.Errorf("site %s: %w", p.site.Name, err))
+	}
+	if cluster != nil {
+		cluster.Fault = cmp.Or(p.fault, err)
 	}
 	return node.Run(ctx, node.Options{
 		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals,

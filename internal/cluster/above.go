@@ -33,6 +33,7 @@ type above struct {
 	conn   *rpc.Conn
 	rpc    *grpc.ClientConn
 	client proto.ClusterClient
+	fails  []byte        // a report: why this host cannot be part of the site; nil: it can
 	lost   bool          // nothing can be sent or received any more; Host's mu guards it
 	heard  chan struct{} // closed when nothing more is received
 
@@ -51,8 +52,12 @@ func (a *above) connect(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
+		var refused *refusedByParent
 		switch code := status.Code(err); {
-		case errors.Is(err, ErrSecret), errors.Is(err, ErrVersion), code == codes.FailedPrecondition:
+		case errors.As(err, &refused) && a.fails == nil && h.cfg.Report != nil:
+			a.fails = h.cfg.Report(err)
+			continue // at the head, which is to hear of it
+		case errors.Is(err, ErrSecret), errors.Is(err, ErrVersion), errors.Is(err, ErrCertificate), code == codes.FailedPrecondition:
 			return &unfit{a.cannot(err)}
 		case errors.Is(err, ErrOver), code == codes.Aborted:
 			return a.cannot(err)
@@ -65,6 +70,12 @@ func (a *above) connect(ctx context.Context) error {
 		}
 	}
 }
+
+// refusedByParent says that a parent that is not the head, or this host, does not accept the other, of
+// which the head does not know.
+type refusedByParent struct{ error }
+
+func (r *refusedByParent) Unwrap() error { return r.error }
 
 // unfit is an ErrUnfit that says more.
 type unfit struct{ error }
@@ -79,7 +90,8 @@ func (a *above) cannot(err error) error {
 	return fmt.Errorf("host %s cannot join its site, whose head is at %s: %w", h.cfg.Name(h.cfg.Self), h.cfg.Head, err)
 }
 
-// dial makes a connection on which both ends have proved that they know the secret.
+// dial makes a connection on which both ends have proved that they know the secret. Its Peer is
+// why this host does not accept the certificate of the other, an error; nil: it does.
 func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.ClientConn, error) {
 	nc, err := h.cfg.Dial(ctx, address)
 	if err != nil {
@@ -87,11 +99,11 @@ func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.Clien
 	}
 	limited, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
-	safe, err := kind.Enter(limited, nc, door.Keys{Key: h.cfg.Secret})
+	safe, err := kind.Enter(limited, nc, door.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity})
 	if err != nil {
 		return nil, nil, errors.Join(err, nc.Close())
 	}
-	c := rpc.NewConn(safe, nil)
+	c := rpc.NewConn(safe, safe.Refused)
 	made, err := rpc.Client(c, maxWord)
 	if err != nil {
 		return nil, nil, errors.Join(err, c.Close())
@@ -108,7 +120,14 @@ func (a *above) attach(ctx context.Context) (err error) {
 	}
 	a.seeks(a.host)
 	a.client = proto.NewClusterClient(a.rpc)
-	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File, Fails: h.cfg.Fails}
+	if err := a.judge(0); err != nil && a.fails == nil {
+		if h.cfg.Report == nil {
+			a.hangUp()
+			return err
+		}
+		a.fails = h.cfg.Report(err)
+	}
+	hello := &proto.Newcomer{Host: int32(h.cfg.Self), Version: h.cfg.Version, File: h.cfg.File, Fails: a.fails}
 	at, err := a.client.Place(ctx, hello)
 	if err != nil {
 		a.hangUp()
@@ -127,6 +146,10 @@ func (a *above) attach(ctx context.Context) (err error) {
 		if a.conn, a.rpc, err = h.dial(ctx, at.GetAddress()); err != nil {
 			return fmt.Errorf("host %s, its parent, at %s: %w", h.cfg.Name(a.host), at.GetAddress(), err)
 		}
+		if err := a.judge(a.host); err != nil {
+			a.hangUp()
+			return &refusedByParent{err}
+		}
 		a.client = proto.NewClusterClient(a.rpc)
 	}
 	stream, err := a.client.Attach(h.ctx)
@@ -138,6 +161,9 @@ func (a *above) attach(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		a.hangUp()
+		if status.Code(err) == codes.FailedPrecondition && a.host != 0 {
+			return &refusedByParent{errors.New(status.Convert(err).Message())}
+		}
 		return err
 	}
 	h.with(func(m *membership.Member, now time.Time) { m.Join(now) })
@@ -150,6 +176,19 @@ func (a *above) attach(ctx context.Context) (err error) {
 	})
 	h.wg.Go(func() { a.hear(stream) })
 	return nil
+}
+
+// judge says why this host does not accept the certificate of another at the end of the connection.
+func (a *above) judge(other int) error {
+	if why, refused := a.conn.Peer.(error); refused {
+		return a.h.cfg.notAccepted(a.h.cfg.Self, other, why)
+	}
+	return nil
+}
+
+// notAccepted says that host by does not accept the certificate of host of.
+func (c *Config) notAccepted(by, of int, why error) error {
+	return fmt.Errorf("%w: %s does not accept that of %s: %s; impi-node cert show tells what each has, impi-node cert issue makes a new one", ErrCertificate, c.Name(by), c.Name(of), c.Identity.Explain(why))
 }
 
 // seeks tells the owner which host is waited for.

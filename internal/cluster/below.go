@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -31,7 +32,7 @@ func (h *Host) listen() (err error) {
 			return fmt.Errorf("host %s cannot take the connections of other hosts: %w", h.cfg.Name(h.cfg.Self), err)
 		}
 	}
-	if h.door, err = door.New(door.Config{Kind: &kind, Keys: door.Keys{Key: h.cfg.Secret}, Files: 1, Logger: h.log}); err != nil {
+	if h.door, err = door.New(door.Config{Kind: &kind, Keys: door.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity}, Files: 1, Logger: h.log}); err != nil {
 		return errors.Join(err, h.ln.Close())
 	}
 	h.server = rpc.NewServer(rpc.Limits{Request: maxWord, Greet: greeting, Silence: 2 * greeting})
@@ -63,9 +64,19 @@ func (h *Host) accept() {
 				parent{h: h}.denied(nc.RemoteAddr(), err)
 				return
 			}
-			h.proved.Put(rpc.NewConn(safe, nil))
+			v := &visitor{refused: safe.Refused}
+			h.proved.Put(rpc.NewConn(safe, v))
+			if host := int(v.told.Load()); host > 0 {
+				parent{h: h}.inform(host)
+			}
 		})
 	}
+}
+
+// visitor is who is at the other end of a connection.
+type visitor struct {
+	refused error        // why its certificate is not accepted; nil: it is
+	told    atomic.Int32 // the host that was told that it has no place, once it hangs up; 0: none was
 }
 
 // parent is the service of a host for those below it.
@@ -75,17 +86,20 @@ type parent struct {
 }
 
 // knows checks that a host may be part of this site, and logs why not.
-func (p parent) knows(n *proto.Newcomer) error {
-	err := p.judge(n)
+func (p parent) knows(ctx context.Context, n *proto.Newcomer) error {
+	err := p.judge(ctx, n)
 	if err != nil {
 		why := status.Convert(err).Message()
 		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", why)
-		p.unfit(int(n.GetHost()), errors.New(why))
+		if host := int(n.GetHost()); p.misses(host) {
+			rpc.PeerOf(ctx).(*visitor).told.Store(n.GetHost())
+			p.unfit(host, errors.New(why))
+		}
 	}
 	return err
 }
 
-func (p parent) judge(n *proto.Newcomer) error {
+func (p parent) judge(ctx context.Context, n *proto.Newcomer) error {
 	h := p.h
 	host := int(n.GetHost())
 	h.mu.Lock()
@@ -101,7 +115,15 @@ func (p parent) judge(n *proto.Newcomer) error {
 	case !bytes.Equal(n.GetFile(), h.cfg.File):
 		return status.Errorf(codes.FailedPrecondition, "%v: what the one of %s says of the site is not what that of %s says; copy one of them to both", ErrFile, h.cfg.Name(host), h.cfg.Name(h.cfg.Self))
 	}
+	if why := refused(ctx); why != nil {
+		return status.Error(codes.FailedPrecondition, h.cfg.notAccepted(h.cfg.Self, host, why).Error())
+	}
 	return nil
+}
+
+// refused is why the certificate of the sender of a request is not accepted; nil: it is.
+func refused(ctx context.Context) error {
+	return rpc.PeerOf(ctx).(*visitor).refused
 }
 
 // denied tells the owner of a wrong secret, at the head, if it comes from the address of a host that
@@ -111,16 +133,15 @@ func (p parent) denied(from net.Addr, err error) {
 	if !ok || p.h.cfg.HostAt == nil || !errors.Is(err, ErrSecret) {
 		return
 	}
-	if host, known := p.h.cfg.HostAt(at.AddrPort().Addr().Unmap()); known {
+	if host, known := p.h.cfg.HostAt(at.AddrPort().Addr().Unmap()); known && p.misses(host) {
+		p.inform(host)
 		p.unfit(host, fmt.Errorf("%w: %s has another key; copy the key's file to both", ErrSecret, p.h.cfg.Name(host)))
 	}
 }
 
-// unfit tells the owner, at the head, that a host cannot be part of the site. One that is there is
-// not meant.
+// unfit tells the owner, at the head, that a host which is not there cannot be part of the site.
 func (p parent) unfit(host int, why error) {
-	if p.h.up == nil && p.misses(host) {
-		p.inform(host)
+	if p.h.up == nil {
 		p.h.cfg.Owner.Unfit(host, why)
 	}
 }
@@ -157,7 +178,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 	switch {
 	case over: // see below
 	case fails == nil:
-		if err := p.knows(n); err != nil {
+		if err := p.knows(ctx, n); err != nil {
 			return nil, err
 		}
 	case !p.misses(host):
@@ -173,7 +194,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 		h.mu.Unlock()
 		switch {
 		case over:
-			p.inform(host)
+			rpc.PeerOf(ctx).(*visitor).told.Store(int32(host))
 			return &proto.Parent{Ended: true, Over: verdict}, nil
 		case fails != nil:
 		case above == h.cfg.Self:
@@ -204,7 +225,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	if !ok {
 		return status.Error(codes.InvalidArgument, "the first word is no hello")
 	}
-	if err := p.knows(hello.Hello); err != nil {
+	if err := p.knows(stream.Context(), hello.Hello); err != nil {
 		return err
 	}
 	child := int(hello.Hello.GetHost())
@@ -339,6 +360,9 @@ func (p parent) placeOf(child int, x *proto.Listens, w *proto.Up) error {
 
 // Write accepts output of hosts below.
 func (p parent) Write(stream proto.Cluster_WriteServer) error {
+	if err := refused(stream.Context()); err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
 	for {
 		o, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -380,6 +404,9 @@ func (h *Host) write(o *proto.Output) error {
 
 // Read sends the standard input.
 func (p parent) Read(_ *proto.Nothing, stream proto.Cluster_ReadServer) error {
+	if err := refused(stream.Context()); err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
 	in := p.h.input(stream.Context())
 	b := make([]byte, chunk)
 	for {

@@ -17,12 +17,15 @@ import (
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/door"
 	"github.com/openimpi/impi/internal/rpc/proto"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 // The errors of hosts.
 var (
 	// ErrSecret means that two hosts do not have the same secret.
 	ErrSecret = errors.New("the hosts do not have the same secret of the job")
+	// ErrCertificate means that a host does not accept the certificate of another.
+	ErrCertificate = errors.New("the hosts do not accept each other's certificates")
 	// ErrVersion means that two hosts run different versions of impi-node.
 	ErrVersion = errors.New("the hosts run different versions of impi-node")
 	// ErrFile means that two hosts have read different descriptions of the site.
@@ -69,12 +72,15 @@ type Owner interface {
 
 // Config configures a Host.
 type Config struct {
-	Tree    membership.Tree
-	Self    int
-	Name    func(host int) string // a host's name in messages
-	Secret  []byte                // of the job; all hosts have it
-	Version string                // of impi-node
-	File    []byte                // digest of what the job file says about the site
+	Tree   membership.Tree
+	Self   int
+	Name   func(host int) string // a host's name in messages
+	Secret []byte                // of the job; all hosts have it
+	// Identity is the host's certificate, and whom it accepts as another host. Nil: this host has none, and
+	// accepts whoever has the secret.
+	Identity *identity.Identity
+	Version  string // of impi-node
+	File     []byte // digest of what the job file says about the site
 
 	Listen string // "ip:port" for the hosts below; port 0 takes a free one
 	Head   string // "ip:port" of the head; empty at the head
@@ -87,6 +93,9 @@ type Config struct {
 	// Fails is a report: why this host cannot be part of the site. Open tells the head, and fails
 	// with ErrOver once Owner.Over has been called. Nil: it can.
 	Fails []byte
+	// Report makes a report of what Open finds while it connects: why this host cannot be part of the
+	// site. Open then goes on as with Fails. It is called by one goroutine at a time. Nil: Open fails.
+	Report func(why error) []byte
 	// Seeks is told which host Open waits for, by its number: the head, or the parent that the head
 	// has named. Nil: nobody is told.
 	Seeks func(host int)
@@ -174,7 +183,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, err
 	}
 	if cfg.Self != 0 {
-		h.up = &above{h: h, host: cfg.Tree.Parent(cfg.Self), out: newQueue[*proto.Up](), heard: make(chan struct{})}
+		h.up = &above{h: h, host: cfg.Tree.Parent(cfg.Self), fails: cfg.Fails, out: newQueue[*proto.Up](), heard: make(chan struct{})}
 	}
 	if err := h.listen(); err != nil {
 		return nil, err

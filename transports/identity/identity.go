@@ -55,6 +55,29 @@ func (id *Identity) Client(protocol string) *tls.Config {
 	return c
 }
 
+// Certificate returns the site's certificate with its key, for a handshake whose sides are judged
+// by Judge after it.
+func (id *Identity) Certificate() tls.Certificate { return id.own }
+
+// Judge returns nil if the certificate shown[0], with the rest of its chain, may be that of a peer
+// with this use, and otherwise an error that wraps ErrPeer.
+func (id *Identity) Judge(shown []*x509.Certificate, use x509.ExtKeyUsage) error {
+	if len(shown) == 0 {
+		return fmt.Errorf("%w: it showed no certificate", ErrPeer)
+	}
+	return id.verify(shown, use)
+}
+
+// WithOwn returns the same identity, which accepts the names in its own certificate besides those of
+// the setting peers: the hosts of one site need not be among the site's peers.
+func (id *Identity) WithOwn() *Identity {
+	other := *id
+	if other.peers != nil {
+		other.peers = append(slices.Clone(id.peers), id.leaf.DNSNames...)
+	}
+	return &other
+}
+
 // config is the common part of both configurations. It has no session tickets: they would
 // only skip the check of a certificate that may have expired meanwhile.
 func (id *Identity) config(protocol string) *tls.Config {
@@ -69,10 +92,7 @@ func (id *Identity) config(protocol string) *tls.Config {
 
 // verifyServer does what the standard library would do, except for the name.
 func (id *Identity) verifyServer(s tls.ConnectionState) error {
-	if len(s.PeerCertificates) == 0 {
-		return fmt.Errorf("%w: it showed no certificate", ErrPeer)
-	}
-	return id.verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth)
+	return id.Judge(s.PeerCertificates, x509.ExtKeyUsageServerAuth)
 }
 
 // verify checks the certificate chain[0] by the rest of the chain.

@@ -161,3 +161,18 @@ func TestName(t *testing.T) {
 		t.Error("the secret is not that of the key")
 	}
 }
+
+// TestWithOwn: a site whose setting peers does not name it accepts its own certificate among its hosts.
+func TestWithOwn(t *testing.T) {
+	ca := pkitest.Authority(t)
+	alpha := load(t, pkitest.Site(t, "alpha", ca, ca, map[string]any{"peers": []string{"beta"}}))
+	beta, gamma := load(t, pkitest.Site(t, "beta", ca, ca, nil)), load(t, pkitest.Site(t, "gamma", ca, ca, nil))
+	for _, c := range []struct {
+		by, other *Identity
+		accepts   bool
+	}{{alpha, alpha, false}, {alpha, beta, true}, {alpha.WithOwn(), alpha, true}, {alpha.WithOwn(), beta, true}, {alpha.WithOwn(), gamma, false}, {beta.WithOwn(), gamma, true}} {
+		if err := c.by.Accepts(c.other); (err == nil) != c.accepts {
+			t.Errorf("%s of %s: %v", c.by.Name(), c.other.Name(), err)
+		}
+	}
+}

@@ -27,6 +27,7 @@ import (
 	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/version"
 )
 
@@ -129,7 +130,7 @@ func (o *Others) Open(ctx context.Context) error {
 	err := o.open(within)
 	switch {
 	case err == nil && o.Fault != nil: // at the head
-		return o.fault()
+		return o.fault(o.Fault)
 	case errors.Is(err, cluster.ErrOver): // events have been told how
 		select {
 		case <-ctx.Done():
@@ -142,14 +143,24 @@ func (o *Others) Open(ctx context.Context) error {
 	return err
 }
 
-// fault makes a failure of Fault.
-func (o *Others) fault() *ending.Failure {
-	return ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", o.Routes.Site.Name, o.name(o.Self), o.Fault))
+// fault makes a failure of why this host cannot be part of the site.
+func (o *Others) fault(why error) *ending.Failure {
+	return ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", o.Routes.Site.Name, o.name(o.Self), why))
+}
+
+// unfit makes a report of that for the head.
+func (o *Others) unfit(why error) []byte {
+	o.Log.Error("this host cannot be part of the site, and tells its head so", "reason", why)
+	return reportOf(o.fault(why), false, time.Now())
 }
 
 func (o *Others) open(ctx context.Context) error {
 	if o.Ends != nil {
 		go o.hearEngine()
+	}
+	id, err := server.Certificates(*o.Routes.Site)
+	if err != nil && o.Fault == nil {
+		o.Fault = err
 	}
 	c := cluster.Config{
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
@@ -158,14 +169,17 @@ func (o *Others) open(ctx context.Context) error {
 		Beat: beat, Silence: silence, Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
+	if id != nil {
+		c.Identity = id.WithOwn()
+	}
 	o.AnswerBy(counting, o.answerCount)
 	switch {
 	case !o.IsHead():
 		c.Head = o.Head
 		if o.Fault != nil {
-			o.Log.Error("this host cannot be part of the site, and tells its head so", "reason", o.Fault)
-			c.Fails = reportOf(o.fault(), false, time.Now())
+			c.Fails = o.unfit(o.Fault)
 		}
+		c.Report = o.unfit
 		c.Seeks = func(host int) { o.sought.Store(int64(host)) }
 		defer report.While(o.Log, o.Deadline, o.seeks)()
 	case o.Stdin != nil:
@@ -176,6 +190,9 @@ func (o *Others) open(ctx context.Context) error {
 			c.Listen = o.Head
 		}
 		c.HostAt = o.hostAt
+	}
+	if o.IsHead() && o.Fault != nil {
+		o.End.Fail(o.fault(o.Fault)) // before others say what follows from it, such as that it shows no certificate
 	}
 	tree, err := cluster.Open(ctx, c)
 	if err != nil {

@@ -20,7 +20,7 @@ func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) 
 		}
 		return nil, nil
 	}
-	id, err := certificates(site)
+	id, err := certificatesOf(site)
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +36,25 @@ func OwnFor(job *config.Job, site config.Site, embedded bool, log hclog.Logger) 
 	return own, nil
 }
 
-// certificates loads the certificates of a site, which are those of one of its transports; nil if none
-// has any.
-func certificates(site config.Site) (*rendezvous.Identity, error) {
+// certificatesOf is Certificates with errors that name the site.
+func certificatesOf(site config.Site) (*rendezvous.Identity, error) {
+	id, err := Certificates(site)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", site.Name, err)
+	}
+	return id, nil
+}
+
+// Certificates loads the certificates of a site, by which it meets its server and its hosts meet each
+// other. They are those of one of its transports; nil if none has any.
+func Certificates(site config.Site) (*rendezvous.Identity, error) {
 	t, ok := certified(site)
 	if !ok {
 		return nil, nil
 	}
 	id, err := rendezvous.LoadIdentity(t.SettingMap(), t.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("site %s: transport %q: %w", site.Name, t.Name, err)
+		return nil, fmt.Errorf("transport %q: %w", t.Name, err)
 	}
 	return id, nil
 }

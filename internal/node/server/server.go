@@ -51,7 +51,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
-	id, err := certificates(site)
+	id, err := certificatesOf(site)
 	if err != nil {
 		return nil, err
 	}

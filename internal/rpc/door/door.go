@@ -3,6 +3,7 @@ package door
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -26,11 +27,20 @@ const (
 	warnings   = time.Second      // interval between log lines about wrong keys, at least
 )
 
+// Conn is an encrypted connection whose two ends have proved the key to each other.
+type Conn struct {
+	*tls.Conn
+	// Refused is why this end does not accept the certificate of the other, if it has an Identity to judge
+	// it by; it wraps [identity.ErrPeer]. What the other says is nevertheless from who has the key, so
+	// it may say who it is and hear why it is refused. Its owner allows it no more than that.
+	Refused error
+}
+
 // Enter is a client's side: it makes an encrypted connection over nc to a server that has
 // the same key. It reads nothing that comes after that. It blocks until then, or until ctx
 // ends. If it fails the caller has to close nc.
-func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (net.Conn, error) {
-	c := tls.Client(nc, k.clientTLS())
+func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (*Conn, error) {
+	c := tls.Client(nc, k.clientTLS(keys.Identity))
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := c.HandshakeContext(ctx); err != nil {
@@ -56,7 +66,7 @@ func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (net.Conn, err
 	if !stop() {
 		return nil, context.Cause(ctx)
 	}
-	return c, nil
+	return k.conn(c, keys.Identity, x509.ExtKeyUsageServerAuth), nil
 }
 
 // Config configures a Door.
@@ -88,7 +98,7 @@ func New(cfg Config) (*Door, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	t, err := cfg.serverTLS()
+	t, err := cfg.serverTLS(cfg.Identity)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +108,7 @@ func New(cfg Config) (*Door, error) {
 // Admit makes an encrypted connection over nc to a client that has the key. It blocks until
 // the client has proved that. If it fails, Admit has logged why, and the caller has to
 // close nc.
-func (d *Door) Admit(nc net.Conn) (net.Conn, error) {
+func (d *Door) Admit(nc net.Conn) (*Conn, error) {
 	if !d.wait(nc) {
 		return nil, net.ErrClosed
 	}
@@ -142,7 +152,7 @@ func (d *Door) forget(nc net.Conn) {
 }
 
 // greet makes the TLS connection and has the client prove the key.
-func (d *Door) greet(nc net.Conn) (*tls.Conn, error) {
+func (d *Door) greet(nc net.Conn) (*Conn, error) {
 	_ = nc.SetDeadline(time.Now().Add(d.cfg.Greet)) // a connection that has ended fails when it is read
 	c := tls.Server(nc, d.tls)
 	if err := c.Handshake(); err != nil {
@@ -169,7 +179,7 @@ func (d *Door) greet(nc net.Conn) (*tls.Conn, error) {
 		_ = c.CloseWrite()
 		return nil, fmt.Errorf("%w: %s", d.cfg.Denied, v.text)
 	}
-	return c, nil
+	return d.cfg.conn(c, d.cfg.Identity, x509.ExtKeyUsageClientAuth), nil
 }
 
 // punish delays the answer to a client with a wrong key, longer each time for its address.

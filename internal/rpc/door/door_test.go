@@ -6,11 +6,16 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -79,6 +84,57 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestCertificates tries all pairs of certificates of two ends that have the key. Each end says what it
+// makes of the other's, and both stay connected to say so.
+func TestCertificates(t *testing.T) {
+	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
+	load := func(ca, trusted *pki.Authority) *identity.Identity {
+		t.Helper()
+		id, err := identity.Load(pkitest.Site(t, "alpha", ca, trusted, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	good, foreign := load(ours, ours), load(theirs, theirs)
+	late := good.At(func() time.Time { return time.Now().Add(2 * time.Hour) })
+	const noOne, noCA, expired = "it has no certificate", "was not signed by the CA", "expired on"
+	for _, c := range []struct {
+		client, server     *identity.Identity
+		ofClient, ofServer string // what each says of the other
+	}{
+		{nil, nil, "", ""}, {good, good, "", ""}, {good, nil, noOne, ""}, {nil, good, "", noOne},
+		{good, foreign, noCA, noCA}, {late, good, expired, ""}, {good, late, "", expired},
+	} {
+		d := doorOf(t, Config{Keys: Keys{Key: theKey.Key, Identity: c.server}})
+		near, far := net.Pipe()
+		served := make(chan *Conn, 1)
+		go func() {
+			s, err := d.Admit(far)
+			if err != nil {
+				t.Error(err)
+			}
+			served <- s
+		}()
+		x, err := kind.Enter(t.Context(), near, Keys{Key: theKey.Key, Identity: c.client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for side, says := range map[string]struct {
+			refused error
+			want    string
+		}{"client": {x.Refused, c.ofClient}, "server": {(<-served).Refused, c.ofServer}} {
+			if says.want == "" && says.refused != nil || says.want != "" && (!errors.Is(says.refused, identity.ErrPeer) || !strings.Contains(says.refused.Error(), says.want)) {
+				t.Errorf("the %s says %v, not %q", side, says.refused, says.want)
+			}
+		}
+		_, _ = near.Close(), far.Close()
+	}
+	if client, server := meets(t, doorOf(t, Config{Keys: Keys{Key: []byte("kez"), Identity: good}}), Keys{Key: theKey.Key, Identity: good}); !errors.Is(client, errDenied) || !errors.Is(server, errDenied) {
+		t.Errorf("good certificates and another key: %v, %v", client, server)
+	}
+}
+
 // TestNobodyInBetween has somebody without the key relay what two sides with the key say,
 // over two TLS connections of its own.
 func TestNobodyInBetween(t *testing.T) {
@@ -92,11 +148,11 @@ func TestNobodyInBetween(t *testing.T) {
 	}()
 	go func() {
 		defer func() { done <- nil }()
-		cfg, err := kind.serverTLS()
+		cfg, err := kind.serverTLS(nil)
 		if err != nil {
 			return
 		}
-		near, far := tls.Server(thiefNear, cfg), tls.Client(thiefFar, kind.clientTLS())
+		near, far := tls.Server(thiefNear, cfg), tls.Client(thiefFar, kind.clientTLS(nil))
 		copied := make(chan struct{})
 		go func() { defer close(copied); _, _ = io.Copy(far, near); _ = thiefFar.Close() }()
 		_, _ = io.Copy(near, far)

@@ -4,11 +4,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 // Kind has what all doors of a service share. Clients and servers of different kinds refuse
@@ -25,6 +27,10 @@ type Kind struct {
 type Keys struct {
 	Open bool   // no key is needed if the other end has Open too
 	Key  []byte // nil: none
+
+	// Identity is the certificate that this end shows, and whom it accepts: see Conn. Nil: it has none,
+	// and accepts the other end for its proof alone.
+	Identity *identity.Identity
 }
 
 const (
@@ -135,19 +141,36 @@ func (k *Kind) label() string {
 	return string(b)
 }
 
-func (k *Kind) serverTLS() (*tls.Config, error) {
-	c, err := pki.MakeUp(k.Name)
-	if err != nil {
-		return nil, err
+func (k *Kind) serverTLS(id *identity.Identity) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, SessionTicketsDisabled: true}
+	if id != nil {
+		c.Certificates = []tls.Certificate{id.Certificate()}
+		c.ClientAuth = tls.RequestClientCert // judged after the proof of the key, see Conn
+		return c, nil
 	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, SessionTicketsDisabled: true,
-		Certificates: []tls.Certificate{c},
-	}, nil
+	madeUp, err := pki.MakeUp(k.Name)
+	c.Certificates = []tls.Certificate{madeUp}
+	return c, err
 }
 
 // clientTLS accepts any certificate: the key, which is bound to the connection, proves who
-// the server is.
-func (k *Kind) clientTLS() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, InsecureSkipVerify: true}
+// the server is. Its certificate is judged after that, see Conn.
+func (k *Kind) clientTLS(id *identity.Identity) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, InsecureSkipVerify: true}
+	if id != nil {
+		c.Certificates = []tls.Certificate{id.Certificate()}
+	}
+	return c
+}
+
+// conn makes a Conn whose other end has proved the key. use is what its certificate must be good for.
+func (k *Kind) conn(c *tls.Conn, id *identity.Identity, use x509.ExtKeyUsage) *Conn {
+	shown := c.ConnectionState().PeerCertificates
+	switch {
+	case id == nil:
+		return &Conn{Conn: c}
+	case len(shown) == 0 || shown[0].Subject.CommonName == k.Name: // made up for a server that has none
+		return &Conn{Conn: c, Refused: fmt.Errorf("%w: it has no certificate, or its job file names none", identity.ErrPeer)}
+	}
+	return &Conn{Conn: c, Refused: id.Judge(shown, use)}
 }

@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/internal/rpc/proto"
+	"github.com/openimpi/impi/transports/identity"
+)
+
+// identityOf makes a certificate of ca for a host that trusts some CAs.
+func identityOf(t *testing.T, ca *pki.Authority, trusted ...*pki.Authority) *identity.Identity {
+	t.Helper()
+	var roots []byte
+	for _, x := range trusted {
+		roots = slices.Concat(roots, x.Pair().Cert)
+	}
+	id, err := identity.Load(pkitest.Site(t, "alpha", ca, ca, map[string]any{"ca": pkitest.Write(t, roots)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestHostsWithCertificates come together, and say who they are, beside the secret.
+func TestHostsWithCertificates(t *testing.T) {
+	ca := pkitest.Authority(t)
+	s := newSite(t, 4, 2)
+	s.change = func(c *Config) { c.Identity = identityOf(t, ca, ca) }
+	s.begin()
+	if b, err := s.hosts[3].Ask(t.Context(), 2, []byte("who?")); err != nil || string(b) != "2: who?" {
+		t.Errorf("%q, %v", b, err)
+	}
+	s.hosts[0].End(nil)
+	s.close()
+}
+
+// TestCertificatesThatAreNotAccepted: whoever it is that does not accept the other, the head hears
+// which host cannot be part of the site, and the host how the job ends.
+func TestCertificatesThatAreNotAccepted(t *testing.T) {
+	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
+	good, foreign, both := identityOf(t, ours, ours), identityOf(t, theirs, theirs), identityOf(t, ours, ours, theirs)
+	late := good.At(func() time.Time { return time.Now().Add(2 * time.Hour) })
+	for name, c := range map[string]struct {
+		of   []*identity.Identity // of the hosts, each of which is the parent of the next
+		odd  int                  // who cannot be part
+		want string
+	}{
+		"none":          {[]*identity.Identity{good, nil}, 1, "node0 does not accept that of node1: it has no certificate, or its job file names none"},
+		"none at head":  {[]*identity.Identity{nil, good}, 1, "node1 does not accept that of node0: it has no certificate, or its job file names none"},
+		"foreign":       {[]*identity.Identity{both, foreign}, 1, "node1 does not accept that of node0: the certificate of \"alpha\" was not signed by the CA"},
+		"expired":       {[]*identity.Identity{late, good}, 1, "node0 does not accept that of node1: the certificate of \"alpha\" expired on"},
+		"expired head":  {[]*identity.Identity{good, late}, 1, "node1 does not accept that of node0: the certificate of \"alpha\" expired on"},
+		"at the parent": {[]*identity.Identity{both, good, identityOf(t, theirs, ours, theirs)}, 2, "node1 does not accept that of node2: the certificate of \"alpha\" was not signed by the CA"},
+		"of the parent": {[]*identity.Identity{both, identityOf(t, theirs, ours, theirs), good}, 2, "node2 does not accept that of node1: the certificate of \"alpha\" was not signed by the CA"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, len(c.of), 1)
+			s.change = func(cfg *Config) {
+				cfg.Identity = c.of[cfg.Self]
+				cfg.Report = func(why error) []byte { return []byte(why.Error()) }
+			}
+			for i := range c.odd {
+				if err := s.open(i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opened := make(chan error, 1)
+			go func() { opened <- s.open(c.odd) }()
+			var said string
+			select {
+			case said = <-s.owners[0].unfit:
+			case said = <-s.owners[0].fails:
+			}
+			if !strings.HasPrefix(said, string(rune('0'+c.odd))+" ") || !strings.Contains(said, c.want) || !strings.Contains(said, ErrCertificate.Error()) {
+				t.Errorf("the head hears %q, not %q", said, c.want)
+			}
+			s.hosts[0].End([]byte("over"))
+			err := <-opened
+			if !errors.Is(err, ErrOver) && !(errors.Is(err, ErrUnfit) && strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the host: %v", err)
+			}
+			s.close()
+		})
+	}
+}
+
+// TestWithoutAReport: a host that does not accept the head ends with the reason if it cannot tell it.
+func TestWithoutAReport(t *testing.T) {
+	ca := pkitest.Authority(t)
+	s := newSite(t, 2, 2)
+	if err := s.open(0); err != nil {
+		t.Fatal(err)
+	}
+	s.change = func(c *Config) { c.Identity = identityOf(t, ca, ca) }
+	if err := s.open(1); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "node1 does not accept that of node0") {
+		t.Error(err)
+	}
+	s.close()
+}
+
+// TestWithoutACertificate: who has the secret and no certificate may say who it is, and nothing else.
+func TestWithoutACertificate(t *testing.T) {
+	ca := pkitest.Authority(t)
+	s := newSite(t, 2, 2)
+	s.change = func(c *Config) { c.Identity = identityOf(t, ca, ca) }
+	if err := s.open(0); err != nil {
+		t.Fatal(err)
+	}
+	s.change = nil
+	stranger := &Host{cfg: s.config(1)}
+	stranger.cfg.Dial = s.hosts[0].cfg.Dial
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, made, err := stranger.dial(ctx, s.head.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := proto.NewClusterClient(made)
+	write, err := client.Write(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = write.Send(&proto.Output{Host: 1, Lines: []byte("I am here\n")})
+	_, writeErr := write.CloseAndRecv()
+	read, err := client.Read(ctx, &proto.Nothing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, readErr := read.Recv()
+	attach, err := client.Attach(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = attach.Send(&proto.Up{Word: &proto.Up_Hello{Hello: &proto.Newcomer{Host: 1, Version: "1", File: []byte("file")}}})
+	_, attachErr := attach.Recv()
+	for name, got := range map[string]struct {
+		err  error
+		want codes.Code
+	}{"Write": {writeErr, codes.PermissionDenied}, "Read": {readErr, codes.PermissionDenied}, "Attach": {attachErr, codes.FailedPrecondition}} {
+		if status.Code(got.err) != got.want {
+			t.Errorf("%s: %v", name, got.err)
+		}
+	}
+	_, _ = made.Close(), conn.Close()
+	s.hosts[0].End(nil)
+	s.close()
+	if out := s.out.String(); out != "" {
+		t.Errorf("it has written %q", out)
+	}
+}
