@@ -40,30 +40,35 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 	} else if o.bundled(block) {
 		o.alltoallBundled(&from, &to)
 	} else {
-		o.exchange(tagAlltoall, &from, &to)
+		o.exchange(tagAlltoall, &shares{parts: from, kind: k}, &shares{parts: to, kind: k})
 	}
 	return o.done(nil)
 }
 
-// exchange sends and receives each part directly. Empty parts travel between
-// clients only.
+// exchange sends and receives each share directly. Empty ones travel only to clients
+// of other libraries and from them: both ends know that a share is empty.
 //
 // The project's profile of IMPI ch.4, Alltoall: one message per ordered pair.
-func (p exchanges) exchange(tag wire.Tag, from, to *parts) {
-	p.copy(to.at(p.me), from.at(p.me))
+func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
+	own, _ := from.at(p.me)
+	place, _ := to.at(p.me)
+	p.copy(place, own)
 	for i := 1; i < p.n; i++ {
 		dest, source := (p.me+i)%p.n, (p.me-i+p.n)%p.n
-		if part := to.at(source); len(part) > 0 || !p.m.Local(p.me, source) {
-			p.recv(source, tag, part)
+		if part, k := to.at(source); len(part) > 0 || p.prescribed(source) {
+			p.of(k).recv(source, tag, part)
 		}
-		if part := from.at(dest); len(part) > 0 || !p.m.Local(p.me, dest) {
-			p.send(dest, tag, part)
+		if part, k := from.at(dest); len(part) > 0 || p.prescribed(dest) {
+			p.of(k).send(dest, tag, part)
 		}
 		if i%atOnce == 0 {
 			p.wait()
 		}
 	}
 }
+
+// prescribed says that the messages to and from a rank are IMPI's.
+func (p exchanges) prescribed(rank int) bool { return !p.sites.ours && !p.m.Local(p.me, rank) }
 
 // alltoallDoubling moves small blocks in few messages (Bruck): block i of the
 // turned buffer has i places to go, and in the round of distance d all blocks
@@ -131,6 +136,6 @@ func (p *Planner) Alltoallv(s *Schedule, send []byte, scounts, sdispls []int,
 	if from.counts[o.me] != to.counts[o.me] {
 		return fmt.Errorf("coll: %w: %d elements to itself, but %d from itself", ErrCount, from.counts[o.me], to.counts[o.me])
 	}
-	o.exchange(tagAlltoallv, &from, &to)
+	o.exchange(tagAlltoallv, &shares{parts: from, kind: k}, &shares{parts: to, kind: k})
 	return o.done(nil)
 }

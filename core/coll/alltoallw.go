@@ -37,14 +37,6 @@ func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
 	if a, b := len(send[o.me].Buf), len(recv[o.me].Buf); a != b {
 		return fmt.Errorf("coll: %w: %d bytes to itself, but %d from itself", ErrCount, a, b)
 	}
-	o.copy(recv[o.me].Buf, send[o.me].Buf)
-	for i := 1; i < n; i++ {
-		dest, source := (o.me+i)%n, (o.me-i+n)%n
-		o.of(recv[source].Kind).recv(source, tagAlltoallv, recv[source].Buf)
-		o.of(send[dest].Kind).send(dest, tagAlltoallv, send[dest].Buf)
-		if i%atOnce == 0 {
-			o.wait()
-		}
-	}
+	o.exchange(tagAlltoallv, &shares{list: send}, &shares{list: recv})
 	return o.done(nil)
 }

@@ -212,6 +212,48 @@ func TestGoldenAlltoall(t *testing.T) {
 		none := make([]int, 4)
 		return p.Alltoallv(s, []byte{}, none, nil, nil, none, nil, datatype.Byte)
 	}, pairs(180, 0)...)
+	golden(t, four, usual, func(_ int, p *Planner, s *Schedule) error {
+		none := make([]Piece, 4)
+		for i := range none {
+			none[i].Kind = datatype.Byte
+		}
+		return p.Alltoallw(s, none, none)
+	}, pairs(180, 0)...)
+}
+
+// Between clients that are all ours empty blocks do not travel, in either direction.
+func TestEmptyBlocksStay(t *testing.T) {
+	four := []wire.ClientRank{0, 1, 1, 0}
+	for name, some := range map[string]bool{"none": false, "a ring": true} {
+		var want []string
+		if some {
+			want = []string{"0->1 180 5", "2->3 180 5"}
+		}
+		blocks := func(r int) (out, in []int) { // 5 bytes go to the next rank
+			out, in = make([]int, 4), make([]int, 4)
+			if some {
+				out[(r+1)%4], in[(r+3)%4] = 5, 5
+			}
+			return out, in
+		}
+		golden(t, four, ours, func(r int, p *Planner, s *Schedule) error {
+			out, in := blocks(r)
+			return p.Alltoallv(s, make([]byte, 5), out, nil, make([]byte, 5), in, nil, datatype.Byte)
+		}, want...)
+		golden(t, four, ours, func(r int, p *Planner, s *Schedule) error {
+			out, in := blocks(r)
+			list := func(counts []int) (all []Piece) {
+				for _, n := range counts {
+					all = append(all, Piece{make([]byte, n), datatype.Byte})
+				}
+				return all
+			}
+			return p.Alltoallw(s, list(out), list(in))
+		}, want...)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
 }
 
 // Scan goes from rank to rank; only the hops between clients are IMPI's.

@@ -346,6 +346,45 @@ func TestAlltoallv(t *testing.T) {
 	})
 }
 
+// TestSparseAlltoallv has most blocks empty, gaps between the others in both buffers, and two sets of
+// ranks that exchange elements of different kinds.
+func TestSparseAlltoallv(t *testing.T) {
+	everywhere(t, func(t *testing.T, j *job) {
+		n := len(j.clients)
+		counts := make([][]int, n) // from, to
+		for r := range counts {
+			counts[r] = make([]int, n)
+			for q := range n {
+				if r%2 == q%2 && j.rng.IntN(3) == 0 {
+					counts[r][q] = j.size()
+				}
+			}
+		}
+		recv, want := make([][]int64, n), make([][]int64, n)
+		j.run(func(r int, p *Planner, s *Schedule) error {
+			var send []int64
+			sdispls, rdispls, rcounts := make([]int, n), make([]int, n), make([]int, n)
+			for q := n - 1; q >= 0; q-- {
+				send = append(send, -1)
+				sdispls[q] = len(send)
+				send = append(send, data(r*n+q, counts[r][q])...)
+				rcounts[q] = counts[q][r]
+				want[r] = append(want[r], -2)
+				rdispls[q] = len(want[r])
+				want[r] = append(want[r], data(q*n+r, rcounts[q])...)
+			}
+			recv[r] = make([]int64, len(want[r]))
+			for i := range recv[r] {
+				recv[r][i] = -2
+			}
+			return p.Alltoallv(s, b64(send), counts[r], sdispls, b64(recv[r]), rcounts, rdispls, []datatype.Kind{datatype.Int64, datatype.Uint64}[r%2])
+		})
+		for r := range n {
+			equal(t, "sparse alltoallv", r, recv[r], want[r])
+		}
+	})
+}
+
 // TestAlltoallvInPlace swaps blocks of the lengths that both sides have.
 func TestAlltoallvInPlace(t *testing.T) {
 	everywhere(t, func(t *testing.T, j *job) {
