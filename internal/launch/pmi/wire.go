@@ -35,6 +35,18 @@ func (f fields) value(key string) string {
 	return v
 }
 
+// with adds a word of a line or message.
+func (f fields) with(word, of string) (fields, error) {
+	key, value, found := strings.Cut(word, "=")
+	if !found || key == "" {
+		return nil, fmt.Errorf("%.40q is no key=value", word)
+	}
+	if len(f) == maxFields {
+		return nil, fmt.Errorf("a %s has more than %d fields", of, maxFields)
+	}
+	return append(f, [2]string{key, value}), nil
+}
+
 // line writes a message of PMI-1.
 func (f fields) line() []byte {
 	var b bytes.Buffer
@@ -68,18 +80,11 @@ func parseLine(b []byte) (f fields, n int, err error) {
 		return nil, 0, nil
 	}
 	for word := range strings.FieldsSeq(string(b[:end])) {
-		key, value, found := strings.Cut(word, "=")
-		if !found && len(f) > 0 && f[len(f)-1][0] == "msg" { // words for people, with blanks between
+		if !strings.Contains(word, "=") && len(f) > 0 && f[len(f)-1][0] == "msg" { // words for people, with blanks between
 			f[len(f)-1][1] += " " + word
-			continue
+		} else if f, err = f.with(word, "line"); err != nil {
+			return nil, 0, err
 		}
-		if !found || key == "" {
-			return nil, 0, fmt.Errorf("%.40q is no key=value", word)
-		}
-		if len(f) == maxFields {
-			return nil, 0, fmt.Errorf("a line has more than %d fields", maxFields)
-		}
-		f = append(f, [2]string{key, value})
 	}
 	return f, end + 1, nil
 }
@@ -108,14 +113,9 @@ func parseMessage(b []byte) (f fields, n int, err error) {
 	for rest != "" {
 		var word string
 		word, rest = cutField(rest)
-		key, value, found := strings.Cut(word, "=")
-		if !found || key == "" {
-			return nil, 0, fmt.Errorf("%.40q is no key=value", word)
+		if f, err = f.with(word, "message"); err != nil {
+			return nil, 0, err
 		}
-		if len(f) == maxFields {
-			return nil, 0, fmt.Errorf("a message has more than %d fields", maxFields)
-		}
-		f = append(f, [2]string{key, value})
 	}
 	return f, digits + size, nil
 }
