@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -9,17 +10,8 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/mpiexec"
 )
-
-// part is one program of the flag -programs.
-type part struct {
-	Procs   int               `json:"procs"`
-	Command []string          `json:"command"`
-	Env     map[string]string `json:"env"`
-	Dir     string            `json:"dir"`
-	Out     string            `json:"out"` // file for standard output, %r is the rank
-	Err     string            `json:"err"` // and for standard error
-}
 
 // ofParts makes the job of several programs, or of machines.
 func ofParts(o *options) (job *config.Job, err error) {
@@ -34,7 +26,7 @@ func ofParts(o *options) (job *config.Job, err error) {
 	}
 	m, err := readMachines(o.on)
 	if err == nil {
-		err = m.place(job)
+		err = placeOn(m, job)
 	}
 	if err == nil {
 		o.programs, err = everywhere(job)
@@ -42,12 +34,17 @@ func ofParts(o *options) (job *config.Job, err error) {
 	return job, err
 }
 
-// readParts parses the value of -programs: a JSON list.
-func readParts(text string) (parts []config.Part, err error) {
-	var list []part
+// decode reads JSON in which no field may be unknown.
+func decode(text string, v any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&list); err != nil {
+	return dec.Decode(v)
+}
+
+// readParts parses the value of -programs: a JSON list.
+func readParts(text string) (parts []config.Part, err error) {
+	var list []mpiexec.Program
+	if err := decode(text, &list); err != nil {
 		return nil, fmt.Errorf(`-programs: %w; it is a list like [{"procs": 2, "command": ["./prog"]}]`, err)
 	}
 	for _, p := range list {
@@ -58,24 +55,9 @@ func readParts(text string) (parts []config.Part, err error) {
 	return parts, nil
 }
 
-// machines is the value of the flag -on: where a job without a file runs, and what starts nodes there.
-type machines struct {
-	Engine string    `json:"engine"` // config.LaunchSSH and the like
-	Hosts  []machine `json:"hosts"`
-}
-
-type machine struct {
-	Name    string `json:"name"`
-	Address string `json:"address,omitempty"` // of IP or DNS; empty: Name
-	User    string `json:"user,omitempty"`    // to log in as
-	Procs   int    `json:"procs"`
-}
-
 // readMachines parses the value of -on.
-func readMachines(text string) (m machines, err error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&m); err != nil {
+func readMachines(text string) (m mpiexec.Machines, err error) {
+	if err := decode(text, &m); err != nil {
 		return m, fmt.Errorf(`-on: %w; it is like {"engine": "ssh", "hosts": [{"name": "node1", "procs": 2}]}`, err)
 	}
 	engines := []string{config.LaunchSSH, config.LaunchSlurm, config.LaunchPBS}
@@ -93,16 +75,13 @@ func readMachines(text string) (m machines, err error) {
 	return m, nil
 }
 
-// place has a job without a file run on the machines of -on. Those whose addresses are not known yet
+// placeOn has a job without a file run on the machines of -on. Those whose addresses are not known yet
 // have names.
-func (m machines) place(job *config.Job) error {
+func placeOn(m mpiexec.Machines, job *config.Job) error {
 	l := config.Launch{Engine: m.Engine, Fanout: config.DefaultFanout, Users: map[string]string{}}
 	var hosts []config.Host
 	for _, x := range m.Hosts {
-		at := x.Address
-		if at == "" {
-			at = x.Name
-		}
+		at := cmp.Or(x.Address, x.Name)
 		h := config.Host{Procs: x.Procs}
 		var err error
 		if h.Address, err = netip.ParseAddr(at); err != nil {
@@ -144,11 +123,11 @@ func resolve(job *config.Job, addresses map[string]netip.Addr, isLocal func(neti
 // everywhere writes the programs of a job as they are on all of its machines: with absolute paths.
 func everywhere(job *config.Job) (string, error) {
 	s := &job.Sites[0]
-	var list []part
+	var list []mpiexec.Program
 	for i := range s.Parts {
 		p := &s.Parts[i].Program
 		p.Command[0] = p.Path
-		list = append(list, part{Procs: s.Parts[i].Procs, Command: p.Command, Env: p.Env, Dir: p.Dir, Out: p.OutFile, Err: p.ErrFile})
+		list = append(list, mpiexec.Program{Procs: s.Parts[i].Procs, Command: p.Command, Env: p.Env, Dir: p.Dir, Out: p.OutFile, Err: p.ErrFile})
 	}
 	s.Program.Command = s.Parts[0].Program.Command
 	text, err := json.Marshal(list)

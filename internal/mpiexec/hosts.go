@@ -17,10 +17,10 @@ import (
 
 // Host is a machine that the programs run on.
 type Host struct {
-	Name    string // by which the engine knows it
-	Address string // of IP or DNS; empty: Name
-	User    string // to log in as; empty: the engine's default
-	Procs   int
+	Name    string `json:"name"`              // by which the engine knows it
+	Address string `json:"address,omitempty"` // of IP or DNS; empty: Name
+	User    string `json:"user,omitempty"`    // to log in as; empty: the engine's default
+	Procs   int    `json:"procs"`
 }
 
 // The engines by which machines are reached, as a job file's launch block names them.

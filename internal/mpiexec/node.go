@@ -7,27 +7,10 @@ import (
 	"strings"
 )
 
-// part is a program as impi-node reads it.
-type part struct {
-	Procs   int               `json:"procs"`
-	Command []string          `json:"command"`
-	Env     map[string]string `json:"env,omitempty"`
-	Dir     string            `json:"dir,omitempty"`
-	Out     string            `json:"out,omitempty"`
-	Err     string            `json:"err,omitempty"`
-}
-
-// machines are where programs run, as impi-node reads it.
-type machines struct {
-	Engine string    `json:"engine"`
-	Hosts  []machine `json:"hosts"`
-}
-
-type machine struct {
-	Name    string `json:"name"`
-	Address string `json:"address,omitempty"`
-	User    string `json:"user,omitempty"`
-	Procs   int    `json:"procs"`
+// Machines are where programs run: the value of impi-node's flag -on.
+type Machines struct {
+	Engine string `json:"engine"` // BySSH, BySlurm or ByPBS
+	Hosts  []Host `json:"hosts"`
 }
 
 // Args are the arguments of impi-node that do what the run asks for.
@@ -43,11 +26,7 @@ func (r *Run) Args() ([]string, error) {
 		args = append(args, "-bind", r.Bind)
 	}
 	if r.Engine != "" {
-		m := machines{Engine: r.Engine}
-		for _, h := range r.Hosts {
-			m.Hosts = append(m.Hosts, machine(h))
-		}
-		text, err := json.Marshal(m)
+		text, err := json.Marshal(Machines{r.Engine, r.Hosts})
 		if err != nil {
 			return nil, fmt.Errorf("the machines cannot be written as JSON: %w", err)
 		}
@@ -56,11 +35,7 @@ func (r *Run) Args() ([]string, error) {
 	if p := r.Programs[0]; len(r.Programs) == 1 && p.plain() {
 		return append(append(args, "-n", strconv.Itoa(p.Procs), "--"), p.Command...), nil
 	}
-	var parts []part
-	for _, p := range r.Programs {
-		parts = append(parts, part(p))
-	}
-	text, err := json.Marshal(parts)
+	text, err := json.Marshal(r.Programs)
 	if err != nil {
 		return nil, fmt.Errorf("the programs cannot be written as JSON: %w", err)
 	}

@@ -26,14 +26,15 @@ type Run struct {
 	Notes    []string // for the user: what was passed over
 }
 
-// Program is one of the programs that colons separate.
+// Program is one of the programs that colons separate, and an element of the value of impi-node's
+// flag -programs.
 type Program struct {
-	Procs   int
-	Command []string
-	Env     map[string]string
-	Dir     string // empty: this one
-	Out     string // file for standard output, %r is the rank; empty: ours
-	Err     string // the same for standard error
+	Procs   int               `json:"procs"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env,omitempty"`
+	Dir     string            `json:"dir,omitempty"` // empty: this one
+	Out     string            `json:"out,omitempty"` // file for standard output, %r is the rank; empty: ours
+	Err     string            `json:"err,omitempty"` // the same for standard error
 }
 
 // Machine is what parsing has to know of this machine.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/asked"
 )
 
 // Help is what impi-node manifest -h prints.
@@ -36,7 +37,7 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 	})
 	site := f.String("site", "", "")
 	memory := f.String("memory", "", "")
-	words, err := parse(f, args)
+	words, err := asked.Mixed(f, args)
 	kinds := map[string]func(*config.Job, config.Site, Options) ([]byte, error){"kubernetes": Kubernetes, "nomad": Nomad}
 	switch {
 	case err != nil:
@@ -72,14 +73,6 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 		_, err = out.Write(text)
 	}
 	return err
-}
-
-// parse takes flags before and after other words.
-func parse(f *flag.FlagSet, args []string) (words []string, err error) {
-	for err = f.Parse(args); err == nil && f.NArg() > 0; err = f.Parse(args) {
-		words, args = append(words, f.Arg(0)), f.Args()[1:]
-	}
-	return words, err
 }
 
 // choose gives the site of that name, or the only one of ours.
