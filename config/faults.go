@@ -19,9 +19,7 @@ func (f *faults) fault(pos Pos, problem, remedy string) { f.add(Error, pos, prob
 func (f *faults) warn(pos Pos, problem, remedy string) { f.add(Warning, pos, problem, remedy) }
 
 func (f *faults) add(severity Severity, pos Pos, problem, remedy string) {
-	if pos.File == "" {
-		pos.File = f.file
-	}
+	pos.File = cmp.Or(pos.File, f.file)
 	d := Diagnostic{Severity: severity, Pos: pos, Problem: problem, Remedy: remedy}
 	d.Source = sourceLine(f.lines, pos)
 	// What holds for several sites is checked for each of them.

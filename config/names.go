@@ -1,6 +1,9 @@
 package config
 
-import "net/netip"
+import (
+	"cmp"
+	"net/netip"
+)
 
 // maxScope is the most bytes of a scope, as internal/names has it.
 const maxScope = 64
@@ -22,10 +25,7 @@ func (n *Names) Shared() bool { return n.Server.IsValid() || n.ServerName != "" 
 // names takes s's names block or that of the whole file: one of them holds, with all
 // that it says, since the key belongs to the server.
 func (s *siteDraft) names() {
-	in := s.block.only("names")
-	if in == nil {
-		in = s.root.only("names")
-	}
+	in := cmp.Or(s.block.only("names"), s.root.only("names"))
 	if in == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"os"
 )
@@ -13,10 +14,7 @@ func (s *siteDraft) program() {
 		s.fault(s.Pos, "site "+quote(s.Name)+" has no program", `add program { command = ["./prog"] }`)
 		return
 	}
-	at := own
-	if at == nil {
-		at = shared
-	}
+	at := cmp.Or(own, shared)
 	s.Program = Program{Dir: ".", Env: map[string]string{}, PrefixOutput: true, Pos: at.pos}
 	fill(&s.Program, own, shared)
 	s.Program.Dir = absolute(s.dir, s.Program.Dir)

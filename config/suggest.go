@@ -17,7 +17,7 @@ func nearest(word string, candidates []string) string {
 }
 
 // edits counts the letters to insert, remove, replace or swap with their
-// neighbour that turn a into b.
+// neighbour that turn a into b. By hand, as agext/levenshtein counts a swap twice.
 func edits(a, b string) int {
 	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range above {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"flag"
@@ -126,8 +127,6 @@ func (o *pluginOptions) check(verb string) error {
 	case o.file != "" && len(o.args) > 0:
 		return fmt.Errorf("%s: leave the names out, or -config", strings.Join(o.args, " "))
 	}
-	if o.dir == "" {
-		o.dir = "plugins"
-	}
+	o.dir = cmp.Or(o.dir, "plugins")
 	return nil
 }

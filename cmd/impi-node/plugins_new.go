@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func pluginsNew(o *pluginOptions, std streams) error {
 		return fmt.Errorf("-vendor %q: leave out quotes, backslashes and line ends", o.vendor)
 	}
 	s := seed{Name: name, Module: o.module, Vendor: o.vendor, Go: goVersion(), Version: ourVersion()}
-	if s.Module == "" {
-		s.Module = "example.com/" + host.Prefix + name
-	}
+	s.Module = cmp.Or(s.Module, "example.com/"+host.Prefix+name)
 	dir := host.Prefix + name
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {

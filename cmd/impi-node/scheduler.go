@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -151,10 +152,7 @@ func toHead(o *options, job *config.Job) error {
 // headCommand is the srun that runs impi-node at the head. A step has variables of its own; those of
 // the whole job are what impi-node asks for.
 func headCommand(l *config.Launch, head string, args []string) []string {
-	mpi := l.MPI
-	if mpi == "" {
-		mpi = "none"
-	}
+	mpi := cmp.Or(l.MPI, "none")
 	c := []string{
 		"srun", "--nodes=1", "--ntasks=1", "--nodelist=" + head, "--overlap", "--mpi=" + mpi, "--cpu-bind=none",
 		"--kill-on-bad-exit=0", "--quit-on-interrupt",

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,11 @@ type nodeOptions struct {
 }
 
 func (o *nodeOptions) complete() {
-	if o.level == "" {
-		o.level = "info"
-	}
+	o.level = cmp.Or(o.level, "info")
 	if o.versions == "" {
 		o.versions = offered(0)
 	}
-	if o.cookie == "" {
-		o.cookie = proto.CookieValue
-	}
+	o.cookie = cmp.Or(o.cookie, proto.CookieValue)
 }
 
 // offered lists the versions of the protocol that a node speaks which is that much newer
@@ -100,10 +97,7 @@ func (n *node) explain(err error) error {
 }
 
 func (n *node) spawn(s Subject, o nodeOptions) error {
-	path := s.Path
-	if path == "" {
-		path = "/proc/self/exe"
-	}
+	path := cmp.Or(s.Path, "/proc/self/exe")
 	fds, theirs, err := handover.Pair()
 	if err != nil {
 		return err

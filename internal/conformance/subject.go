@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -36,9 +37,7 @@ type Subject struct {
 
 // settled is the subject with everything filled in.
 func (s Subject) settled(ctx context.Context) (Subject, error) {
-	if s.Host == "" {
-		s.Host = "127.0.0.1"
-	}
+	s.Host = cmp.Or(s.Host, "127.0.0.1")
 	if s.Path != "" {
 		path, err := filepath.Abs(s.Path)
 		if err != nil {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,10 +12,7 @@ import (
 
 // Line is one result as a line of the table.
 func Line(r Result) string {
-	plane := string(r.Plane)
-	if plane == "" {
-		plane = "-"
-	}
+	plane := cmp.Or(string(r.Plane), "-")
 	line := fmt.Sprintf("%-4s  %-11s %-8s %-22s %6.2fs", report.Mark(r.Verdict), r.ID, plane, r.Name, r.Seconds)
 	if r.Reason != "" {
 		line += "  " + report.FirstLine(r.Reason)
@@ -72,7 +70,7 @@ func (r *Report) writeSpeed(p report.Printer) {
 // write is what a site sees.
 func (s *Site) write(p report.Printer) {
 	p.Line("a site sees")
-	p.Line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, orNobody(s.Vendor), s.SDK, s.Protocol, mtlsWord(s.MTLS))
+	p.Line("  %s %s by %s, written with %s, protocol %d%s", s.Name, s.Version, cmp.Or(s.Vendor, "nobody in particular"), s.SDK, s.Protocol, mtlsWord(s.MTLS))
 	for _, x := range s.Lacks {
 		p.Line("  lacks %s", x)
 	}
@@ -86,13 +84,6 @@ func (s *Site) write(p report.Printer) {
 	for line := range strings.Lines(s.Block()) {
 		p.Line("    %s", strings.TrimRight(line, "\n"))
 	}
-}
-
-func orNobody(vendor string) string {
-	if vendor == "" {
-		return "nobody in particular"
-	}
-	return vendor
 }
 
 func mtlsWord(on bool) string {

@@ -1,6 +1,7 @@
 package interpreter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -81,9 +82,7 @@ type arguments struct {
 }
 
 func (a *arguments) fail(name string) {
-	if a.err == nil {
-		a.err = fmt.Errorf("%s=%q", name, a.values[name])
-	}
+	a.err = cmp.Or(a.err, fmt.Errorf("%s=%q", name, a.values[name]))
 }
 
 // num gives a number, otherwise if it was not given.
@@ -133,15 +132,10 @@ func (in *interpreter) comm(a *arguments, name string) *mpi.Comm {
 
 // buffer makes a buffer of the type that was named.
 func (a *arguments) buffer(n int) *buffer {
-	name := a.values["type"]
-	if name == "" {
-		name = "byte"
-	}
+	name := cmp.Or(a.values["type"], "byte")
 	b, err := newBuffer(name, n)
 	if err != nil {
-		if a.err == nil {
-			a.err = err
-		}
+		a.err = cmp.Or(a.err, err)
 		b = &buffer{element: elements["byte"]}
 	}
 	return b

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,9 +87,7 @@ func (p *Pair) count(v View) {
 	if v.Traffic.Sent != nil {
 		out.Bytes = v.Traffic.Sent
 	}
-	if in.Bytes == nil {
-		in.Bytes = v.Traffic.Received
-	}
+	in.Bytes = cmp.Or(in.Bytes, v.Traffic.Received)
 	if v.Traffic.RTT > 0 && p.Speed == nil && p.Transport != "" {
 		p.Speed = &Speed{How: HowKernel, Measure: Measure{HalfTrip: v.Traffic.RTT / 2}}
 	}

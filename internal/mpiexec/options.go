@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agext/levenshtein"
+
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
@@ -174,7 +176,7 @@ func unknown(word string) error {
 	best, least := "", 3
 	for _, o := range options {
 		for _, n := range o.names {
-			if d := distance(name, n); d < least && o.help != "" && len(n) > 2 {
+			if d := levenshtein.Distance(name, n, nil); d < least && o.help != "" && len(n) > 2 {
 				best, least = n, d
 			}
 		}
@@ -183,24 +185,4 @@ func unknown(word string) error {
 		return fmt.Errorf("there is no option %s; is it %s?", word, best)
 	}
 	return fmt.Errorf("there is no option %s; impiexec -help has all. Options of the program stand behind its name", word)
-}
-
-// distance counts the letters to change, add and leave out.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

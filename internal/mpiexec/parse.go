@@ -3,6 +3,7 @@
 package mpiexec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -154,9 +155,7 @@ func (p *parser) share() {
 				program.setEnv(name, value)
 			}
 		}
-		if program.Dir == "" {
-			program.Dir = p.dir
-		}
+		program.Dir = cmp.Or(program.Dir, p.dir)
 		program.Out, program.Err = p.now.Out, p.now.Err
 	}
 }

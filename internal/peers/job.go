@@ -3,6 +3,7 @@ package peers
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,9 +159,7 @@ func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error)
 // startNode starts all sites of ours.
 func (r *Running) startNode(ctx context.Context, at netip.AddrPort) error {
 	j := *r.job
-	if j.Habits == "" {
-		j.Habits = `implementation = "lam-7.1"`
-	}
+	j.Habits = cmp.Or(j.Habits, `implementation = "lam-7.1"`)
 	var text bytes.Buffer
 	if err := jobFile.Execute(&text, struct {
 		*Job

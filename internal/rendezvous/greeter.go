@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -48,9 +49,7 @@ func newGreeter(cfg *Config) (*greeter, error) {
 		auth: cfg.Server.Auth, id: cfg.Identity, most: cfg.MaxResume, log: cfg.Logger,
 		sessions: make(map[resume.Session]*session),
 	}
-	if g.most == 0 {
-		g.most = MaxResume
-	}
+	g.most = cmp.Or(g.most, MaxResume)
 	if g.id != nil {
 		g.tls = g.id.Server(protocol)
 		if cfg.Unverified { // the key is the proof then, as without certificates

@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client,
 	if _, err := startup.NewClient(cfg); err != nil {
 		return nil, nil, err
 	}
-	if set.Logger == nil {
-		set.Logger = hclog.NewNullLogger()
-	}
+	set.Logger = cmp.Or(set.Logger, hclog.NewNullLogger())
 	limit := cfg.Limit
 	if limit <= 0 {
 		limit = startup.DefaultLimit

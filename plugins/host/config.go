@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -109,13 +110,9 @@ func (c *Config) complete() error {
 	if c.StartTimeout <= 0 {
 		c.StartTimeout = DefaultStartTimeout
 	}
-	if c.Heartbeat == 0 {
-		c.Heartbeat = DefaultHeartbeat
-	}
+	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
 	c.Restart.complete()
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 	c.Logger = c.Logger.Named(c.Name)
 	if len(errs) > 0 {
 		return &Error{Plugin: c.Name, Path: c.Path, Kind: ErrConfig, Problem: errors.Join(errs...).Error(),

@@ -9,6 +9,7 @@
 package transporttest
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -62,18 +63,10 @@ type Case struct {
 
 // Run checks the rule on h.
 func (c Case) Run(t T, h Harness) {
-	if h.Dialler == nil {
-		h.Dialler = h.Transport
-	}
-	if h.Large == 0 {
-		h.Large = 64 << 20
-	}
-	if h.Links == 0 {
-		h.Links = 500
-	}
-	if h.Patience == 0 {
-		h.Patience = 30 * time.Second
-	}
+	h.Dialler = cmp.Or(h.Dialler, h.Transport)
+	h.Large = cmp.Or(h.Large, 64<<20)
+	h.Links = cmp.Or(h.Links, 500)
+	h.Patience = cmp.Or(h.Patience, 30*time.Second)
 	c.run(&env{T: t, c: c, h: h})
 }
 

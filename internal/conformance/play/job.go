@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -102,8 +103,8 @@ func (s *setup) defaults() {
 	if s.others == nil {
 		s.others = [][]int{{2}}
 	}
-	s.datalen, s.ackmark, s.hiwater = or(s.datalen, 1000), or(s.ackmark, 10), or(s.hiwater, 20)
-	s.tagub = or(s.tagub, 1<<31-1)
+	s.datalen, s.ackmark, s.hiwater = cmp.Or(s.datalen, 1000), cmp.Or(s.ackmark, 10), cmp.Or(s.hiwater, 20)
+	s.tagub = cmp.Or(s.tagub, 1<<31-1)
 	if s.versions == nil {
 		s.versions = [][2]uint32{{0, 0}}
 	}
@@ -113,14 +114,6 @@ func (s *setup) defaults() {
 	if s.iutAuth == (iut.Auth{}) {
 		s.iutAuth = s.auth
 	}
-}
-
-func or[V comparable](v, otherwise V) V {
-	var zero V
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // newJob makes the tester's side: its server and its hosts listen.

@@ -2,6 +2,7 @@ package play
 
 import (
 	"bytes"
+	"cmp"
 	"net"
 	"time"
 )
@@ -210,9 +211,7 @@ func (ch *channel) chopped(n int, packets ...packet) {
 		ch.counts(p)
 		all = append(all, p.bytes()...)
 	}
-	if n == 0 {
-		n = len(all)
-	}
+	n = cmp.Or(n, len(all))
 	if err := inPieces(ch.c.tcp, all, n); err != nil {
 		ch.t.Fatalf("%s: %v", ch.c.name, err)
 	}

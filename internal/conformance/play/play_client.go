@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -162,7 +163,7 @@ func (p *player) check(c *call, want string) {
 		if all := p.elements(w); all != nil {
 			a.holds(all)
 		} else {
-			a.holds(p.kindOf(or(w.Named["type"], "byte")).values(seed, n))
+			a.holds(p.kindOf(cmp.Or(w.Named["type"], "byte")).values(seed, n))
 		}
 	}
 	for name, value := range w.Named {
@@ -232,7 +233,7 @@ func (p *player) dataOf(w script.Words) []byte {
 	if all := p.elements(w); all != nil {
 		return p.t().encode(all)
 	}
-	return p.kindOf(or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), w.Int("n", 0))
+	return p.kindOf(cmp.Or(w.Named["type"], "byte")).pattern(w.Int("seed", 0), w.Int("n", 0))
 }
 
 // isFirst checks what a step says of the first packet of a message, and gives all of its data.

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -127,7 +128,7 @@ func (p *player) elements(w script.Words) (all []int64) {
 	for _, block := range strings.FieldsFunc(w.Named["blocks"], func(r rune) bool { return r == ',' }) {
 		block, from, _ := strings.Cut(block, "@")
 		seeds, n, _ := strings.Cut(block, ":")
-		first := int(script.Number(or(from, "0")))
+		first := int(script.Number(cmp.Or(from, "0")))
 		sum := make([]int64, script.Number(n))
 		for _, seed := range strings.Split(seeds, "+") {
 			for i := range sum {

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func init() {
 		},
 		"alive": func(p *player, w script.Words) { p.served.run.alive(w.Rest) },
 		"ends":  func(p *player, _ script.Words) { p.served.run.succeeds() },
-		"end":   func(p *player, w script.Words) { p.served.end(p.chosen(or(w.Word(0), "*"))) },
+		"end":   func(p *player, w script.Words) { p.served.end(p.chosen(cmp.Or(w.Word(0), "*"))) },
 		"unanswered": func(p *player, w script.Words) {
 			ms, why := p.chosen(w.Word(0)), after(w)
 			conns := make([]*conn, len(ms))
@@ -100,7 +101,7 @@ func (p *player) chosen(word string) (all []*member) {
 
 // serves starts a server, for so many clients and with these mechanisms.
 func (p *player) serves(w script.Words) {
-	p.served = p.serve(w.At(0), authOf(or(w.Word(1), "none")))
+	p.served = p.serve(w.At(0), authOf(cmp.Or(w.Word(1), "none")))
 	p.members = map[int]*member{}
 }
 

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -52,7 +53,7 @@ func init() {
 		"says-raw":  func(p *player, w script.Words) { p.j.conn.raw(wireValues(w.Word(0))) },
 		"hangs-up":  func(p *player, _ script.Words) { p.j.conn.close() },
 		"hears":     func(p *player, w script.Words) { p.j.conn.expect(commandNamed(w.Word(0)), -1) },
-		"refuses":   func(p *player, w script.Words) { p.j.refuses(or(w.Rest, p.Case.Expect)) },
+		"refuses":   func(p *player, w script.Words) { p.j.refuses(cmp.Or(w.Rest, p.Case.Expect)) },
 		"is-quiet":  func(p *player, w script.Words) { p.j.conn.silent(w.Rest) },
 		"no-reply":  func(p *player, w script.Words) { p.j.unanswered(w.Rest) },
 		"hears-key": func(p *player, _ script.Words) { equal(p.T, "the key", p.j.takeKey(), uint64(aKey)) },

@@ -3,6 +3,7 @@ package play
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -32,9 +33,7 @@ type process struct {
 // group, when the case ends.
 func (t *T) run(name string, cmd *exec.Cmd) *process {
 	p := &process{t: t, name: name, cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
+	cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
 	cmd.SysProcAttr.Setpgid = true
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()

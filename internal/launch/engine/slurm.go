@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -138,10 +139,7 @@ func (e Slurm) Start(ctx context.Context, machines []Machine, c Command) (*Start
 	for i, m := range machines {
 		names[i], serves[i] = m.Name, i
 	}
-	mpi := e.MPI
-	if mpi == "" {
-		mpi = "none"
-	}
+	mpi := cmp.Or(e.MPI, "none")
 	n := strconv.Itoa(len(machines))
 	args := []string{
 		"srun", "--nodes=" + n, "--ntasks=" + n, "--ntasks-per-node=1", "--nodelist=" + strings.Join(names, ","),

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -27,10 +28,7 @@ func (e SSH) Allocation(context.Context) ([]Machine, error) { return e.Machines,
 
 // Start implements Engine.
 func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
-	program := e.Program
-	if program == "" {
-		program = "ssh"
-	}
+	program := cmp.Or(e.Program, "ssh")
 	conduits := make([]conduit, len(machines))
 	for i, m := range machines {
 		target := m.At()

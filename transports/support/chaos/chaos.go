@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ type Options struct {
 // names. It disturbs nothing before Configure.
 func New(o Options) *Transport {
 	t := &Transport{name: o.Name, warn: o.Warn, known: o.Around, live: map[*disturbed]struct{}{}}
-	if t.name == "" {
-		t.name = "chaos"
-	}
+	t.name = cmp.Or(t.name, "chaos")
 	if t.warn == nil {
 		t.warn = func(string) {}
 	}
