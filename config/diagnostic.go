@@ -19,12 +19,12 @@ const (
 
 // Diagnostic is one fault.
 type Diagnostic struct {
-	Severity Severity
-	Pos      Pos    // only File, or empty, if the fault has no position
-	Problem  string // what is wrong, one line
-	Remedy   string // what to do or to write instead, one line
-	Source   string // the line at Pos, without its end
-	Machine  bool   // it is about what the machine has, not about the file: another machine may be without
+	Severity Severity `json:"severity"`
+	Pos               // only File, or empty, if the fault has no position
+	Problem  string   `json:"problem"`          // what is wrong, one line
+	Remedy   string   `json:"remedy,omitempty"` // what to do or to write instead, one line
+	Source   string   `json:"source,omitempty"` // the line at Pos, without its end
+	Machine  bool     `json:"-"`                // it is about what the machine has, not about the file: another machine may be without
 }
 
 // Error returns position, problem and remedy on one line.
@@ -87,7 +87,7 @@ const (
 // out.
 const maxJSONSource = 4 << 10
 
-// WriteText writes the faults for people: a line with position and problem, the source
+// WriteText writes the faults for people, in a form that hcl's DiagnosticWriter has not: a line with position and problem, the source
 // line, an underline, and the remedy. Of many faults it writes the first ones, and how many
 // more there are.
 func (ds Diagnostics) WriteText(w io.Writer, color bool) error {
@@ -179,26 +179,10 @@ func (d Diagnostic) underline() (blank, carets string) {
 	return b.String(), strings.Repeat("^", max(1, end-d.Pos.Column))
 }
 
-type jsonDiagnostic struct {
-	Severity  Severity `json:"severity"`
-	File      string   `json:"file,omitempty"`
-	Line      int      `json:"line,omitempty"`
-	Column    int      `json:"column,omitempty"`
-	EndColumn int      `json:"end_column,omitempty"`
-	Problem   string   `json:"problem"`
-	Remedy    string   `json:"remedy,omitempty"`
-	Source    string   `json:"source,omitempty"`
-}
-
 // WriteJSON writes the faults as one JSON array, an object for each.
 func (ds Diagnostics) WriteJSON(w io.Writer) error {
-	out := make([]jsonDiagnostic, len(ds))
-	for i, d := range ds {
-		out[i] = jsonDiagnostic{
-			Severity: d.Severity,
-			File:     d.Pos.File, Line: d.Pos.Line, Column: d.Pos.Column, EndColumn: d.Pos.EndColumn,
-			Problem: d.Problem, Remedy: d.Remedy, Source: d.Source,
-		}
+	out := append(Diagnostics{}, ds...)
+	for i, d := range out {
 		if len(d.Source) > maxJSONSource {
 			out[i].Source = ""
 		}

@@ -67,15 +67,10 @@ func (s *siteDraft) launch() {
 	}
 }
 
-func blockLaunch() *blockSpec {
-	return &blockSpec{
-		name: "launch", label: `"ssh", "slurm", "pbs" or "exec"`, example: "ssh",
-		attrs: []attrSpec{
-			{name: "program", kind: text("the path of impi-node on the other hosts", "/usr/local/bin/impi-node")},
-			{name: "options", kind: words(`["-p", "2222"]`)},
-			{name: "fanout", kind: integer(1, 4096)},
-			{name: "mpi", kind: text("a plugin that srun --mpi=list names", "none")},
-			{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
-		},
-	}
-}
+var blockLaunch = &blockSpec{name: "launch", label: `"ssh", "slurm", "pbs" or "exec"`, example: "ssh", attrs: []attrSpec{
+	{name: "program", kind: text("the path of impi-node on the other hosts", "/usr/local/bin/impi-node")},
+	{name: "options", kind: words(`["-p", "2222"]`)},
+	{name: "fanout", kind: integer(1, 4096)},
+	{name: "mpi", kind: text("a plugin that srun --mpi=list names", "none")},
+	{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
+}}

@@ -126,7 +126,7 @@ func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
 	if diags.HasErrors() {
 		return nil, f.sorted()
 	}
-	root := &block{spec: fileSpec()}
+	root := &block{spec: fileSpec}
 	d.body(root, parsed.Body.(*hclsyntax.Body))
 	b := &builder{faults: f, opt: opt, env: env, dir: dir, root: root}
 	job := b.build()

@@ -198,7 +198,7 @@ func TestFullFileDocumentsEverything(t *testing.T) {
 			check(blockAt(path, b.name), b)
 		}
 	}
-	check("", fileSpec())
+	check("", fileSpec)
 	if checked < 20 {
 		t.Errorf("only %d blocks were looked at", checked)
 	}

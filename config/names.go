@@ -55,13 +55,7 @@ func (s *siteDraft) names() {
 	}
 }
 
-func blockNames() *blockSpec {
-	return &blockSpec{
-		name: "names",
-		attrs: []attrSpec{
-			{name: "server", kind: endpoint(1), required: true},
-			{name: "scope", kind: text("a word", "chem")},
-		},
-		blocks: []*blockSpec{blockAuth()},
-	}
-}
+var blockNames = &blockSpec{name: "names", attrs: []attrSpec{
+	{name: "server", kind: endpoint(1), required: true},
+	{name: "scope", kind: text("a word", "chem")},
+}, blocks: []*blockSpec{blockAuth}}

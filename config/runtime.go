@@ -9,10 +9,10 @@ import (
 
 // Pos is a part of one line of a job file. The zero Pos means no position, as for defaults.
 type Pos struct {
-	File      string // as it was given to Load
-	Line      int    // from 1
-	Column    int    // from 1, in characters
-	EndColumn int    // first column after the part
+	File      string `json:"file,omitempty"`       // as it was given to Load
+	Line      int    `json:"line,omitempty"`       // from 1
+	Column    int    `json:"column,omitempty"`     // from 1, in characters
+	EndColumn int    `json:"end_column,omitempty"` // first column after the part
 }
 
 // IsZero reports whether p is the zero Pos.

@@ -30,166 +30,111 @@ var (
 
 const maxClients = 32 // IMPI ch.2: client_mask has 32 bits
 
-func blockTransport() *blockSpec {
-	return &blockSpec{
-		name: "transport", label: "the transport's name", example: "tcp", repeated: true,
-		attrs: []attrSpec{
-			{name: "plugin", kind: text("the plugin's file name", "impi-transport-x")},
-			{name: "sha256", kind: checksum()},
-			{name: "auto_mtls", kind: truth()},
-		},
-		blocks: []*blockSpec{{name: "config", open: true}},
-	}
+var blockTransport = &blockSpec{name: "transport", label: "the transport's name", example: "tcp", repeated: true, attrs: []attrSpec{
+	{name: "plugin", kind: text("the plugin's file name", "impi-transport-x")},
+	{name: "sha256", kind: checksum()},
+	{name: "auto_mtls", kind: truth()},
+}, blocks: []*blockSpec{{name: "config", open: true}}}
+
+var blockRoute = &blockSpec{name: "route", label: `a site's name or "*"`, example: "*", repeated: true, attrs: []attrSpec{
+	{name: "prefer", kind: words(`["unix", "tcp"]`)},
+	{name: "direct", kind: truth()},
+	{name: "data_plane", kind: wordsOf(dataPlanes)},
+	{name: "require_tls", kind: truth()},
+	{name: "resume", kind: truth()},
+	{name: "representation", kind: oneOf(representations)},
+}}
+
+var blockHost = &blockSpec{name: "host", repeated: true, attrs: []attrSpec{
+	{name: "address", kind: address(), required: true},
+	{name: "procs", kind: procs(), required: true},
+	{name: "port", kind: integer(0, math.MaxUint16)},
+	{name: "board", kind: truth()},
+}}
+
+var blockProgram = &blockSpec{name: "program", attrs: []attrSpec{
+	{name: "command", kind: words(`["./ring", "--rounds", "10"]`)},
+	{name: "dir", kind: text("a folder", ".")},
+	{name: "env", kind: stringMap()},
+	{name: "prefix_output", kind: truth()},
+	{name: "stdin", kind: integer(-1, math.MaxInt32)},
+	{name: "bind", kind: oneOf(Bindings)},
+}}
+
+var blockProtocol = &blockSpec{name: "protocol", attrs: []attrSpec{
+	{name: "datalen", kind: integer(1, math.MaxUint32)},
+	{name: "ackmark", kind: integer(1, math.MaxUint32)},
+	{name: "hiwater", kind: integer(1, math.MaxUint32)},
+	{name: "unexpected", kind: integer(64<<10, 1<<60)},
+	{name: "tag_ub", kind: integer(32767, math.MaxInt32)},
+	{name: "xsize", kind: integer(-1, math.MaxInt32)},
+	{name: "maxlinear", kind: integer(-1, math.MaxInt32)},
+	{name: "dialect", kind: oneOf(dialects)},
+	{name: "ipv4", kind: oneOf(ipv4Forms)},
+	{name: "versions", kind: versions()},
+	{name: "omit", kind: wordsOf(optionalLabels)},
+}}
+
+var blockWait = &blockSpec{name: "wait", attrs: []attrSpec{{name: "spin", kind: spin()}}}
+
+var blockLog = &blockSpec{name: "log", attrs: []attrSpec{
+	{name: "level", kind: oneOf(logLevels)},
+	{name: "format", kind: oneOf(logFormats)},
+	{name: "trace", kind: text("a file name with %r for the rank", "packets-%r.txt")},
+}}
+
+var blockAuth = &blockSpec{name: "auth", label: `"key" or "none"`, example: "key", repeated: true, attrs: []attrSpec{
+	{name: "file", kind: text("the key's file name", "job.key")},
+	{name: "env", kind: text("an environment variable's name", "IMPI_AUTH_KEY")},
+}}
+
+var blockEmbeddedServer = &blockSpec{name: "embedded_server", attrs: []attrSpec{
+	{name: "listen", kind: endpoint(0)},
+	{name: "clients", kind: integer(1, maxClients)},
+	{name: "require_tls", kind: truth()},
+}}
+
+// sharedBlocks are those that a site may have of its own, and that otherwise hold for all.
+var sharedBlocks = []*blockSpec{
+	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockSpawn, blockNames,
 }
 
-func blockRoute() *blockSpec {
-	return &blockSpec{
-		name: "route", label: `a site's name or "*"`, example: "*", repeated: true,
-		attrs: []attrSpec{
-			{name: "prefer", kind: words(`["unix", "tcp"]`)},
-			{name: "direct", kind: truth()},
-			{name: "data_plane", kind: wordsOf(dataPlanes)},
-			{name: "require_tls", kind: truth()},
-			{name: "resume", kind: truth()},
-			{name: "representation", kind: oneOf(representations)},
-		},
-	}
-}
+var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alpha", repeated: true, attrs: []attrSpec{
+	{name: "client", kind: integer(0, maxClients-1), required: true},
+	{name: "foreign", kind: truth()},
+	{name: "implementation", kind: oneOf(implementations)},
+	{name: "representation", kind: oneOf(representations)},
+	{name: "channels_from", kind: networks()},
+	{name: "hosts", kind: hostList()},
+	{name: "procs", kind: procs()},
+	{name: "server", kind: endpoint(1)},
+	{name: "server_foreign", kind: truth()},
+	{name: "require_tls", kind: truth()},
+	{name: "head", kind: endpoint(1)},
+	{name: "network", kind: network()},
+}, blocks: append([]*blockSpec{blockEmbeddedServer, blockAuth, blockLaunch}, sharedBlocks...)}
 
-func blockHost() *blockSpec {
-	return &blockSpec{
-		name: "host", repeated: true,
-		attrs: []attrSpec{
-			{name: "address", kind: address(), required: true},
-			{name: "procs", kind: procs(), required: true},
-			{name: "port", kind: integer(0, math.MaxUint16)},
-			{name: "board", kind: truth()},
-		},
-	}
-}
+var blockJob = &blockSpec{name: "job", attrs: []attrSpec{
+	{name: "server", kind: endpoint(1)},
+	{name: "server_foreign", kind: truth()},
+	{name: "require_tls", kind: truth()},
+	{name: "timeout", kind: duration("60s")},
+}, blocks: []*blockSpec{blockEmbeddedServer, blockAuth}}
 
-func blockProgram() *blockSpec {
-	return &blockSpec{
-		name: "program",
-		attrs: []attrSpec{
-			{name: "command", kind: words(`["./ring", "--rounds", "10"]`)},
-			{name: "dir", kind: text("a folder", ".")},
-			{name: "env", kind: stringMap()},
-			{name: "prefix_output", kind: truth()},
-			{name: "stdin", kind: integer(-1, math.MaxInt32)},
-			{name: "bind", kind: oneOf(Bindings)},
-		},
-	}
-}
+var blockLimits = &blockSpec{name: "limits", attrs: []attrSpec{
+	{name: "start", kind: duration("60s")},
+	{name: "stop", kind: duration("10s")},
+	{name: "resume", kind: duration("30s")},
+	{name: "silence", kind: silence()},
+}}
 
-func blockProtocol() *blockSpec {
-	return &blockSpec{
-		name: "protocol",
-		attrs: []attrSpec{
-			{name: "datalen", kind: integer(1, math.MaxUint32)},
-			{name: "ackmark", kind: integer(1, math.MaxUint32)},
-			{name: "hiwater", kind: integer(1, math.MaxUint32)},
-			{name: "unexpected", kind: integer(64<<10, 1<<60)},
-			{name: "tag_ub", kind: integer(32767, math.MaxInt32)},
-			{name: "xsize", kind: integer(-1, math.MaxInt32)},
-			{name: "maxlinear", kind: integer(-1, math.MaxInt32)},
-			{name: "dialect", kind: oneOf(dialects)},
-			{name: "ipv4", kind: oneOf(ipv4Forms)},
-			{name: "versions", kind: versions()},
-			{name: "omit", kind: wordsOf(optionalLabels)},
-		},
-	}
-}
-
-func blockWait() *blockSpec {
-	return &blockSpec{name: "wait", attrs: []attrSpec{{name: "spin", kind: spin()}}}
-}
-
-func blockLog() *blockSpec {
-	return &blockSpec{
-		name: "log",
-		attrs: []attrSpec{
-			{name: "level", kind: oneOf(logLevels)},
-			{name: "format", kind: oneOf(logFormats)},
-			{name: "trace", kind: text("a file name with %r for the rank", "packets-%r.txt")},
-		},
-	}
-}
-
-func blockAuth() *blockSpec {
-	return &blockSpec{
-		name: "auth", label: `"key" or "none"`, example: "key", repeated: true,
-		attrs: []attrSpec{
-			{name: "file", kind: text("the key's file name", "job.key")},
-			{name: "env", kind: text("an environment variable's name", "IMPI_AUTH_KEY")},
-		},
-	}
-}
-
-func blockEmbeddedServer() *blockSpec {
-	return &blockSpec{
-		name: "embedded_server",
-		attrs: []attrSpec{
-			{name: "listen", kind: endpoint(0)},
-			{name: "clients", kind: integer(1, maxClients)},
-			{name: "require_tls", kind: truth()},
-		},
-	}
-}
-
-// fileSpec is the whole language.
-func fileSpec() *blockSpec {
-	// Blocks that a site may have of its own, and that otherwise hold for all.
-	shared := []*blockSpec{
-		blockHost(), blockProgram(), blockTransport(), blockRoute(),
-		blockProtocol(), blockWait(), blockLog(), blockSpawn(), blockNames(),
-	}
-	site := &blockSpec{
-		name: "site", label: "the site's name", example: "alpha", repeated: true,
-		attrs: []attrSpec{
-			{name: "client", kind: integer(0, maxClients-1), required: true},
-			{name: "foreign", kind: truth()},
-			{name: "implementation", kind: oneOf(implementations)},
-			{name: "representation", kind: oneOf(representations)},
-			{name: "channels_from", kind: networks()},
-			{name: "hosts", kind: hostList()},
-			{name: "procs", kind: procs()},
-			{name: "server", kind: endpoint(1)},
-			{name: "server_foreign", kind: truth()},
-			{name: "require_tls", kind: truth()},
-			{name: "head", kind: endpoint(1)},
-			{name: "network", kind: network()},
-		},
-		blocks: append([]*blockSpec{blockEmbeddedServer(), blockAuth(), blockLaunch()}, shared...),
-	}
-	job := &blockSpec{
-		name: "job",
-		attrs: []attrSpec{
-			{name: "server", kind: endpoint(1)},
-			{name: "server_foreign", kind: truth()},
-			{name: "require_tls", kind: truth()},
-			{name: "timeout", kind: duration("60s")},
-		},
-		blocks: []*blockSpec{blockEmbeddedServer(), blockAuth()},
-	}
-	limits := &blockSpec{
-		name: "limits",
-		attrs: []attrSpec{
-			{name: "start", kind: duration("60s")},
-			{name: "stop", kind: duration("10s")},
-			{name: "resume", kind: duration("30s")},
-			{name: "silence", kind: silence()},
-		},
-	}
-	return &blockSpec{
-		attrs: []attrSpec{
-			{name: "plugin_dir", kind: text("a folder", "plugins")},
-			{name: "hosts", kind: hostList()},
-			{name: "procs", kind: procs()},
-		},
-		blocks: append([]*blockSpec{job, site, limits}, shared...),
-	}
-}
+// fileSpec is the whole language. A schema of hcldec would do for the shape of blocks, but its faults
+// are not those of this package: they name no attribute that was probably meant, and no example.
+var fileSpec = &blockSpec{attrs: []attrSpec{
+	{name: "plugin_dir", kind: text("a folder", "plugins")},
+	{name: "hosts", kind: hostList()},
+	{name: "procs", kind: procs()},
+}, blocks: append([]*blockSpec{blockJob, blockSite, blockLimits}, sharedBlocks...)}
 
 func (s *blockSpec) attr(name string) (attrSpec, bool) {
 	for _, a := range s.attrs {
@@ -255,6 +200,6 @@ func home(name string) []string {
 			walk(b)
 		}
 	}
-	walk(fileSpec())
+	walk(fileSpec)
 	return found
 }

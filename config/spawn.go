@@ -65,15 +65,10 @@ func (b *block) list(name string) []Pos {
 	return b.values[name].elements
 }
 
-func blockSpawn() *blockSpec {
-	return &blockSpec{
-		name: "spawn",
-		attrs: []attrSpec{
-			{name: "slots", kind: integer(0, 1<<20)},
-			{name: "allow", kind: words(`["./bin/*"]`)},
-		},
-	}
-}
+var blockSpawn = &blockSpec{name: "spawn", attrs: []attrSpec{
+	{name: "slots", kind: integer(0, 1<<20)},
+	{name: "allow", kind: words(`["./bin/*"]`)},
+}}
 
 // FindProgram returns the clean absolute path of a program that can be run. One without
 // a slash is looked for in PATH, another relative one starts from dir. problem tells

@@ -34,7 +34,7 @@ func TestOneTypoIsOneFault(t *testing.T) {
 			t.Fatal(diags)
 		}
 		names := 0
-		eachName(parsed.Body.(*hclsyntax.Body), fileSpec(), func(at hcl.Range, spec *blockSpec) {
+		eachName(parsed.Body.(*hclsyntax.Body), fileSpec, func(at hcl.Range, spec *blockSpec) {
 			name := string(at.SliceBytes(src.text))
 			names++
 			for _, typo := range typos(name) {
