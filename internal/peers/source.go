@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,106 +8,30 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // ErrImpossible is wrapped if a peer cannot be built on this machine, even with a network.
 var ErrImpossible = errors.New("not possible here")
 
-// stanza is one entry of the machine's package sources, with its fields in the
-// names of the newer format.
-type stanza map[string]string
+// keyring has the keys of Debian's archives.
+const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// readSources reads both formats of package sources.
-func readSources(r io.Reader, deb822 bool) (all []stanza, err error) {
-	var field string
-	s := stanza{}
-	end := func() {
-		if len(s) > 0 {
-			all = append(all, s)
-		}
-		s, field = stanza{}, ""
+// sourcePackages makes an entry for the source packages of a release, at the place that this machine has
+// its binary packages from.
+func sourcePackages(ctx context.Context, release string) (string, error) {
+	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)", "Identifier: Packages", "Release: "+release, "Component: main").Output()
+	uri, _, _ := strings.Cut(string(out), "\n")
+	if err != nil || uri == "" {
+		return "", fmt.Errorf("%w: no package source of this machine has main of %s", errors.Join(ErrImpossible, err), release)
 	}
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := lines.Text()
-		switch {
-		case strings.HasPrefix(line, "#"):
-		case !deb822:
-			if s, ok := oneLine(line); ok {
-				all = append(all, s)
-			}
-		case strings.TrimSpace(line) == "":
-			end()
-		case line[0] == ' ' || line[0] == '\t':
-			s[field] += "\n" + line
-		default:
-			name, value, _ := strings.Cut(line, ":")
-			field = strings.ToLower(strings.TrimSpace(name))
-			s[field] = strings.TrimSpace(value)
-		}
+	text := fmt.Sprintf("Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n", uri, release)
+	if _, err := os.Stat(keyring); err == nil {
+		text += "Signed-By: " + keyring + "\n"
 	}
-	end()
-	return all, lines.Err()
-}
-
-// oneLine reads "deb [options] uri suite components".
-func oneLine(line string) (s stanza, ok bool) {
-	kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	rest = strings.TrimSpace(rest)
-	s = stanza{"types": kind}
-	if strings.HasPrefix(rest, "[") {
-		options, after, closed := strings.Cut(rest[1:], "]")
-		if !closed {
-			return nil, false
-		}
-		for _, o := range strings.Fields(options) {
-			if name, value, ok := strings.Cut(o, "="); ok {
-				s[strings.ToLower(name)] = value
-			}
-		}
-		rest = after
-	}
-	words := strings.Fields(rest)
-	if !strings.HasPrefix(kind, "deb") || len(words) < 3 {
-		return nil, false
-	}
-	s["uris"], s["suites"], s["components"] = words[0], words[1], strings.Join(words[2:], " ")
-	return s, true
-}
-
-// sourcePackages makes, of the sources of binary packages, an entry for the source
-// packages of one release.
-func sourcePackages(all []stanza, codename string) (string, bool) {
-	for _, s := range all {
-		if !slices.Contains(strings.Fields(s["suites"]), codename) || !slices.Contains(strings.Fields(s["components"]), "main") ||
-			strings.EqualFold(s["enabled"], "no") {
-			continue
-		}
-		text := fmt.Sprintf("Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n", s["uris"], codename)
-		if key := s["signed-by"]; key != "" {
-			text += "Signed-By: " + key + "\n"
-		}
-		return text, true
-	}
-	return "", false
-}
-
-// machineSources reads the package sources of this machine.
-func machineSources(etc string) (all []stanza) {
-	files, _ := filepath.Glob(filepath.Join(etc, "sources.list.d", "*"))
-	for _, name := range append([]string{filepath.Join(etc, "sources.list")}, files...) {
-		f, err := os.Open(name)
-		if err != nil {
-			continue
-		}
-		found, _ := readSources(f, strings.HasSuffix(name, ".sources"))
-		_ = f.Close()
-		all = append(all, found...)
-	}
-	return all
+	return text, nil
 }
 
 // codename is the release of this machine's Debian.
@@ -153,9 +76,9 @@ func (b *builder) fetch(ctx context.Context, o origin) error {
 	if err != nil {
 		return err
 	}
-	entry, ok := sourcePackages(machineSources("/etc/apt"), release)
-	if !ok {
-		return fmt.Errorf("%w: no package source of this machine has main of %s", ErrImpossible, release)
+	entry, err := sourcePackages(ctx, release)
+	if err != nil {
+		return err
 	}
 	apt := filepath.Join(b.dir, "apt")
 	if err := errors.Join(os.MkdirAll(filepath.Join(apt, "lists", "partial"), 0o755), os.MkdirAll(filepath.Join(apt, "cache"), 0o755)); err != nil {
