@@ -67,7 +67,7 @@ func TestFullFile(t *testing.T) {
 				t.Errorf("%s has %+v", s.Name, s.Server)
 			}
 		}
-		if home, ok := j.ServerSite(); !ok || home.Name != "alpha" {
+		if home := serverSite(j); home.Name != "alpha" {
 			t.Errorf("server in %q", home.Name)
 		}
 	})

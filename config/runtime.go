@@ -313,16 +313,6 @@ func (s Site) isLocal(isLocal func(netip.Addr) bool) bool {
 	return slices.ContainsFunc(s.Hosts, func(h Host) bool { return isLocal(h.Address) })
 }
 
-// ServerSite returns the site whose node runs the job's server. There is none if
-// the server runs elsewhere.
-func (j *Job) ServerSite() (Site, bool) {
-	i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Server.Embedded })
-	if i < 0 {
-		return Site{}, false
-	}
-	return j.Sites[i], true
-}
-
 // Procs is the number of procs on all of the site's hosts.
 func (s Site) Procs() int {
 	n := 0

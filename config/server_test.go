@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,7 +54,7 @@ func TestWhereTheServerIs(t *testing.T) {
 			if len(diags) > 0 {
 				t.Fatal(diags)
 			}
-			home, _ := j.ServerSite()
+			home := serverSite(j)
 			if home.Name != c.home || j.Complete != c.complete || home.Server.Clients != c.clients {
 				t.Errorf("in %q, complete %t, clients %d", home.Name, j.Complete, home.Server.Clients)
 			}
@@ -64,6 +65,14 @@ func TestWhereTheServerIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serverSite is the site whose node runs the job's server.
+func serverSite(j *Job) (home Site) {
+	if i := slices.IndexFunc(j.Sites, func(s Site) bool { return s.Server.Embedded }); i >= 0 {
+		home = j.Sites[i]
+	}
+	return home
 }
 
 // Without auth a key is drawn only if nobody outside the file can take part.

@@ -34,7 +34,7 @@ type siteProcess struct {
 // launchSites starts a node for each site and waits for all of them. If the
 // job's server is embedded in one of them it runs here instead, so that all
 // sites know its port.
-func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, signals <-chan syscall.Signal, std streams) int {
+func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, signals <-chan os.Signal, std streams) int {
 	l := launch.New()
 	defer l.Close()
 	log, limiter := o.logger(nodes[0].site, std.err)

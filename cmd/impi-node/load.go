@@ -239,7 +239,7 @@ func useNetwork(p *nodeSpec, c *member.Cluster) error {
 	if p.site.Network == (config.Network{}) {
 		return nil
 	}
-	all, err := interfaces()
+	all, err := interfaces(0)
 	if err != nil {
 		return err
 	}
@@ -265,14 +265,14 @@ func useNetwork(p *nodeSpec, c *member.Cluster) error {
 	return nil
 }
 
-// interfaces gives the addresses of this machine's network interfaces that are up.
-func interfaces() (all []config.Interface, err error) {
+// interfaces gives the addresses of this machine's network interfaces that are up, but for those with a flag.
+func interfaces(without net.Flags) (all []config.Interface, err error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("this machine's network interfaces: %w", err)
 	}
 	for _, x := range ifs {
-		if x.Flags&net.FlagUp == 0 {
+		if x.Flags&net.FlagUp == 0 || x.Flags&without != 0 {
 			continue
 		}
 		addrs, err := x.Addrs()

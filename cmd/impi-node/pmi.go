@@ -31,9 +31,8 @@ import (
 // runManaged is the subcommand for procs that a process manager has started: it is the node of those
 // of one machine, and was started by the first of them.
 func runManaged(std streams) int {
-	signals, stop := passedOn()
+	_, stop := passedOn() // the procs get their own
 	defer stop()
-	defer passOn(signals, func(syscall.Signal) {})() // the procs get their own
 	socket, err := connOf(bootstrap.OrderFD)
 	if err != nil {
 		complain(std.err, fmt.Errorf("this command is for procs that srun, mpiexec.hydra or mpirun has started: %w", err))
@@ -157,15 +156,9 @@ var calledBy = []string{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "SLURMD_NODENAME"}
 
 // addressBook is what choosing an address has to know of the machine.
 type addressBook interface {
-	own() ([]ownAddr, error)
+	own() ([]config.Interface, error) // of interfaces that are up, but for the loopback one
 	lookup(name string) []netip.Addr
 	scheduler(node string) (address string)
-}
-
-// ownAddr is an address of an interface that is up.
-type ownAddr struct {
-	addr   netip.Addr
-	device string
 }
 
 // ownAddress chooses the address of this machine that the job's other machines reach: one that
@@ -178,18 +171,18 @@ func ownAddress(getenv func(string) string, called string, book addressBook) (ne
 	}
 	var list []string
 	for _, a := range own {
-		list = append(list, fmt.Sprintf("%v (%s)", a.addr, a.device))
+		list = append(list, fmt.Sprintf("%v (%s)", a.Address, a.Name))
 	}
 	if wanted := getenv(networkVariable); wanted != "" {
 		for _, a := range own {
 			if wants(wanted, a) {
-				return a.addr, nil
+				return a.Address, nil
 			}
 		}
 		return netip.Addr{}, fmt.Errorf("%s=%s is none of this machine's networks or interfaces, which are %s", networkVariable, wanted, strings.Join(list, ", "))
 	}
 	isOwn := func(a netip.Addr) bool {
-		return slices.ContainsFunc(own, func(o ownAddr) bool { return o.addr == a })
+		return slices.ContainsFunc(own, func(o config.Interface) bool { return o.Address == a })
 	}
 	calls := []string{called}
 	for _, variable := range calledBy {
@@ -226,11 +219,11 @@ func ownAddress(getenv func(string) string, called string, book addressBook) (ne
 }
 
 // onlyOne gives the only address of IPv4 that there is, or of IPv6 where there is none of IPv4.
-func onlyOne(own []ownAddr) netip.Addr {
+func onlyOne(own []config.Interface) netip.Addr {
 	for _, is := range []func(netip.Addr) bool{netip.Addr.Is4, netip.Addr.Is6} {
-		family := slices.DeleteFunc(slices.Clone(own), func(a ownAddr) bool { return !is(a.addr) })
+		family := slices.DeleteFunc(slices.Clone(own), func(a config.Interface) bool { return !is(a.Address) })
 		if len(family) == 1 {
-			return family[0].addr
+			return family[0].Address
 		}
 		if len(family) > 1 {
 			break
@@ -240,11 +233,11 @@ func onlyOne(own []ownAddr) netip.Addr {
 }
 
 // wants tells whether a list of networks and interfaces has an address.
-func wants(list string, a ownAddr) bool {
+func wants(list string, a config.Interface) bool {
 	for _, word := range strings.Split(list, ",") {
 		word = strings.TrimSpace(word)
 		p, err := netip.ParsePrefix(word)
-		if word == a.device || word == a.addr.String() || err == nil && p.Contains(a.addr) {
+		if word == a.Name || word == a.Address.String() || err == nil && p.Contains(a.Address) {
 			return true
 		}
 	}
@@ -257,27 +250,14 @@ const lookupTime = 5 * time.Second
 // thisMachine is the machine that the process runs on.
 type thisMachine struct{}
 
-func (thisMachine) own() (list []ownAddr, err error) {
-	interfaces, err := net.Interfaces()
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range interfaces {
-		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
-			continue
-		}
-		addrs, err := i.Addrs()
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range addrs {
-			p, err := netip.ParsePrefix(a.String())
-			if err == nil && p.Addr().IsGlobalUnicast() {
-				list = append(list, ownAddr{p.Addr().Unmap(), i.Name})
-			}
+func (thisMachine) own() (list []config.Interface, err error) {
+	all, err := interfaces(net.FlagLoopback)
+	for _, x := range all {
+		if x.Address.IsGlobalUnicast() {
+			list = append(list, config.Interface{Name: x.Name, Address: x.Address.Unmap()})
 		}
 	}
-	return list, nil
+	return list, err
 }
 
 func (thisMachine) lookup(name string) (list []netip.Addr) {

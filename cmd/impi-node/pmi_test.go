@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/launch/slurmtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
@@ -499,12 +500,12 @@ func skipWithoutCgo(t *testing.T, out string) {
 
 // book is an addressBook of a test.
 type book struct {
-	list  []ownAddr
+	list  []config.Interface
 	names map[string]string
 	slurm string
 }
 
-func (b book) own() ([]ownAddr, error) { return b.list, nil }
+func (b book) own() ([]config.Interface, error) { return b.list, nil }
 func (b book) lookup(name string) []netip.Addr {
 	if a, err := netip.ParseAddr(b.names[name]); err == nil {
 		return []netip.Addr{a}
@@ -515,15 +516,17 @@ func (b book) scheduler(string) string { return b.slurm }
 
 // TestOwnAddress: an address is one that somebody has named, or the only one.
 func TestOwnAddress(t *testing.T) {
-	at := func(text, device string) ownAddr { return ownAddr{netip.MustParseAddr(text), device} }
-	two := []ownAddr{at("10.1.0.5", "eth0"), at("172.17.0.1", "docker0"), at("fd00::5", "eth0")}
+	at := func(text, device string) config.Interface {
+		return config.Interface{Name: device, Address: netip.MustParseAddr(text)}
+	}
+	two := []config.Interface{at("10.1.0.5", "eth0"), at("172.17.0.1", "docker0"), at("fd00::5", "eth0")}
 	for name, c := range map[string]struct {
 		env  string // PMIx= is how the process manager calls the machine by PMIx
 		book book
 		want string // an address, or what the error has in it
 	}{
 		"the only one":         {"", book{list: two[:1]}, "10.1.0.5"},
-		"IPv4 and IPv6":        {"", book{list: []ownAddr{two[0], two[2]}}, "10.1.0.5"},
+		"IPv4 and IPv6":        {"", book{list: []config.Interface{two[0], two[2]}}, "10.1.0.5"},
 		"IPv6":                 {"", book{list: two[2:]}, "fd00::5"},
 		"two":                  {"", book{list: two}, "10.1.0.5 (eth0), 172.17.0.1 (docker0), fd00::5 (eth0): set IMPI_NETWORK"},
 		"none":                 {"", book{}, "no interface but the loopback one is up"},

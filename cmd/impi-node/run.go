@@ -170,7 +170,7 @@ func siteNames(sites []config.Site) string {
 }
 
 // runNode runs a node in this process until its end.
-func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan syscall.Signal, std streams) error {
+func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan os.Signal, std streams) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
@@ -232,37 +232,20 @@ func onSignals(first, second func(syscall.Signal)) (stop func()) {
 
 // passedOn returns the signals that are passed on to the procs, whose programs decide what
 // they mean. Signals that are not read before stop are dropped.
-func passedOn() (signals <-chan syscall.Signal, stop func()) {
-	c, out, quit := make(chan os.Signal, 16), make(chan syscall.Signal), make(chan struct{})
+func passedOn() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 16)
 	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
-	go func() {
-		for {
-			select {
-			case s := <-c:
-				select {
-				case out <- s.(syscall.Signal):
-				case <-quit:
-					return
-				}
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return out, func() {
-		signal.Stop(c)
-		close(quit)
-	}
+	return c, func() { signal.Stop(c) }
 }
 
 // passOn passes each signal to f until stop is called.
-func passOn(signals <-chan syscall.Signal, f func(syscall.Signal)) (stop func()) {
+func passOn(signals <-chan os.Signal, f func(syscall.Signal)) (stop func()) {
 	quit := make(chan struct{})
 	go func() {
 		for {
 			select {
 			case s := <-signals:
-				f(s)
+				f(s.(syscall.Signal))
 			case <-quit:
 				return
 			}

@@ -27,14 +27,11 @@ func (e *env) life(level string) *node {
 }
 
 func logLevel(e *env) {
-	for _, line := range e.life("error").err.all() {
-		if level, mistaken := levelOf(line); level != "" && !mistaken && level != "error" {
-			e.Fatalf("the node wants errors only and gets: %.200s", line)
-		}
-	}
-	for _, line := range e.life("off").err.all() {
-		if level, mistaken := levelOf(line); level != "" && !mistaken && level != "error" {
-			e.Fatalf("the node wants nothing and gets: %.200s", line)
+	for wanted, said := range map[string]string{"error": "errors only", "off": "nothing"} {
+		for _, line := range e.life(wanted).err.all() {
+			if level, mistaken := levelOf(line); level != "" && !mistaken && level != "error" {
+				e.Fatalf("the node wants %s and gets: %.200s", said, line)
+			}
 		}
 	}
 }

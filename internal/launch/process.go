@@ -166,27 +166,19 @@ func (p *Process) Exit() Exit {
 
 // Signal sends a signal to the process and those of its descendants that are in its group. It is
 // not an error if the process has ended.
-func (p *Process) Signal(s syscall.Signal) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reaped {
-		return nil
-	}
-	if err := p.kill(s, true); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("signal %s to process group %d: %w", SignalName(s), p.os.Pid, err)
-	}
-	return nil
-}
+func (p *Process) Signal(s syscall.Signal) error { return p.send(s, true, "process group") }
 
 // Tell sends a signal to the process only. It is not an error if the process has ended.
-func (p *Process) Tell(s syscall.Signal) error {
+func (p *Process) Tell(s syscall.Signal) error { return p.send(s, false, "process") }
+
+func (p *Process) send(s syscall.Signal, group bool, to string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return nil
 	}
-	if err := p.kill(s, false); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("signal %s to process %d: %w", SignalName(s), p.os.Pid, err)
+	if err := p.kill(s, group); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal %s to %s %d: %w", SignalName(s), to, p.os.Pid, err)
 	}
 	return nil
 }

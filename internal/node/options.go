@@ -3,7 +3,6 @@ package node
 import (
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -26,7 +25,7 @@ type Options struct {
 	Now <-chan struct{}
 
 	// Signals are passed on to all procs, including those that were spawned here. nil: none.
-	Signals <-chan syscall.Signal
+	Signals <-chan os.Signal
 
 	// Waited is how much of the job's limit for the start is gone: host names were looked up.
 	Waited time.Duration

@@ -18,7 +18,7 @@ func (n *node) passSignals() (stop func()) {
 		for {
 			select {
 			case s := <-n.opt.Signals:
-				n.signal(s)
+				n.signal(s.(syscall.Signal))
 			case <-quit:
 				return
 			}

@@ -73,9 +73,7 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 
 // Close stops accepting, here and, when it returns, in the plugin.
 func (l *listener) Close() error {
-	if l.shut(link.ErrClosed) {
-		l.p.dropListener(l)
-	}
+	l.fail(link.ErrClosed)
 	return nil
 }
 

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -114,12 +115,7 @@ func parseEntry(line string) (level hclog.Level, msg string, args []any, ok bool
 		return 0, "", nil, false
 	}
 	takeString(fields, "@timestamp", "time", "ts", "timestamp")
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		args = append(args, strings.TrimPrefix(name, "@"), fields[name])
 	}
 	return level, msg, args, true

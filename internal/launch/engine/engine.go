@@ -1,18 +1,18 @@
 // Package engine starts one program on each machine of a site, with what the site has for that:
-// Slurm, ssh, PBS, another command that runs commands elsewhere, or by hand.
+// Slurm, ssh, PBS, or another command that runs commands elsewhere.
 //
 // Engines differ in two things only: which machines they list, and by which local command they
 // reach a shell on a machine. The shell gets a small script on its standard input (guard.sh), which
-// runs the program, passes signals on, and reports how the program ended. So no arguments, secrets
+// runs the program and reports how it ended. So no arguments, secrets
 // or environment are in a command line, a user's shell must understand a single simple line only,
 // and the program ends when standard input ends, which happens also when the launcher is killed.
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"syscall"
 	"time"
 )
 
@@ -26,10 +26,7 @@ type Machine struct {
 
 // At returns the address at which others reach the machine.
 func (m Machine) At() string {
-	if m.Address != "" {
-		return m.Address
-	}
-	return m.Name
+	return cmp.Or(m.Address, m.Name)
 }
 
 // Variables in the environment of each program.
@@ -81,12 +78,6 @@ type Engine interface {
 	// be started on one of them, or ctx ends before, it is stopped on all, and the error names the
 	// machines and says what to do. After Start has returned, ctx has no effect.
 	Start(ctx context.Context, machines []Machine, c Command) (*Started, error)
-}
-
-// signals are those that can be sent to programs on machines.
-var signals = map[syscall.Signal]string{
-	syscall.SIGHUP: "HUP", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGUSR1: "USR1",
-	syscall.SIGUSR2: "USR2", syscall.SIGALRM: "ALRM", syscall.SIGTERM: "TERM", syscall.SIGKILL: "KILL",
 }
 
 // describe lists machines for a message, the first few of them.

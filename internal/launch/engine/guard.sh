@@ -3,8 +3,8 @@
 # seconds; sweep, 1 if nobody else kills what the program leaves behind; and the program with its
 # arguments as $1, $2, ...
 #
-# Standard input has the secret in its first line, and then a name of a signal in each. Its end says
-# that the engine is gone: the program is asked to end, and killed after the grace.
+# Standard input has the secret in its first line, and then nothing. Its end says that the engine is
+# gone: the program is asked to end, and killed after the grace.
 tell() { printf '\036%s %s\n' "$mark" "$1"; }
 unset secret reader
 exec 3<&0 </dev/null
@@ -26,20 +26,14 @@ exec 4>&2 5>&1 2>/dev/null # the shell itself does not say how processes ended
   sh -c 'echo $PPID' # the number of this very process, which $$ is not
   printf '%s\n' "$secret"
   secret=
-  kill_all() {
-    tell 'end 137' >&5
-    tell 'end 137' >&4
-    sleep 1 # srun drops what it has not read when all of a step is killed
-    kill -s KILL 0
-  }
-  while IFS= read -r signal <&3; do
-    [ "$signal" != KILL ] || kill_all
-    kill -s "$signal" 0
-  done
+  while IFS= read -r nothing <&3; do :; done
   exec >&- # the end of the program's standard input, too
   kill -s TERM 0
   sleep "$grace"
-  kill_all
+  tell 'end 137' >&5
+  tell 'end 137' >&4
+  sleep 1 # srun drops what it has not read when all of a step is killed
+  kill -s KILL 0
 } | {
   trap : HUP INT QUIT USR1 USR2 ALRM TERM
   secret=

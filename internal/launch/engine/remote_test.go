@@ -120,32 +120,6 @@ func TestLate(t *testing.T) {
 	w.wantGone(t)
 }
 
-// TestManual: nothing runs, and the end is when it is stopped.
-func TestManual(t *testing.T) {
-	e := Manual{Machines: three}
-	machines, err := e.Allocation(t.Context())
-	if err != nil || len(machines) != 3 {
-		t.Fatal(machines, err)
-	}
-	w := newWitness(t)
-	s, err := e.Start(t.Context(), machines, fixture{}.command(nil, held, w.path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case e := <-s.Ends():
-		t.Errorf("%+v", e)
-	default:
-	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
-	if e, more := <-s.Ends(); more {
-		t.Errorf("%+v", e)
-	}
-	w.wantGone(t)
-}
-
 // TestOneAtATime: no more commands are under way than is allowed.
 func TestOneAtATime(t *testing.T) {
 	dir := openFolder(t)

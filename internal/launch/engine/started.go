@@ -44,7 +44,6 @@ type conduit struct {
 type Started struct {
 	machines []Machine
 	command  Command
-	release  func() // lets finish go on if only Stop is waited for; or nil
 	launcher *launch.Launcher
 	conduits []*running
 	watchers sync.WaitGroup // of conduits
@@ -77,10 +76,10 @@ type running struct {
 	conduit
 	s        *Started
 	process  *launch.Process
-	input    chan string // written to its standard input; closed by close
-	closed   bool        // input is closed; under the lock of Started
-	filters  []*filter   // two for each of serves: stdout and stderr
-	messages tail        // messages of the local command itself, if lines are labelled
+	over     chan struct{} // closed by close: its standard input ends
+	closed   bool          // over is closed; under the lock of Started
+	filters  []*filter     // two for each of serves: stdout and stderr
+	messages tail          // messages of the local command itself, if lines are labelled
 	mu       sync.Mutex
 	ready    int // how many of its machines run the program
 }
@@ -198,7 +197,7 @@ func (s *Started) late(ctx context.Context) error {
 
 // open starts a conduit.
 func (s *Started) open(c conduit, mark string) (*running, error) {
-	r := &running{conduit: c, s: s, input: make(chan string, 64)}
+	r := &running{conduit: c, s: s, over: make(chan struct{})}
 	path, err := lookPath(c.args[0])
 	if err != nil {
 		return nil, err
@@ -221,9 +220,8 @@ func (s *Started) open(c conduit, mark string) (*running, error) {
 		_ = w.Close()
 		return nil, err
 	}
-	r.input <- s.command.script(mark, s.machines, c.serves, c.which, c.sweep)
 	s.conduits = append(s.conduits, r)
-	go r.feed(w)
+	go r.feed(w, s.command.script(mark, s.machines, c.serves, c.which, c.sweep))
 	s.watchers.Add(1)
 	go r.watch()
 	return r, nil
@@ -279,12 +277,11 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// feed writes to the conduit's standard input. If the conduit does not read it, it is ended sooner
-// or later, and then the write fails.
-func (r *running) feed(w *os.File) {
-	for text := range r.input {
-		_, _ = io.WriteString(w, text)
-	}
+// feed writes the script to the conduit's standard input, which it ends with close. If the conduit does
+// not read it, it is ended sooner or later, and then the write fails.
+func (r *running) feed(w *os.File, script string) {
+	_, _ = io.WriteString(w, script)
+	<-r.over
 	_ = w.Close()
 }
 
@@ -298,7 +295,7 @@ func (r *running) close() {
 func (r *running) closeInput() {
 	if !r.closed {
 		r.closed = true
-		close(r.input)
+		close(r.over)
 	}
 }
 
@@ -428,32 +425,6 @@ func (s *Started) finish() {
 // written. It is closed after the last.
 func (s *Started) Ends() <-chan End { return s.ends }
 
-// Signal sends a signal to the programs, and to what they have started in their process groups:
-// HUP, INT, QUIT, USR1, USR2, ALRM, TERM or KILL.
-func (s *Started) Signal(signal syscall.Signal) error {
-	name, ok := signals[signal]
-	if !ok {
-		return fmt.Errorf("%s cannot be sent to other machines", launch.SignalName(signal))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var full []Machine
-	for _, r := range s.conduits {
-		if r.closed {
-			continue
-		}
-		select {
-		case r.input <- name + "\n":
-		default:
-			full = append(full, s.machines[r.serves[0]])
-		}
-	}
-	if len(full) > 0 {
-		return fmt.Errorf("%s does not reach %s: nothing is read there any more", launch.SignalName(signal), describe(full))
-	}
-	return nil
-}
-
 // Stop ends all programs: by SIGTERM and the end of their standard input, and after the grace by
 // SIGKILL. It returns when all have ended or, with an error, when those that cannot be reached were
 // given up. Nothing stays on machines that can be reached.
@@ -461,9 +432,6 @@ func (s *Started) Stop() error {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
-	if s.release != nil {
-		s.release()
-	}
 	for _, r := range s.conduits {
 		r.close()
 		if !r.reached() {

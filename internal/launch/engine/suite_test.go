@@ -274,7 +274,6 @@ var all = []int{0, 1, 2}
 func suite(t *testing.T, f fixture) {
 	for name, test := range map[string]func(*testing.T, fixture){
 		"allocation": testAllocation, "programs": testPrograms, "secret": testSecret, "environment": testEnvironment,
-		"missing": testMissing, "ends": testEnds, "signal": testSignal, "stop": testStop, "stubborn": testStubborn,
 		"leftovers": testLeftovers, "killed launcher": testKilledLauncher, "output": testOutput,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
@@ -387,29 +386,6 @@ func testEnds(t *testing.T, f fixture) {
 		if e.Machine == 1 || e.Lost != "" || e.Status != 4 && e.Status != 128+15 {
 			t.Errorf("%+v", e)
 		}
-	}
-}
-
-func testSignal(t *testing.T, f fixture) {
-	p := newPrints()
-	s := f.run(t, p, `trap 'echo usr1' USR1; trap 'echo hup; exit 7' HUP; echo ready; read secret; while :; do read nothing; done`)
-	p.await(t, "ready", all...)
-	for _, step := range []struct {
-		signal syscall.Signal
-		text   string
-	}{{syscall.SIGUSR1, "usr1"}, {syscall.SIGUSR1, "usr1\nusr1"}, {syscall.SIGHUP, "hup"}} {
-		if err := s.Signal(step.signal); err != nil {
-			t.Fatal(err)
-		}
-		p.await(t, step.text, all...)
-	}
-	for i, e := range ends(t, s) {
-		if (e != End{Machine: i, Status: 7}) {
-			t.Errorf("%+v, want status 7", e)
-		}
-	}
-	if err := s.Signal(syscall.SIGSTOP); err == nil {
-		t.Error("SIGSTOP was sent")
 	}
 }
 

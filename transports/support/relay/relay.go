@@ -155,3 +155,16 @@ func (l *Link) explain(err error) error {
 	}
 	return fmt.Errorf("%w: the plugin of transport %s, which passes its bytes on (data plane %s), has died or has lost the connection", link.ErrBroken, l.via, l.plane)
 }
+
+// Counts returns how many bytes went over this side, if it is counted. No other
+// call may be in progress.
+func (l *Link) Counts() (sent, received uint64) {
+	if e := l.end.Load(); e != nil {
+		if c, ok := (*e).(interface {
+			Counts() (sent, received uint64)
+		}); ok {
+			return c.Counts()
+		}
+	}
+	return 0, 0
+}
