@@ -20,7 +20,8 @@ import (
 )
 
 // order is what the launcher of several nodes tells each of them. It is sent over an
-// inherited socket, since nobody else may see the key.
+// inherited socket, since nobody else may see the key. JSON and not gRPC: there are three
+// messages in all, one after the other.
 type order struct {
 	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
 	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file

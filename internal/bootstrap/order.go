@@ -96,7 +96,8 @@ type outcome struct {
 	Status int `json:"status"`
 }
 
-// line is either end of the socket between a first rank and its node: JSON in lines.
+// line is either end of the socket between a first rank and its node: JSON in lines. Not
+// gRPC: it is one question and its answers, and the first rank is a program of the user's.
 type line struct {
 	io.ReadWriteCloser
 	in *bufio.Reader

@@ -22,7 +22,8 @@ import (
 )
 
 // node is the simplest node that there can be: a plugin's process with its three
-// ways, and no supervision. Cases do with it what a node does, and what none should.
+// ways, and no supervision. Cases do with it what a node does, and what none should,
+// which go-plugin and plugins/host do not let a node do.
 type node struct {
 	cmd    *exec.Cmd
 	fds    *handover.Conn

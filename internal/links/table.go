@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// table is rows whose columns are as wide as they need to be.
+// table is rows whose columns are as wide as they need to be. Not text/tabwriter: there a row with
+// fewer cells ends the columns behind, and later rows are aligned anew.
 type table struct{ rows [][]string }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }

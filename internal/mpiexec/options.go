@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
-// option is one option, by all its names.
+// option is one option, by all its names. Not package flag: options of mpiexec take several values,
+// and repeat for each program between colons.
 type option struct {
 	names []string // with one dash; two are the same
 	args  []string // what follows it

@@ -17,7 +17,8 @@ import (
 // The handshake of our clients and our server, before IMPI's AUTH. The client sends the
 // preface in clear, with which no IMPI client begins, and TLS 1.3 follows at once. Inside
 // TLS the client sends hello, and the server answers or sends FAIL. docs/wire.md has the
-// bytes.
+// bytes. By hand: the first byte must tell it from AUTH, and sizes are fixed for clients that have not
+// proved anything yet.
 const (
 	prefaceSize = 8
 	prefaceByte = 'S' // no IMPI command that may come first begins with it

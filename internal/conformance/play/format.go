@@ -8,7 +8,7 @@ import (
 )
 
 // The numbers of IMPI 0.0, as the text and the headers of two implementations have
-// them. They are deliberately not those of core/wire.
+// them. They are deliberately not those of core/wire: a mistake there must not be made here too.
 
 // command is the first word of a record between client and server.
 type command uint32

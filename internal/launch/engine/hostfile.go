@@ -15,7 +15,7 @@ import (
 const maxSlots = 1 << 20
 
 // ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4) write
-// it; see ParseHostFile.
+// it; see ParseHostFile. By hand: no library reads either, and a file may mix the two.
 func ReadHostFile(path string) ([]Machine, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -17,7 +17,8 @@ const (
 // digits is how many begin a message of PMI-2.
 const digits = 6
 
-// fields are a message in the order in which it was written.
+// fields are a message in the order in which it was written. By hand: both formats are those of the
+// process managers, which no Go library reads.
 type fields [][2]string
 
 // get is the value of the first field of that name.

@@ -8,7 +8,8 @@ import (
 
 // The blocks and options of a pcapng file (IETF draft-ietf-opsawg-pcapng, "Section
 // Header Block", "Interface Description Block", "Enhanced Packet Block") that a
-// capture uses. Everything is little-endian, which the section header says.
+// capture uses. Everything is little-endian, which the section header says. By hand: a packet's
+// bytes are appended to its block as they pass, where a writer of packets wants each one whole.
 const (
 	blockSection   = 0x0a0d0d0a
 	blockInterface = 1
