@@ -41,14 +41,14 @@ site "b" {
 	opt.Environ = append(opt.Environ, "HOW_MANY=auto")
 	opt.Local = netip.MustParsePrefix("10.1.0.0/16").Contains
 	opt.Cores = 8
-	opt.Tasks = func(h Host) int {
+	opt.Tasks = func(h Host) (int, error) {
 		if !h.Auto {
 			t.Errorf("the scheduler is asked about %v, which the file has", h)
 		}
 		if h.Name == "node7" {
-			return 5
+			return 5, nil
 		}
-		return 0
+		return 0, nil
 	}
 	privateKeys(t)
 	load := func() (got [][]int, j *Job) {

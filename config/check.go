@@ -67,6 +67,7 @@ func (b *builder) checkTogether() {
 	b.checkServerPlace()
 	for _, s := range b.ours() {
 		s.checkElsewhere()
+		s.checkTwice()
 	}
 	b.checkAgreement()
 	b.checkDialects()

@@ -105,7 +105,11 @@ func (b *builder) countAuto() {
 				continue
 			}
 			if b.opt.Tasks != nil {
-				h.Procs = b.opt.Tasks(*h)
+				n, err := b.opt.Tasks(*h)
+				if err != nil {
+					b.fault(h.Pos, "how many procs the scheduler has given "+h.String()+" is not known: "+err.Error(), "write a number: procs = 4")
+				}
+				h.Procs = n
 			}
 			if h.Procs == 0 && h.Address.IsValid() && (b.opt.Local == nil || b.opt.Local(h.Address)) {
 				here = append(here, h)
@@ -115,6 +119,19 @@ func (b *builder) countAuto() {
 	for i, h := range here {
 		if b.opt.Cores > 0 { // the first ones have those that are left over
 			h.Procs = max(1, (b.opt.Cores+len(here)-1-i)/len(here))
+		}
+	}
+}
+
+// checkTwice reports a machine with two hosts of a site whose nodes srun starts, which is one on each.
+func (s *siteDraft) checkTwice() {
+	if s.Launch == nil || s.Launch.Engine != LaunchSlurm {
+		return
+	}
+	for i, h := range s.Hosts {
+		if slices.ContainsFunc(s.Hosts[:i], func(x Host) bool { return x.Name == h.Name && x.Address == h.Address }) {
+			s.fault(h.Pos, h.String()+" is there twice, and srun starts one node on each machine", "write it once, with as many procs as both have")
+			return
 		}
 	}
 }

@@ -59,6 +59,9 @@ func (s *siteDraft) launch() {
 	case l.Engine == LaunchExec && !in.has("command"):
 		s.fault(in.pos, "it does not say which command runs others on a host", `add command = ["kubectl", "exec", "-i", "{host}", "--"]`)
 	}
+	if l.Engine == LaunchExec && in.has("command") && !slices.ContainsFunc(l.Command, func(w string) bool { return strings.Contains(w, "{host}") || strings.Contains(w, "{name}") }) {
+		s.warn(in.at("command"), "the command is the same for all hosts: nothing in it says on which one to run", `put {host}, the host's address, where it belongs: command = ["kubectl", "exec", "-i", "{host}", "--"]`)
+	}
 	for _, name := range in.spec.attrNames() {
 		engines, some := launchAttributes[name]
 		if some && in.has(name) && !slices.Contains(engines, l.Engine) {

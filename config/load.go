@@ -41,8 +41,9 @@ type Options struct {
 	// together; 0: it is not known.
 	Cores int
 
-	// Tasks returns how many procs a scheduler has given a host for; 0: none has. nil returns 0.
-	Tasks func(Host) int
+	// Tasks returns how many procs a scheduler has given a host for; 0: none has. It fails if there is
+	// one that does not say it. nil returns 0.
+	Tasks func(Host) (int, error)
 
 	// KeysKnown says that the keys of auth blocks are not wanted: who loads the file has them.
 	KeysKnown bool

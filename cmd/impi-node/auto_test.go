@@ -49,12 +49,15 @@ func TestTasksOfPBS(t *testing.T) {
 		{config.Host{Address: netip.MustParseAddr("127.0.0.22"), Name: "node22"}, 0},
 		{config.Host{}, 0},
 	} {
-		if got := of(x.host); got != x.want {
-			t.Errorf("%v: %d tasks, want %d", x.host, got, x.want)
+		if got, err := of(x.host); got != x.want || err != nil {
+			t.Errorf("%v: %d tasks (%v), want %d", x.host, got, err, x.want)
 		}
 	}
-	if got := tasksOf(nil)(config.Host{Address: netip.MustParseAddr("127.0.0.21")}); got != 0 {
-		t.Errorf("%d tasks without a scheduler", got)
+	if got, err := tasksOf(nil)(config.Host{Address: netip.MustParseAddr("127.0.0.21")}); got != 0 || err != nil {
+		t.Errorf("%d tasks without a scheduler (%v)", got, err)
+	}
+	if got, err := tasksOf([]string{"PBS_NODEFILE=" + path + ".gone"})(config.Host{Name: "localhost"}); got != 0 || err == nil {
+		t.Errorf("%d tasks of a scheduler that does not answer", got)
 	}
 }
 

@@ -163,18 +163,34 @@ func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e eng
 	return e, called, nil
 }
 
-// addressesOf gives the address of each machine.
+// addressesOf gives the address of each machine. Names are looked up as those of a job file are, but
+// no longer than those of a command line: the scheduler has started the machines already.
 func addressesOf(ctx context.Context, machines []engine.Machine) (at []netip.Addr, err error) {
+	isLocal, err := local()
+	if err != nil {
+		return nil, err
+	}
+	var s config.Site
 	for _, m := range machines {
 		a, err := netip.ParseAddr(m.At())
+		h := config.Host{Address: a.Unmap()}
 		if err != nil {
-			found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", m.At())
-			if err != nil {
-				return nil, fmt.Errorf("the address of %s, a machine of the job, is not known: %w", m.Name, err)
-			}
-			a = found[0]
+			h.Name = m.At()
 		}
-		at = append(at, a.Unmap())
+		s.Hosts = append(s.Hosts, h)
+	}
+	ctx, cancel := context.WithTimeout(ctx, typedNames)
+	defer cancel()
+	l := &lookup{resolver: systemResolver, isLocal: isLocal, pause: wait}
+	addresses, missing := l.run(ctx, []config.Site{s}, false)
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("the address of %s, a machine of the job, is not known: %w", missing[0].Name, l.faults[missing[0].Name])
+	}
+	for _, h := range s.Hosts {
+		if h.Name != "" {
+			h.Address = addresses[h.Name]
+		}
+		at = append(at, h.Address)
 	}
 	return at, nil
 }

@@ -29,7 +29,7 @@ var linksHelp string
 
 // linksOptions are the command line of impi-node links.
 type linksOptions struct {
-	explain, measure, json, all, help bool
+	explain, measure, json, all, here, help bool
 	job, runDir, user                 string
 	pid, uid                          int
 	deadline                          time.Duration
@@ -43,6 +43,7 @@ func parseLinks(args []string) (*linksOptions, error) {
 	f.BoolVar(&o.measure, "measure", false, "")
 	f.BoolVar(&o.json, "json", false, "")
 	f.BoolVar(&o.all, "all", false, "")
+	f.BoolVar(&o.here, "here", false, "")
 	f.StringVar(&o.job, "job", "", "")
 	f.StringVar(&o.runDir, "run-dir", "", "")
 	f.StringVar(&o.user, "user", "", "")
@@ -94,7 +95,7 @@ func showLinks(args []string, std streams) int {
 		fmt.Fprint(std.out, linksHelp)
 		return statusOK
 	}
-	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{All: o.all, Few: fewPairs})
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{All: o.all, Few: fewPairs, Here: o.here})
 	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.wants(&j) })
 	if len(jobs) == 0 {
 		fmt.Fprintf(std.err, "impi-node links: %s\n", o.nothing(len(found)))

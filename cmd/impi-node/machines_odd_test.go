@@ -93,6 +93,7 @@ func TestMachineThatDoesNotFit(t *testing.T) {
 		"network": {"procs  = 2\n", "procs  = 2\n  network = env.NETWORK\n", "host 10.77.0.2: this machine has no address in the site's network nowhere"},
 		"file":    {"procs  = 2\n", "procs  = 1\n", "host 10.77.0.2: the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says; copy one of them to both"},
 		"key":     {"job.key", "other.key", "host 10.77.0.2: the hosts do not have the same secret of the job: 10.77.0.2 has another key; copy the key's file to both"},
+		"routes":  {"site \"alpha\" {", "route \"*\" { direct = false }\nsite \"alpha\" {", "host 10.77.0.2: the hosts have different job files: "},
 		"release": {"", "", `host 10.77.0.2: the hosts run different versions of impi-node: 10.77.0.2 has "0.0.0.`},
 	} {
 		t.Run(name, func(t *testing.T) {

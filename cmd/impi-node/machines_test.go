@@ -17,6 +17,7 @@ import (
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
 // machineJob writes the job of two sites, each on three machines of two procs, and gives the
@@ -404,23 +405,34 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 // TestMachinesWithAFirewallBetween: a host of a site that cannot connect to another one names both
 // and says what to do, long before the limit of the start.
 func TestMachinesWithAFirewallBetween(t *testing.T) {
-	file, machines := machineJob(t, "limits { start = \"5m\" }\n")
-	out, err := machines[5].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.4", "ipproto", "tcp", "dport", "8000-65534", "prohibit").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	nodes := startOn(t, file, "meet", machines)
-	for i, s := range ends(nodes) {
-		if s == 0 {
-			t.Errorf("machine %d: status 0", i)
-		}
-	}
-	for _, head := range []int{0, 3} {
-		log := nodes[head].err.String()
-		for _, want := range []string{"host 3 at 10.77.0.4:", " was not reached: from 10.77.0.6: ", "write port = N in their host blocks"} {
-			if !strings.Contains(log, want) {
-				t.Errorf("the head on machine %d does not say %q", head, want)
+	for name, more := range map[string]string{"plain": "", "certificates": withCertificates} {
+		t.Run(name, func(t *testing.T) {
+			file, machines := machineJob(t, more+"limits { start = \"5m\" }\n")
+			out, err := machines[5].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.4", "ipproto", "tcp", "dport", "8000-65534", "prohibit").CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
 			}
-		}
+			ca := pkitest.Authority(t)
+			var nodes []*machineNode
+			for _, m := range machines {
+				nodes = append(nodes, startNode(t, m, "meet", "CERTS="+certificatesOn(t, ca, time.Now()), "-config", file))
+			}
+			for i, s := range ends(nodes) {
+				if s == 0 {
+					t.Errorf("machine %d: status 0", i)
+				}
+			}
+			for _, head := range []int{0, 3} {
+				log := nodes[head].err.String()
+				for _, want := range []string{"host 3 at 10.77.0.4:", " was not reached: from 10.77.0.6: ", "write port = N in their host blocks"} {
+					if !strings.Contains(log, want) {
+						t.Errorf("the head on machine %d does not say %q", head, want)
+					}
+				}
+				if strings.Contains(log, "5m0s") {
+					t.Errorf("the head on machine %d has waited for the limit of the start", head)
+				}
+			}
+		})
 	}
 }

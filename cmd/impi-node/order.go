@@ -192,13 +192,13 @@ func (x *hostOrder) own(index string) (share, error) {
 
 // tasks says how many procs a scheduler has given a host: what the head knows, as PBS has its file of
 // machines at the head alone, or what this machine's scheduler says of the job, not of this step of srun.
-func (x *hostOrder) tasks() func(config.Host) int {
+func (x *hostOrder) tasks() func(config.Host) (int, error) {
 	ask := tasksOf(x.Environ)
-	return func(h config.Host) int {
+	return func(h config.Host) (int, error) {
 		for _, known := range x.Hosts {
 			same := known.Name == h.Name && (h.Name != "" || known.Address == h.Address)
 			if same && known.Auto && known.Procs > 0 {
-				return known.Procs
+				return known.Procs, nil
 			}
 		}
 		return ask(h)

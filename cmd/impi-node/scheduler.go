@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,33 +62,33 @@ func usableCores() int {
 
 // tasksOf gives config.Options.Tasks for a process with some environment. The scheduler is asked
 // when that is called first.
-func tasksOf(environ []string) func(config.Host) int {
-	given := sync.OnceValues(func() ([]engine.Machine, []netip.Addr) {
+func tasksOf(environ []string) func(config.Host) (int, error) {
+	type given struct {
+		machines []engine.Machine
+		at       []netip.Addr
+	}
+	ask := sync.OnceValues(func() (g given, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), askScheduler)
 		defer cancel()
-		var machines []engine.Machine
 		switch {
 		case engine.InSlurm(environ) && !inOwnStep(environ):
-			machines, _ = engine.Slurm{Environ: environ}.Allocation(ctx)
+			g.machines, err = engine.Slurm{Environ: environ}.Allocation(ctx)
 		case engine.InPBS(environ):
-			machines, _ = engine.PBS{Environ: environ}.Allocation(ctx)
+			g.machines, err = engine.PBS{Environ: environ}.Allocation(ctx)
 		}
-		at, err := addressesOf(ctx, machines)
-		if err != nil {
-			at = nil
+		if g.at, _ = addressesOf(ctx, g.machines); g.at == nil { // names may do
+			g.at = make([]netip.Addr, len(g.machines))
 		}
-		return machines, at
+		return g, err
 	})
-	return func(h config.Host) int {
-		machines, at := given()
-		i := slices.IndexFunc(machines, func(m engine.Machine) bool { return h.Name != "" && (m.Name == h.Name || m.Address == h.Name) })
-		if i < 0 && h.Address.IsValid() {
-			i = slices.Index(at, h.Address)
+	return func(h config.Host) (int, error) {
+		g, err := ask()
+		for i, m := range g.machines {
+			if h.Name != "" && (m.Name == h.Name || m.Address == h.Name) || h.Address.IsValid() && g.at[i] == h.Address {
+				return m.Tasks, nil
+			}
 		}
-		if i < 0 {
-			return 0
-		}
-		return machines[i].Tasks
+		return 0, err
 	}
 }
 

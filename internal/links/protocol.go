@@ -44,6 +44,7 @@ type Request struct {
 	// Number is, beside Host, one more than the host's number in its site, where several have that
 	// address; 0: the first one.
 	Number int
+	Here   bool // links: without Host, only the host whose node is asked
 	All    bool // links: pairs of which nothing is used too
 	Few    int  // links: All if the site has no more pairs than this
 	Views  int  // links: how many pairs an answer has; 0: MaxViews

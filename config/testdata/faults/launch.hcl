@@ -14,3 +14,15 @@ site "c" {
   client = 2
   launch "ssh" {}
 }
+site "d" {
+  client = 3
+  hosts  = "127.0.0.5"
+  procs  = 1
+  launch "exec" { command = ["rsh", "--"] }
+}
+site "e" {
+  client = 4
+  hosts  = "127.0.0.6,127.0.0.6"
+  procs  = 1
+  launch "slurm" {}
+}

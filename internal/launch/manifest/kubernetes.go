@@ -21,7 +21,7 @@ const user = 65532
 //go:embed kubernetes.yaml
 var kubernetesText string
 
-var kubernetesTemplate = template.Must(template.New("kubernetes").Funcs(template.FuncMap{"q": quote, "lines": lines}).Parse(kubernetesText))
+var kubernetesTemplate = template.Must(template.New("kubernetes").Funcs(template.FuncMap{"q": quote, "lines": lines, "literal": literal}).Parse(kubernetesText))
 
 // kubernetes is what the template has.
 type kubernetes struct {
@@ -72,6 +72,9 @@ func Kubernetes(job *config.Job, s config.Site, o Options) ([]byte, error) {
 
 // dnsLabel is a name of RFC 1123, as Kubernetes wants them.
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// literal writes the value of a variable so that Kubernetes, which replaces $(NAME), keeps it.
+func literal(value string) string { return strings.ReplaceAll(value, "$", "$$") }
 
 // quote writes a text as YAML reads it, which understands JSON.
 func quote(text string) (string, error) {

@@ -146,7 +146,7 @@ type k8sObject struct {
 }
 
 func TestKubernetes(t *testing.T) {
-	t.Setenv("ROUNDS", "1: #\"2")
+	t.Setenv("ROUNDS", "1: #\"2$(HOME)")
 	checker, file := check(t), write(t, jobFile)
 	for name, args := range map[string][]string{"placeholders": nil, "secrets": {"-secrets"}} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func wantJob(t *testing.T, job k8sObject, files int) {
 		x.Resources.Limits["cpu"] != "2" || x.Resources.Limits["memory"] != "4Gi" && x.Resources.Limits["memory"] != "4294967296" || x.ReadinessProbe == nil {
 		t.Errorf("%+v", x)
 	}
-	if len(x.Env) != 2 || x.Env[1].Name != "ROUNDS" || x.Env[1].Value != "1: #\"2" {
+	if len(x.Env) != 2 || x.Env[1].Name != "ROUNDS" || x.Env[1].Value != "1: #\"2$$(HOME)" {
 		t.Errorf("%+v", x.Env)
 	}
 	items := p.Volumes[1].Projected.Sources[1].Secret.Items

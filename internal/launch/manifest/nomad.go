@@ -61,7 +61,7 @@ func (d *site) nomadJob() object {
 func (d *site) nomadTask() object {
 	env := object{"TMPDIR": "${NOMAD_TASK_DIR}"} // an image need not have /tmp
 	for _, v := range d.Vars {
-		if !v.Secret {
+		if !v.Secret && !interpolated(v.Value) {
 			env[v.Name] = v.Value
 		}
 	}
@@ -103,6 +103,10 @@ func (d *site) user() account {
 	return account{strconv.Itoa(user), user}
 }
 
+// interpolated tells whether Nomad might replace a part of a variable's value, as it does with ${NAME}
+// in a task's Env, but not in a template.
+func interpolated(value string) bool { return strings.Contains(value, "${") }
+
 // templates are the files in the task's folder for secrets.
 func (d *site) templates() (list []object) {
 	add := func(path, text, mode string, env bool) {
@@ -121,7 +125,7 @@ func (d *site) templates() (list []object) {
 	}
 	for _, v := range d.Vars {
 		switch {
-		case v.Secret && d.Secrets:
+		case v.Secret && d.Secrets, !v.Secret && interpolated(v.Value):
 			add(v.Name, v.Name+"="+v.Value+"\n", "0400", true)
 		case v.Secret:
 			add(v.Name, v.Name+"="+d.stored(v.Name)+"\n", "0400", true)

@@ -156,7 +156,7 @@ func (d *dancer) dial(x agent.Dial) {
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			if w.Plain && to == d.c.Routes.World.Self {
+			if to == d.c.Routes.World.Self && (w.Plain || must) {
 				limited, cancel := context.WithTimeout(ctx, reachDial)
 				defer cancel()
 				ctx = limited
@@ -176,11 +176,19 @@ func (d *dancer) dial(x agent.Dial) {
 		missed := s.Missed()
 		return missed[len(missed)-1].Err // of IMPI's own way
 	}
+	unanswered := 0 // times in a row
 	s.Rests = func() {
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
-		var failed *transports.Error
-		if !must && errors.As(err, &failed) && failed.Op == "dial" { // of TCP; others may have to shake hands
+		switch what := answerOf(s.Missed(), must); {
+		case what == answers:
+			unanswered = 0
+		case what == mayBeSlow && unanswered == 0:
+			unanswered++
+		case must && to == d.c.Routes.World.Self:
+			d.noAnswer(x.Host, s.Errors())
+			return
+		case !must:
 			d.noAnswer(x.Host, err)
 			return
 		}
@@ -199,6 +207,37 @@ func (d *dancer) dial(x agent.Dial) {
 			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.c.Routes.HostName(x.Host), err))
 		})
 	}
+}
+
+// What is known of a host to which all ways have failed.
+type answer int
+
+const (
+	answers   answer = iota // there is something, which did not take the link
+	mayBeSlow               // nothing came in time, perhaps of a process that shakes hands and is busy
+	isSilent                // there is no way to it, or nobody listens
+)
+
+// answerOf judges how the ways have failed. The last of them is IMPI's own, if that may be used: of it
+// the kernel tells. With must all of them shake hands.
+func answerOf(missed []dynamic.Miss, must bool) answer {
+	if !must {
+		missed = missed[len(missed)-1:]
+	}
+	least := isSilent
+	for _, m := range missed {
+		var failed *transports.Error
+		switch {
+		case !errors.As(m.Err, &failed) || failed.Op != "dial":
+			return answers
+		case !must || failed.Code == transports.CodeUnreachable || failed.Code == transports.CodeResource && !failed.Retryable:
+		case failed.Code == transports.CodeTimeout:
+			least = mayBeSlow
+		default:
+			return answers
+		}
+	}
+	return least
 }
 
 // How long hosts of the own site may be out of reach, and an attempt to connect to them takes.
@@ -221,7 +260,7 @@ func (d *dancer) noAnswer(h wire.HostRank, err error) {
 
 // siteRemedy adds to the error what to do about hosts of a site that cannot reach each other.
 func siteRemedy(err error) error {
-	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports: have no firewall between them, or write port = N in their host blocks and open that; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err)
+	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports, or UDP ports by quic: have no firewall between them, or write port = N in their host blocks and open that; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err)
 }
 
 func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte) (link.Link, error) {

@@ -28,7 +28,7 @@ func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
 			return links.Answer{Error: err.Error()}
 		}
 		return a
-	case r.Op == links.OpLinks && r.Host == "":
+	case r.Op == links.OpLinks && r.Host == "" && !r.Here:
 		return c.ofSite(ctx, r)
 	}
 	return c.answer(ctx, r)

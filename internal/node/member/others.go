@@ -54,14 +54,19 @@ type HostEnd struct {
 	Why  error
 }
 
-// How the hosts of a site notice that one of them is lost. Three signs of life may be late.
 const (
-	beat       = 2 * time.Second
-	silence    = 8 * time.Second
 	maxSignals = 1024            // that wait until the procs are in MPI; further ones are lost
 	dismissal  = 4 * time.Second // that the head stays for hosts that are on their way, if one cannot be part of the site
 	earlier    = 2 * time.Second // hosts are missing before the server misses their site, which hears who it is
 )
+
+// signsOfLife says how often the hosts of a site give a sign of life, and after which silence one of
+// them is lost: early enough that all have ended when the job's limit for that is over, and after three
+// signs that may be late.
+func signsOfLife(job *config.Job) (beat, silence time.Duration) {
+	limit := routes.Silence(job)
+	return limit / 5, limit * 4 / 5
+}
 
 // Others are the hosts of a node's site that run on other machines. A nil *Others is for a
 // node that runs its whole site.
@@ -166,12 +171,13 @@ func (o *Others) open(ctx context.Context) error {
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
 		Secret: o.Secret, Version: version.String(), File: o.digest(),
 		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener,
-		Beat: beat, Silence: silence, Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
+		Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
 	if id != nil {
 		c.Identity = id.WithOwn()
 	}
+	c.Beat, c.Silence = signsOfLife(o.Routes.Job)
 	o.AnswerBy(counting, o.answerCount)
 	switch {
 	case !o.IsHead():
@@ -244,6 +250,15 @@ func (o *Others) digest() []byte {
 	for _, p := range site.Parts {
 		fmt.Fprintf(h, "%d %q\n", p.Procs, p.Program.Command)
 	}
+	for _, r := range site.Routes { // wherever they stand in the file
+		r.Pos, r.Closed = config.Pos{}, false // closed follows from certificates
+		fmt.Fprintf(h, "%+v\n", r)
+	}
+	for _, t := range site.Transports { // what their settings say may be a machine's own, as paths are
+		fmt.Fprintf(h, "%q\n", t.Name)
+	}
+	l := o.Routes.Job.Limits // but start, which each node counts from its own
+	fmt.Fprintln(h, l.Stop, l.Resume, l.Silence)
 	for _, x := range o.Hosts { // by name if they have one, of which machines may have different addresses
 		n := x.Procs
 		if x.Auto {

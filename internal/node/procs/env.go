@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -20,13 +21,21 @@ var private = []string{
 // Private tells whether procs do not get a variable of the node's environment.
 func Private(name string) bool { return slices.Contains(private, name) }
 
+// keyVariables are the variables in which the job file's sites have their keys.
+func keyVariables(job *config.Job) (names []string) {
+	for _, s := range job.Sites {
+		names = append(names, s.Auth.Variable, s.Names.Auth.Variable)
+	}
+	return names
+}
+
 // HandoffVariable names the environment variable with the number of the descriptor by which a node
 // that was started by a launcher of several nodes talks to it.
 const HandoffVariable = "IMPI_NODE_HANDOFF"
 
-// procEnv is the environment of a proc: the node's without the private variables, the site's own
-// variables, and those by which the proc finds its node.
-func procEnv(node []string, site map[string]string, name string, local int) []string {
+// procEnv is the environment of a proc: the node's without the private variables and those with the
+// job's keys, the site's own variables, and those by which the proc finds its node.
+func procEnv(node, keys []string, site map[string]string, name string, local int) []string {
 	ours := map[string]string{
 		wireup.EnvSocket: fmt.Sprint(controlFD),
 		"IMPI_SITE":      name,
@@ -35,7 +44,7 @@ func procEnv(node []string, site map[string]string, name string, local int) []st
 	var env []string
 	for _, v := range node {
 		name, _, _ := strings.Cut(v, "=")
-		if _, set := site[name]; !set && !Private(name) {
+		if _, set := site[name]; !set && !Private(name) && !slices.Contains(keys, name) {
 			env = append(env, v)
 		}
 	}

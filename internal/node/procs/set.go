@@ -161,7 +161,7 @@ func (s *Set) spec(p *Proc) launch.Spec {
 	}
 	return launch.Spec{
 		Path: program.Path, Args: program.Command, Dir: program.Dir, CPUs: s.cpus(p.Local),
-		Env:    procEnv(os.Environ(), program.Env, s.Routes.Site.Name, p.Local),
+		Env:    procEnv(os.Environ(), keyVariables(s.Routes.Job), program.Env, s.Routes.Site.Name, p.Local),
 		Stdout: s.Stdout.Stream(prefix), Stderr: s.Stderr.Stream(prefix),
 	}
 }
