@@ -30,9 +30,9 @@ var linksHelp string
 // linksOptions are the command line of impi-node links.
 type linksOptions struct {
 	explain, measure, json, all, here, help bool
-	job, runDir, user                 string
-	pid, uid                          int
-	deadline                          time.Duration
+	job, runDir, user                       string
+	pid, uid                                int
+	deadline                                time.Duration
 }
 
 func parseLinks(args []string) (*linksOptions, error) {

@@ -171,7 +171,7 @@ func (o *Others) open(ctx context.Context) error {
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
 		Secret: o.Secret, Version: version.String(), File: o.digest(),
 		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener,
-		Until: o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
+		Until:  o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
 	if id != nil {
