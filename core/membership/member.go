@@ -201,6 +201,20 @@ func (m *Member) Misses(child int, hosts []int, now time.Time) error {
 	return nil
 }
 
+// Speaks handles a message for the head that a child sends for itself or passes on for a host below
+// it.
+func (m *Member) Speaks(child, host int, now time.Time) error {
+	n, err := m.child(child)
+	if err != nil {
+		return err
+	}
+	m.hear(n, now)
+	if m.cfg.Toward(m.cfg.Self, host) != child {
+		return fmt.Errorf("host %d, about host %d: %w", child, host, ErrPart)
+	}
+	return nil
+}
+
 // Finish records that this host has finished its share of the job.
 func (m *Member) Finish(now time.Time) {
 	m.finished, m.now = true, now

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/door"
 	"github.com/openimpi/impi/internal/rpc/proto"
@@ -218,16 +219,25 @@ func (a *above) hear(stream proto.Cluster_AttachClient) {
 			a.h.cfg.Owner.Stop()
 			return
 		}
-		a.h.with(func(m *membership.Member, now time.Time) { m.Heard(a.host, now) })
 		a.h.fromParent(w)
 	}
 }
 
 // fromParent handles a message from above, here and for the hosts below.
 func (h *Host) fromParent(w *proto.Down) {
+	var forBelow bool
+	h.with(func(m *membership.Member, now time.Time) {
+		forBelow = neighbour.FromParent(m, h.up.host, w, now)
+		if _, over := w.GetWord().(*proto.Down_Over); over {
+			h.ended = true
+			h.fail(ErrOver)
+		}
+	})
+	if forBelow {
+		h.tellBelow(w)
+	}
 	switch x := w.GetWord().(type) {
 	case *proto.Down_Job:
-		h.tellBelow(w)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		select {
@@ -237,18 +247,10 @@ func (h *Host) fromParent(w *proto.Down) {
 			close(h.started)
 		}
 	case *proto.Down_Over:
-		h.with(func(m *membership.Member, _ time.Time) {
-			m.End()
-			h.ended = true
-			h.fail(ErrOver)
-		})
-		h.tellBelow(w)
 		h.cfg.Owner.Over(x.Over)
 	case *proto.Down_Signal:
-		h.tellBelow(w)
 		h.cfg.Owner.Signal(int(x.Signal))
 	case *proto.Down_Stop:
-		h.tellBelow(w)
 		h.cfg.Owner.Stop()
 	case *proto.Down_Asks:
 		h.askedByHead(x.Asks, w)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/door"
 	"github.com/openimpi/impi/internal/rpc/proto"
@@ -230,7 +231,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	}
 	child := int(hello.Hello.GetHost())
 	q := newQueue[*proto.Down]()
-	q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}) // goes before everything else, and says that the child is accepted
+	q.add(neighbour.BeatDown) // goes before everything else, and says that the child is accepted
 	err = h.take(func(m *membership.Member, now time.Time) error {
 		if h.ended { // since knows has looked: who is told has been told
 			return ErrOver
@@ -284,78 +285,44 @@ func (h *Host) hearChild(child int, stream proto.Cluster_AttachServer) error {
 
 // fromChild handles a message of a child.
 func (h *Host) fromChild(child int, w *proto.Up) error {
-	switch x := w.GetWord().(type) {
-	case *proto.Up_Beat:
-		h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
-	case *proto.Up_Listens:
-		return parent{h: h}.placeOf(child, x.Listens, w)
-	case *proto.Up_Parts:
-		parts := make([]membership.Part, len(x.Parts.GetPart()))
-		for i, y := range x.Parts.GetPart() {
-			parts[i] = membership.Part{Host: int(y.GetHost()), Data: y.GetData()}
-		}
-		return h.take(func(m *membership.Member, now time.Time) error { return m.Take(child, parts, now) })
-	case *proto.Up_WaitsFor:
-		hosts := make([]int, len(x.WaitsFor.GetHost()))
-		for i, y := range x.WaitsFor.GetHost() {
-			hosts[i] = int(y)
-		}
-		return h.take(func(m *membership.Member, now time.Time) error { return m.Misses(child, hosts, now) })
-	case *proto.Up_Finished:
-		return h.take(func(m *membership.Member, now time.Time) error { return m.Finishes(child, now) })
-	case *proto.Up_Fails:
-		return h.upward(child, x.Fails, w, func() { h.cfg.Owner.Fails(int(x.Fails.GetHost()), x.Fails.GetData()) })
-	case *proto.Up_Answer:
-		return h.upward(child, x.Answer, w, func() { h.asks.answer(x.Answer) })
-	case *proto.Up_Asks:
-		return h.upward(child, x.Asks.GetMessage(), w, func() { h.askFor(x.Asks) })
-	case *proto.Up_Stays:
-		h.with(func(m *membership.Member, now time.Time) {
-			m.Heard(child, now)
+	var forHead bool
+	err := h.take(func(m *membership.Member, now time.Time) (err error) {
+		forHead, err = neighbour.FromChild(m, child, w, now)
+		switch w.GetWord().(type) {
+		case *proto.Up_Stays:
 			h.stayed = now
-		})
-		if h.up != nil {
-			h.up.tell(w)
+		case *proto.Up_Bye:
+			h.gone[child] = struct{}{}
+			h.below[child].end()
 		}
-	case *proto.Up_Bye:
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case forHead && h.up != nil:
+		h.up.tell(w)
+		return nil
+	}
+	switch x := w.GetWord().(type) {
+	case *proto.Up_Listens:
 		h.mu.Lock()
-		h.gone[child] = struct{}{}
-		h.below[child].end()
-		h.mu.Unlock()
-		h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
+		defer h.mu.Unlock()
+		h.listens[int(x.Listens.GetHost())] = x.Listens.GetAddress()
+		parent{h: h}.changed()
+	case *proto.Up_Fails:
+		h.cfg.Owner.Fails(int(x.Fails.GetHost()), x.Fails.GetData())
+	case *proto.Up_Answer:
+		h.asks.answer(x.Answer)
+	case *proto.Up_Asks:
+		h.askFor(x.Asks)
+	case *proto.Up_Bye:
 		select {
 		case h.left <- struct{}{}:
 		default:
 		}
-	default:
-		return fmt.Errorf("host %s says something unknown", h.cfg.Name(child))
 	}
 	return nil
-}
-
-// upward passes a message of a host below on to the head, or, at the head, calls atHead.
-func (h *Host) upward(child int, m *proto.Message, w *proto.Up, atHead func()) error {
-	h.with(func(m *membership.Member, now time.Time) { m.Heard(child, now) })
-	if from := int(m.GetHost()); from != child && h.cfg.Tree.Toward(h.cfg.Self, from) != child {
-		return fmt.Errorf("host %s speaks for host %d, which is not below it", h.cfg.Name(child), from)
-	}
-	if h.up != nil {
-		h.up.tell(w)
-	} else {
-		atHead()
-	}
-	return nil
-}
-
-// placeOf records where a host below listens.
-func (p parent) placeOf(child int, x *proto.Listens, w *proto.Up) error {
-	h := p.h
-	return h.upward(child, &proto.Message{Host: x.GetHost()}, w, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.listens[int(x.GetHost())] = x.GetAddress()
-		p.changed()
-	})
 }
 
 // Write accepts output of hosts below.

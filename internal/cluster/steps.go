@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/membership"
-	"github.com/openimpi/impi/internal/rpc/proto"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 )
 
 // with calls f with the member, and carries out the steps that result.
@@ -43,17 +43,13 @@ func (h *Host) step(s membership.Step) (later func()) {
 	case membership.Beat:
 		for _, who := range s.Hosts {
 			if q := h.below[who]; q != nil {
-				q.add(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}})
+				q.add(neighbour.BeatDown)
 			} else if h.up != nil && who == h.up.host {
-				h.up.tell(&proto.Up{Word: &proto.Up_Beat{Beat: &proto.Nothing{}}})
+				h.up.tell(neighbour.BeatUp)
 			}
 		}
 	case membership.Report:
-		p := &proto.Parts{}
-		for _, x := range s.Parts {
-			p.Part = append(p.Part, &proto.Part{Host: int32(x.Host), Data: x.Data})
-		}
-		h.up.tell(&proto.Up{Word: &proto.Up_Parts{Parts: p}})
+		h.up.tell(neighbour.Up(s))
 	case membership.Whole:
 		for _, x := range s.Parts {
 			h.parts = append(h.parts, x.Data)
@@ -63,15 +59,11 @@ func (h *Host) step(s membership.Step) (later func()) {
 		if head {
 			return func() { h.cfg.Owner.Waits(s.Hosts) }
 		}
-		w := &proto.Hosts{}
-		for _, x := range s.Hosts {
-			w.Host = append(w.Host, int32(x))
-		}
-		h.up.tell(&proto.Up{Word: &proto.Up_WaitsFor{WaitsFor: w}})
+		h.up.tell(neighbour.Up(s))
 	case membership.Finished:
 		close(h.finished)
 		if !head {
-			h.up.tell(&proto.Up{Word: &proto.Up_Finished{Finished: &proto.Nothing{}}})
+			h.up.tell(neighbour.Up(s))
 		}
 	case membership.Lost:
 		h.forget(s.Hosts[0])

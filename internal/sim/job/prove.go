@@ -249,11 +249,11 @@ func (h *host) again(from *host) dynamic.Answer {
 // the channel when one end has accepted the other, with the greeting of IMPI, which the proof stands
 // for.
 type proving struct {
+	observed
 	w     *World
 	of    *resumed // that runs over the link, or nil
 	shown *kernel.Link
 	ends  [2]Endpoint
-	to    kernel.Watcher
 	told  bool    // the observer knows the link
 	cut   bool    // bytes of it may be lost since before that
 	busy  [2]bool // by end: its greeting is not over
@@ -315,28 +315,14 @@ func (p *proving) greet(first wire.HostRank) {
 
 // Sent passes on what is no proof.
 func (p *proving) Sent(from *kernel.End, data []byte) {
-	if p.to != nil && !p.busy[sideOf(from)] {
-		p.to.Sent(from, data)
+	if !p.busy[sideOf(from)] {
+		p.observed.Sent(from, data)
 	}
 }
 
 // Received passes on what is no proof.
 func (p *proving) Received(to *kernel.End, n int) {
-	if p.to != nil && !p.busy[sideOf(to)] {
-		p.to.Received(to, n)
-	}
-}
-
-// Ended passes it on.
-func (p *proving) Ended(from *kernel.End) {
-	if p.to != nil {
-		p.to.Ended(from)
-	}
-}
-
-// SawEnd passes it on.
-func (p *proving) SawEnd(by *kernel.End) {
-	if w, ok := p.to.(kernel.EndWatcher); ok {
-		w.SawEnd(by)
+	if !p.busy[sideOf(to)] {
+		p.observed.Received(to, n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -133,14 +134,17 @@ func (h *host) fromParent(m pb.Message) {
 		}
 		h.with(func(m *membership.Member, now time.Time) { m.Submit(h.t.cfg.Owner.Part(h.self), now) })
 	}
-	h.with(func(m *membership.Member, now time.Time) { m.Heard(h.t.cfg.Shape.Parent(h.self), now) })
+	var forBelow bool
+	h.with(func(m *membership.Member, now time.Time) {
+		forBelow = neighbour.FromParent(m, h.t.cfg.Shape.Parent(h.self), w, now)
+	})
+	if forBelow {
+		h.tellBelow(w)
+	}
 	switch x := w.GetWord().(type) {
 	case *proto.Down_Job:
-		h.tellBelow(w)
 		h.t.cfg.Owner.Started(h.self, x.Job)
 	case *proto.Down_Over:
-		h.with(func(m *membership.Member, _ time.Time) { m.End() })
-		h.tellBelow(w)
 		h.t.cfg.Owner.Over(h.self, string(x.Over))
 	}
 }
@@ -186,7 +190,7 @@ func (h *host) attach(child int, p *pipe) int {
 	h.with(func(m *membership.Member, now time.Time) {
 		if err = m.Attach(child, now); err == nil {
 			h.below[child] = p
-			p.send(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}})
+			p.send(neighbour.BeatDown)
 		}
 	})
 	if err != nil {
@@ -198,49 +202,32 @@ func (h *host) attach(child int, p *pipe) int {
 
 // fromChild takes a message from below.
 func (h *host) fromChild(child int, w *proto.Up) {
+	var forHead bool
 	var err error
-	h.with(func(m *membership.Member, now time.Time) {
-		switch x := w.GetWord().(type) {
-		case *proto.Up_Parts:
-			var parts []membership.Part
-			for _, p := range x.Parts.GetPart() {
-				parts = append(parts, membership.Part{Host: int(p.GetHost()), Data: p.GetData()})
-			}
-			err = m.Take(child, parts, now)
-		case *proto.Up_WaitsFor:
-			var hosts []int
-			for _, w := range x.WaitsFor.GetHost() {
-				hosts = append(hosts, int(w))
-			}
-			err = m.Misses(child, hosts, now)
-		case *proto.Up_Finished:
-			err = m.Finishes(child, now)
-		default:
-			m.Heard(child, now)
-		}
-	})
-	switch x := w.GetWord().(type) {
-	case *proto.Up_Fails:
-		h.upward(w, func() { h.t.cfg.Owner.Fails(int(x.Fails.GetHost()), string(x.Fails.GetData())) })
-	case *proto.Up_Listens:
-		h.upward(w, func() {
-			h.listens[int(x.Listens.GetHost())] = true
-			h.place()
-		})
-	}
-	if err != nil && !h.gone {
+	h.with(func(m *membership.Member, now time.Time) { forHead, err = neighbour.FromChild(m, child, w, now) })
+	switch {
+	case err != nil && !h.gone:
 		h.below[child].close()
 		h.lost(child, err)
+	case err == nil && forHead:
+		h.upward(w)
 	}
 }
 
-// upward passes a message on to the head, or, at the head, calls atHead.
-func (h *host) upward(w *proto.Up, atHead func()) {
-	switch {
-	case h.gone:
-	case h.self == 0:
-		atHead()
-	case h.up != nil:
+// upward passes a message for the head on, or, at the head, acts on it.
+func (h *host) upward(w *proto.Up) {
+	switch x := w.GetWord().(type) {
+	case *proto.Up_Fails:
+		if h.self == 0 && !h.gone {
+			h.t.cfg.Owner.Fails(int(x.Fails.GetHost()), string(x.Fails.GetData()))
+		}
+	case *proto.Up_Listens:
+		if h.self == 0 && !h.gone {
+			h.listens[int(x.Listens.GetHost())] = true
+			h.place()
+		}
+	}
+	if h.up != nil && !h.gone {
 		h.up.send(w)
 	}
 }
@@ -267,17 +254,13 @@ func (h *host) step(s membership.Step) {
 	case membership.Beat:
 		for _, who := range s.Hosts {
 			if p := h.below[who]; p != nil {
-				p.send(&proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}})
+				p.send(neighbour.BeatDown)
 			} else if h.up != nil {
-				h.up.send(&proto.Up{Word: &proto.Up_Beat{Beat: &proto.Nothing{}}})
+				h.up.send(neighbour.BeatUp)
 			}
 		}
 	case membership.Report:
-		p := &proto.Parts{}
-		for _, x := range s.Parts {
-			p.Part = append(p.Part, &proto.Part{Host: int32(x.Host), Data: x.Data})
-		}
-		h.up.send(&proto.Up{Word: &proto.Up_Parts{Parts: p}})
+		h.up.send(neighbour.Up(s))
 	case membership.Whole:
 		parts := make([][]byte, 0, len(s.Parts))
 		for _, x := range s.Parts {
@@ -286,17 +269,13 @@ func (h *host) step(s membership.Step) {
 		h.t.cfg.Owner.Gathered(parts)
 	case membership.Wait:
 		if h.self > 0 && h.up != nil {
-			w := &proto.Hosts{}
-			for _, x := range s.Hosts {
-				w.Host = append(w.Host, int32(x))
-			}
-			h.up.send(&proto.Up{Word: &proto.Up_WaitsFor{WaitsFor: w}})
+			h.up.send(neighbour.Up(s))
 		}
 	case membership.Finished:
 		if h.self == 0 {
 			h.t.cfg.Owner.Finished()
 		} else {
-			h.up.send(&proto.Up{Word: &proto.Up_Finished{Finished: &proto.Nothing{}}})
+			h.up.send(neighbour.Up(s))
 		}
 	case membership.Lost:
 		h.t.cfg.Owner.Lost(h.self, s.Hosts[0], s.Err)

@@ -1,6 +1,6 @@
 // Package tree simulates how the hosts of a site are connected: what internal/cluster does with
 // sockets and clocks. Who is there and who is lost is decided by core/membership, and what hosts say
-// to each other are the messages of internal/rpc/proto, both as they ship.
+// to each other, and pass on, by internal/cluster/neighbour, both as they ship.
 package tree
 
 import (
@@ -99,7 +99,7 @@ func (t *Tree) Finish(host int) {
 // Fail has a host report a failure to the head.
 func (t *Tree) Fail(host int, report string) {
 	m := &proto.Message{Host: int32(host), Data: []byte(report)}
-	t.hosts[host].upward(&proto.Up{Word: &proto.Up_Fails{Fails: m}}, func() { t.cfg.Owner.Fails(host, report) })
+	t.hosts[host].upward(&proto.Up{Word: &proto.Up_Fails{Fails: m}})
 }
 
 // End has the head tell all hosts that the job is over. Nobody is lost or missing after that.

@@ -1,0 +1,97 @@
+// Package neighbour decides what a host of a site says to its parent and what it does with what its
+// neighbours in the tree say: what its Member takes, what is passed on to the head, and what is
+// handed to all hosts below. It is pure. internal/cluster runs it over gRPC, internal/sim/tree over
+// simulated links.
+package neighbour
+
+import (
+	"errors"
+	"time"
+
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/rpc/proto"
+)
+
+// ErrUnknown is FromChild's error for a message that no host of this version sends.
+var ErrUnknown = errors.New("the message is of no known kind")
+
+// BeatUp and BeatDown are the signs of life for the parent and for a child.
+var (
+	BeatUp   = &proto.Up{Word: &proto.Up_Beat{Beat: &proto.Nothing{}}}
+	BeatDown = &proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}
+)
+
+// Up returns the message by which a host that is not the head tells its parent of a step: Report,
+// Wait or Finished. It is nil for the other steps.
+func Up(s membership.Step) *proto.Up {
+	switch s.Kind {
+	case membership.Report:
+		p := &proto.Parts{}
+		for _, x := range s.Parts {
+			p.Part = append(p.Part, &proto.Part{Host: int32(x.Host), Data: x.Data})
+		}
+		return &proto.Up{Word: &proto.Up_Parts{Parts: p}}
+	case membership.Wait:
+		w := &proto.Hosts{}
+		for _, x := range s.Hosts {
+			w.Host = append(w.Host, int32(x))
+		}
+		return &proto.Up{Word: &proto.Up_WaitsFor{WaitsFor: w}}
+	case membership.Finished:
+		return &proto.Up{Word: &proto.Up_Finished{Finished: &proto.Nothing{}}}
+	default: // for this host alone
+		return nil
+	}
+}
+
+// FromChild has m take a child's message. If forHead is true the message is for the head: a host that
+// has a parent passes it on, the head acts on it. After an error, which wraps one of package
+// membership or ErrUnknown, the child cannot be trusted any more.
+func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (forHead bool, err error) {
+	switch x := w.GetWord().(type) {
+	case *proto.Up_Beat, *proto.Up_Bye:
+		m.Heard(child, now)
+		return false, nil
+	case *proto.Up_Parts:
+		parts := make([]membership.Part, len(x.Parts.GetPart()))
+		for i, y := range x.Parts.GetPart() {
+			parts[i] = membership.Part{Host: int(y.GetHost()), Data: y.GetData()}
+		}
+		return false, m.Take(child, parts, now)
+	case *proto.Up_WaitsFor:
+		hosts := make([]int, len(x.WaitsFor.GetHost()))
+		for i, y := range x.WaitsFor.GetHost() {
+			hosts[i] = int(y)
+		}
+		return false, m.Misses(child, hosts, now)
+	case *proto.Up_Finished:
+		return false, m.Finishes(child, now)
+	case *proto.Up_Stays:
+		m.Heard(child, now)
+		return true, nil
+	case *proto.Up_Listens:
+		return true, m.Speaks(child, int(x.Listens.GetHost()), now)
+	case *proto.Up_Fails:
+		return true, m.Speaks(child, int(x.Fails.GetHost()), now)
+	case *proto.Up_Answer:
+		return true, m.Speaks(child, int(x.Answer.GetHost()), now)
+	case *proto.Up_Asks:
+		return true, m.Speaks(child, int(x.Asks.GetMessage().GetHost()), now)
+	default:
+		return false, ErrUnknown
+	}
+}
+
+// FromParent has m take the parent's message, and reports whether it is for all hosts below as well.
+func FromParent(m *membership.Member, parent int, w *proto.Down, now time.Time) (forBelow bool) {
+	m.Heard(parent, now)
+	switch w.GetWord().(type) {
+	case *proto.Down_Over:
+		m.End()
+		return true
+	case *proto.Down_Job, *proto.Down_Signal, *proto.Down_Stop:
+		return true
+	default: // for this host, or for one that it names
+		return false
+	}
+}
