@@ -42,6 +42,10 @@ type Placed struct {
 	Part
 	Client wire.ClientRank // of the job of the parents
 	Hosts  []int           // of the proc's own site, which may start it, in the order of the new ranks; nil: of another site
+
+	// Set by [Attempt.Answered]: it is Clients clients of the new world, of which this is the first.
+	First   wire.ClientRank
+	Clients int
 }
 
 // Plan decides where the commands of a spawn may run. Ranks are in the order of the commands,

@@ -46,6 +46,19 @@ type Wish struct {
 	Most     int   // at least 1
 }
 
+// WishFor is the wish for the procs of some commands, whose Info needs only the key soft.
+func WishFor(commands []Command, hosts []int, most int) (w Wish, r *Refusal) {
+	w = Wish{Commands: commands, Hosts: hosts, Most: max(most, 1)}
+	for i := range commands {
+		soft, problem := ReadSoft(commands[i].Info["soft"], commands[i].Procs)
+		if problem != "" {
+			return w, commands[i].Refuse(problem)
+		}
+		w.Soft = append(w.Soft, soft)
+	}
+	return w, nil
+}
+
 // slotWish is a part that waits.
 type slotWish[P comparable] struct {
 	Wish

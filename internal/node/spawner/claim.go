@@ -23,13 +23,14 @@ type granted struct {
 	pieces []spawn.Piece
 }
 
-// claimSlots gets slots for a part on some hosts of the site, at most most of them.
-func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int, most int) (g *granted, r *spawn.Refusal) {
+// claimSlots gets slots for a part on some hosts of the site, of which one is enough unless it says how many
+// may share it.
+func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int) (g *granted, r *spawn.Refusal) {
 	d.mu.Lock()
 	d.claims++
 	g = &granted{claim: claim{d.Self, d.claims}}
 	d.mu.Unlock()
-	e := &errand{Do: doClaim, Claim: g.claim, Hosts: hosts, Most: most}
+	e := &errand{Do: doClaim, Claim: g.claim, Hosts: hosts, Most: min(max(part.Most, 1), spawn.MaxParts)}
 	for _, c := range part.Commands { // the head looks at nothing else of them
 		e.Commands = append(e.Commands, spawn.Command{Number: c.Number, Path: c.Path, Procs: c.Procs, Info: map[string]string{"soft": c.Info["soft"]}})
 	}
@@ -47,14 +48,9 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int,
 
 // reserveSlots is claimSlots at the head.
 func (d *Spawner) reserveSlots(ctx context.Context, e *errand) (a result) {
-	w := spawn.Wish{Commands: e.Commands, Hosts: e.Hosts, Most: max(e.Most, 1)}
-	for i := range e.Commands {
-		c := &e.Commands[i]
-		soft, problem := spawn.ReadSoft(c.Info["soft"], c.Procs)
-		if problem != "" {
-			return result{Refused: c.Refuse(problem)}
-		}
-		w.Soft = append(w.Soft, soft)
+	w, r := spawn.WishFor(e.Commands, e.Hosts, e.Most)
+	if r != nil {
+		return result{Refused: r}
 	}
 	if len(e.Hosts) == 0 || slices.ContainsFunc(e.Hosts, func(h int) bool { return h < 0 || h >= len(d.hosts()) }) {
 		return result{Refused: spawn.Refuse(-1, "site %s has no host of %d", d.Routes.Site.Name, e.Hosts)}
@@ -100,17 +96,15 @@ func (d *Spawner) procsOfHosts() (procs []int) {
 // parents, or some have finished. Of those of other hosts that is not known here, and so they may.
 // The caller has the spawner's mu.
 func (d *Spawner) leaving(c claim) bool {
-	return c.Host != d.Self || len(d.parts[c]) == 0 || slices.ContainsFunc(d.parts[c], (*Local).leaving)
-}
-
-// giveBack gives all slots of a claim back.
-func (d *Spawner) giveBack(c claim) {
-	d.tellHost(0, &errand{Do: doRelease, Claim: c, At: -1})
-}
-
-// giveBackAt gives back the slots that a claim has on this host, whose procs have ended.
-func (d *Spawner) giveBackAt(c claim, host int) {
-	d.tellHost(0, &errand{Do: doRelease, Claim: c, At: host})
+	here := false
+	for at, p := range d.parts {
+		if at.claim == c {
+			if here = true; p.leaving() {
+				return true
+			}
+		}
+	}
+	return !here || c.Host != d.Self
 }
 
 // nextName names the next world that is spawned at the site.
@@ -126,31 +120,4 @@ func (d *Spawner) nextName(ctx context.Context) (string, *spawn.Refusal) {
 		return fmt.Sprintf("spawn%d", a.Number), nil
 	}
 	return fmt.Sprintf("%s.spawn%d", d.Routes.Site.Name, a.Number), nil
-}
-
-// reserve gets slots for a part of a world and has its hosts check it; of is nil if another site
-// asks for it. The parts of the hosts must be begun or ended.
-func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, most int, of *world) (parts []part, procs []int, r *spawn.Refusal) {
-	g, r := d.claimSlots(ctx, wanted, hosts, most)
-	if r != nil {
-		return nil, nil, r
-	}
-	for i := range g.pieces {
-		x := &g.pieces[i]
-		var p part
-		if d.Hosts == nil || x.Host == d.Self {
-			p, r = d.prepare(g.claim, x.Host, x.Of(wanted), of, of == nil)
-		} else {
-			p, r = d.prepareAt(ctx, g.claim, x.Host, x.Of(wanted), of == nil)
-		}
-		if r != nil {
-			for _, p := range parts {
-				p.end(nil)
-			}
-			d.giveBack(g.claim)
-			return nil, nil, r
-		}
-		parts = append(parts, p)
-	}
-	return parts, g.procs, nil
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
 )
@@ -16,7 +13,8 @@ import (
 // Nodes of a site's hosts ask each other by way of the head, in JSON. The node of the proc that
 // spawns gets slots from the head (claim), has the host of each piece look for programs (prepare),
 // start them (begin) and say when they are in Init (settled). Until then it can give them up (end).
-// Each host gives the slots of its procs back to the head when they have ended (release).
+// When the procs of a host have ended, it gives their slots back to the head (release) and says why
+// they have ended (over). What a node asks of itself goes the same way, but is not sent: see do.
 
 // What is asked.
 const (
@@ -36,7 +34,7 @@ const (
 type errand struct {
 	Do        string          `json:"do"`
 	Claim     claim           `json:"claim,omitzero"`
-	At        int             `json:"at,omitempty"`    // of a release: the host; -1: all
+	At        int             `json:"at,omitempty"`    // the host; of a release: -1 are all
 	Hosts     []int           `json:"hosts,omitempty"` // of a claim
 	Most      int             `json:"most,omitempty"`
 	Commands  []spawn.Command `json:"commands,omitempty"`
@@ -45,6 +43,10 @@ type errand struct {
 	Start     *start          `json:"start,omitempty"`     // of begin
 	Reason    string          `json:"reason,omitempty"`    // of end
 	Failure   *failed         `json:"failure,omitempty"`   // of over
+
+	// At this node alone:
+	why  *ending.Failure // of end: has Reason and more
+	what *Local          // of settled: it may have ended since
 }
 
 // failed is a failure of a part, as one host tells it another.
@@ -54,9 +56,26 @@ type failed struct {
 	Remote bool          `json:"remote,omitempty"`
 	Weight ending.Weight `json:"weight"`
 	Late   bool          `json:"late,omitempty"`
+
+	whole *ending.Failure // at the node where it happened
 }
 
-func (x *failed) outcome() ending.Outcome {
+// tell is what other hosts are told of an outcome; nil if it is no failure.
+func tell(o ending.Outcome) *failed {
+	f := o.Failure
+	if f == nil {
+		return nil
+	}
+	return &failed{f.Text, f.Status, f.Remote, f.Weight, o.Late, f}
+}
+
+func (x *failed) outcome() (o ending.Outcome) {
+	switch {
+	case x == nil:
+		return o
+	case x.whole != nil:
+		return ending.Outcome{Failure: x.whole, Late: x.Late}
+	}
 	return ending.Outcome{Failure: &ending.Failure{Text: x.Text, Status: x.Status, Remote: x.Remote, Weight: x.Weight}, Late: x.Late}
 }
 
@@ -67,6 +86,8 @@ type result struct {
 	Pieces  []spawn.Piece  `json:"pieces,omitempty"`
 	Wait    bool           `json:"wait,omitempty"` // it is not settled yet: ask again
 	Refused *spawn.Refusal `json:"refused,omitempty"`
+
+	what *Local // of prepare, at this node
 }
 
 // How long hosts wait for each other.
@@ -75,9 +96,12 @@ const (
 	errandTime = 5 * time.Second  // for a host to hear what it is told
 )
 
+// runs tells whether this node has the procs of a host of the site.
+func (d *Spawner) runs(host int) bool { return d.Hosts == nil || host == d.Self }
+
 // askHost asks the spawner of a host. This one answers itself, as does one that has all hosts.
 func (d *Spawner) askHost(ctx context.Context, host int, e *errand) (a result, err error) {
-	if d.Hosts == nil || host == d.Self {
+	if d.runs(host) {
 		return d.do(ctx, e), ctx.Err()
 	}
 	question, err := json.Marshal(e)
@@ -109,11 +133,28 @@ func (d *Spawner) Answer(ctx context.Context, question []byte) []byte {
 	if err := json.Unmarshal(question, &e); err != nil {
 		return nil
 	}
-	b, _ := json.Marshal(d.do(ctx, &e)) // numbers and strings
+	a := result{Refused: e.check()}
+	if a.Refused == nil {
+		a = d.do(ctx, &e)
+	}
+	b, _ := json.Marshal(a) // numbers and strings
 	return b
 }
 
+// check checks the part that another host asks for.
+func (e *errand) check() *spawn.Refusal {
+	switch {
+	case e.Do != doPrepare:
+		return nil
+	case e.Part == nil:
+		return spawn.Refuse(-1, "a part of nothing")
+	}
+	return e.Part.Check()
+}
+
+// do does what this node, or that of another host of the site, asks of it.
 func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
+	at := place{e.Claim, e.At}
 	switch e.Do {
 	case doNumber:
 		d.mu.Lock()
@@ -135,26 +176,23 @@ func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
 	case doWithdraw:
 		d.withSlots(func() { d.slots.Withdraw(e.Claim) })
 		return a
-	case doPrepare:
-		if e.Part == nil || d.Hosts == nil {
-			return result{Refused: spawn.Refuse(-1, "a part of nothing")}
-		}
-		if a.Refused = e.Part.Check(); a.Refused == nil {
-			_, a.Refused = d.prepare(e.Claim, d.Self, e.Part, nil, e.Elsewhere)
+	case doOver:
+		if h := d.pieceAt(at); h != nil {
+			h.isGone(e.Failure)
 		}
 		return a
 	}
-	if e.Do == doOver {
-		if h := d.hostedFor(e.Claim, e.At); h != nil {
-			h.once.Do(func() {
-				h.failure = e.Failure
-				close(h.gone)
-			})
-			h.forget()
-		}
+	if d.Hosts != nil {
+		at.at = d.Self
+	}
+	if e.Do == doPrepare {
+		a.what, a.Refused = d.prepare(at, e.Part, e.Elsewhere)
 		return a
 	}
-	p := d.preparedFor(e.Claim)
+	p := e.what
+	if p == nil {
+		p = d.preparedAt(at)
+	}
 	if p == nil {
 		return result{Refused: spawn.Refuse(-1, "host %s has not prepared, or has ended, what is to %s", d.hosts()[d.Self], e.Do)}
 	}
@@ -169,19 +207,19 @@ func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
 	case doSettled:
 		return d.settledIn(ctx, p)
 	case doEnd:
-		p.end(ending.Ended(e.Reason))
+		if e.why == nil {
+			e.why = ending.Ended(e.Reason)
+		}
+		p.end(e.why)
 	}
 	return a
 }
 
-// preparedFor gives this host's part with slots of a claim.
-func (d *Spawner) preparedFor(c claim) *Local {
+// preparedAt gives this node's part with slots of a claim on a host.
+func (d *Spawner) preparedAt(at place) *Local {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if all := d.parts[c]; len(all) > 0 {
-		return all[0]
-	}
-	return nil
+	return d.parts[at]
 }
 
 // settledIn waits a while until a part's procs are in Init.
@@ -194,132 +232,11 @@ func (d *Spawner) settledIn(ctx context.Context, p *Local) (a result) {
 	select {
 	case <-p.node.Ready():
 	case <-p.done:
-		a.Refused = p.settled()
+		a.Refused = p.whyEnded()
 	case <-turn.C:
 		a.Wait = true
 	case <-ctx.Done():
 		a.Wait = true
 	}
 	return a
-}
-
-// hosted is what another host of the site starts of a world.
-type hosted struct {
-	spawner *Spawner
-	claim   claim
-	host    int
-	part    *spawn.Part
-	ctx     context.Context // until the world's procs are in Init
-	over    atomic.Bool     // they are, or nobody waits for them: the world's server tells the rest
-
-	once    sync.Once
-	gone    chan struct{} // closed when the host has said that nothing of it is left
-	failure *failed       // valid then; nil: it has ended well
-}
-
-// place is a claim at one host.
-type place struct {
-	claim
-	at int
-}
-
-func (d *Spawner) hostedFor(c claim, at int) *hosted {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.hosted[place{c, at}]
-}
-
-// whyGone gives the failure of a part, if it has one, as its host tells it: after the end of its world
-// it waits a while for that.
-func (h *hosted) whyGone(limit time.Duration) *failed {
-	late := time.NewTimer(limit)
-	defer late.Stop()
-	select {
-	case <-h.gone:
-		return h.failure
-	case <-late.C:
-		return nil
-	}
-}
-
-// forget is for a part that nobody asks about any more.
-func (h *hosted) forget() {
-	h.spawner.mu.Lock()
-	defer h.spawner.mu.Unlock()
-	delete(h.spawner.hosted, place{h.claim, h.host})
-}
-
-// tellSpawner tells the node that has spawned a part, of another host, that nothing of it is left.
-func (p *Local) tellSpawner() {
-	if p.claim.Host == p.spawner.Self {
-		return
-	}
-	e := &errand{Do: doOver, Claim: p.claim, At: p.at}
-	if f := p.outcome.Failure; f != nil {
-		e.Failure = &failed{Text: f.Text, Status: f.Status, Remote: f.Remote, Weight: f.Weight, Late: p.outcome.Late}
-	}
-	p.spawner.tellHost(p.claim.Host, e)
-}
-
-// prepareAt has another host look for the programs of a part.
-func (d *Spawner) prepareAt(ctx context.Context, c claim, host int, p *spawn.Part, elsewhere bool) (*hosted, *spawn.Refusal) {
-	h := &hosted{spawner: d, claim: c, host: host, part: p, ctx: ctx, gone: make(chan struct{})}
-	d.mu.Lock()
-	d.hosted[place{c, host}] = h
-	d.mu.Unlock()
-	a, err := d.askHost(ctx, host, &errand{Do: doPrepare, Claim: c, Part: p, Elsewhere: elsewhere})
-	if err != nil {
-		h.end(nil) // it may have heard
-		return nil, h.unreached(err)
-	}
-	if a.Refused != nil {
-		h.forget()
-	}
-	return h, a.Refused
-}
-
-func (h *hosted) unreached(err error) *spawn.Refusal {
-	return h.part.Commands[0].Refuse(fmt.Sprintf("host %s of site %s cannot start it: %v", h.name(), h.site(), err))
-}
-
-func (h *hosted) name() config.Host { return h.spawner.hosts()[h.host] }
-
-func (h *hosted) site() string { return h.spawner.Routes.Site.Name }
-
-func (h *hosted) clients() int { return 1 }
-
-func (h *hosted) begin(s *start) error {
-	a, err := h.spawner.askHost(h.ctx, h.host, &errand{Do: doBegin, Claim: h.claim, Start: s})
-	if err == nil && a.Refused != nil {
-		err = a.Refused
-	}
-	if err != nil {
-		return fmt.Errorf("host %s: %w", h.name(), err)
-	}
-	return nil
-}
-
-func (h *hosted) settled() *spawn.Refusal {
-	for {
-		a, err := h.spawner.askHost(h.ctx, h.host, &errand{Do: doSettled, Claim: h.claim})
-		switch {
-		case err != nil:
-			return h.unreached(err)
-		case !a.Wait:
-			h.over.Store(a.Refused == nil)
-			return a.Refused
-		}
-	}
-}
-
-func (h *hosted) end(f *ending.Failure) {
-	if h.over.Swap(true) {
-		return
-	}
-	e := &errand{Do: doEnd, Claim: h.claim}
-	if f != nil {
-		e.Reason = f.Text
-	}
-	h.spawner.tellHost(h.host, e)
-	h.forget()
 }

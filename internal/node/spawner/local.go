@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/openimpi/impi/config"
@@ -15,10 +14,9 @@ import (
 // Local is this site's part of a spawned world: procs on one host of the site, with a node of their
 // own. The node is in the process of the site's and has its output and its transports.
 type Local struct {
+	place    // of its slots
 	spawner  *Spawner
 	part     *spawn.Part
-	claim    claim // its slots
-	at       int   // its host, among those of the site
 	host     config.Host
 	programs []config.Program // by command
 	granted  []int            // procs, by command
@@ -33,7 +31,7 @@ type Local struct {
 	ended   bool // it was given up
 	node    Node
 	cancel  context.CancelCauseFunc
-	done    chan struct{}  // closed when nothing of it is left; nil: it has not begun
+	done    chan struct{}  // closed when its procs have ended; nil: it has not begun
 	outcome ending.Outcome // valid then
 }
 
@@ -70,18 +68,17 @@ func (p *Local) Inherit(o ending.Outcome) {
 	}
 }
 
-// prepare looks for the programs of a part, which has slots of a claim on a host that this node runs.
-// of is nil if another node wants it, elsewhere says that it is another site's. The part must be
-// begun or ended.
-func (d *Spawner) prepare(c claim, host int, part *spawn.Part, of *world, elsewhere bool) (*Local, *spawn.Refusal) {
+// prepare looks for the programs of a part, on a host that this node runs. elsewhere says that it is
+// another site's. The part must be begun or ended.
+func (d *Spawner) prepare(at place, part *spawn.Part, elsewhere bool) (*Local, *spawn.Refusal) {
 	own := d.Routes.Site.Hosts
-	p := &Local{spawner: d, part: part, claim: c, at: host, host: own[min(host, len(own)-1)], of: of}
+	p := &Local{place: at, spawner: d, part: part, host: own[min(at.at, len(own)-1)]}
 	for i := range part.Commands {
 		c := &part.Commands[i]
 		program, problem := programOf(d.Routes.Site, c, elsewhere)
 		if problem != "" {
 			if d.Hosts != nil {
-				problem = fmt.Sprintf("on host %s, %s", d.Hosts[host], problem)
+				problem = fmt.Sprintf("on host %s, %s", d.Hosts[at.at], problem)
 			}
 			return nil, c.Refuse(problem)
 		}
@@ -89,7 +86,10 @@ func (d *Spawner) prepare(c claim, host int, part *spawn.Part, of *world, elsewh
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.parts[c] = append(d.parts[c], p)
+	if h := d.pieces[at]; h != nil && at.Host == d.Self {
+		p.of = h.of
+	}
+	d.parts[at] = p
 	return p, nil
 }
 
@@ -97,11 +97,9 @@ func (d *Spawner) prepare(c claim, host int, part *spawn.Part, of *world, elsewh
 func (d *Spawner) release(p *Local) {
 	d.mu.Lock()
 	delete(d.running, p)
-	if d.parts[p.claim] = slices.DeleteFunc(d.parts[p.claim], func(x *Local) bool { return x == p }); len(d.parts[p.claim]) == 0 {
-		delete(d.parts, p.claim)
-	}
+	delete(d.parts, p.place)
 	d.mu.Unlock()
-	d.giveBackAt(p.claim, p.at)
+	d.tellHost(0, &errand{Do: doRelease, Claim: p.claim, At: p.at})
 }
 
 // begin starts the procs and their node.
@@ -128,32 +126,20 @@ func (p *Local) begin(o *start) error {
 	goes := d.wg.Go(func() {
 		defer cancel(nil)
 		p.outcome = node.Run(ctx)
-		p.tellSpawner()
-		d.release(p)
 		close(p.done)
+		d.release(p)
+		d.tellHost(p.claim.Host, &errand{Do: doOver, Claim: p.claim, At: p.at, Failure: tell(p.outcome)})
 	})
 	if !goes {
 		cancel(nil)
-		f := ending.Ended("the node of its host has ended")
-		p.outcome = ending.Outcome{Failure: f}
 		d.release(p)
-		close(p.done)
-		return f
+		return ending.Ended("the node of its host has ended")
 	}
 	return nil
 }
 
-func (p *Local) site() string { return p.spawner.Routes.Site.Name }
-
-func (p *Local) clients() int { return 1 }
-
-// settled waits until the procs are in Init.
-func (p *Local) settled() *spawn.Refusal {
-	select {
-	case <-p.node.Ready():
-		return nil
-	case <-p.done:
-	}
+// whyEnded says why the procs, which have ended, were not all in Init.
+func (p *Local) whyEnded() *spawn.Refusal {
 	switch f := p.outcome.Failure; {
 	case f == nil:
 		return spawn.Refuse(-1, "%s ended", p.part.World)
@@ -175,13 +161,6 @@ func (p *Local) end(f *ending.Failure) {
 		return
 	}
 	cancel(f)
-}
-
-// gone waits until nothing of the part is left.
-func (p *Local) gone() {
-	if p.done != nil {
-		<-p.done
-	}
 }
 
 // asClient is the site as the part's node sees it: one client of another job.

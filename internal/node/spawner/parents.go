@@ -117,13 +117,14 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 			}
 		}
 		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request}}
-		r := spawn.Check(s.meet.Able, commands)
-		if r == nil {
-			var granted []int
-			granted, r = s.startWorld(p, x, commands)
-			answer.Meeting.Codes = spawn.Codes(commands, granted, r)
+		t := spawn.NewAttempt(commands)
+		if r := spawn.Check(s.meet.Able, commands); r != nil {
+			t.Refuse(r)
+		} else {
+			s.startWorld(p, x, t)
 		}
-		if r != nil {
+		answer.Meeting.Codes = t.Codes()
+		if r := t.Refusal(); r != nil {
 			answer.Reason, answer.Meeting.Class = r.Reason, int(mpierr.Spawn)
 		}
 		s.meet.Answer(p, answer)
@@ -131,22 +132,24 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 	s.meet.BeginFor(p, wireup.KindSpawned, x.Request, mpierr.Spawn, work)
 }
 
-// startWorld starts a world and waits until its procs are in Init. If that fails, nothing
-// is left of it. granted has how many procs of each command run.
-func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, commands []spawn.Command) (granted []int, r *spawn.Refusal) {
-	w := &world{parents: s, granted: make([]int, len(commands))}
+// startWorld starts a world and waits until its procs are in Init. If the attempt is refused, nothing is
+// left of it.
+func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt) {
+	w := &world{Attempt: t, parents: s}
 	w.By, w.Request = p, x.Request
 	w.ctx, w.cancel = context.WithCancel(s.meet.Ctx)
 	defer w.cancel()
-	if r = w.start(x.Port, commands); r == nil {
+	r := w.start(x.Port)
+	if r == nil {
 		r = w.awaitInit()
 	}
 	log := s.meet.Log
 	if r != nil {
+		t.Refuse(r)
 		log.Debug("procs could not be spawned", "world", w.name, "for", p.Who(), "reason", r.Reason)
 		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
 		w.giveUp(ending.Ended("it could not be spawned: " + r.Reason))
-		return nil, r
+		return
 	}
 	log.Debug("procs are spawned", "world", w.name, "for", p.Who())
 	open := s.meet.PortIsOpen(w.Port)
@@ -155,7 +158,6 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, commands []spawn.
 		s.worlds.Started(time.Now(), &w.World, s.limit(), open)
 	})
 	s.spawner.wg.Go(func() { s.follow(w) })
-	return w.granted, nil
 }
 
 // follow waits for the end of a world, and then tells the parents if it concerns them.

@@ -22,9 +22,9 @@ import (
 // lengths.
 //
 //	spawn.Part  -->
-//	            <--  reply: what it grants, or why not
+//	            <--  spawn.Reply: what it grants, or why not
 //	start       -->
-//	            <--  reply: the procs are in Init, or why not
+//	            <--  spawn.Reply: the procs are in Init, or why not
 //
 // It is not gRPC, which reads and writes at the same time: a link has one descriptor, for which one
 // goroutine at a time may wait. If one side closes the link before the last message, the spawn is given
@@ -32,13 +32,6 @@ import (
 
 // maxMessage is the most bytes of such an object.
 const maxMessage = 1 << 17
-
-// reply answers a spawn.Part or a start.
-type reply struct {
-	Granted []int          `json:"granted,omitempty"` // procs, by command of the part
-	Clients int            `json:"clients,omitempty"` // how many hosts share them; 0: one
-	Refused *spawn.Refusal `json:"refused,omitempty"`
-}
 
 // messages are such objects on a link.
 type messages struct{ *dial.Blocking }
@@ -77,46 +70,45 @@ func (m messages) read(x any) error {
 
 // remote is another site's part of a world that was spawned here: the dialler's end of a request.
 type remote struct {
-	part    *spawn.Placed
-	name    string // of the site
-	link    link.Link
-	node    messages
-	granted []int
-	hosts   int // that share them
-	begun   bool
-	cancel  context.CancelFunc
+	part   *spawn.Placed
+	name   string // of the site
+	link   link.Link
+	node   messages
+	begun  bool
+	cancel context.CancelFunc
 }
 
 // request asks another site of the job for a part. ctx bounds the whole request.
-func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, *spawn.Refusal) {
-	first, peer := &part.Commands[0], d.Routes.ClientName(part.Client)
+func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spawn.Reply) {
+	peer := d.Routes.ClientName(part.Client)
+	refuse := func(format string, args ...any) (*remote, spawn.Reply) {
+		return nil, spawn.Reply{Refused: part.Commands[0].Refuse(fmt.Sprintf(format, args...))}
+	}
 	l, err := d.dial(ctx, part.Client)
 	if err != nil {
-		return nil, first.Refuse(fmt.Sprintf("%s cannot be asked: %v", peer, err))
+		return refuse("%s cannot be asked: %v", peer, err)
 	}
 	p := &remote{part: part, name: d.Routes.SiteName(int(part.Client)), link: l}
 	ctx, p.cancel = context.WithCancel(ctx)
 	if p.node.Blocking, err = dial.NewBlocking(ctx, l); err != nil {
-		_ = l.Close()
-		return nil, first.Refuse(err.Error())
+		p.close()
+		return refuse("%v", err)
 	}
-	var r reply
+	var a spawn.Reply
 	if err = p.node.write(&part.Part); err == nil {
-		err = p.node.read(&r)
+		err = p.node.read(&a)
 	}
-	p.granted, p.hosts = r.Granted, max(r.Clients, 1)
-	switch {
+	switch hosts := max(a.Clients, 1); {
 	case err != nil:
-		p.end(nil)
-		return nil, first.Refuse(fmt.Sprintf("%s does not answer: %v", peer, err))
-	case r.Refused != nil:
-		p.end(nil)
-		return nil, r.Refused
-	case !part.Fits(r.Granted) || p.hosts > max(part.Most, 1):
-		p.end(nil)
-		return nil, first.Refuse(fmt.Sprintf("%s grants %v procs on %d hosts", peer, r.Granted, p.hosts))
+		p.close()
+		return refuse("%s does not answer: %v", peer, err)
+	case a.Refused != nil:
+		p.close()
+	case !part.Fits(a.Granted) || hosts > max(part.Most, 1):
+		p.close()
+		return refuse("%s grants %v procs on %d hosts", peer, a.Granted, hosts)
 	}
-	return p, nil
+	return p, a
 }
 
 // dial makes a link to the node of another site.
@@ -140,11 +132,7 @@ func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, erro
 
 var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
 
-func (p *remote) site() string { return p.name }
-
-func (p *remote) clients() int { return p.hosts }
-
-func (p *remote) begin(s *start) error {
+func (p *remote) begin(s start) error {
 	p.begun = true
 	if err := p.node.write(s); err != nil {
 		p.close()
@@ -156,7 +144,7 @@ func (p *remote) begin(s *start) error {
 // settled waits for the last answer. After it the link is of no use.
 func (p *remote) settled() *spawn.Refusal {
 	defer p.close()
-	var r reply
+	var r spawn.Reply
 	if err := p.node.read(&r); err != nil {
 		return p.part.Commands[0].Refuse(fmt.Sprintf("the node of site %s is gone: %v", p.name, err))
 	}

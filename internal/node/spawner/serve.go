@@ -45,17 +45,12 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 		d.Log.Debug("a spawn request ends", "error", err)
 		return
 	}
-	all, granted, r := d.reserveFor(ctx, &part)
-	if r != nil {
-		_ = node.write(reply{Refused: r})
+	all, answer := d.reserveFor(ctx, &part)
+	var order start
+	if err = node.write(answer); answer.Refused != nil {
 		return
 	}
-	answer := reply{Granted: granted}
-	if len(all) > 1 {
-		answer.Clients = len(all)
-	}
-	var order start
-	if err = node.write(answer); err == nil && len(all) > 0 {
+	if err == nil && len(all) > 0 {
 		err = node.read(&order)
 	}
 	if err != nil || order.Client < 0 || order.Client > len(order.Sites)-len(all) || len(order.Sites) > spawn.MaxParts {
@@ -63,45 +58,31 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 		all.end(nil)
 		return
 	}
-	for _, p := range all {
-		mine := order
-		if err := p.begin(&mine); err != nil {
-			_ = node.write(reply{Refused: part.Commands[0].Refuse(err.Error())})
-			all.end(nil)
-			return
-		}
-		order.Client++
+	if err := all.begin(order); err != nil {
+		_ = node.write(spawn.Reply{Refused: part.Commands[0].Refuse(err.Error())})
+		all.end(nil)
+		return
 	}
-	if len(all) > 0 && node.write(reply{Refused: all.watch(ctx, part.World, l)}) == nil {
+	if len(all) > 0 && node.write(spawn.Reply{Refused: all.watch(ctx, part.World, l)}) == nil {
 		_ = node.ReadFull(make([]byte, 1)) // who asked ends the link
 	}
 }
 
 // reserveFor gets slots for what another site asks for, on one host unless it says otherwise.
-func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (all served, granted []int, r *spawn.Refusal) {
-	if r = wanted.Check(); r != nil {
-		return nil, nil, r
+func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (pieces, spawn.Reply) {
+	if r := wanted.Check(); r != nil {
+		return nil, spawn.Reply{Refused: r}
 	}
 	hosts := d.hostsFor(wanted.Host)
 	if len(hosts) == 0 {
-		return nil, nil, spawn.Refuse(-1, "site %s has no host %s", d.Routes.Site.Name, wanted.Host)
+		return nil, spawn.Reply{Refused: spawn.Refuse(-1, "site %s has no host %s", d.Routes.Site.Name, wanted.Host)}
 	}
-	all, granted, r = d.reserve(ctx, wanted, hosts, min(max(wanted.Most, 1), spawn.MaxParts), nil)
-	return all, granted, r
-}
-
-// served are the parts of this site of a world that another one spawns, by host.
-type served []part
-
-func (all served) end(f *ending.Failure) {
-	for _, p := range all {
-		p.end(f)
-	}
+	return d.reserve(ctx, wanted, hosts, nil)
 }
 
 // watch waits until the procs are in Init, or says why they are not; if the other node ends the
 // link before that, they are ended.
-func (all served) watch(ctx context.Context, world string, l link.Link) (r *spawn.Refusal) {
+func (all pieces) watch(ctx context.Context, world string, l link.Link) *spawn.Refusal {
 	within, settled := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -115,15 +96,9 @@ func (all served) watch(ctx context.Context, world string, l link.Link) (r *spaw
 			all.end(ending.ToldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", world, err)))
 		}
 	})
-	answers := make(chan *spawn.Refusal, len(all))
-	for _, p := range all {
-		wg.Go(func() { answers <- p.settled() })
-	}
-	for range all {
-		if a := <-answers; a != nil && r == nil {
-			r = a
-			all.end(ending.Ended("it could not be spawned: " + a.Reason))
-		}
+	r := all.settled()
+	if r != nil {
+		all.awaitGone()
 	}
 	return r
 }

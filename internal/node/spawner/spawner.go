@@ -68,15 +68,15 @@ type Spawner struct {
 	claims  uint64 // made here so far
 	slots   spawn.Slots[claim]
 	asked   map[claim]chan spawn.SlotAnswer[claim] // that wait for slots
-	parts   map[claim][]*Local                     // of this node, whose slots are taken
-	hosted  map[place]*hosted                      // of other nodes, for worlds that were spawned here
+	parts   map[place]*Local                       // that this node carries out, for whoever has the claims
+	pieces  map[place]*piece                       // of all hosts, of what this node has claimed slots for
 	running map[*Local]struct{}
 	alarm   tasks.Alarm // at the slots' deadline
 }
 
 // New makes the spawner of a site. What it starts ends when ctx does.
 func New(ctx context.Context, s Settings) *Spawner {
-	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[claim][]*Local), hosted: make(map[place]*hosted), running: make(map[*Local]struct{})}
+	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[place]*Local), pieces: make(map[place]*piece), running: make(map[*Local]struct{})}
 	d.slots = spawn.Slots[claim]{Site: s.Routes.Site.Name, Total: s.Routes.Site.Spawn.Slots, Leaving: d.leaving}
 	d.ctx, d.stop = context.WithCancelCause(ctx)
 	d.wg = newPending()

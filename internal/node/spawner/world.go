@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"net/netip"
-	"slices"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
@@ -14,11 +13,9 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// part is what this site, one of its hosts, or another site starts of a world.
+// part is what a site starts of a world: this one by the pieces of its hosts, another one as a remote.
 type part interface {
-	site() string
-	clients() int // of the new world, one after the other, which the part is
-	begin(*start) error
+	begin(start) error       // as the first client that the part is, and those that follow it
 	settled() *spawn.Refusal // waits until the procs are in Init, or says why they are not
 	end(*ending.Failure)     // nothing is started, or what was is ended
 }
@@ -26,11 +23,11 @@ type part interface {
 // world is a world that a proc of this node has spawned. Its server runs in this node.
 type world struct {
 	spawn.World[*procs.Proc]
+	*spawn.Attempt
 	parents *Parents
 	name    string
-	granted []int // procs, by command
-	parts   []part
-	local   []*Local // of the parts, those at this site
+	parts   []part // of the attempt's Parts
+	own     pieces // of the parts: what hosts of this site start
 	server  Server
 
 	ctx    context.Context // until its procs are in Init
@@ -45,7 +42,7 @@ func (w *world) state() spawn.State {
 }
 
 // start gets slots for all parts and has them begin.
-func (w *world) start(parent string, commands []spawn.Command) *spawn.Refusal {
+func (w *world) start(parent string) *spawn.Refusal {
 	port, err := dynamic.ParsePort(parent)
 	if err != nil {
 		return spawn.Refuse(-1, "there is no port that the procs could call: %v", err)
@@ -56,76 +53,63 @@ func (w *world) start(parent string, commands []spawn.Command) *spawn.Refusal {
 	if w.name, r = d.nextName(w.ctx); r != nil {
 		return r
 	}
-	plan, r := d.plan(w.ctx, w.name, w.By, commands)
+	plan, r := d.plan(w.ctx, w.name, w.By, w.Commands)
 	if r != nil {
 		return r
 	}
-	for _, p := range plan {
-		if r := w.reserve(p, spawn.MaxParts/len(plan)); r != nil {
+	w.Follow(plan)
+	for p, ok := w.Next(); ok; p, ok = w.Next() {
+		if r := w.reserve(p); r != nil {
 			return r
 		}
 	}
-	if len(w.parts) == 0 {
-		return spawn.Refuse(-1, "there is room for none of the procs")
+	if r := w.Begin(); r != nil {
+		return r
 	}
 	order := start{Parent: parent}
-	for _, p := range w.parts {
-		for range p.clients() {
-			order.Sites = append(order.Sites, p.site())
+	for _, p := range w.Parts {
+		for range p.Clients {
+			order.Sites = append(order.Sites, d.siteOf(p))
 		}
 	}
 	if err := w.serve(&order); err != nil {
 		return spawn.Refuse(-1, "%v", err)
 	}
-	mine := order
-	for _, p := range w.parts {
-		if err := p.begin(&mine); err != nil {
-			return spawn.Refuse(-1, "site %s: %v", p.site(), err)
+	for i, p := range w.Parts {
+		order.Client = int(p.First)
+		if err := w.parts[i].begin(order); err != nil {
+			return spawn.Refuse(-1, "site %s: %v", d.siteOf(p), err)
 		}
-		mine.Client += p.clients()
 	}
 	return nil
 }
 
-// reserve gets slots for a part, on at most most hosts, unless it may do without procs and has to.
-func (w *world) reserve(planned *spawn.Placed, most int) *spawn.Refusal {
-	d := w.parents.spawner
-	var parts []part
-	var granted []int
-	if planned.Client == d.Routes.World.Self {
-		var r *spawn.Refusal
-		if parts, granted, r = d.reserve(w.ctx, &planned.Part, planned.Hosts, most, w); r != nil {
-			return r
-		}
-		for _, p := range parts {
-			if l, ok := p.(*Local); ok {
-				w.local = append(w.local, l)
-			}
-		}
+func (d *Spawner) siteOf(p *spawn.Placed) string {
+	if p.Client == d.Routes.World.Self {
+		return d.Routes.Site.Name
+	}
+	return d.Routes.SiteName(int(p.Client))
+}
+
+// reserve gets slots for a part, unless it may do without procs and has to.
+func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
+	var of part
+	var a spawn.Reply
+	if d := w.parents.spawner; p.Client == d.Routes.World.Self {
+		var own pieces
+		own, a = d.reserve(w.ctx, &p.Part, p.Hosts, w)
+		w.own, of = append(w.own, own...), own
 	} else {
-		if planned.Host == "" && most > 1 {
-			planned.Most = most
-		}
-		e, r := d.request(w.ctx, planned)
-		if r != nil {
-			return r
-		}
-		if granted = e.granted; anyProcs(granted) {
-			parts = append(parts, e)
-		} else {
-			e.end(nil)
-		}
+		of, a = d.request(w.ctx, p)
 	}
-	w.parts = append(w.parts, parts...)
-	for i, n := range granted {
-		w.granted[planned.Commands[i].Number] += n
+	switch {
+	case a.Refused != nil: // nothing is left of it
+	case w.Answered(p, a):
+		w.parts = append(w.parts, of)
+	default:
+		of.end(nil)
 	}
-	return nil
-}
-
-// anyProcs tells whether any of the numbers is one.
-func anyProcs(granted []int) bool {
-	return slices.ContainsFunc(granted, func(n int) bool { return n > 0 })
+	return a.Refused
 }
 
 // serve starts the server where the world's clients find each other.
@@ -136,7 +120,7 @@ func (w *world) serve(order *start) (err error) {
 	_, _ = rand.Read(key[:]) // never fails
 	order.Key = binary.BigEndian.Uint64(key[:])
 	at := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if len(w.local) < len(w.parts) {
+	if len(w.own.here()) < w.Clients() {
 		at = root.Hosts[0].Address
 	}
 	job := &config.Job{File: d.Routes.Job.File, Limits: d.Routes.Job.Limits}
@@ -168,6 +152,7 @@ func (w *world) awaitInit() *spawn.Refusal {
 			if r != nil {
 				return r
 			}
+			w.InInit()
 		case <-w.ctx.Done():
 			return spawn.Refuse(-1, "the job of the parents is ending")
 		}
@@ -178,9 +163,7 @@ func (w *world) awaitInit() *spawn.Refusal {
 // giveUp ends what was started, and waits until nothing of it is left here.
 func (w *world) giveUp(f *ending.Failure) {
 	w.end(f)
-	for _, p := range w.local {
-		p.gone()
-	}
+	w.own.awaitGone()
 	if w.server != nil {
 		w.server.Close()
 	}
@@ -191,32 +174,14 @@ func (w *world) end(f *ending.Failure) {
 	for _, p := range w.parts {
 		p.end(f)
 	}
-	if len(w.local) == 0 && w.server != nil {
+	if len(w.own.here()) == 0 && w.server != nil {
 		go w.server.Close() // nobody here tells the others; it waits for nothing of ours
 	}
 }
 
 // awaitEnd waits until nothing of the world is left, and says how it has ended.
 func (w *world) awaitEnd() ending.Outcome {
-	var parts []ending.Outcome
-	for _, p := range w.local {
-		<-p.done
-		parts = append(parts, p.outcome)
-	}
-	told := w.server.Failure()
-	for _, x := range w.parts {
-		h, ok := x.(*hosted)
-		if !ok {
-			continue
-		}
-		// A proc may fail after the end of its world, of which the server hears nothing.
-		if f := ending.OfWorld(parts, nil).Failure; f == nil || f.Remote {
-			if why := h.whyGone(w.parents.spawner.Routes.Job.Limits.Stop + errandTime); why != nil {
-				parts = append(parts, why.outcome())
-			}
-		}
-		h.forget()
-	}
+	parts, told := w.own.outcomes(w.server, w.parents.spawner.Routes.Job.Limits.Stop+errandTime)
 	o := ending.OfWorld(parts, told)
 	w.server.Close()
 	return o

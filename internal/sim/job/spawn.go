@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -33,16 +34,13 @@ type parents struct {
 // spawned is a world that a proc has spawned.
 type spawned struct {
 	spawn.World[*proc]
+	*spawn.Attempt
 	a        *Abroad
 	parents  *site
 	port     string
 	name     string
-	commands []spawn.Command
-	granted  []int
-	parts    []*part
-	world    *World         // nil: it is not started
-	settled  bool           // it was started, or refused
-	refused  *spawn.Refusal // why it is not
+	parts    []*part // of the attempt's Parts
+	world    *World  // nil: it is not started
 	answered bool
 	over     bool // nothing is left of it
 }
@@ -55,7 +53,6 @@ type part struct {
 	granted []int
 	site    *site // of the spawned world; nil: it is not started
 	procs   int   // in MPI
-	ready   bool  // all are, as the parents' node knows
 	ended   bool
 }
 
@@ -112,16 +109,16 @@ func (a *Abroad) after(most time.Duration, f func()) {
 // spawn starts procs for one, or says why not.
 func (a *Abroad) spawn(p *proc, x *wireup.Meeting) {
 	s := p.s
-	w := &spawned{a: a, parents: s, port: x.Port}
-	w.By, w.Request = p, x.Request
+	var commands []spawn.Command
 	for i, c := range x.Spawn.Commands {
-		w.commands = append(w.commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
+		commands = append(commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
 	}
-	w.granted = make([]int, len(w.commands))
+	w := &spawned{Attempt: spawn.NewAttempt(commands), a: a, parents: s, port: x.Port}
+	w.By, w.Request = p, x.Request
 	s.parents.of = append(s.parents.of, w)
 	a.busy++
 	var plan []*spawn.Placed
-	r := spawn.Check(s.job.AllOwn, w.commands)
+	r := spawn.Check(s.job.AllOwn, commands)
 	if r == nil {
 		plan, r = w.plan()
 	}
@@ -129,7 +126,8 @@ func (a *Abroad) spawn(p *proc, x *wireup.Meeting) {
 		w.refuse(r)
 		return
 	}
-	w.reserve(plan)
+	w.Follow(plan)
+	w.reserve()
 }
 
 // plan decides which site starts what.
@@ -148,70 +146,61 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 		}
 		j.Sites = append(j.Sites, x)
 	}
-	return j.Plan(w.name, w.commands)
+	return j.Plan(w.name, w.Commands)
 }
 
-// reserve gets slots for the parts of a plan, one after the other, and then has all begin.
-func (w *spawned) reserve(plan []*spawn.Placed) {
-	if len(plan) == 0 {
-		w.begin()
+// reserve gets slots for the parts, one after the other, and then has all begin.
+func (w *spawned) reserve() {
+	placed, ok := w.Next()
+	if !ok {
+		if w.Refusal() == nil {
+			w.begin()
+		}
 		return
 	}
-	p := &part{Placed: plan[0], of: w, at: w.parents.w.sites[plan[0].Client]}
+	p := &part{Placed: placed, of: w, at: w.parents.w.sites[placed.Client]}
 	p.tell(func() {
-		p.reserve(func(r *spawn.Refusal) {
+		p.reserve(func(a spawn.Reply) {
 			p.tell(func() {
-				switch any := slices.ContainsFunc(p.granted, func(n int) bool { return n > 0 }); {
-				case w.settled || r == nil && !any:
-					p.end("nobody needs it")
-				case r != nil:
-					w.refuse(r)
-				default:
+				switch {
+				case w.Answered(placed, a):
 					w.parts = append(w.parts, p)
-					for i, n := range p.granted {
-						w.granted[p.Commands[i].Number] += n
-					}
+				case a.Refused == nil:
+					p.end("nobody needs it")
+				default:
+					w.refuse(a.Refused)
 				}
-				if !w.settled {
-					w.reserve(plan[1:])
-				}
+				w.reserve()
 			})
 		})
 	})
 }
 
 // reserve is the part's site's: it takes slots, or says why it does not.
-func (p *part) reserve(answer func(*spawn.Refusal)) {
+func (p *part) reserve(answer func(spawn.Reply)) {
 	r := p.Part.Check()
 	if r == nil && p.at.left {
 		r = spawn.Refuse(-1, "site %d is ending", p.at.rank)
 	}
-	var sets []spawn.Soft
-	for _, c := range p.Commands {
-		soft, problem := spawn.ReadSoft(c.Info["soft"], c.Procs)
-		if problem != "" && r == nil {
-			r = c.Refuse(problem)
-		}
-		sets = append(sets, soft)
-	}
-	if r != nil {
-		answer(r)
+	wish, problem := spawn.WishFor(p.Commands, []int{0}, 1)
+	if r = cmp.Or(r, problem); r != nil {
+		answer(spawn.Reply{Refused: r})
 		return
 	}
 	d := p.at.spawner
 	d.asked[p] = func(a spawn.SlotAnswer[*part]) {
 		p.granted = a.Granted
-		answer(a.Refused)
+		answer(spawn.Reply{Granted: a.Granted, Refused: a.Refused})
 	}
 	d.withSlots(func(now time.Time) {
-		d.slots.Reserve(now, p, spawn.Wish{Commands: p.Commands, Soft: sets, Hosts: []int{0}, Most: 1})
+		d.slots.Reserve(now, p, wish)
 	})
 }
 
 // begin starts the world: its server, and the nodes of its parts.
 func (w *spawned) begin() {
-	if len(w.parts) == 0 {
-		w.refuse(spawn.Refuse(-1, "there is room for none of the procs"))
+	if r := w.Begin(); r != nil {
+		w.refuse(r)
 		return
 	}
 	var sites []Site
@@ -222,20 +211,20 @@ func (w *spawned) begin() {
 		}
 		sites = append(sites, Site{Hosts: []int{total}, Params: p.at.cfg.Params})
 	}
-	cfg, err := w.a.cfg.Spawn(w.commands[0].Path, sites)
+	cfg, err := w.a.cfg.Spawn(w.Commands[0].Path, sites)
 	if err == nil {
 		w.world, err = New(w.a.k, *cfg)
 	}
 	if err != nil {
-		w.refuse(w.commands[0].Refuse(err.Error()))
+		w.refuse(w.Commands[0].Refuse(err.Error()))
 		return
 	}
 	w.world.spawned = w
 	if cfg.Started != nil {
 		cfg.Started(w.world)
 	}
-	for i, p := range w.parts {
-		p.site = w.world.sites[i]
+	for _, p := range w.parts {
+		p.site = w.world.sites[p.First]
 		p.site.part, p.site.spawner = p, p.at.spawner
 		p.at.spawner.running = append(p.at.spawner.running, p)
 	}
@@ -262,23 +251,20 @@ func (p *part) inMPI() {
 		return
 	}
 	p.tell(func() {
-		p.ready = true
-		p.of.started()
+		if p.of.InInit() {
+			p.of.started()
+		}
 	})
 }
 
 // started tells the proc that spawned the world, once all procs are in MPI.
 func (w *spawned) started() {
-	if w.settled || slices.ContainsFunc(w.parts, func(p *part) bool { return !p.ready }) {
-		return
-	}
-	w.settled = true
 	_, open := w.a.ports.Key(w.Port)
 	s := w.parents
 	s.parents.worlds.Started(s.w.time(), &w.World, s.w.cfg.Limit, open)
 	s.awaitConnecting()
 	w.a.Counts.Spawned++
-	w.answer(nil)
+	w.answer()
 }
 
 // awaitConnecting ends the worlds that do not connect in time.
@@ -306,7 +292,7 @@ func (w *spawned) end(why string) {
 	here := false
 	for _, p := range w.parts {
 		here = here || p.local()
-		if p.local() || !w.settled || w.refused != nil {
+		if p.local() || w.Refusal() != nil {
 			p.tell(func() { p.end(why) })
 		}
 	}
@@ -327,10 +313,9 @@ func (p *part) end(why string) {
 
 // refuse ends a spawn that comes to nothing.
 func (w *spawned) refuse(r *spawn.Refusal) {
-	if w.settled {
+	if !w.Refuse(r) {
 		return
 	}
-	w.settled, w.refused = true, r
 	w.parents.parents.worlds.NotStarted(&w.World)
 	w.a.Counts.Unspawned++
 	w.end("it could not be spawned: " + r.Reason)
@@ -339,18 +324,18 @@ func (w *spawned) refuse(r *spawn.Refusal) {
 
 // answerRefused tells the proc once nothing is left of the world at its site.
 func (w *spawned) answerRefused() {
-	if w.refused == nil || w.answered || slices.ContainsFunc(w.parts, func(p *part) bool { return p.local() && p.site != nil && !p.ended }) {
+	if w.Refusal() == nil || w.answered || slices.ContainsFunc(w.parts, func(p *part) bool { return p.local() && p.site != nil && !p.ended }) {
 		return
 	}
-	w.answer(w.refused)
+	w.answer()
 	w.check()
 }
 
-func (w *spawned) answer(r *spawn.Refusal) {
+func (w *spawned) answer() {
 	w.answered = true
 	w.a.busy--
-	m := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: w.Request, Codes: spawn.Codes(w.commands, w.granted, r)}}
-	if r != nil {
+	m := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: w.Request, Codes: w.Codes()}}
+	if r := w.Refusal(); r != nil {
 		m.Reason, m.Meeting.Class = r.Reason, int(mpierr.Spawn)
 	}
 	w.a.tell(w.By, m, nil)
@@ -376,13 +361,13 @@ func (p *part) gone() {
 
 // check looks whether the world is over, and tells those whom that concerns.
 func (w *spawned) check() {
-	if w.over || w.world == nil && w.refused == nil || w.world != nil && !w.world.over() {
+	if w.over || w.world == nil && w.Refusal() == nil || w.world != nil && !w.world.over() {
 		return
 	}
 	w.over = true
 	s := w.parents
 	s.parents.of = slices.DeleteFunc(s.parents.of, func(x *spawned) bool { return x == w })
-	if w.refused != nil {
+	if w.Refusal() != nil {
 		return
 	}
 	text, o := "", w.outcome()

@@ -1,0 +1,104 @@
+package spawn
+
+import (
+	"slices"
+
+	"github.com/openimpi/impi/core/wire"
+)
+
+// Attempt is one spawn, until its procs are in Init or it is refused. Its parts are asked for slots, one
+// after the other, and those that have procs begin together. The caller calls Follow, Next and Answered
+// until Next has no more, then Begin, and InInit for each of Parts. Refuse may come at any time.
+type Attempt struct {
+	Commands []Command
+	Granted  []int     // how many procs of each command have slots
+	Parts    []*Placed // that have procs, in the order of the new ranks
+
+	plan    []*Placed // not asked yet
+	most    int       // hosts that may share a part
+	clients int
+	begun   bool
+	inInit  int // parts
+	refusal *Refusal
+}
+
+// Reply is a site's answer to a part that it is asked for. After the part has begun, the zero value says
+// that its procs are in Init.
+type Reply struct {
+	Granted []int    `json:"granted,omitempty"` // procs, by command of the part
+	Clients int      `json:"clients,omitempty"` // how many hosts share them, each a client of the world; 0: one
+	Refused *Refusal `json:"refused,omitempty"`
+}
+
+// NewAttempt returns the attempt to spawn some commands.
+func NewAttempt(commands []Command) *Attempt {
+	return &Attempt{Commands: commands, Granted: make([]int, len(commands))}
+}
+
+// Follow sets the plan. A world has at most [MaxParts] clients, which its parts share evenly.
+func (t *Attempt) Follow(plan []*Placed) { t.plan, t.most = plan, MaxParts/max(len(plan), 1) }
+
+// Next returns the next part to be asked for; ok is false if all were asked, or the attempt is refused.
+func (t *Attempt) Next() (p *Placed, ok bool) {
+	if t.refusal != nil || len(t.plan) == 0 {
+		return nil, false
+	}
+	p, t.plan = t.plan[0], t.plan[1:]
+	if p.Host == "" && t.most > 1 {
+		p.Most = t.most
+	}
+	return p, true
+}
+
+// Answered takes the answer to a part, which [Part.Fits] has checked. False: the part is not to begin,
+// since it has no procs or the attempt is refused; what was granted has to be given back.
+func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
+	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
+		return false
+	}
+	p.First, p.Clients = wire.ClientRank(t.clients), max(a.Clients, 1)
+	t.clients += p.Clients
+	t.Parts = append(t.Parts, p)
+	for i, n := range a.Granted {
+		t.Granted[p.Commands[i].Number] += n
+	}
+	return true
+}
+
+// Clients is how many clients the world has.
+func (t *Attempt) Clients() int { return t.clients }
+
+// Begin has the parts begin, once Next has no more. It returns why they may not, or nil.
+func (t *Attempt) Begin() *Refusal {
+	switch {
+	case t.refusal != nil:
+		return t.refusal
+	case len(t.Parts) == 0:
+		return Refuse(-1, "there is room for none of the procs")
+	}
+	t.begun = true
+	return nil
+}
+
+// InInit says that the procs of one more part are in Init. True: those of all parts are, now.
+func (t *Attempt) InInit() (succeeded bool) {
+	t.inInit++
+	return t.refusal == nil && t.succeeded()
+}
+
+func (t *Attempt) succeeded() bool { return t.begun && t.inInit >= len(t.Parts) }
+
+// Refuse ends the attempt. False: it has ended before, and r does not count.
+func (t *Attempt) Refuse(r *Refusal) bool {
+	if t.refusal != nil || t.succeeded() {
+		return false
+	}
+	t.refusal = r
+	return true
+}
+
+// Refusal is why the attempt has failed; nil if it has not.
+func (t *Attempt) Refusal() *Refusal { return t.refusal }
+
+// Codes has the error class of each proc that was asked for.
+func (t *Attempt) Codes() []int { return Codes(t.Commands, t.Granted, t.refusal) }

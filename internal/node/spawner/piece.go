@@ -1,0 +1,245 @@
+package spawner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/spawn"
+)
+
+// place is a claim at one host.
+type place struct {
+	claim
+	at int
+}
+
+// piece is what one host of the site, this one or another, starts of a world for a proc of this node, or
+// for another site that has asked this node.
+type piece struct {
+	place
+	spawner *Spawner
+	part    *spawn.Part
+	of      *world          // nil: it is another site's
+	ctx     context.Context // until the world's procs are in Init
+	what    *Local          // it, if this node runs it and it is prepared
+	begun   bool
+	over    atomic.Bool // of another host: they are, or nobody waits for them; the world's server tells the rest
+
+	once    sync.Once
+	gone    chan struct{}  // closed when its host has said that nothing of it is left
+	outcome ending.Outcome // valid then
+}
+
+// here tells whether this node runs it.
+func (h *piece) here() bool { return h.spawner.runs(h.at) }
+
+// ask asks the piece's host. What is here is settled by its own end, whoever still waits.
+func (h *piece) ask(e *errand) (result, error) {
+	e.Claim, e.At = h.claim, h.at
+	if h.here() {
+		return h.spawner.do(context.WithoutCancel(h.ctx), e), nil
+	}
+	return h.spawner.askHost(h.ctx, h.at, e)
+}
+
+// prepare has the host look for the programs. After that the piece must be begun or ended.
+func (h *piece) prepare() *spawn.Refusal {
+	d := h.spawner
+	d.mu.Lock()
+	d.pieces[h.place] = h
+	d.mu.Unlock()
+	a, err := h.ask(&errand{Do: doPrepare, Part: h.part, Elsewhere: h.of == nil})
+	if err != nil {
+		h.end(nil) // it may have heard
+		return h.unreached(err)
+	}
+	if a.Refused != nil {
+		h.forget()
+	}
+	h.what = a.what
+	return a.Refused
+}
+
+func (h *piece) begin(s start) error {
+	a, err := h.ask(&errand{Do: doBegin, Start: &s})
+	if err == nil && a.Refused != nil {
+		err = a.Refused
+	}
+	h.begun = err == nil
+	if err != nil && !h.here() {
+		return fmt.Errorf("host %s: %w", h.name(), err)
+	}
+	return err
+}
+
+func (h *piece) settled() *spawn.Refusal {
+	for {
+		a, err := h.ask(&errand{Do: doSettled, what: h.what})
+		switch {
+		case err != nil:
+			return h.unreached(err)
+		case !a.Wait:
+			h.over.Store(a.Refused == nil)
+			return a.Refused
+		}
+	}
+}
+
+// end ends what has begun or was prepared. Other hosts hear of the end of a world whose procs are in Init
+// from its server.
+func (h *piece) end(f *ending.Failure) {
+	if !h.here() && h.over.Swap(true) {
+		return
+	}
+	e := &errand{Do: doEnd, Claim: h.claim, At: h.at, why: f}
+	if f != nil {
+		e.Reason = f.Text
+	}
+	h.spawner.tellHost(h.at, e)
+	if !h.here() || !h.begun {
+		h.forget()
+	}
+}
+
+// isGone takes what its host says when nothing of it is left. f is nil if it has ended well.
+func (h *piece) isGone(f *failed) {
+	h.once.Do(func() {
+		h.outcome = f.outcome()
+		close(h.gone)
+	})
+	h.forget()
+}
+
+// whyGone gives how a piece of another host has ended, as that tells it: after the end of its world it
+// waits a while for that.
+func (h *piece) whyGone(limit time.Duration) (o ending.Outcome) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-h.gone:
+		return h.outcome
+	case <-late.C:
+		return o
+	}
+}
+
+func (d *Spawner) pieceAt(at place) *piece {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pieces[at]
+}
+
+// forget is for a piece that nobody asks about any more.
+func (h *piece) forget() {
+	h.spawner.mu.Lock()
+	defer h.spawner.mu.Unlock()
+	delete(h.spawner.pieces, h.place)
+}
+
+func (h *piece) unreached(err error) *spawn.Refusal {
+	return h.part.Commands[0].Refuse(fmt.Sprintf("host %s of site %s cannot start it: %v", h.name(), h.spawner.Routes.Site.Name, err))
+}
+
+func (h *piece) name() config.Host { return h.spawner.hosts()[h.at] }
+
+// pieces are what the hosts of this site start of a world, in the order of the new ranks.
+type pieces []*piece
+
+// reserve gets slots for a part of a world and has its hosts prepare it; of is nil if another site asks
+// for it. The pieces must be begun or ended.
+func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, of *world) (all pieces, a spawn.Reply) {
+	g, r := d.claimSlots(ctx, wanted, hosts)
+	if r != nil {
+		return nil, spawn.Reply{Refused: r}
+	}
+	for i := range g.pieces {
+		x := &g.pieces[i]
+		h := &piece{place: place{g.claim, x.Host}, spawner: d, part: x.Of(wanted), of: of, ctx: ctx, gone: make(chan struct{})}
+		if r := h.prepare(); r != nil {
+			all.end(nil)
+			d.tellHost(0, &errand{Do: doRelease, Claim: g.claim, At: -1})
+			return nil, spawn.Reply{Refused: r}
+		}
+		all = append(all, h)
+	}
+	a.Granted = g.procs
+	if len(all) > 1 {
+		a.Clients = len(all)
+	}
+	return all, a
+}
+
+func (all pieces) begin(s start) error {
+	for _, h := range all {
+		if err := h.begin(s); err != nil {
+			return err
+		}
+		s.Client++
+	}
+	return nil
+}
+
+// settled waits until the procs of all are in Init. If those of one are not, all end.
+func (all pieces) settled() *spawn.Refusal {
+	answers := make(chan *spawn.Refusal, len(all))
+	for _, h := range all {
+		go func() { answers <- h.settled() }() // the world is followed, or ended, meanwhile
+	}
+	for range all {
+		if r := <-answers; r != nil {
+			all.end(ending.Ended("it could not be spawned: " + r.Reason))
+			return r
+		}
+	}
+	return nil
+}
+
+func (all pieces) end(f *ending.Failure) {
+	for _, h := range all {
+		h.end(f)
+	}
+}
+
+// here gives those that this node runs.
+func (all pieces) here() (list pieces) {
+	for _, h := range all {
+		if h.here() {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// awaitGone waits until nothing is left of what this node has begun.
+func (all pieces) awaitGone() {
+	for _, h := range all.here() {
+		if h.begun {
+			<-h.gone
+		}
+	}
+}
+
+// outcomes are how they have ended, of which the world's server knows what told says.
+func (all pieces) outcomes(server Server, limit time.Duration) (parts []ending.Outcome, told *ending.Failure) {
+	for _, h := range all.here() {
+		<-h.gone
+		parts = append(parts, h.outcome)
+	}
+	told = server.Failure()
+	for _, h := range all {
+		if h.here() {
+			continue
+		}
+		// A proc may fail after the end of its world, of which the server hears nothing.
+		if f := ending.OfWorld(parts, nil).Failure; f == nil || f.Remote {
+			parts = append(parts, h.whyGone(limit))
+		}
+		h.forget()
+	}
+	return parts, told
+}
