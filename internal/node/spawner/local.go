@@ -113,7 +113,7 @@ func (p *Local) begin(o *start) error {
 	}
 	site := p.asClient(o)
 	node := d.NewNode(p, p.job(o, site), site)
-	ctx, cancel := context.WithCancelCause(d.ctx)
+	ctx, cancel := context.WithCancelCause(d.tasks)
 	d.mu.Lock()
 	if p.ended || p.done != nil {
 		d.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *Local) begin(o *start) error {
 	p.node, p.cancel, p.done = node, cancel, make(chan struct{})
 	d.running[p] = struct{}{}
 	d.mu.Unlock()
-	goes := d.wg.Go(func() {
+	goes := d.tasks.Go(func() {
 		defer cancel(nil)
 		p.outcome = node.Run(ctx)
 		close(p.done)

@@ -157,7 +157,7 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt)
 		s.of[&w.World] = w
 		s.worlds.Started(time.Now(), &w.World, s.limit(), open)
 	})
-	s.spawner.wg.Go(func() { s.follow(w) })
+	s.spawner.tasks.Go(func() { s.follow(w) })
 }
 
 // follow waits for the end of a world, and then tells the parents if it concerns them.
@@ -170,7 +170,7 @@ func (s *Parents) follow(w *world) {
 	}
 	var end spawn.End
 	s.withWorlds(func() {
-		end = s.worlds.Ended(&w.World, text, s.spawner.ctx.Err() != nil)
+		end = s.worlds.Ended(&w.World, text, s.spawner.tasks.Err() != nil)
 		delete(s.of, &w.World)
 	})
 	log := s.meet.Log

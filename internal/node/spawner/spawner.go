@@ -59,9 +59,8 @@ type Server interface {
 // that were spawned here share it.
 type Spawner struct {
 	Settings
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	wg   *pending // of parts that run, and of worlds that somebody here has spawned
+	tasks *tasks.Group // parts that run, and worlds that somebody here has spawned, which they end with
+	stop  context.CancelCauseFunc
 
 	mu      sync.Mutex
 	worlds  int    // spawned at the site so far, at its first host
@@ -78,8 +77,8 @@ type Spawner struct {
 func New(ctx context.Context, s Settings) *Spawner {
 	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[place]*Local), pieces: make(map[place]*piece), running: make(map[*Local]struct{})}
 	d.slots = spawn.Slots[claim]{Site: s.Routes.Site.Name, Total: s.Routes.Site.Spawn.Slots, Leaving: d.leaving}
-	d.ctx, d.stop = context.WithCancelCause(ctx)
-	d.wg = newPending()
+	ctx, d.stop = context.WithCancelCause(ctx)
+	d.tasks = tasks.New(ctx)
 	return d
 }
 
@@ -100,7 +99,7 @@ func (d *Spawner) Wait(others func()) {
 	})
 	defer late.Stop()
 	others()
-	d.wg.Wait()
+	d.tasks.Drain()
 }
 
 // Signal sends a signal to the procs that were spawned here.

@@ -11,22 +11,40 @@ import (
 type Group struct {
 	context.Context
 
-	mu     sync.Mutex
-	wg     sync.WaitGroup
-	closed bool
+	mu      sync.Mutex
+	none    *sync.Cond // running is 0
+	running int
+	closed  bool
 }
 
 // New makes a group without tasks. They are to notice the end of ctx.
-func New(ctx context.Context) *Group { return &Group{Context: ctx} }
+func New(ctx context.Context) *Group {
+	g := &Group{Context: ctx}
+	g.none = sync.NewCond(&g.mu)
+	return g
+}
 
 // Go runs f as a task. False: the group is closed, and f does not run.
 func (g *Group) Go(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.closed {
-		g.wg.Go(f)
+	if g.closed {
+		return false
 	}
-	return !g.closed
+	g.running++
+	go func() {
+		defer g.done()
+		f()
+	}()
+	return true
+}
+
+func (g *Group) done() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running--; g.running == 0 {
+		g.none.Broadcast()
+	}
 }
 
 // Closed tells whether nothing is begun any more.
@@ -39,7 +57,21 @@ func (g *Group) Closed() bool {
 // Close waits for all tasks, and lets none begin. The context has ended.
 func (g *Group) Close() {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.closed = true
-	g.mu.Unlock()
-	g.wg.Wait()
+	g.wait()
+}
+
+// Drain waits for all tasks and for those that begin meanwhile, and then lets none begin.
+func (g *Group) Drain() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wait()
+	g.closed = true
+}
+
+func (g *Group) wait() {
+	for g.running > 0 {
+		g.none.Wait()
+	}
 }

@@ -30,3 +30,26 @@ func TestCloseWaitsAndLetsNoneBegin(t *testing.T) {
 		}
 	})
 }
+
+// TestDrainWaitsForWhatBeginsMeanwhile: tasks that begin while others are waited for run and are waited
+// for. None begins after that.
+func TestDrainWaitsForWhatBeginsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(t.Context())
+		first, second, ended := make(chan struct{}), make(chan struct{}), false
+		g.Go(func() { <-first })
+		drained := make(chan struct{})
+		go func() { g.Drain(); close(drained) }()
+		synctest.Wait()
+		if !g.Go(func() { <-second; ended = true }) {
+			t.Fatal("a task does not begin before the group is drained")
+		}
+		close(first)
+		synctest.Wait()
+		close(second)
+		<-drained
+		if !ended || g.Go(func() { t.Error("it runs") }) {
+			t.Error("the second task is not waited for, or one begins afterwards")
+		}
+	})
+}
