@@ -181,7 +181,7 @@ func (s *synthetic) client(c int) error {
 	}
 	defer nc.Close()
 	m.Start(time.Now())
-	if err := s.talk(nc, m, c); err != nil {
+	if err := s.startup(nc, m, c); err != nil {
 		return err
 	}
 	_ = nc.(*net.TCPConn).CloseWrite()
@@ -189,10 +189,10 @@ func (s *synthetic) client(c int) error {
 	return err
 }
 
-// talk moves bytes until the client has its job. Once an answer has begun to arrive, the
+// startup moves bytes until the client has its job. Once an answer has begun to arrive, the
 // client waits for its turn: decoding the values of a million procs takes memory, and all
 // clients of this process would do it at once.
-func (s *synthetic) talk(nc net.Conn, m *startup.Client, c int) error {
+func (s *synthetic) startup(nc net.Conn, m *startup.Client, c int) error {
 	buf := make([]byte, 64<<10)
 	mine := false
 	rest := func() {

@@ -16,9 +16,9 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// nursery is a program whose procs spawn as orderNursery says: procs at a host, and then by whom. The
+// spawnTree is a program whose procs spawn as spawnOrders says: procs at a host, and then by whom. The
 // children say on which machine they run.
-func nursery() error {
+func spawnTree() error {
 	if parent := mpi.Parent(); parent != nil {
 		at, err := machineAddress()
 		if err != nil {
@@ -45,7 +45,7 @@ func nursery() error {
 	if err != nil {
 		return err
 	}
-	for _, o := range strings.Fields(os.Getenv(orderNursery)) {
+	for _, o := range strings.Fields(os.Getenv(spawnOrders)) {
 		var procs, root int
 		var host string
 		if n, err := fmt.Sscanf(strings.ReplaceAll(o, ":", " "), "%d %d %s", &root, &procs, &host); n < 3 {
@@ -116,13 +116,13 @@ func spawnOnce(flag string) error {
 	return children.Disconnect()
 }
 
-// Variables of nursery: "root:procs:host" for each spawn, where host "-" stands for none; that the
+// Variables of spawnTree: "root:procs:host" for each spawn, where host "-" stands for none; that the
 // procs stay connected with those that they have spawned; and that these go on when the job is over.
 const (
-	orderNursery = "IMPI_TEST_NURSERY"
-	stayWith     = "IMPI_TEST_STAY"
-	outlive      = "IMPI_TEST_OUTLIVE"
-	spawnLater   = "IMPI_TEST_SPAWN_LATER" // a file: procs that outlive the job spawn others when it is there
+	spawnOrders = "IMPI_TEST_SPAWN"
+	stayWith    = "IMPI_TEST_STAY"
+	outlive     = "IMPI_TEST_OUTLIVE"
+	spawnLater  = "IMPI_TEST_SPAWN_LATER" // a file: procs that outlive the job spawn others when it is there
 )
 
 // machineAddress is the address in 10.77.0.0/16 of the machine that runs this.
@@ -150,7 +150,7 @@ func nurseries(log, world string) (at []string) {
 // TestSpawnOnMachines: procs are spawned on all machines of the site, or on those that the info key
 // host names: by address, also where network has chosen another, and by a name of the file.
 func TestSpawnOnMachines(t *testing.T) {
-	t.Setenv(orderNursery, "0:6:- 4:6:10.77.0.2 1:6:10.78.0.3 2:6:alpha 5:6:10.77.0.[1,3] 0:1:10.77.0.5 3:1:10.77.0.9 1:6:beta")
+	t.Setenv(spawnOrders, "0:6:- 4:6:10.77.0.2 1:6:10.78.0.3 2:6:alpha 5:6:10.77.0.[1,3] 0:1:10.77.0.5 3:1:10.77.0.9 1:6:beta")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSpawnOnMachines(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	nodes := startOn(t, file, "nursery", machines)
+	nodes := startOn(t, file, "spawnTree", machines)
 	for i, s := range ends(nodes) {
 		if s != 0 {
 			t.Errorf("machine %d: status %d", i, s)
@@ -211,10 +211,10 @@ func TestSpawnOnMachines(t *testing.T) {
 // TestMachineLostWithSpawned: a machine that crashes while procs run there that were spawned from
 // another one ends the job, which names it, and leaves nothing on the others.
 func TestMachineLostWithSpawned(t *testing.T) {
-	t.Setenv(orderNursery, "2:3:-")
+	t.Setenv(spawnOrders, "2:3:-")
 	t.Setenv(stayWith, "yes")
 	file, machines := machineJob(t, "")
-	nodes := startOn(t, file, "nursery", machines)
+	nodes := startOn(t, file, "spawnTree", machines)
 	for rank := range 3 {
 		nodes[0].awaits(t, nodes[0].out, fmt.Sprintf("[alpha.spawn1.%d] child at", rank))
 	}
@@ -240,14 +240,14 @@ func TestMachineLostWithSpawned(t *testing.T) {
 // that are still there: the head stays, on which nothing runs, and the third machine has left.
 func TestSpawnAfterTheJob(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "go")
-	t.Setenv(orderNursery, "0:1:10.77.0.2")
+	t.Setenv(spawnOrders, "0:1:10.77.0.2")
 	t.Setenv(spawnLater, flag)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file, machines := machineJob(t, fmt.Sprintf("spawn { allow = [%q] }\n", self))
-	nodes := startOn(t, file, "nursery", machines)
+	nodes := startOn(t, file, "spawnTree", machines)
 	<-nodes[2].over
 	if err := os.WriteFile(flag, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -121,8 +121,8 @@ func program(mode string) {
 		}
 		os.Stdout.WriteString("ready\n")
 		hang()
-	case "nursery":
-		if err := nursery(); err != nil {
+	case "spawnTree":
+		if err := spawnTree(); err != nil {
 			panic(err)
 		}
 	case "catch":

@@ -83,7 +83,7 @@ func TestTreeOfSSH(t *testing.T) {
 // TestTreeOfSSHOutlived: procs that were spawned deep in the tree, have parted from their parents and
 // outlive the job are not ended by the hosts between, for which nothing is left to do.
 func TestTreeOfSSHOutlived(t *testing.T) {
-	t.Setenv(orderNursery, "0:1:10.77.0.8")
+	t.Setenv(spawnOrders, "0:1:10.77.0.8")
 	t.Setenv(outlive, "1")
 	file, machines := treeJob(t, 8, "10.77.0.[1-8]")
 	b, err := os.ReadFile(file)
@@ -94,7 +94,7 @@ func TestTreeOfSSHOutlived(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	head := startOn(t, file, "nursery", machines[:1])[0]
+	head := startOn(t, file, "spawnTree", machines[:1])[0]
 	if s := ends([]*machineNode{head}); s[0] != 0 || !strings.Contains(head.out.String(), "] on its own at 10.77.0.8") {
 		t.Errorf("status %d", s[0])
 	}

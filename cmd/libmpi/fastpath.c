@@ -33,7 +33,7 @@ static inline void rest(void)
 static inline int enter(void)
 {
 	uint32_t open = OPEN;
-	return GLANCE(x->gate) == OPEN && !GLANCE(x->knock) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
+	return GLANCE(x->gate) == OPEN && !GLANCE(x->leave_asked) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
 }
 
 static inline void leave(void) { STORE(x->gate, OPEN); }
@@ -162,7 +162,7 @@ static inline struct place *look(struct peer *l)
 		struct place *p = next(l);
 		if (p != NULL)
 			return p;
-		if (i <= 0 || GLANCE(*l->bytes) != l->in_at || GLANCE(x->knock))
+		if (i <= 0 || GLANCE(*l->bytes) != l->in_at || GLANCE(x->leave_asked))
 			return NULL;
 		rest();
 	}

@@ -48,7 +48,7 @@ struct request {
 };
 
 struct fastpath {
-	_Atomic uint32_t gate, knock;
+	_Atomic uint32_t gate, leave_asked;
 	int32_t polls;
 	uint32_t streak;
 	int32_t first, last, spare, used;

@@ -77,14 +77,14 @@ func (t *Step) Run() error {
 // order, starting messages and running local work; wait for the messages of the
 // round before the next one.
 type Schedule struct {
-	steps   []Step
-	ends    []int // where each finished round ends in steps
-	round   int   // the next one to execute
-	talks   bool  // the open round has messages
-	late    []Step
-	more    func() error
-	scratch arena
-	numbers []int
+	steps       []Step
+	ends        []int // where each finished round ends in steps
+	round       int   // the next one to execute
+	hasMessages bool  // the open round has messages
+	late        []Step
+	more        func() error
+	scratch     arena
+	numbers     []int
 
 	encoded Step // the last Encode of the open round
 }
@@ -94,7 +94,7 @@ func (s *Schedule) Reset() {
 	clear(s.steps)
 	s.steps, s.ends, s.round = s.steps[:0], s.ends[:0], 0
 	clear(s.late)
-	s.late, s.talks, s.more, s.encoded = s.late[:0], false, nil, Step{}
+	s.late, s.hasMessages, s.more, s.encoded = s.late[:0], false, nil, Step{}
 	s.scratch.reset()
 	s.numbers = s.numbers[:0]
 }
@@ -132,7 +132,7 @@ func (s *Schedule) add(t Step) {
 			s.encoded = Step{}
 		}
 	} else {
-		s.talks = true
+		s.hasMessages = true
 	}
 	s.steps = append(s.steps, t)
 }
@@ -143,7 +143,7 @@ func (s *Schedule) afterwards(t Step) { s.late = append(s.late, t) }
 
 // wait ends the open round: what is added next happens after its messages.
 func (s *Schedule) wait() {
-	if !s.talks {
+	if !s.hasMessages {
 		return
 	}
 	s.close()
@@ -154,7 +154,7 @@ func (s *Schedule) wait() {
 
 func (s *Schedule) close() {
 	s.ends = append(s.ends, len(s.steps))
-	s.talks = false
+	s.hasMessages = false
 	s.encoded = Step{}
 }
 

@@ -9,8 +9,8 @@ import (
 
 // Errors of a Member's inputs, and of the steps Lost and Missing.
 var (
-	// ErrStranger: a connection of a host that has no place here.
-	ErrStranger = errors.New("it is not one of the hosts that connect here")
+	// ErrUnknownHost: a connection of a host that has no place here.
+	ErrUnknownHost = errors.New("it is not one of the hosts that connect here")
 	// ErrTwice: a second connection of a host that is there.
 	ErrTwice = errors.New("this host is there already")
 	// ErrPart: hosts that a report is about are not below who sent it, or it has them twice.
@@ -291,7 +291,7 @@ func (m *Member) awaits() bool {
 func (m *Member) child(host int) (*neighbour, error) {
 	n := m.neighbours[host]
 	if n == nil || host < m.cfg.Self {
-		return nil, fmt.Errorf("host %d: %w", host, ErrStranger)
+		return nil, fmt.Errorf("host %d: %w", host, ErrUnknownHost)
 	}
 	return n, nil
 }

@@ -327,13 +327,13 @@ func TestBeforeJoining(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	m := member(t, Tree{7, 2}, 1)
 	for _, who := range []int{0, 1, 2, 5, 6, 7, -1} {
-		if err := m.Attach(who, begin); !errors.Is(err, ErrStranger) {
+		if err := m.Attach(who, begin); !errors.Is(err, ErrUnknownHost) {
 			t.Errorf("host %d connects here: %v", who, err)
 		}
-		if err := m.Take(who, nil, begin); !errors.Is(err, ErrStranger) {
+		if err := m.Take(who, nil, begin); !errors.Is(err, ErrUnknownHost) {
 			t.Errorf("host %d reports here: %v", who, err)
 		}
-		if err := m.Finishes(who, begin); !errors.Is(err, ErrStranger) {
+		if err := m.Finishes(who, begin); !errors.Is(err, ErrUnknownHost) {
 			t.Errorf("host %d finishes here: %v", who, err)
 		}
 	}

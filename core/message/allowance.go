@@ -147,15 +147,15 @@ func (p *peer) allowed(v uint64) {
 	}
 }
 
-// Needy reports whether a message that is to leave by l waits for an allowance. If so the
+// NeedsAllowance reports whether a message that is to leave by l waits for an allowance. If so the
 // caller should read what has come by l, which may bring one. It returns true once for each
 // message.
-func (e *linkTable) Needy(l LinkID) bool {
+func (e *linkTable) NeedsAllowance(l LinkID) bool {
 	s := e.linkOrNil(l)
-	if s == nil || !s.needy {
+	if s == nil || !s.wantsAllowance {
 		return false
 	}
-	s.needy = false
+	s.wantsAllowance = false
 	return true
 }
 

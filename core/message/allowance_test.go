@@ -143,7 +143,7 @@ func TestReceivedMessagesNeedNoAllowance(t *testing.T) {
 			data, buf := alphabet(size), make([]byte, size)
 			for i := range 5000 {
 				s := n.send(0, Standard, data)
-				if n.e[0].Needy(0) {
+				if n.e[0].NeedsAllowance(0) {
 					t.Fatalf("message %d of %d bytes is held back, fast-box messages %v", i, size, withBoxes)
 				}
 				p.carryAll()

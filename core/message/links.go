@@ -16,7 +16,7 @@ type linkState struct {
 	err  error // the peer broke the protocol
 	fini bool  // PK_FINI came
 
-	needy bool // a message waits for an allowance
+	wantsAllowance bool // a message waits for an allowance
 
 	outputState
 	inputState

@@ -112,7 +112,7 @@ func (e *sender) sendRemote(p *peer, r *Request) {
 	idle := p.idle()
 	p.firsts.push(r)
 	if p.on && p.link != nil && !p.affords(min(r.total, p.piece(r))) {
-		p.link.needy, idle = true, false
+		p.link.wantsAllowance, idle = true, false
 	}
 	if !idle || !e.emitData(p.link, p) {
 		e.wake(p)

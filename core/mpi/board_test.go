@@ -92,7 +92,7 @@ func (x *testBoard) open(t *testing.T, procs int) *board.Board {
 func putOnBoards(t *testing.T, procs []*proc.Process) {
 	t.Helper()
 	for _, p := range procs {
-		mates := p.Boards.Housemates()
+		mates := p.Boards.ProcsOfHost()
 		if n := len(mates); n < 2 || n > maxTestBoard || mates[0] != p.Job.Rank {
 			continue
 		}

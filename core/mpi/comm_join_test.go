@@ -29,7 +29,7 @@ func sockets(t *testing.T, kind int) [2]int {
 func TestCommJoin(t *testing.T) {
 	for _, name := range []string{"two jobs", "one job"} {
 		t.Run(name, func(t *testing.T) {
-			m, fds := newMeadow(), sockets(t, unix.SOCK_STREAM)
+			m, fds := newTestNodes(), sockets(t, unix.SOCK_STREAM)
 			a := m.world(t, "a", 3)
 			worlds := [][]*proc.Process{{a[1]}, {a[2]}}
 			if name == "two jobs" {
@@ -58,14 +58,14 @@ func TestCommJoin(t *testing.T) {
 				_, errOut := unix.Write(fds[w], []byte{byte('p' + w)}) // the socket is as it was
 				_, errIn := unix.Read(fds[w], text)
 				return errors.Join(err, everyoneSends(inter), errOut, errIn, expect("byte", text[0], byte('q'-w)), inter.Disconnect(),
-					expect("ports left", len(c.in().Process().Node.Doors), 0))
+					expect("ports left", len(c.in().Process().Node.PortKeys), 0))
 			})
 		})
 	}
 }
 
 func TestCommJoinBadDescriptors(t *testing.T) {
-	m := newMeadow()
+	m := newTestNodes()
 	p := m.world(t, "a", 1)[0]
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
@@ -107,14 +107,14 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 			t.Errorf("both ends in one proc: %v", err)
 		}
 	}
-	if len(p.Node.Doors) != 0 || len(p.Node.Asking) != 0 {
-		t.Errorf("%d ports are left, %d questions", len(p.Node.Doors), len(p.Node.Asking))
+	if len(p.Node.PortKeys) != 0 || len(p.Node.Asking) != 0 {
+		t.Errorf("%d ports are left, %d questions", len(p.Node.PortKeys), len(p.Node.Asking))
 	}
 }
 
 // TestCommJoinWithStrangers has somebody at the other end say what no proc says.
 func TestCommJoinWithStrangers(t *testing.T) {
-	m := newMeadow()
+	m := newTestNodes()
 	p := m.world(t, "a", 1)[0]
 	proper := meet.Joiner{Who: dynamic.Member{Rank: 1}, Port: "impi-port/1+nonsense"}
 	head := proper.Append(nil)[:meet.JoinHead]

@@ -23,9 +23,9 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// meadow is the nodes of all procs of a test, in memory: what they do for procs of
+// testNodes is the nodes of all procs of a test, in memory: what they do for procs of
 // different jobs.
-type meadow struct {
+type testNodes struct {
 	mu    sync.Mutex
 	procs map[dynamic.Member]*proc.Process
 	ports map[dynamic.World]*openPort
@@ -39,18 +39,18 @@ type meadow struct {
 
 // openPort has who calls, and who wants to take a caller: one of them is empty.
 type openPort struct {
-	calls, takes []knock
+	calls, takes []question
 	silent       bool // callers are let in, and hear nothing
 }
 
-// knock is a question that awaits its answer.
-type knock struct {
+// question is a question that awaits its answer.
+type question struct {
 	p      *proc.Process
 	number uint64
 }
 
-func newMeadow() *meadow {
-	return &meadow{
+func newTestNodes() *testNodes {
+	return &testNodes{
 		procs: map[dynamic.Member]*proc.Process{}, ports: map[dynamic.World]*openPort{},
 		pairs: map[[2]dynamic.Member]bool{}, waits: map[[2]dynamic.Member]bool{},
 	}
@@ -58,7 +58,7 @@ func newMeadow() *meadow {
 
 // gate is the node of one proc.
 type gate struct {
-	m  *meadow
+	m  *testNodes
 	me dynamic.Member
 }
 
@@ -77,9 +77,9 @@ func (g *gate) Send(m wireup.Message) error {
 		}
 		delete(g.m.ports, name)
 	case wireup.KindAccept:
-		g.m.take(knock{p, m.Meeting.Request}, &m)
+		g.m.take(question{p, m.Meeting.Request}, &m)
 	case wireup.KindConnect:
-		g.m.call(knock{p, m.Meeting.Request}, &m)
+		g.m.call(question{p, m.Meeting.Request}, &m)
 	case wireup.KindOpen:
 		g.m.open(g.me, dynamic.Member{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
 	case wireup.KindForget:
@@ -96,14 +96,14 @@ func portOf(key []byte) dynamic.World {
 }
 
 // refuse answers that there is no such port.
-func (k knock) refuse(kind wireup.Kind) {
+func (k question) refuse(kind wireup.Kind) {
 	k.p.Node.Hear(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
 }
 
-func (m *meadow) take(k knock, msg *wireup.Message) {
+func (m *testNodes) take(k question, msg *wireup.Message) {
 	if msg.Meeting.Cancel {
 		for _, o := range m.ports {
-			o.takes = slices.DeleteFunc(o.takes, func(x knock) bool { return x == k })
+			o.takes = slices.DeleteFunc(o.takes, func(x question) bool { return x == k })
 		}
 		k.refuse(wireup.KindAccepted)
 		return
@@ -113,7 +113,7 @@ func (m *meadow) take(k knock, msg *wireup.Message) {
 	o.pair()
 }
 
-func (m *meadow) call(k knock, msg *wireup.Message) {
+func (m *testNodes) call(k question, msg *wireup.Message) {
 	o := m.ports[portOf(msg.Meeting.Key)]
 	if o == nil {
 		k.refuse(wireup.KindConnected)
@@ -140,7 +140,7 @@ func (o *openPort) pair() {
 }
 
 // open makes a link unless there is one, as far as the node of either proc knows.
-func (m *meadow) open(from, to dynamic.Member) {
+func (m *testNodes) open(from, to dynamic.Member) {
 	there, back := [2]dynamic.Member{from, to}, [2]dynamic.Member{to, from}
 	if m.pairs[there] {
 		return // it is on its way
@@ -165,7 +165,7 @@ func (m *meadow) open(from, to dynamic.Member) {
 }
 
 // forget has the node of a proc know that its link is closed.
-func (m *meadow) forget(from, to dynamic.Member) {
+func (m *testNodes) forget(from, to dynamic.Member) {
 	there, back := [2]dynamic.Member{from, to}, [2]dynamic.Member{to, from}
 	delete(m.pairs, there)
 	if m.waits[back] && !m.pairs[back] {
@@ -175,12 +175,12 @@ func (m *meadow) forget(from, to dynamic.Member) {
 }
 
 // traceOf is the file of a proc's trace.
-func (m *meadow) traceOf(name string, rank int) string {
+func (m *testNodes) traceOf(name string, rank int) string {
 	return filepath.Join(m.traces, fmt.Sprintf("%s-%d.txt", name, rank))
 }
 
 // world starts the procs of a job, of two sites if there are enough.
-func (m *meadow) world(t *testing.T, name string, n int) []*proc.Process {
+func (m *testNodes) world(t *testing.T, name string, n int) []*proc.Process {
 	t.Helper()
 	var token dynamic.Token
 	copy(token[:], name)
@@ -324,7 +324,7 @@ func TestConnect(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {3, 2}, {2, 5}} {
 		for root := range min(size[0], size[1]) {
 			t.Run(fmt.Sprintf("%d and %d, root %d", size[0], size[1], root), func(t *testing.T) {
-				m, name := newMeadow(), make(chan string, 1)
+				m, name := newTestNodes(), make(chan string, 1)
 				worlds := [][]*proc.Process{m.world(t, "a", size[0]), m.world(t, "b", size[1])}
 				apiece(t, worlds, func(w int, c *Comm) error {
 					inter, err := rendezvous(c, w == 0, root, name)
@@ -355,7 +355,7 @@ func TestConnect(t *testing.T) {
 
 // Three worlds meet pairwise, all at once.
 func TestConnectThreeWorldsAtOnce(t *testing.T) {
-	m := newMeadow()
+	m := newTestNodes()
 	worlds := [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 3), m.world(t, "c", 2)}
 	names := map[[2]int]chan string{{0, 1}: make(chan string, 1), {0, 2}: make(chan string, 1), {1, 2}: make(chan string, 1)}
 	apiece(t, worlds, func(w int, c *Comm) error {
@@ -383,7 +383,7 @@ func TestConnectThreeWorldsAtOnce(t *testing.T) {
 // TestConnectAgainAndAgain has two worlds meet many times. Both ends of a link dial at
 // once, and a link that is left over of one meeting must not be used in the next.
 func TestConnectAgainAndAgain(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	worlds := [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 1)}
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
 	times := soak.Size(200, 1000)
@@ -404,7 +404,7 @@ func TestConnectAgainAndAgain(t *testing.T) {
 			if n := len(p.Endpoints.List); n > 12 {
 				t.Errorf("world %d, rank %d has %d places for links after %d meetings", w, r, n, times)
 			}
-			if n := len(p.Worlds.Table.Load().Met) + len(p.Worlds.Remotes) + len(p.Worlds.Introduced) + len(p.Node.Asking) + len(p.Node.Doors) + len(p.Worlds.Early) + len(p.Background.List); n > 6 {
+			if n := len(p.Worlds.Table.Load().Met) + len(p.Worlds.Remotes) + len(p.Worlds.Introduced) + len(p.Node.Asking) + len(p.Node.PortKeys) + len(p.Worlds.Early) + len(p.Background.List); n > 6 {
 				t.Errorf("world %d, rank %d remembers %d things after %d meetings", w, r, n, times)
 			}
 		}
@@ -429,7 +429,7 @@ func openFiles(t *testing.T) int {
 }
 
 func TestConnectFails(t *testing.T) {
-	m := newMeadow()
+	m := newTestNodes()
 	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 1)}
 	closed, err := meet.OpenPort(worlds[1][0], nil)
 	if err = errors.Join(err, meet.ClosePort(worlds[1][0], closed)); err != nil {
@@ -484,7 +484,7 @@ func TestTimeouts(t *testing.T) {
 		return nil
 	}
 	t.Run("nobody calls", func(t *testing.T) {
-		apiece(t, [][]*proc.Process{newMeadow().world(t, "a", 3)}, func(_ int, c *Comm) (err error) {
+		apiece(t, [][]*proc.Process{newTestNodes().world(t, "a", 3)}, func(_ int, c *Comm) (err error) {
 			port := ""
 			if c.Rank() == 1 {
 				if port, err = meet.OpenPort(c.in().Process(), nil); err != nil {
@@ -496,7 +496,7 @@ func TestTimeouts(t *testing.T) {
 		})
 	})
 	t.Run("nobody speaks there", func(t *testing.T) {
-		m, name := newMeadow(), make(chan string, 2)
+		m, name := newTestNodes(), make(chan string, 2)
 		worlds := [][]*proc.Process{m.world(t, "a", 1), m.world(t, "b", 3)}
 		over := make(chan bool)
 		apiece(t, worlds, func(w int, c *Comm) error {
@@ -505,7 +505,7 @@ func TestTimeouts(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				key := c.in().Process().Node.Doors[port]
+				key := c.in().Process().Node.PortKeys[port]
 				silence(m, key.World())
 				name <- port
 				<-over
@@ -524,7 +524,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	for _, impatient := range []int{0, 1} { // the side whose root has a timeout
 		t.Run(fmt.Sprintf("a member of side %d does not come", 1-impatient), func(t *testing.T) {
-			m, name, over := newMeadow(), make(chan string, 1), make(chan bool)
+			m, name, over := newTestNodes(), make(chan string, 1), make(chan bool)
 			apiece(t, [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 2)}, func(w int, c *Comm) (err error) {
 				info, port := NewInfo(), ""
 				switch {
@@ -562,7 +562,7 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 	t.Run("no number", func(t *testing.T) {
-		apiece(t, [][]*proc.Process{newMeadow().world(t, "a", 1)}, func(_ int, c *Comm) error {
+		apiece(t, [][]*proc.Process{newTestNodes().world(t, "a", 1)}, func(_ int, c *Comm) error {
 			for _, text := range []string{"soon", "-1", "0", "1e9"} {
 				if _, err := c.Connect("", brief(t, text), 0); ErrorClass(err) != mpierr.InfoValue {
 					return fmt.Errorf("timeout %q: class %v of %w", text, ErrorClass(err), err)
@@ -574,7 +574,7 @@ func TestTimeouts(t *testing.T) {
 }
 
 // silence has a port take every caller and say nothing to it.
-func silence(m *meadow, port dynamic.World) {
+func silence(m *testNodes, port dynamic.World) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ports[port].silent = true
@@ -582,7 +582,7 @@ func silence(m *meadow, port dynamic.World) {
 
 // TestConnectWithOneself: a proc cannot be on both sides.
 func TestConnectWithOneself(t *testing.T) {
-	p := newMeadow().world(t, "a", 1)[0]
+	p := newTestNodes().world(t, "a", 1)[0]
 	other, err := (*Comm)(p.Comms.Self).Dup()
 	if err != nil {
 		t.Fatal(err)
@@ -608,7 +608,7 @@ func TestConnectWithOneself(t *testing.T) {
 // communicator nobody has it.
 func TestConnectThatOneMemberCannot(t *testing.T) {
 	for _, who := range []int{1, 2, 4} { // the root is 2
-		m, name := newMeadow(), make(chan string, 1)
+		m, name := newTestNodes(), make(chan string, 1)
 		worlds := [][]*proc.Process{m.world(t, "a", 5), m.world(t, "b", 2)}
 		worlds[0][who].Worlds.Description.Groups[0].Card.ByteOrder = dynamic.BigEndian
 		apiece(t, worlds, func(w int, c *Comm) error {

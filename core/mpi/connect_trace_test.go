@@ -15,7 +15,7 @@ import (
 // TestStepsInATrace looks for the steps of connecting in what a root has traced: what
 // the roots tell each other has the step as its tag, in a context of its own.
 func TestStepsInATrace(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	worlds := [][]*proc.Process{m.world(t, "a", 1), m.world(t, "b", 1)}
 	path := filepath.Join(t.TempDir(), "trace.txt")
 	worlds[0][0].Job.Trace = path

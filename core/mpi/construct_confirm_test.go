@@ -15,7 +15,7 @@ import (
 // its own all the time, so that all communicators of both worlds get private IDs. They
 // are drawn from so few that some are in use already.
 func TestPrivateContextsOfWorlds(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 2)}
 	for _, procs := range worlds {
 		for _, p := range procs {

@@ -181,8 +181,8 @@ func TestNoFastPathToOtherRepresentations(t *testing.T) {
 	}
 }
 
-// TestKnock has Go wait for C to leave, which it asks for.
-func TestKnock(t *testing.T) {
+// TestLeaveAsked has Go wait for C to leave, which it asks for.
+func TestLeaveAsked(t *testing.T) {
 	onFastPath(t, func(c *Comm, m *fastpath.Memory) error {
 		var word [1]int32
 		if !m.Gate.CompareAndSwap(fastpath.Open, fastpath.Inside) {
@@ -190,7 +190,7 @@ func TestKnock(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() { done <- Send(c, []int32{1}, 1-c.Rank(), 2) }()
-		for m.Knock.Load() == 0 {
+		for m.LeaveAsked.Load() == 0 {
 			select {
 			case err := <-done:
 				return fmt.Errorf("Send did not wait: %w", err)
@@ -199,7 +199,7 @@ func TestKnock(t *testing.T) {
 		}
 		m.Gate.Store(fastpath.Open)
 		_, err := Recv(c, word[:], 1-c.Rank(), 2)
-		return first(<-done, err, expect("knock", m.Knock.Load(), 0), swapWords(c, &word))
+		return first(<-done, err, expect("leave asked", m.LeaveAsked.Load(), 0), swapWords(c, &word))
 	})
 }
 

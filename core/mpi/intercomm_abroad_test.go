@@ -12,7 +12,7 @@ import (
 // TestIntercommCreateOfWorlds has one proc of each of two worlds connect, and then all
 // of both join by these two: most of them have not heard of the other world before.
 func TestIntercommCreateOfWorlds(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 2)}
 	leader := []int{1, 0}
 	apiece(t, worlds, func(w int, c *Comm) error {
@@ -108,7 +108,7 @@ func hasLeft(p *proc.Process) bool {
 // TestIntercommCreateOfThreeWorlds joins two worlds, merged, and a third one, which only
 // one of them has met.
 func TestIntercommCreateOfThreeWorlds(t *testing.T) {
-	m, names := newMeadow(), [2]chan string{make(chan string, 1), make(chan string, 1)}
+	m, names := newTestNodes(), [2]chan string{make(chan string, 1), make(chan string, 1)}
 	worlds := [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 2), m.world(t, "c", 3)}
 	apiece(t, worlds, func(w int, c *Comm) error {
 		side := c
@@ -155,7 +155,7 @@ func TestIntercommCreateOfThreeWorlds(t *testing.T) {
 
 // TestConnectInOneWorld has two parts of one world connect, and one proc with itself.
 func TestConnectInOneWorld(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	worlds := [][]*proc.Process{m.world(t, "a", 5)}
 	apiece(t, worlds, func(_ int, c *Comm) error {
 		part, err := c.Split(c.Rank()%2, 0)

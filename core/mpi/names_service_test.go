@@ -48,7 +48,7 @@ func (r *registry) Send(m wireup.Message) error {
 
 func newRegistry(t *testing.T) (*Proc, *registry) {
 	t.Helper()
-	p := newMeadow().world(t, "a", 1)[0]
+	p := newTestNodes().world(t, "a", 1)[0]
 	if err := (*Comm)(p.Comms.World).SetErrhandler(ErrorsReturn); err != nil {
 		t.Fatal(err)
 	}

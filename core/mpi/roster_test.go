@@ -112,7 +112,7 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 	p.Eng.Recv(message.Envelope{Rank: 1}, 1, nil)
 	for k := 1; k <= 32; k *= 2 {
 		peer := message.Peer((rank + k) % len(job.Procs))
-		p.Isend(peer, (*Comm)(p.Comms.World).in().Envelope(0), message.Standard, &proc.Cargo{Mem: value, Count: int64(len(value)), Dtype: uint64(datatype.Byte)}, true)
+		p.Isend(peer, (*Comm)(p.Comms.World).in().Envelope(0), message.Standard, &proc.Payload{Mem: value, Count: int64(len(value)), Dtype: uint64(datatype.Byte)}, true)
 	}
 	return x
 }

@@ -243,7 +243,7 @@ func TestSignedNumbers(t *testing.T) {
 		counts := []int64{-1, -1 << 63, 1<<63 - 1, 4, 2}
 		if c.Rank() == 0 {
 			for _, n := range counts {
-				r := c.in().Process().Isend(1, c.in().Envelope(5), message.Standard, &proc.Cargo{Mem: make([]byte, 12), Count: n, Dtype: bits}, true)
+				r := c.in().Process().Isend(1, c.in().Envelope(5), message.Standard, &proc.Payload{Mem: make([]byte, 12), Count: n, Dtype: bits}, true)
 				c.in().Process().Wait(r)
 				if err := c.in().Process().End(r, nil); err != nil {
 					return err

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// breeder is a node that spawns: a world in the meadow.
-type breeder struct {
+// spawnNode is a node that spawns: a world of testNodes.
+type spawnNode struct {
 	gate
 	t        *testing.T
 	refuses  wireup.Meeting // what it answers instead, if it has a class
@@ -26,7 +26,7 @@ type breeder struct {
 	heard []wireup.Message // about spawns
 }
 
-func (b *breeder) Send(m wireup.Message) error {
+func (b *spawnNode) Send(m wireup.Message) error {
 	if m.Kind == wireup.KindAccept && b.deserted && !m.Meeting.Cancel {
 		b.answer(wireup.KindAccepted, wireup.Meeting{Request: m.Meeting.Request, Class: int(mpierr.Spawn)}, "they ended")
 		return nil
@@ -54,7 +54,7 @@ func (b *breeder) Send(m wireup.Message) error {
 	return nil
 }
 
-func (b *breeder) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
+func (b *spawnNode) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
 	m := wireup.Message{Kind: kind, Meeting: &x}
 	if x.Class != 0 {
 		m.Reason = reason
@@ -63,7 +63,7 @@ func (b *breeder) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
 }
 
 // breed starts children that greet their parents and leave them.
-func (b *breeder) breed(n int, port string) {
+func (b *spawnNode) breed(n int, port string) {
 	procs := b.m.world(b.t, "children", n)
 	for _, p := range procs {
 		p.Job.Parent = port
@@ -85,18 +85,18 @@ func (b *breeder) breed(n int, port string) {
 	})
 }
 
-// told gives what a breeder has heard of that kind.
-func (b *breeder) told(kind wireup.Kind) (list []wireup.Message) {
+// told gives what a spawnNode has heard of that kind.
+func (b *spawnNode) told(kind wireup.Kind) (list []wireup.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(b.heard), func(m wireup.Message) bool { return m.Kind != kind })
 }
 
 // family is a world of two procs, whose rank 1 has a node that spawns.
-func family(t *testing.T) (*meadow, []*proc.Process, *breeder) {
-	m := newMeadow()
+func family(t *testing.T) (*testNodes, []*proc.Process, *spawnNode) {
+	m := newTestNodes()
 	procs := m.world(t, "parents", 2)
-	b := &breeder{t: t, gate: *procs[1].Node.Control.(*gate)}
+	b := &spawnNode{t: t, gate: *procs[1].Node.Control.(*gate)}
 	procs[1].Node.Control = b
 	return m, procs, b
 }
@@ -131,7 +131,7 @@ func TestSpawn(t *testing.T) {
 	if c := order[0].Meeting.Spawn.Commands; len(c) != 2 || c[0].Path != "./a" || c[0].Args[0] != "x" || c[0].Info["wdir"] != "/tmp" || c[1].Procs != 1 {
 		t.Errorf("%+v", c)
 	}
-	if len(procs[1].Node.Doors) != 0 {
+	if len(procs[1].Node.PortKeys) != 0 {
 		t.Error("the port is open")
 	}
 	if (&Proc{procs[0]}).Parent() != nil {
@@ -187,8 +187,8 @@ func TestSpawnFails(t *testing.T) {
 					cancels++
 				}
 			}
-			if cancels != tt.cancels || len(procs[1].Node.Doors) != 0 {
-				t.Errorf("%d were ended, %d ports are open", cancels, len(procs[1].Node.Doors))
+			if cancels != tt.cancels || len(procs[1].Node.PortKeys) != 0 {
+				t.Errorf("%d were ended, %d ports are open", cancels, len(procs[1].Node.PortKeys))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 var stepLine = regexp.MustCompile(`(?m)^(accept|connect|spawn|intercomm_create)(?:#\d+)? step (\d+): \S`)
 
 // trace gives a proc's trace.
-func (m *meadow) trace(t *testing.T, name string, rank int) string {
+func (m *testNodes) trace(t *testing.T, name string, rank int) string {
 	t.Helper()
 	b, err := os.ReadFile(m.traceOf(name, rank))
 	if err != nil {
@@ -27,7 +27,7 @@ func (m *meadow) trace(t *testing.T, name string, rank int) string {
 }
 
 // stepsIn gives the steps that a trace shows: "accept 0", "accept 3" and so on.
-func (m *meadow) stepsIn(t *testing.T, name string, rank int) (list []string) {
+func (m *testNodes) stepsIn(t *testing.T, name string, rank int) (list []string) {
 	t.Helper()
 	b := m.trace(t, name, rank)
 	for _, x := range stepLine.FindAllStringSubmatch(b, -1) {
@@ -55,7 +55,7 @@ var (
 // TestEveryStepIsTraced connects two jobs, twice, by roots that are not rank 0: each
 // proc's trace has all steps that it takes, in order.
 func TestEveryStepIsTraced(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	m.traces = t.TempDir()
 	apiece(t, [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 4)}, func(w int, c *Comm) error {
 		for range 2 {
@@ -128,7 +128,7 @@ func TestStepsOfSpawn(t *testing.T) {
 // says to which one they belong, and they are between the lines of the steps before and
 // after.
 func TestMessagesHaveTheStep(t *testing.T) {
-	m, name := newMeadow(), make(chan string, 1)
+	m, name := newTestNodes(), make(chan string, 1)
 	m.traces = t.TempDir()
 	apiece(t, [][]*proc.Process{m.world(t, "a", 2), m.world(t, "b", 1)}, func(w int, c *Comm) error {
 		inter, err := rendezvous(c, w == 0, 0, name)
@@ -156,7 +156,7 @@ func TestMessagesHaveTheStep(t *testing.T) {
 
 // TestFailureIsTraced: the last line says where and why a connect has failed.
 func TestFailureIsTraced(t *testing.T) {
-	m := newMeadow()
+	m := newTestNodes()
 	m.traces = t.TempDir()
 	apiece(t, [][]*proc.Process{m.world(t, "a", 2)}, func(_ int, c *Comm) error {
 		if _, err := c.Connect("no port", nil, 0); err == nil {
@@ -174,7 +174,7 @@ func TestFailureIsTraced(t *testing.T) {
 
 // TestNoTraceCostsNothing: a step that nobody wants to see makes no garbage.
 func TestNoTraceCostsNothing(t *testing.T) {
-	p := newMeadow().world(t, "a", 1)[0]
+	p := newTestNodes().world(t, "a", 1)[0]
 	m := &meet.Meeting{P: p, C: p.Comms.World, Shown: p.Trace.Procedure(proc.ToConnect)}
 	if n := testing.AllocsPerRun(100, func() {
 		m.Took(meet.StepMake, func() string { return fmt.Sprint(m.Context, m.Root) })

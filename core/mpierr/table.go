@@ -97,7 +97,7 @@ var table = []Row{
 	{dynamic.ErrToken, Other},
 	{dynamic.ErrJob, Other},
 
-	{membership.ErrStranger, Other},
+	{membership.ErrUnknownHost, Other},
 	{membership.ErrTwice, Other},
 	{membership.ErrPart, Other},
 	{membership.ErrSilent, Other},

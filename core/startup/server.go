@@ -87,13 +87,13 @@ type Server struct {
 	cfg      ServerConfig
 	state    serverState
 	err      error
-	deadline time.Time              // for joining and collecting
-	conns    []*conn                // in the order of Accept
-	clients  []*conn                // by rank; nil while it has not come
-	left     []bool                 // by rank: finished, its connection may be gone
-	refused  []string               // what happened to the first few refused connections
-	unknown  *unproved.Room[ConnID] // connections that have not named their rank
-	slow     unproved.Slow          // sources of wrong keys
+	deadline time.Time             // for joining and collecting
+	conns    []*conn               // in the order of Accept
+	clients  []*conn               // by rank; nil while it has not come
+	left     []bool                // by rank: finished, its connection may be gone
+	refused  []string              // what happened to the first few refused connections
+	unknown  *unproved.Set[ConnID] // connections that have not named their rank
+	slow     unproved.Slow         // sources of wrong keys
 	coll     collection
 	actions  []Action
 }
@@ -112,7 +112,7 @@ func NewServer(cfg ServerConfig, now time.Time) (*Server, error) {
 		deadline: now.Add(cfg.Limit),
 		clients:  make([]*conn, cfg.Clients),
 		left:     make([]bool, cfg.Clients),
-		unknown:  unproved.NewRoom[ConnID](unproved.Limits{PerSource: cfg.WaitingThere, Total: cfg.Waiting}),
+		unknown:  unproved.NewSet[ConnID](unproved.Limits{PerSource: cfg.WaitingThere, Total: cfg.Waiting}),
 		coll:     newCollection(cfg.Clients),
 	}, nil
 }
@@ -169,7 +169,7 @@ func (s *Server) Tick(now time.Time) {
 	}
 	switch s.state {
 	case serverJoining:
-		s.fail(fmt.Errorf("%w: %s did not come within %v%s", ErrTimeout, s.missing(), s.cfg.Limit, s.strangers()))
+		s.fail(fmt.Errorf("%w: %s did not come within %v%s", ErrTimeout, s.missing(), s.cfg.Limit, s.refusedPeers()))
 	case serverCollecting:
 		s.fail(fmt.Errorf("%w: %s not DONE %v after all had come", ErrTimeout, s.laggards(), s.cfg.Limit))
 	case serverRunning, serverEnded: // no time limit

@@ -111,8 +111,8 @@ func (s *Server) missing() string {
 	return fmt.Sprintf("clients %v of %d", mask, s.cfg.Clients)
 }
 
-// strangers lists the refused connections, which may be those of the missing clients.
-func (s *Server) strangers() string {
+// refusedPeers lists the refused connections, which may be those of the missing clients.
+func (s *Server) refusedPeers() string {
 	if len(s.refused) == 0 {
 		return ""
 	}

@@ -65,7 +65,7 @@ func (h *Host) accept() {
 				parent{h: h}.denied(nc.RemoteAddr(), err)
 				return
 			}
-			v := &visitor{refused: safe.Refused}
+			v := &peer{refused: safe.Refused}
 			h.proved.Put(rpc.NewConn(safe, v))
 			if host := int(v.told.Load()); host > 0 {
 				parent{h: h}.inform(host)
@@ -74,8 +74,8 @@ func (h *Host) accept() {
 	}
 }
 
-// visitor is who is at the other end of a connection.
-type visitor struct {
+// peer is what is known of the other end of a connection.
+type peer struct {
 	refused error        // why its certificate is not accepted; nil: it is
 	told    atomic.Int32 // the host that was told that it has no place, once it hangs up; 0: none was
 }
@@ -93,7 +93,7 @@ func (p parent) knows(ctx context.Context, n *proto.Newcomer) error {
 		why := status.Convert(err).Message()
 		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", why)
 		if host := int(n.GetHost()); p.misses(host) {
-			rpc.PeerOf(ctx).(*visitor).told.Store(n.GetHost())
+			rpc.PeerOf(ctx).(*peer).told.Store(n.GetHost())
 			p.unfit(host, errors.New(why))
 		}
 	}
@@ -110,7 +110,7 @@ func (p parent) judge(ctx context.Context, n *proto.Newcomer) error {
 	case over:
 		return status.Error(codes.Aborted, ErrOver.Error())
 	case host <= h.cfg.Self || host >= h.cfg.Tree.Hosts:
-		return status.Errorf(codes.FailedPrecondition, "%v: host %d of %d", membership.ErrStranger, host, h.cfg.Tree.Hosts)
+		return status.Errorf(codes.FailedPrecondition, "%v: host %d of %d", membership.ErrUnknownHost, host, h.cfg.Tree.Hosts)
 	case n.GetVersion() != h.cfg.Version:
 		return status.Errorf(codes.FailedPrecondition, "%v: %s has %q, %s has %q; install the same on both", ErrVersion, h.cfg.Name(host), n.GetVersion(), h.cfg.Name(h.cfg.Self), h.cfg.Version)
 	case !bytes.Equal(n.GetFile(), h.cfg.File):
@@ -124,7 +124,7 @@ func (p parent) judge(ctx context.Context, n *proto.Newcomer) error {
 
 // refused is why the certificate of the sender of a request is not accepted; nil: it is.
 func refused(ctx context.Context) error {
-	return rpc.PeerOf(ctx).(*visitor).refused
+	return rpc.PeerOf(ctx).(*peer).refused
 }
 
 // denied tells the owner of a wrong secret, at the head, if it comes from the address of a host that
@@ -195,7 +195,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 		h.mu.Unlock()
 		switch {
 		case over:
-			rpc.PeerOf(ctx).(*visitor).told.Store(int32(host))
+			rpc.PeerOf(ctx).(*peer).told.Store(int32(host))
 			return &proto.Parent{Ended: true, Over: verdict}, nil
 		case fails != nil:
 		case above == h.cfg.Self:

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// desk is a machine whose time moves when the test says so, and the owner of a driver.
-type desk struct {
+// loopOwner is a machine whose time moves when the test says so, and the owner of a driver.
+type loopOwner struct {
 	t      *testing.T
 	d      *Driver
 	now    time.Time
@@ -24,8 +24,8 @@ type desk struct {
 	events []uint32 // that were no endpoint's
 }
 
-func newDesk(t *testing.T) *desk {
-	x := &desk{t: t, now: time.Unix(1000, 0), set: &set{wants: map[int]link.Interest{}, keys: map[int]uint32{}}}
+func newLoopOwner(t *testing.T) *loopOwner {
+	x := &loopOwner{t: t, now: time.Unix(1000, 0), set: &set{wants: map[int]link.Interest{}, keys: map[int]uint32{}}}
 	var err error
 	if x.d, err = New(x, x); err != nil {
 		t.Fatal(err)
@@ -33,18 +33,18 @@ func newDesk(t *testing.T) *desk {
 	return x
 }
 
-func (x *desk) NewSet() (machine.Set, error) { return x.set, nil }
-func (x *desk) Now() time.Time               { return x.now }
-func (x *desk) AfterFunc(d time.Duration, f func()) machine.Timer {
+func (x *loopOwner) NewSet() (machine.Set, error) { return x.set, nil }
+func (x *loopOwner) Now() time.Time               { return x.now }
+func (x *loopOwner) AfterFunc(d time.Duration, f func()) machine.Timer {
 	x.timer = &alarm{x: x, f: f}
 	return x.timer
 }
-func (x *desk) Event(key uint32) bool { x.events = append(x.events, key); return true }
-func (x *desk) SetFailed(err error)   { x.t.Errorf("the set has failed: %v", err) }
-func (x *desk) Tend()                 { x.d.Tend(true) }
+func (x *loopOwner) Event(key uint32) bool { x.events = append(x.events, key); return true }
+func (x *loopOwner) SetFailed(err error)   { x.t.Errorf("the set has failed: %v", err) }
+func (x *loopOwner) Tend()                 { x.d.Tend(true) }
 
 // pass has time go by, and the timer come as often as it is set to.
-func (x *desk) pass(d time.Duration) {
+func (x *loopOwner) pass(d time.Duration) {
 	for end := x.now.Add(d); ; {
 		if x.timer == nil || !x.timer.on || x.timer.at.After(end) {
 			x.now = end
@@ -55,9 +55,9 @@ func (x *desk) pass(d time.Duration) {
 	}
 }
 
-// alarm is a timer of a desk's.
+// alarm is a timer of a loopOwner's.
 type alarm struct {
-	x  *desk
+	x  *loopOwner
 	f  func()
 	at time.Time
 	on bool
@@ -140,7 +140,7 @@ type source struct {
 	drops  []error
 }
 
-func (x *desk) add(memory bool) *source {
+func (x *loopOwner) add(memory bool) *source {
 	l := &source{d: x.d, handle: 10 + len(x.set.ready), memory: memory}
 	l.Link = l
 	x.set.ready = append(x.set.ready, l)
@@ -183,7 +183,7 @@ func (l *source) Close() error               { return nil }
 
 // A busy link leaves the poll set, is polled at each step, and is in the set again before a sleep.
 func TestBusyLinkLeavesTheSet(t *testing.T) {
-	x := newDesk(t)
+	x := newLoopOwner(t)
 	l := x.add(false)
 	l.come = 2 * busy
 	for range 2*busy - 1 {
@@ -203,7 +203,7 @@ func TestBusyLinkLeavesTheSet(t *testing.T) {
 
 // One that the set is to tell about does not leave it: nobody else would say that it takes more.
 func TestFullLinkStaysInTheSet(t *testing.T) {
-	x := newDesk(t)
+	x := newLoopOwner(t)
 	l := x.add(false)
 	l.come, l.due = 3*busy, 1
 	l.Flush()
@@ -225,7 +225,7 @@ func TestFullLinkStaysInTheSet(t *testing.T) {
 // Links that are not hot are read in time, however busy the hot ones are.
 func TestColdLinksAreSeen(t *testing.T) {
 	for _, memory := range []bool{false, true} {
-		x := newDesk(t)
+		x := newLoopOwner(t)
 		busyOne, cold := x.add(memory), x.add(false)
 		busyOne.come = 1 << 20
 		for range 100 {
@@ -248,7 +248,7 @@ func TestColdLinksAreSeen(t *testing.T) {
 // Of links that cost a system call two are hot, beside any number in memory; one that brings
 // nothing for long leaves the hot ones if another is memory.
 func TestWhoIsHot(t *testing.T) {
-	x := newDesk(t)
+	x := newLoopOwner(t)
 	var calls []*source
 	for range 4 {
 		l := x.add(false)
@@ -284,7 +284,7 @@ func TestWhoIsHot(t *testing.T) {
 // What a sleep would miss keeps from it: memory that has something, and a link that cannot be
 // waited for.
 func TestArmSeesWhatIsThere(t *testing.T) {
-	x := newDesk(t)
+	x := newLoopOwner(t)
 	l := x.add(true)
 	if !x.d.ArmAll() {
 		t.Fatal("there is nothing")
@@ -303,7 +303,7 @@ func TestArmSeesWhatIsThere(t *testing.T) {
 // A handle that is ready and brings nothing is no progress, the waker is, and who has ended is not
 // touched again.
 func TestHandle(t *testing.T) {
-	x := newDesk(t)
+	x := newLoopOwner(t)
 	l := x.add(true)
 	if x.d.Handle([]poll.Event{{Key: 0, Readable: true}}) {
 		t.Error("a bell was taken for progress")
@@ -325,8 +325,8 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// patron is who has a link that resumes.
-type patron struct {
+// linkOwner is who has a link that resumes.
+type linkOwner struct {
 	asked   []uint64 // epochs
 	whys    []error
 	deaf    bool // cannot ask
@@ -335,12 +335,12 @@ type patron struct {
 	err     error
 }
 
-func (p *patron) Ask(why error, epoch uint64) bool {
+func (p *linkOwner) Ask(why error, epoch uint64) bool {
 	p.asked, p.whys = append(p.asked, epoch), append(p.whys, why)
 	return !p.deaf
 }
-func (p *patron) Resumed()        { p.resumed++ }
-func (p *patron) Ended(err error) { p.ended++; p.err = err }
+func (p *linkOwner) Resumed()        { p.resumed++ }
+func (p *linkOwner) Ended(err error) { p.ended++; p.err = err }
 
 // mover reads a link that resumes, and ends it when its bytes have ended.
 type mover struct {
@@ -370,9 +370,9 @@ func (m *mover) Drop(err error) {
 // couple is two ends of a link that resumes, each with a driver; the first dials.
 type couple struct {
 	t      *testing.T
-	desks  [2]*desk
+	owners [2]*loopOwner
 	ends   [2]*Resumable
-	who    [2]*patron
+	who    [2]*linkOwner
 	moves  [2]*mover
 	cable  *linktest.End
 	cables int
@@ -391,9 +391,9 @@ func newCouple(t *testing.T, terms Terms) *couple {
 func newEnds(t *testing.T, terms Terms) *couple {
 	c := &couple{t: t}
 	for i := range c.ends {
-		x, p := newDesk(t), &Endpoint{}
+		x, p := newLoopOwner(t), &Endpoint{}
 		terms.Dialler = i == 0
-		c.desks[i], c.who[i] = x, &patron{}
+		c.owners[i], c.who[i] = x, &linkOwner{}
 		c.ends[i] = x.d.NewResumable(p, resume.Session{9}, 1<<10, terms, c.who[i])
 		p.Link = c.ends[i]
 		c.moves[i] = &mover{r: c.ends[i], d: x.d}
@@ -414,7 +414,7 @@ func (c *couple) connect() {
 func (c *couple) pass(d time.Duration) {
 	const tick = 250 * time.Microsecond
 	for ; d > 0; d -= tick {
-		for _, x := range c.desks {
+		for _, x := range c.owners {
 			x.pass(min(d, tick))
 			x.d.Step()
 		}

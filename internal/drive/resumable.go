@@ -27,14 +27,14 @@ const (
 	// slack is how long the end that asks for connections waits, beyond the limit of the
 	// process that makes them, to be told that there is none.
 	slack = 3 * time.Second
-	// farewell is how long a link that has received all bytes waits to be resumed so that
+	// ackWait is how long a link that has received all bytes waits to be resumed so that
 	// the peer can acknowledge ours. The peer may have ended already.
-	farewell = 2 * time.Second
-	// notice is how long the end that is dialled waits before it has the other end told of
+	ackWait = 2 * time.Second
+	// tellAfter is how long the end that is dialled waits before it has the other end told of
 	// a loss, which that one usually has noticed too.
-	notice = 100 * time.Millisecond
-	// remind is the interval after which it does so again.
-	remind = time.Second
+	tellAfter = 100 * time.Millisecond
+	// tellEvery is the interval after which it does so again.
+	tellEvery = time.Second
 )
 
 // ErrPeerLost is the reason for closing a link below that seems to work.
@@ -49,8 +49,8 @@ type Terms struct {
 	Stay    time.Duration // how long a link that has received everything waits for the peer to have received this end's bytes; 0: without limit
 }
 
-// Patron is the owner of a resumable link.
-type Patron interface {
+// ResumableOwner is the owner of a resumable link.
+type ResumableOwner interface {
 	// Ask asks for a link below, or has the peer told that there is none. epoch is that of
 	// the link below that was lost; why is the reason and may be nil. If Ask returns false
 	// it could not ask, and is called again.
@@ -69,7 +69,7 @@ type Resumable struct {
 	*resumable.Link
 	d        *Driver
 	endpoint *Endpoint
-	patron   Patron
+	owner    ResumableOwner
 	terms    Terms
 
 	apart   bool      // there is no link below
@@ -99,8 +99,8 @@ func (d *Driver) Attend() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
 // is that of resumable.Config.
-func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t Terms, who Patron) *Resumable {
-	r := &Resumable{d: d, endpoint: p, patron: who, terms: t}
+func (d *Driver) NewResumable(p *Endpoint, session resume.Session, window int, t Terms, who ResumableOwner) *Resumable {
+	r := &Resumable{d: d, endpoint: p, owner: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
 		Session: session, Dialler: t.Dialler, Window: window, First: t.First, Released: r.released, Blocked: r.blocked,
 	})
@@ -280,7 +280,7 @@ func (d *Driver) Mend() (done bool) {
 			d.set.Wake() // a sleeper has not armed this link, and would not notice its first bytes
 		}
 	}
-	var left []*Resumable // a patron's calls may change the list
+	var left []*Resumable // an owner's calls may change the list
 	for _, r := range d.all {
 		if r.update(now) {
 			left = append(left, r)
@@ -313,7 +313,7 @@ func (r *Resumable) update(now time.Time) bool {
 	case resume.Up:
 		if r.apart {
 			r.apart, r.asked = false, false
-			r.patron.Resumed()
+			r.owner.Resumed()
 		}
 		if !r.leaving || r.terms.Stay == 0 || now.Sub(r.since) < r.terms.Stay {
 			return true
@@ -325,13 +325,13 @@ func (r *Resumable) update(now time.Time) bool {
 		}
 		_ = r.Link.Close()
 	case resume.Failed:
-		r.patron.Ended(s.Err)
+		r.owner.Ended(s.Err)
 		return false
 	case resume.Apart, resume.Joining:
 		return true
 	case resume.Closed:
 	}
-	r.patron.Ended(nil)
+	r.owner.Ended(nil)
 	return false
 }
 
@@ -350,16 +350,16 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 	within := limit
 	if r.terms.Dialler {
 		limit += slack
-	} else if now.Sub(r.told) > remind {
+	} else if now.Sub(r.told) > tellEvery {
 		r.asked = false
 	}
 	switch away := now.Sub(r.since); {
-	case r.leaving && away > farewell:
+	case r.leaving && away > ackWait:
 		_ = r.Link.Close()
 	case away > limit:
 		r.GiveUp(fmt.Sprintf("nobody has connected again within %v", within))
 	case !r.asked && r.asks(away, s.Epoch):
-		r.asked, r.told = r.patron.Ask(r.why, s.Epoch), now
+		r.asked, r.told = r.owner.Ask(r.why, s.Epoch), now
 	}
 }
 
@@ -368,7 +368,7 @@ func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	if r.terms.Dialler {
 		return away >= r.Pause()
 	}
-	return r.terms.Tells && away > notice && epoch > 0 && !r.Expects()
+	return r.terms.Tells && away > tellAfter && epoch > 0 && !r.Expects()
 }
 
 // Tend does the timer's work for the resumable links. driven says whether another goroutine

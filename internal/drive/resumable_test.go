@@ -32,7 +32,7 @@ func (c *couple) cut() { c.cable.Break(errors.New("cut")) }
 func (c *couple) up(want bool) {
 	c.t.Helper()
 	for i, e := range c.ends {
-		if s := e.Status(c.desks[i].now); (s.State == resume.Up) != want {
+		if s := e.Status(c.owners[i].now); (s.State == resume.Up) != want {
 			c.t.Fatalf("end %d is %v (%v)", i, s.State, s.Err)
 		}
 	}
@@ -51,13 +51,13 @@ func TestLostLinkIsAskedFor(t *testing.T) {
 	if n := len(c.who[1].asked); n != 0 {
 		t.Fatalf("told %d times at once", n)
 	}
-	c.pass(notice)
+	c.pass(tellAfter)
 	if n := len(c.who[1].asked); n != 1 || c.who[1].asked[0] == 0 {
 		t.Fatalf("told %d times, epochs %v", n, c.who[1].asked)
 	}
-	c.pass(remind + tendAlways)
+	c.pass(tellEvery + tendAlways)
 	if n := len(c.who[1].asked); n != 2 {
-		t.Errorf("told %d times after another %v", n, remind)
+		t.Errorf("told %d times after another %v", n, tellEvery)
 	}
 	if n := len(c.who[0].asked); n != 1 {
 		t.Errorf("asked %d times for one link", n)
@@ -75,7 +75,7 @@ func TestFirstLinkWakesTheSleeper(t *testing.T) {
 	c := newEnds(t, Terms{Limit: time.Minute})
 	a, b := c.wire()
 	c.ends[1].Begin(b)
-	x := c.desks[1]
+	x := c.owners[1]
 	if !x.d.ArmAll() || x.set.woken {
 		t.Fatal("it does not sleep")
 	}
@@ -94,7 +94,7 @@ func TestAskingThatFails(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute})
 	c.who[0].deaf = true
 	c.cut()
-	c.pass(2 * remind)
+	c.pass(2 * tellEvery)
 	if n := len(c.who[0].asked); n < 3 {
 		t.Errorf("asked %d times", n)
 	}
@@ -117,7 +117,7 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 		t.Fatalf("%d, %d: %v", c.who[0].ended, c.who[1].ended, c.who[1].err)
 	}
 	c.pass(slack)
-	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, resume.ErrNotResumed) || c.desks[0].d.Kept() != 0 {
+	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, resume.ErrNotResumed) || c.owners[0].d.Kept() != 0 {
 		t.Errorf("%d: %v", c.who[0].ended, c.who[0].err)
 	}
 }
@@ -148,25 +148,25 @@ func TestLeaving(t *testing.T) {
 	}
 	c.pass(10 * time.Millisecond)
 	for i, m := range c.moves {
-		if !m.eof || c.who[i].ended != 1 || c.who[i].err != nil || c.desks[i].d.Kept() != 0 {
+		if !m.eof || c.who[i].ended != 1 || c.who[i].err != nil || c.owners[i].d.Kept() != 0 {
 			t.Errorf("end %d: EOF %v, ended %d: %v", i, m.eof, c.who[i].ended, c.who[i].err)
 		}
 	}
 }
 
-// One that has left and lost its link below waits no longer than for a farewell.
+// One that has left and lost its link below waits no longer than ackWait.
 func TestLeavingAlone(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute})
-	r, d := c.ends[0], c.desks[0].d
+	r, d := c.ends[0], c.owners[0].d
 	r.ended = true
 	_ = r.Close()
 	c.cut()
-	c.desks[0].pass(2 * tendPending)
-	c.desks[0].now = c.desks[0].now.Add(farewell / 2)
+	c.owners[0].pass(2 * tendPending)
+	c.owners[0].now = c.owners[0].now.Add(ackWait / 2)
 	if d.Mend() || c.who[0].ended != 0 {
 		t.Fatal("it has gone too soon")
 	}
-	c.desks[0].now = c.desks[0].now.Add(farewell)
+	c.owners[0].now = c.owners[0].now.Add(ackWait)
 	if !d.Mend() || c.who[0].ended != 1 || c.who[0].err != nil {
 		t.Errorf("ended %d: %v", c.who[0].ended, c.who[0].err)
 	}
@@ -178,7 +178,7 @@ func TestLeavingAlone(t *testing.T) {
 // One that waits for a peer which says nothing more stays as long as its terms say.
 func TestStay(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute, Stay: time.Second})
-	r, x := c.ends[0], c.desks[0]
+	r, x := c.ends[0], c.owners[0]
 	r.ended = true
 	_ = r.Close()
 	x.now = x.now.Add(time.Second / 2)
@@ -195,11 +195,11 @@ func TestStay(t *testing.T) {
 // will be none.
 func TestWordOfThePeer(t *testing.T) {
 	c := newCouple(t, Terms{Limit: time.Minute})
-	epoch := c.ends[0].Status(c.desks[0].now).Epoch
+	epoch := c.ends[0].Status(c.owners[0].now).Epoch
 	c.ends[0].PeerLost(epoch - 1)
 	c.up(true)
 	c.ends[0].PeerLost(epoch)
-	c.desks[0].d.Mend()
+	c.owners[0].d.Mend()
 	if apart, why := c.ends[0].Apart(); !apart || !errors.Is(why, ErrPeerLost) {
 		t.Errorf("apart %v: %v", apart, why)
 	}
@@ -207,22 +207,22 @@ func TestWordOfThePeer(t *testing.T) {
 		t.Error("it does not have all of the peer's bytes")
 	}
 	c.ends[0].GiveUp("it says so")
-	if c.desks[0].d.Mend(); !errors.Is(c.who[0].err, resume.ErrNotResumed) || !errors.Is(c.who[0].err, ErrPeerLost) {
+	if c.owners[0].d.Mend(); !errors.Is(c.who[0].err, resume.ErrNotResumed) || !errors.Is(c.who[0].err, ErrPeerLost) {
 		t.Errorf("%v", c.who[0].err)
 	}
 }
 
 // Links that resume and have something to read, more of them than are polled, replace each other.
 func TestManyReadyLinksReplaceEachOther(t *testing.T) {
-	x := newDesk(t)
+	x := newLoopOwner(t)
 	var all []*couple
 	for range hotEndpoints + hotCalls {
 		c := &couple{t: t, cables: len(all)}
-		peer := newDesk(t)
-		c.desks = [2]*desk{x, peer}
-		for i, at := range c.desks {
+		peer := newLoopOwner(t)
+		c.owners = [2]*loopOwner{x, peer}
+		for i, at := range c.owners {
 			p := &Endpoint{}
-			c.who[i] = &patron{}
+			c.who[i] = &linkOwner{}
 			c.ends[i] = at.d.NewResumable(p, resume.Session{9}, 1<<10, Terms{Dialler: i == 0, Limit: time.Minute}, c.who[i])
 			p.Link = c.ends[i]
 			c.moves[i] = &mover{r: c.ends[i], d: at.d}

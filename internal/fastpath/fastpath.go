@@ -44,17 +44,17 @@ const None = -1
 
 // Memory is all of that memory. It belongs to a proc, and is not allocated by Go.
 type Memory struct {
-	Gate   atomic.Uint32
-	Knock  atomic.Uint32 // 1: Go wants C to leave
-	Polls  int32         // how often to look for a message before Go has to wait
-	Streak uint32        // receives in a row that have polled nothing else
-	First  int32         // first of the waiting receives
-	Last   int32
-	Spare  int32 // first of the free requests
-	Used   int32 // how many of Peers
-	Peers  [Peers]Peer
-	Comms  [Comms]Comm
-	Table  [Requests]Request
+	Gate       atomic.Uint32
+	LeaveAsked atomic.Uint32 // 1: Go wants C to leave
+	Polls      int32         // how often to look for a message before Go has to wait
+	Streak     uint32        // receives in a row that have polled nothing else
+	First      int32         // first of the waiting receives
+	Last       int32
+	Spare      int32 // first of the free requests
+	Used       int32 // how many of Peers
+	Peers      [Peers]Peer
+	Comms      [Comms]Comm
+	Table      [Requests]Request
 }
 
 // Peer is a peer that is reached by fast boxes.

@@ -22,8 +22,8 @@ import (
 // ErrRequest is wrapped by the error for a request that is not valid.
 var ErrRequest = errors.New("links: bad request")
 
-// ErrStranger is wrapped by the error for a peer of another user.
-var ErrStranger = errors.New("links: peer of another user")
+// ErrOtherUser is wrapped by the error for a peer of another user.
+var ErrOtherUser = errors.New("links: peer of another user")
 
 // Server is a node's control socket.
 type Server struct {
@@ -77,8 +77,8 @@ func (l *listener) Accept() (net.Conn, error) {
 // Ask answers a question. The handler gets a slightly earlier deadline, so that its partial
 // result comes in time.
 func (s *Server) Ask(ctx context.Context, q *proto.Question) (*proto.Report, error) {
-	if stranger, _ := rpc.PeerOf(ctx).(error); stranger != nil {
-		return nil, status.Error(codes.PermissionDenied, stranger.Error())
+	if refused, _ := rpc.PeerOf(ctx).(error); refused != nil {
+		return nil, status.Error(codes.PermissionDenied, refused.Error())
 	}
 	limit := serveLimit
 	if deadline, ok := ctx.Deadline(); ok {
@@ -103,7 +103,7 @@ func checkPeer(c *net.UnixConn) error {
 	var cerr error
 	err = raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err := errors.Join(err, cerr); err != nil {
-		return fmt.Errorf("%w: its credentials: %w", ErrStranger, err)
+		return fmt.Errorf("%w: its credentials: %w", ErrOtherUser, err)
 	}
 	return judgePeer(cred.Uid, uint32(os.Geteuid()))
 }
@@ -114,5 +114,5 @@ func judgePeer(peer, self uint32) error {
 	if peer == self || peer == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: user %d; this is user %d's", ErrStranger, peer, self)
+	return fmt.Errorf("%w: user %d; this is user %d's", ErrOtherUser, peer, self)
 }

@@ -140,7 +140,7 @@ func TestStrangers(t *testing.T) {
 		peer, self uint32
 		ok         bool
 	}{{1000, 1000, true}, {0, 1000, true}, {0, 0, true}, {1001, 1000, false}, {1000, 0, false}} {
-		if err := judgePeer(c.peer, c.self); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrStranger) {
+		if err := judgePeer(c.peer, c.self); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrOtherUser) {
 			t.Errorf("user %d at user %d's: %v", c.peer, c.self, err)
 		}
 	}

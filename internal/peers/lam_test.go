@@ -95,7 +95,7 @@ func (s shape) keyed(j *Job) {
 func TestUnexpectedBesideLAM(t *testing.T) {
 	k := needLAM(t)
 	s := shape{"ours as clients 0 and 2", []Site{{Procs: 1}, {LAM: true, Procs: 1}, {Procs: 1}}}
-	pass(t, k, s, []string{numbers("hoard", 0, 2, 2000)}, s.keyed)
+	pass(t, k, s, []string{numbers("backlog", 0, 2, 2000)}, s.keyed)
 }
 
 // TestLAMKey: startup with a key.

@@ -75,7 +75,7 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 		greeter: g, needTLS: cfg.NeedTLS,
 		conns:  make(map[startup.ConnID]*conn),
 		events: make(chan event), stop: make(chan struct{}),
-		names: cfg.Names, undecided: unproved.NewRoom[net.Conn](room), maxLeaving: room.Total,
+		names: cfg.Names, undecided: unproved.NewSet[net.Conn](room), maxLeaving: room.Total,
 	}
 	s.wg.Go(func() { s.accept(ln) })
 	err = s.run(ctx)
@@ -108,9 +108,9 @@ type server struct {
 	greeter *greeter
 	needTLS bool
 
-	names     NameService              // nil: none
-	full      bool                     // all clients have come
-	undecided *unproved.Room[net.Conn] // those that have come since and have not said what they are for
+	names     NameService             // nil: none
+	full      bool                    // all clients have come
+	undecided *unproved.Set[net.Conn] // those that have come since and have not said what they are for
 }
 
 // event is something that happened on the listener (conn is nil) or on a connection.

@@ -69,13 +69,13 @@ var examples = map[string][]example{
 	"words": {
 		{"good", map[string]string{
 			"docs/glossary.md": "`link`\n\n## Words of no name\n\nNot `hall`.\n\n## More\n\n`port`\n",
-			"core/p/a.go":      "package p\ntype Link struct{ hall, Port int }\nfunc Shallow() { var Hall int; _ = Hall }\n",
+			"core/p/a.go":      "package p\ntype Link struct{ hallway, Port int }\nfunc Shallow() { var Hall int; _ = Hall }\n",
 			"core/p/a_test.go": "package p\ntype Hall int\n",
 		}, nil},
 		{"bad", map[string]string{
 			"docs/glossary.md": "## Words of no name\n\nNot `hall` and\n`vigil`.\n",
-			"core/p/a.go":      "package p\ntype Halls struct{ OfVigil int }\nfunc (h Halls) HTTPHall() {}\n",
-		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: OfVigil has", "core/p/a.go:3: HTTPHall has"}},
+			"core/p/a.go":      "package p\ntype Halls struct{ ofVigil int }\nfunc (h Halls) HTTPHall() { vigil := 1; _ = vigil }\n",
+		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: ofVigil has", "core/p/a.go:3: HTTPHall has"}},
 		{"no list", one("docs/glossary.md", "words\n"), []string{"docs/glossary.md:1: it has no list"}},
 	},
 	"transport-names": {

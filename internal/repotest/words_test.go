@@ -13,8 +13,8 @@ const glossary = "docs/glossary.md"
 
 var coded = regexp.MustCompile("`([a-z]+)`")
 
-// Words wants exported names without the words that the glossary rules out: under "Words of no
-// name", between backquotes.
+// Words wants names without the words that the glossary rules out: under "Words of no name",
+// between backquotes. It looks at the names of packages, fields and methods, exported or not.
 func Words(r *Repo) []Problem {
 	out := r.wordsOfNoName()
 	if len(out) == 0 {
@@ -25,7 +25,7 @@ func Words(r *Repo) []Problem {
 		if f.Test || f.Generated {
 			continue
 		}
-		for _, id := range exportedNames(f.AST) {
+		for _, id := range declaredNames(f.AST) {
 			for _, w := range camel(id.Name) {
 				if slices.Contains(out, w) || slices.Contains(out, strings.TrimSuffix(w, "s")) {
 					problems = append(problems, Problem{f.Path, r.line(id.Pos()), id.Name + " has the word " + w + ", which " + glossary + " rules out"})
@@ -50,27 +50,21 @@ func (r *Repo) wordsOfNoName() (words []string) {
 	return words
 }
 
-// exportedNames are the names that a file declares for others: of the package, and of fields and
-// methods.
-func exportedNames(f *ast.File) (names []*ast.Ident) {
-	add := func(list ...*ast.Ident) {
-		for _, id := range list {
-			if id.IsExported() {
-				names = append(names, id)
-			}
-		}
-	}
+// declaredNames are the names that a file declares outside functions: the package's, of its own
+// level, and of fields and methods.
+func declaredNames(f *ast.File) []*ast.Ident {
+	names := []*ast.Ident{f.Name}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.FuncDecl:
-			add(x.Name)
+			names = append(names, x.Name)
 			return false
 		case *ast.TypeSpec:
-			add(x.Name)
+			names = append(names, x.Name)
 		case *ast.ValueSpec:
-			add(x.Names...)
+			names = append(names, x.Names...)
 		case *ast.Field:
-			add(x.Names...)
+			names = append(names, x.Names...)
 		}
 		return true
 	})

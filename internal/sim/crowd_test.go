@@ -53,7 +53,7 @@ func (c *Crowd) Run() *Verdict {
 		play := x.program
 		x.program = func(e script.Env) error {
 			p := e.(player)
-			if err := c.throng(p); err != nil {
+			if err := c.runProc(p); err != nil {
 				return err
 			}
 			if c.deserts(p.number) && base.Program.WorldOf(p.number) > 0 {
@@ -72,8 +72,8 @@ func (c *Crowd) deserts(proc int) bool {
 	return (uint64(p.WorldOf(proc))+c.Seed)%4 == 0
 }
 
-// throng is what each proc does.
-func (c *Crowd) throng(p player) error {
+// runProc is what each proc does.
+func (c *Crowd) runProc(p player) error {
 	if p.x.c.Program.WorldOf(p.number) == 0 {
 		return c.receive(p)
 	}

@@ -16,11 +16,11 @@ const Limit = 10 * time.Second
 //	defer watchdog.Start()()
 //
 // If it takes longer than Limit, the process panics.
-func Start() (stop func()) { return start(Limit, bark) }
+func Start() (stop func()) { return start(Limit, expire) }
 
-func start(limit time.Duration, bark func()) (stop func()) {
-	t := time.AfterFunc(limit, bark)
+func start(limit time.Duration, expire func()) (stop func()) {
+	t := time.AfterFunc(limit, expire)
 	return func() { t.Stop() }
 }
 
-func bark() { panic(fmt.Sprintf("watchdog: one input has taken more than %v", Limit)) }
+func expire() { panic(fmt.Sprintf("watchdog: one input has taken more than %v", Limit)) }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-func TestBarksWhenNobodyStopsIt(t *testing.T) {
+func TestExpiresWhenNobodyStopsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		barked := make(chan time.Time, 1)
+		expired := make(chan time.Time, 1)
 		begin := time.Now()
-		start(Limit, func() { barked <- time.Now() })
-		if after := (<-barked).Sub(begin); after != Limit {
+		start(Limit, func() { expired <- time.Now() })
+		if after := (<-expired).Sub(begin); after != Limit {
 			t.Errorf("after %v", after)
 		}
 	})
@@ -19,23 +19,23 @@ func TestBarksWhenNobodyStopsIt(t *testing.T) {
 
 func TestIsQuietOnceStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		barks := 0
-		stop := start(Limit, func() { barks++ })
+		expires := 0
+		stop := start(Limit, func() { expires++ })
 		stop()
 		<-time.After(2 * Limit)
-		if synctest.Wait(); barks > 0 {
-			t.Error("it barks after its end")
+		if synctest.Wait(); expires > 0 {
+			t.Error("it expires after its end")
 		}
 		Start()()
 		<-time.After(2 * Limit)
 	})
 }
 
-func TestBarkNamesTheLimit(t *testing.T) {
+func TestExpiryNamesTheLimit(t *testing.T) {
 	defer func() {
 		if why := recover(); why != "watchdog: one input has taken more than 10s" {
 			t.Error(why)
 		}
 	}()
-	bark()
+	expire()
 }

@@ -115,11 +115,11 @@ func (p *Pump) finish(closing func()) { p.once.Do(closing) }
 
 // outward passes on what the user sends, and waits until the user has closed the link.
 func (p *Pump) outward() error {
-	mortal(p.far, true)
+	resetOnExit(p.far, true)
 	if err := p.near.Outward(p.far); err != nil {
 		return fmt.Errorf("to the connection: %w", err)
 	}
-	mortal(p.far, false)
+	resetOnExit(p.far, false)
 	if err := p.far.CloseWrite(); err != nil && p.near.Alive() {
 		return fmt.Errorf("to the connection: %w", err)
 	}
@@ -165,13 +165,13 @@ func Break(c io.Closer) {
 	_ = c.Close()
 }
 
-// mortal says whether the death of this process, which only the kernel reports to the peer,
+// resetOnExit says whether the death of this process, which only the kernel reports to the peer,
 // has to reset a TCP connection. Otherwise the peer would take it for an end of stream that
 // the user has not sent.
-func mortal(c io.Closer, yes bool) {
+func resetOnExit(c io.Closer, yes bool) {
 	switch x := c.(type) {
 	case interface{ NetConn() net.Conn }:
-		mortal(x.NetConn(), yes)
+		resetOnExit(x.NetConn(), yes)
 	case interface{ SetLinger(int) error }:
 		seconds := -1 // the kernel still sends what it has
 		if yes {

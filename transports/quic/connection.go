@@ -58,8 +58,8 @@ func newConnection(qc *quic.Conn, s *settings, unused func()) *connection {
 	}
 }
 
-// talk runs the control stream until the connection ends.
-func (c *connection) talk(control *quic.Stream) {
+// runControl runs the control stream until the connection ends.
+func (c *connection) runControl(control *quic.Stream) {
 	go c.tell(control)
 	if err := c.hear(control); err != nil {
 		c.close(closeRules, err.Error())

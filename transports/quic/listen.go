@@ -23,9 +23,9 @@ import (
 // backlog is how many links may wait for Accept.
 const backlog = 1024
 
-// strangersEvery is the minimum interval between two reports of refused peers, which
+// refusalsEvery is the minimum interval between two reports of refused peers, which
 // anybody can cause.
-const strangersEvery = time.Second
+const refusalsEvery = time.Second
 
 // listener is an open UDP port.
 type listener struct {
@@ -129,18 +129,18 @@ func (l *listener) observe(ctx context.Context, peer *quic.ClientInfo) (context.
 	context.AfterFunc(ctx, func() {
 		var te *quic.TransportError
 		if cause := context.Cause(ctx); errors.As(cause, &te) && te.ErrorCode.IsCryptoError() {
-			l.stranger(peer.RemoteAddr, te)
+			l.reportRefused(peer.RemoteAddr, te)
 		}
 	})
 	return ctx, nil
 }
 
-// stranger makes Accept report a peer that was refused, or that has refused us.
-func (l *listener) stranger(peer net.Addr, te *quic.TransportError) {
+// reportRefused makes Accept report a peer that was refused, or that has refused us.
+func (l *listener) reportRefused(peer net.Addr, te *quic.TransportError) {
 	code, _, reason := l.settings.judgeTransport(te)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.untold++; time.Since(l.told) < strangersEvery {
+	if l.untold++; time.Since(l.told) < refusalsEvery {
 		return
 	}
 	verdict := "turned away"
@@ -196,7 +196,7 @@ func (l *listener) take(c *connection) {
 		c.close(closeRules, fmt.Sprintf("version %d of the control stream is not known here", version[0]))
 		return
 	}
-	go c.talk(control)
+	go c.runControl(control)
 	for {
 		s, err := c.qc.AcceptStream(c.qc.Context())
 		if err != nil {

@@ -22,8 +22,8 @@ type target struct {
 	settings *settings
 }
 
-// lane is one of the connections to a target, or the attempt to make it.
-type lane struct {
+// pooledConn is one of the connections to a target, or the attempt to make it.
+type pooledConn struct {
 	t     *Transport
 	at    target
 	ready chan struct{} // closed when the attempt is over
@@ -34,30 +34,30 @@ type lane struct {
 	users int // links that this side has open or is dialling; guarded by Transport.mu
 }
 
-// leased is a link's stream that counts as a user of its lane.
+// leased is a link's stream that counts as a user of its pooledConn.
 type leased struct {
 	*stream
-	lane *lane
-	left sync.Once
+	pooledConn *pooledConn
+	left       sync.Once
 }
 
 // Close ends both directions. What Write has taken is still sent.
 func (x *leased) Close() error {
 	_ = x.stream.Close() // nil, always
-	x.left.Do(x.lane.leave)
+	x.left.Do(x.pooledConn.leave)
 	return nil
 }
 
 // Break ends both directions and tells the peer that bytes were lost.
 func (x *leased) Break() {
 	x.stream.Break()
-	x.left.Do(x.lane.leave)
+	x.left.Do(x.pooledConn.leave)
 }
 
 // enter returns the connection for the next link to a target, and counts a user for it. It
 // is a new one if there may be more and all have links, otherwise the one with the fewest
 // links. fresh reports whether it is new.
-func (t *Transport) enter(at target) (l *lane, fresh bool) {
+func (t *Transport) enter(at target) (l *pooledConn, fresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range t.peers[at] {
@@ -65,8 +65,8 @@ func (t *Transport) enter(at target) (l *lane, fresh bool) {
 			l = x
 		}
 	}
-	if fresh = l == nil || l.users > 0 && len(t.peers[at]) < at.settings.lanes; fresh {
-		l = &lane{t: t, at: at, ready: make(chan struct{})}
+	if fresh = l == nil || l.users > 0 && len(t.peers[at]) < at.settings.connections; fresh {
+		l = &pooledConn{t: t, at: at, ready: make(chan struct{})}
 		t.peers[at] = append(t.peers[at], l)
 		go l.connect()
 	}
@@ -75,7 +75,7 @@ func (t *Transport) enter(at target) (l *lane, fresh bool) {
 }
 
 // leave removes a user.
-func (l *lane) leave() {
+func (l *pooledConn) leave() {
 	l.t.mu.Lock()
 	l.users--
 	idle := l.users == 0
@@ -86,12 +86,12 @@ func (l *lane) leave() {
 }
 
 // rest closes the connection after linger, if it has no links then.
-func (l *lane) rest() {
+func (l *pooledConn) rest() {
 	time.AfterFunc(linger, func() {
 		l.t.mu.Lock()
 		idle := l.users == 0 && l.connection() != nil && l.conn.busy() == 0
 		if idle {
-			l.t.removeLane(l)
+			l.t.removePooled(l)
 		}
 		l.t.mu.Unlock()
 		if idle {
@@ -101,15 +101,15 @@ func (l *lane) rest() {
 }
 
 // drop makes later links use another connection.
-func (t *Transport) drop(l *lane) {
+func (t *Transport) drop(l *pooledConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.removeLane(l)
+	t.removePooled(l)
 }
 
-// removeLane takes a lane out of the pool. The caller holds mu.
-func (t *Transport) removeLane(l *lane) {
-	left := slices.DeleteFunc(t.peers[l.at], func(x *lane) bool { return x == l })
+// removePooled takes a pooledConn out of the pool. The caller holds mu.
+func (t *Transport) removePooled(l *pooledConn) {
+	left := slices.DeleteFunc(t.peers[l.at], func(x *pooledConn) bool { return x == l })
 	if len(left) == 0 {
 		delete(t.peers, l.at)
 	} else {
@@ -117,8 +117,8 @@ func (t *Transport) removeLane(l *lane) {
 	}
 }
 
-// connection returns the lane's connection, or nil if there is none yet.
-func (l *lane) connection() *connection {
+// connection returns the pooledConn's connection, or nil if there is none yet.
+func (l *pooledConn) connection() *connection {
 	select {
 	case <-l.ready:
 		return l.conn
@@ -127,8 +127,8 @@ func (l *lane) connection() *connection {
 	}
 }
 
-// open makes a link on the lane.
-func (l *lane) open(ctx context.Context) (*stream, error) {
+// open makes a link on the pooledConn.
+func (l *pooledConn) open(ctx context.Context) (*stream, error) {
 	select {
 	case <-l.ready:
 	case <-ctx.Done():
@@ -143,9 +143,9 @@ func (l *lane) open(ctx context.Context) (*stream, error) {
 	return l.conn.open(ctx)
 }
 
-// connect makes the lane's connection for all that wait for it, so it does not end with the
+// connect makes the pooledConn's connection for all that wait for it, so it does not end with the
 // context of the first Dial.
-func (l *lane) connect() {
+func (l *pooledConn) connect() {
 	defer close(l.ready)
 	udp, err := l.at.settings.bindUDP(netip.AddrPortFrom(l.at.bindAddr(), 0))
 	if err == nil {
@@ -163,11 +163,11 @@ func (l *lane) connect() {
 }
 
 // handshake makes the connection on an endpoint, which is closed with it.
-func (l *lane) handshake(e *quic.Transport, u *udpSocket) error {
+func (l *pooledConn) handshake(e *quic.Transport, u *udpSocket) error {
 	s := l.at.settings
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	go knock(ctx, l.at.from, l.at.to, cancel)
+	go cancelIfUnreachable(ctx, l.at.from, l.at.to, cancel)
 	qc, err := e.Dial(ctx, net.UDPAddrFromAddrPort(l.at.to), s.id.Client(protocolName), s.config(-1))
 	if errors.As(err, new(*quic.IdleTimeoutError)) { // the library reports it during the handshake, too
 		return &quic.HandshakeTimeoutError{}
@@ -185,7 +185,7 @@ func (l *lane) handshake(e *quic.Transport, u *udpSocket) error {
 	}
 	l.conn = newConnection(qc, s, l.rest)
 	l.t.counts.add(qc)
-	go l.conn.talk(control)
+	go l.conn.runControl(control)
 	go l.conn.watch(u)
 	context.AfterFunc(qc.Context(), func() {
 		l.t.drop(l)

@@ -27,7 +27,7 @@ type Transport struct {
 	settings atomic.Pointer[settings]
 
 	mu        sync.Mutex
-	peers     map[target][]*lane
+	peers     map[target][]*pooledConn
 	listeners map[*listener]struct{}
 	counts    counts
 }
@@ -35,7 +35,7 @@ type Transport struct {
 // New makes a transport without settings.
 func New() *Transport {
 	return &Transport{
-		peers: make(map[target][]*lane), listeners: make(map[*listener]struct{}),
+		peers: make(map[target][]*pooledConn), listeners: make(map[*listener]struct{}),
 	}
 }
 
@@ -70,7 +70,7 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		l, fresh := t.enter(at)
 		x, err := l.open(ctx)
 		if err == nil {
-			return conn.New(&leased{stream: x, lane: l}), nil
+			return conn.New(&leased{stream: x, pooledConn: l}), nil
 		}
 		l.leave()
 		if fresh || ctx.Err() != nil || !stale(err) {
@@ -141,8 +141,8 @@ func (t *Transport) Close() error {
 func (t *Transport) connections() (open []*connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, lanes := range t.peers {
-		for _, l := range lanes {
+	for _, conns := range t.peers {
+		for _, l := range conns {
 			if c := l.connection(); c != nil {
 				open = append(open, c)
 			}

@@ -47,7 +47,7 @@ var schema = append(identity.Settings(true), []transports.Setting{
 // settings are the values of one Configure; they are immutable.
 type settings struct {
 	id                   *identity.Identity
-	lanes                int
+	connections          int
 	window               int
 	keepalive, idle      time.Duration
 	handshake            time.Duration
@@ -66,7 +66,7 @@ func (t *Transport) Configure(given map[string]any) error {
 	s := &settings{}
 	var errs [10]error
 	s.id, errs[0] = identity.Load(given)
-	s.lanes, errs[1] = socket.Whole(given, named("lanes"), 1, 64)
+	s.connections, errs[1] = socket.Whole(given, named("lanes"), 1, 64)
 	s.window, errs[2] = socket.Whole(given, named("window"), 64<<10, 1<<30)
 	silence, err := socket.Silence(given)
 	if errs[9] = err; silence == 0 {

@@ -87,9 +87,9 @@ func (s *settings) setBuffers(fd int) error {
 // closed.
 var errNobody = fmt.Errorf("a packet came back: %w", syscall.ECONNREFUSED)
 
-// knock cancels a handshake with errNobody if the peer's machine says that the port is
+// cancelIfUnreachable cancels a handshake with errNobody if the peer's machine says that the port is
 // closed. The kernel does not report that on the library's socket, which is not connected.
-func knock(ctx context.Context, from netip.Addr, to netip.AddrPort, cancel context.CancelCauseFunc) {
+func cancelIfUnreachable(ctx context.Context, from netip.Addr, to netip.AddrPort, cancel context.CancelCauseFunc) {
 	d := net.Dialer{}
 	if from.IsValid() {
 		d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, 0))

@@ -22,7 +22,7 @@ const (
 // one, it closes the oldest from the same address, or from the address that has most.
 type Waiting struct {
 	mu   sync.Mutex
-	room *unproved.Room[*waiter]
+	room *unproved.Set[*waiter]
 }
 
 type waiter struct{ evict func() }
@@ -31,7 +31,7 @@ type waiter struct{ evict func() }
 // use at most a quarter of the descriptors of the process, except for the first 8. So a
 // process should have one Waiting, or few.
 func NewWaiting(each int) *Waiting {
-	return &Waiting{room: unproved.NewRoom[*waiter](Bounds(waitingThere, waitingAll, each))}
+	return &Waiting{room: unproved.NewSet[*waiter](Bounds(waitingThere, waitingAll, each))}
 }
 
 // Bounds returns how many unproved connections a process may have: there from one address

@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// strangersEvery is the minimum interval between two reports of refused peers.
-const strangersEvery = time.Second
+// refusalsEvery is the minimum interval between two reports of refused peers.
+const refusalsEvery = time.Second
 
 // gate accepts connections from several ports and makes links of them, of several at the
 // same time, so that a slow peer delays no other. The number of these is bounded.
@@ -79,7 +79,7 @@ func (g *gate) pass(ctx context.Context, c *net.TCPConn, leave func()) {
 	leave()
 	if err != nil {
 		g.mu.Lock()
-		tell := time.Since(g.told) >= strangersEvery
+		tell := time.Since(g.told) >= refusalsEvery
 		if tell {
 			g.told = time.Now()
 		}

@@ -2,11 +2,11 @@ package unix
 
 import "fmt"
 
-// strangerError is the refusal of a peer that another user runs.
-type strangerError struct{ uid, pid, ours int }
+// otherUserError is the refusal of a peer that another user runs.
+type otherUserError struct{ uid, pid, ours int }
 
 // Error names both users.
-func (e *strangerError) Error() string {
+func (e *otherUserError) Error() string {
 	return fmt.Sprintf("the peer, process %d, is run by user %d; this process, of user %d, talks only to its own user and to root",
 		e.pid, e.uid, e.ours)
 }
@@ -16,5 +16,5 @@ func admit(uid, ours, pid int) error {
 	if uid == ours || uid == 0 {
 		return nil
 	}
-	return &strangerError{uid: uid, pid: pid, ours: ours}
+	return &otherUserError{uid: uid, pid: pid, ours: ours}
 }

@@ -75,7 +75,7 @@ func (s *settings) link(op, address string, conn socket.Conn) (link.Link, error)
 	}
 	if err := s.prepare(l.Handle()); err != nil {
 		l.Close()
-		var refused *strangerError
+		var refused *otherUserError
 		if errors.As(err, &refused) {
 			return nil, &transports.Error{
 				Transport: name, Op: op, Address: address,

@@ -271,8 +271,8 @@ func BoardPlace(c *proc.Comm) *proc.BoardPlace {
 	if cs.Settled.Load() {
 		return cs.Place
 	}
-	cs.Seating.Lock()
-	defer cs.Seating.Unlock()
+	cs.Placing.Lock()
+	defer cs.Placing.Unlock()
 	if !cs.Settled.Load() {
 		cs.Place = takePlace(c)
 		cs.Settled.Store(true)

@@ -267,9 +267,9 @@ func (x *collective) planStaged(s *staging) error {
 // run executes what was staged.
 func (s *staging) run() error {
 	if s.err == nil {
-		if seat := BoardPlace(s.c); seat != nil {
-			if block, ok := fits(seat, &s.call); ok {
-				err := run(seat, &s.call, block)
+		if place := BoardPlace(s.c); place != nil {
+			if block, ok := fits(place, &s.call); ok {
+				err := run(place, &s.call, block)
 				if err == nil {
 					unpackAll(s.temps)
 				}

@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// gossipers is the most members of one client that agree by gossip, which takes fewer rounds than a
-// tree but more messages.
-const gossipers = 64
+// maxDissemination is the most members of one client that agree by dissemination, which takes fewer
+// rounds than a tree but more messages.
+const maxDissemination = 64
 
 // agreementLen is the length of an agreement's messages: a proposal and the flags of the
 // other side.
@@ -83,8 +83,8 @@ func (x *agreement) Begin(mine comm.Proposal, ends func()) {
 
 // start begins a round.
 func (x *agreement) start() {
-	if !x.inter && x.size <= gossipers && x.tree.Clients() == 1 && !x.p.Check {
-		x.gossip(1)
+	if !x.inter && x.size <= maxDissemination && x.tree.Clients() == 1 && !x.p.Check {
+		x.disseminate(1)
 	} else {
 		x.gather()
 	}
@@ -144,8 +144,8 @@ func (x *agreement) send(t *Exchange, rank int) {
 	x.open = append(x.open, openMessage{t.Isend(rank, b), false})
 }
 
-// heard adds what was received.
-func (x *agreement) heard() {
+// addReceived combines the proposals received with what this member knows.
+func (x *agreement) addReceived() {
 	for _, b := range x.in {
 		p, err := comm.ReadProposal(b)
 		if err != nil {
@@ -157,9 +157,9 @@ func (x *agreement) heard() {
 	x.in = x.in[:0]
 }
 
-// gossip is a round of it: each member sends what it knows to the rank at this distance, and receives
-// the same from the other direction. Receiving something twice does no harm.
-func (x *agreement) gossip(distance int) {
+// disseminate is a round of dissemination: each member sends what it knows to the rank at this
+// distance, and receives the same from the other direction. Receiving something twice does no harm.
+func (x *agreement) disseminate(distance int) {
 	if distance >= x.size {
 		x.end()
 		return
@@ -167,8 +167,8 @@ func (x *agreement) gossip(distance int) {
 	x.recv(&x.near, (x.me+x.size-distance)%x.size)
 	x.send(&x.near, (x.me+distance)%x.size)
 	x.then = func() {
-		x.heard()
-		x.gossip(2 * distance)
+		x.addReceived()
+		x.disseminate(2 * distance)
 	}
 }
 
@@ -178,7 +178,7 @@ func (x *agreement) gather() {
 		x.recv(&x.near, x.tree.Rank(child))
 	}
 	x.then = func() {
-		x.heard()
+		x.addReceived()
 		x.report()
 	}
 }
@@ -206,7 +206,7 @@ func (x *agreement) learn(below bool) {
 		return
 	}
 	flags, answer := x.All.Flags, x.in[0]
-	x.heard()
+	x.addReceived()
 	if below {
 		x.Side = binary.BigEndian.Uint32(answer[comm.ProposalSize:])
 		return

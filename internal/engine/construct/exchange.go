@@ -90,21 +90,21 @@ func (t *Exchange) Done(r *message.Request) (int, error) {
 	return n, t.waiter.End(r, nil)
 }
 
-// A letter is a message whose length the receiver does not know: what exceeds a page follows in a
-// second message.
+// A sized message begins with its length, which the receiver does not know: what exceeds a page
+// follows in a second message.
 const (
 	page      = 512
 	LengthLen = 4
 )
 
-// Letter makes room for a letter's length, after which its text is appended.
-func Letter() []byte { return make([]byte, LengthLen, page) }
+// NewSized begins a sized message: it has room for the length, and the caller appends the text.
+func NewSized() []byte { return make([]byte, LengthLen, page) }
 
 // Sending is a send of a constructor or a window under way.
 type Sending = *message.Request
 
-// IsendLetter begins to send a letter.
-func (t *Exchange) IsendLetter(rank int, l []byte) []*message.Request {
+// IsendSized begins to send a sized message.
+func (t *Exchange) IsendSized(rank int, l []byte) []*message.Request {
 	binary.BigEndian.PutUint32(l, uint32(len(l)))
 	first := t.Isend(rank, l[:min(page, len(l))])
 	if len(l) <= page {
@@ -113,8 +113,8 @@ func (t *Exchange) IsendLetter(rank int, l []byte) []*message.Request {
 	return []*message.Request{first, t.Isend(rank, l[page:])}
 }
 
-// RecvLetter receives the text of a letter, of at most limit bytes.
-func (t *Exchange) RecvLetter(rank, limit int) ([]byte, error) {
+// RecvSized receives the text of a sized message, of at most limit bytes.
+func (t *Exchange) RecvSized(rank, limit int) ([]byte, error) {
 	l := make([]byte, page)
 	n, err := t.Done(t.Irecv(rank, l))
 	if err != nil {

@@ -17,27 +17,27 @@ import (
 
 // dealing sends the edges of a distributed graph to the members that they concern. A member does
 // not know beforehand from which members it will receive, so it receives from any, in a context
-// that has no other messages. Letters are sent synchronously. When its letters have been received,
+// that has no other messages. Edge messages are sent synchronously. When its messages have been received,
 // a member enters a barrier, and receives what comes meanwhile: when all members have entered, no
-// letter is left. So the number of messages is that of the members plus that of the letters.
+// message is left. So the number of messages is that of the members plus that of the edge messages.
 type dealing struct {
-	c       *proc.Comm
-	context wire.ContextID // private
-	out, in []*message.Request
-	letters []edgeLetter
-	err     error
+	c        *proc.Comm
+	context  wire.ContextID // private
+	out, in  []*message.Request
+	messages []edgeMessage
+	err      error
 }
 
-// edgeLetter has the edges that one member gives.
-type edgeLetter struct {
+// edgeMessage has the edges that one member gives.
+type edgeMessage struct {
 	rank int
 	text []byte
 }
 
-// Lengths in letters, in bytes.
+// Lengths in edge messages, in bytes.
 const (
-	edgeLen   = 12
-	maxLetter = 1 << 31
+	edgeLen        = 12
+	maxEdgeMessage = 1 << 31
 )
 
 // deal sends each edge to its source and its destination, and returns the edges that concern this
@@ -49,15 +49,15 @@ func (x *dealing) deal(edges []comm.Edge, weighted bool) (*comm.DistGraph, error
 	return comm.NewDistGraph(x.read(weighted), x.c.Size())
 }
 
-// write writes the letters, by the rank that they are for.
+// write writes the messages, by the rank that they are for.
 func (x *dealing) write(edges []comm.Edge) map[int][]byte {
-	letters := map[int][]byte{}
+	messages := map[int][]byte{}
 	give := func(rank int32, e comm.Edge) {
-		l := letters[int(rank)]
+		l := messages[int(rank)]
 		for _, w := range [...]int32{e.Source, e.Dest, e.Weight} {
 			l = binary.BigEndian.AppendUint32(l, uint32(w))
 		}
-		letters[int(rank)] = l
+		messages[int(rank)] = l
 	}
 	for _, e := range edges {
 		give(e.Source, e)
@@ -65,12 +65,12 @@ func (x *dealing) write(edges []comm.Edge) map[int][]byte {
 			give(e.Dest, e)
 		}
 	}
-	return letters
+	return messages
 }
 
-// exchange sends the letters and receives until nothing can come any more. It always reaches the
+// exchange sends the messages and receives until nothing can come any more. It always reaches the
 // barrier, so that all members count the same number of operations.
-func (x *dealing) exchange(letters map[int][]byte) error {
+func (x *dealing) exchange(messages map[int][]byte) error {
 	end, err := collective.Begin(x.c)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (x *dealing) exchange(letters map[int][]byte) error {
 	p := x.c.Process()
 	p.Lock()
 	defer p.Unlock()
-	x.send(letters)
+	x.send(messages)
 	x.until(func() bool { return allDone(x.out) })
 	end.Err = end.Plan(&collective.Call{What: collective.OpBarrier})
 	x.until(end.Done)
@@ -110,13 +110,13 @@ func (x *dealing) note(err error) {
 	}
 }
 
-// send begins to send the letters, but for the one to this member.
-func (x *dealing) send(letters map[int][]byte) {
+// send begins to send the messages, but for the one to this member.
+func (x *dealing) send(messages map[int][]byte) {
 	c, p := x.c, x.c.Process()
-	for _, rank := range slices.Sorted(maps.Keys(letters)) {
-		l := letters[rank]
+	for _, rank := range slices.Sorted(maps.Keys(messages)) {
+		l := messages[rank]
 		if rank == c.Rank() {
-			x.letters = append(x.letters, edgeLetter{rank, l})
+			x.messages = append(x.messages, edgeMessage{rank, l})
 			continue
 		}
 		proc, _ := c.Comm.Proc(rank)
@@ -127,7 +127,7 @@ func (x *dealing) send(letters map[int][]byte) {
 	}
 }
 
-// take begins to receive the letters that have come, those that cannot be right included, as their
+// take begins to receive the messages that have come, those that cannot be right included, as their
 // senders wait for that.
 func (x *dealing) take() {
 	p := x.c.Process()
@@ -139,20 +139,20 @@ func (x *dealing) take() {
 		}
 		rank, member := x.c.Comm.Group().Rank(comm.Proc(st.Peer))
 		var text []byte
-		if member && st.Len <= maxLetter && st.Len%edgeLen == 0 {
+		if member && st.Len <= maxEdgeMessage && st.Len%edgeLen == 0 {
 			text = make([]byte, st.Len)
 		} else {
 			x.note(fmt.Errorf("%w: edges of %d bytes from proc %d", comm.ErrMessage, st.Len, st.Peer))
 		}
 		r := p.Eng.RecvMessage(m, text)
 		p.Endpoints.Began(r)
-		x.in, x.letters = append(x.in, r), append(x.letters, edgeLetter{rank, text})
+		x.in, x.messages = append(x.in, r), append(x.messages, edgeMessage{rank, text})
 	}
 }
 
 // read returns the neighbours of this member.
 func (x *dealing) read(weighted bool) (a comm.Adjacent) {
-	slices.SortFunc(x.letters, func(a, b edgeLetter) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortFunc(x.messages, func(a, b edgeMessage) int { return cmp.Compare(a.rank, b.rank) })
 	if weighted {
 		a.SourceWeights, a.DestWeights = []int{}, []int{}
 	}
@@ -163,7 +163,7 @@ func (x *dealing) read(weighted bool) (a comm.Adjacent) {
 		}
 		return append(ranks, rank), weights
 	}
-	for _, l := range x.letters {
+	for _, l := range x.messages {
 		for b := l.text; len(b) > 0; b = b[edgeLen:] {
 			source, dest, weight := edgeWord(b), edgeWord(b[4:]), edgeWord(b[8:])
 			if dest == me {

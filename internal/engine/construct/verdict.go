@@ -14,14 +14,14 @@ type Verdict struct {
 
 // IsendVerdict begins to send a verdict.
 func (t *Exchange) IsendVerdict(rank int, v Verdict) []*message.Request {
-	l := append(Letter(), make([]byte, comm.ProposalSize)...)
+	l := append(NewSized(), make([]byte, comm.ProposalSize)...)
 	v.Put(l[LengthLen:])
-	return t.IsendLetter(rank, v.Parts.Append(l))
+	return t.IsendSized(rank, v.Parts.Append(l))
 }
 
 // RecvVerdict receives a verdict, of ranks below size and remote.
 func (t *Exchange) RecvVerdict(rank, size, remote int) (v Verdict, err error) {
-	text, err := t.RecvLetter(rank, comm.ProposalSize+comm.PartitionLimit(size, remote))
+	text, err := t.RecvSized(rank, comm.ProposalSize+comm.PartitionLimit(size, remote))
 	if err != nil {
 		return v, err
 	}

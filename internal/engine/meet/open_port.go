@@ -73,10 +73,10 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	if _, err := p.Node.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
 		return "", err // nobody could call it yet, or ever
 	}
-	if p.Node.Doors == nil {
-		p.Node.Doors = make(map[string]dynamic.Token)
+	if p.Node.PortKeys == nil {
+		p.Node.PortKeys = make(map[string]dynamic.Token)
 	}
-	p.Node.Doors[string(name)] = port.Key
+	p.Node.PortKeys[string(name)] = port.Key
 	opened(p, port.Name())
 	return string(name), nil
 }
@@ -114,7 +114,7 @@ func shutPort(p *proc.Process, name string) error {
 	if err != nil {
 		return err
 	}
-	delete(p.Node.Doors, strings.TrimSpace(name))
+	delete(p.Node.PortKeys, strings.TrimSpace(name))
 	for number, q := range p.Node.Asking { // who accepts there
 		if q.Port == key.World() && q.Answer == nil {
 			m := wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
@@ -131,7 +131,7 @@ func door(p *proc.Process, name string) (dynamic.Token, error) {
 	if err := mayMeet(p); err != nil {
 		return dynamic.Token{}, err
 	}
-	key, ok := p.Node.Doors[strings.TrimSpace(name)]
+	key, ok := p.Node.PortKeys[strings.TrimSpace(name)]
 	if !ok {
 		return key, fmt.Errorf("%w: this proc has no such port open", dynamic.ErrPort)
 	}

@@ -30,7 +30,7 @@ func RemainsOf(p *proc.Process) Remains {
 	defer p.Unlock()
 	r := Remains{
 		Worlds: len(p.Worlds.Table.Load().Met), Guests: len(p.Worlds.Remotes) + len(p.Worlds.Introduced), Early: len(p.Worlds.Early),
-		Ports: len(p.Node.Doors), Questions: len(p.Node.Asking),
+		Ports: len(p.Node.PortKeys), Questions: len(p.Node.Asking),
 	}
 	for _, q := range p.Endpoints.List {
 		if q != nil && p.Worlds.Foreign(q.Peer) {

@@ -138,8 +138,8 @@ func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 
 // swap sends a rank body, or bad in its place, and receives the same.
 func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([]byte, error) {
-	open := t.IsendLetter(rank, status(bad, body))
-	text, err := t.RecvLetter(rank, maxSwap)
+	open := t.IsendSized(rank, status(bad, body))
+	text, err := t.RecvSized(rank, maxSwap)
 	if e := t.Sent(open); err == nil {
 		err = e
 	}
@@ -152,9 +152,9 @@ func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([
 	return text, step.fault(err)
 }
 
-// status is a letter with bad, or with a body if that is nil.
+// status is a sized message with bad, or with a body if that is nil.
 func status(bad error, body []byte) []byte {
-	l := binary.BigEndian.AppendUint32(construct.Letter(), construct.FaultCode(bad))
+	l := binary.BigEndian.AppendUint32(construct.NewSized(), construct.FaultCode(bad))
 	if bad != nil {
 		return l
 	}

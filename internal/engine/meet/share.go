@@ -26,7 +26,7 @@ func (m *Meeting) gather() {
 	m.label(StepBarrier)
 	t := &m.near
 	hear := func(rank int) {
-		text, err := t.RecvLetter(rank, 4)
+		text, err := t.RecvSized(rank, 4)
 		if err == nil {
 			_, err = outcome(text)
 		}
@@ -39,12 +39,12 @@ func (m *Meeting) gather() {
 	root := m.me == m.tree.Position(m.Root)
 	switch parent, below := m.tree.Parent(m.me); {
 	case below:
-		open = t.IsendLetter(m.tree.Rank(parent), status(m.bad, nil))
+		open = t.IsendSized(m.tree.Rank(parent), status(m.bad, nil))
 		if root {
 			hear(m.tree.Rank(0))
 		}
 	case !root:
-		open = t.IsendLetter(m.Root, status(m.bad, nil))
+		open = t.IsendSized(m.Root, status(m.bad, nil))
 	}
 	m.ails(StepBarrier.fault(t.Sent(open)))
 }
@@ -70,7 +70,7 @@ func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 func (m *Meeting) spread(text []byte) ([]byte, error) {
 	t, root := &m.near, m.tree.Position(m.Root)
 	send := func(position int) []construct.Sending {
-		return t.IsendLetter(m.tree.Rank(position), append(construct.Letter(), text...))
+		return t.IsendSized(m.tree.Rank(position), append(construct.NewSized(), text...))
 	}
 	var open []construct.Sending
 	var err error
@@ -78,11 +78,11 @@ func (m *Meeting) spread(text []byte) ([]byte, error) {
 	switch {
 	case m.me == root && below:
 		open = send(0)
-		_, err = t.RecvLetter(m.tree.Rank(parent), maxSwap)
+		_, err = t.RecvSized(m.tree.Rank(parent), maxSwap)
 	case below:
-		text, err = t.RecvLetter(m.tree.Rank(parent), maxSwap)
+		text, err = t.RecvSized(m.tree.Rank(parent), maxSwap)
 	case m.me != root:
-		text, err = t.RecvLetter(m.Root, maxSwap)
+		text, err = t.RecvSized(m.Root, maxSwap)
 	}
 	switch {
 	case m.me == root:

@@ -92,7 +92,7 @@ func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 		return err
 	}
 	p := x.p
-	var out proc.Cargo
+	var out proc.Payload
 	if !noDst {
 		out = p.Data.Items(peer, w.Out)
 		if w.replace {
@@ -110,8 +110,8 @@ func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 	return nil
 }
 
-// detach copies a cargo, so that it does not depend on the program's memory.
-func detach(p *proc.Process, x *proc.Cargo) {
+// detach copies a payload, so that it does not depend on the program's memory.
+func detach(p *proc.Process, x *proc.Payload) {
 	if x.Items == nil {
 		x.Mem = append([]byte(nil), x.Mem...)
 		return

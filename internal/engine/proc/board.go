@@ -32,7 +32,7 @@ type boards struct {
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
 // communication. back allocates a part of it.
 func (bs *boards) OnBoard(b *board.Board, bells []machine.Bell, back func(at, size int) error) error {
-	bs.ranks = bs.Housemates()
+	bs.ranks = bs.ProcsOfHost()
 	at := slices.Index(bs.ranks, bs.p.Job.Rank)
 	if len(bells) != len(bs.ranks) {
 		return fmt.Errorf("%w: a board for %d procs on a host that has %d", ErrNode, len(bells), len(bs.ranks))
@@ -60,8 +60,8 @@ func (bs *boards) TakeBoard(fds []int) error {
 	return bs.OnBoard(b, bells, back)
 }
 
-// Housemates are the procs of this proc's host.
-func (bs *boards) Housemates() []wire.WorldRank {
+// ProcsOfHost are the procs of this proc's host.
+func (bs *boards) ProcsOfHost() []wire.WorldRank {
 	var ranks []wire.WorldRank
 	own := bs.p.Job.Proc(bs.p.Job.Rank)
 	for r := range bs.p.Job.Size() {
@@ -104,8 +104,8 @@ func (s *BoardPlace) Locate() bool {
 
 // LeaveBoard gives up the communicator's place.
 func (c *Comm) LeaveBoard() {
-	c.state.Colls.Seating.Lock()
-	defer c.state.Colls.Seating.Unlock()
+	c.state.Colls.Placing.Lock()
+	defer c.state.Colls.Placing.Unlock()
 	if s := c.state.Colls.Place; s != nil {
 		s.Place.Leave()
 		c.state.Colls.Place = nil

@@ -232,7 +232,7 @@ type collectives struct {
 	// members of another library do not tell which of them they belong to.
 	Turns []BackgroundOp
 
-	Seating sync.Mutex
+	Placing sync.Mutex
 	Settled atomic.Bool // place says whether the communicator is on the board
 	Place   *BoardPlace
 }

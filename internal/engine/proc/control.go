@@ -38,7 +38,7 @@ type nodeControl struct {
 	inbox     []Delivery
 	Asking    map[uint64]*inquiry      // what the node has not answered yet
 	Questions uint64                   // asked so far
-	Doors     map[string]dynamic.Token // keys of open ports, by name
+	PortKeys  map[string]dynamic.Token // keys of open ports, by name
 
 	// Last is closed when the node has said that the job is over, or is gone. It is nil where
 	// Abort need not wait for that.

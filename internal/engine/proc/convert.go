@@ -22,8 +22,8 @@ type Pair[V datatype.PairValue] = datatype.Pair[V]
 // out costs a comparison. All else, and what is not one piece of memory, is
 // packed and unpacked by a stream where its bytes leave and arrive.
 
-// Cargo is the data of a message, on one side of it.
-type Cargo struct {
+// Payload is the data of a message, on one side of it.
+type Payload struct {
 	Mem   []byte  // as it travels
 	Items *Stream // instead of mem
 	Count int64   // of items, and what they are, for information: a Kind, or Bits of a signature
@@ -149,19 +149,19 @@ func (cv *conversion) foreignItems(peer message.Peer, t *Datatype) bool {
 	return false
 }
 
-// cargo makes the cargo of elements of k in b, to or from peer, which may be any peer for a
+// payload makes the payload of elements of k in b, to or from peer, which may be any peer for a
 // receive. The process is locked.
-func (cv *conversion) cargo(peer message.Peer, b []byte, k datatype.Kind) Cargo {
+func (cv *conversion) payload(peer message.Peer, b []byte, k datatype.Kind) Payload {
 	if cv.foreign(peer, k) {
 		return cv.Items(peer, elements(b, k))
 	}
-	return Cargo{Mem: b, Count: int64(len(b) / k.Size()), Dtype: uint64(k)}
+	return Payload{Mem: b, Count: int64(len(b) / k.Size()), Dtype: uint64(k)}
 }
 
-// Items is cargo for a Buffer, which has been checked.
-func (cv *conversion) Items(peer message.Peer, b Buffer) Cargo {
+// Items is payload for a Buffer, which has been checked.
+func (cv *conversion) Items(peer message.Peer, b Buffer) Payload {
 	k, _ := b.typ.Kind()
-	x := Cargo{Count: int64(b.count), Dtype: uint64(k)}
+	x := Payload{Count: int64(b.count), Dtype: uint64(k)}
 	foreign := cv.foreignItems(peer, b.typ)
 	if cv.check {
 		x.Count, x.Dtype = cv.sign(peer, &b)

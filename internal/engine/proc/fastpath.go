@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// knocks is how often Go looks for C to leave the gate before it offers its core.
-const knocks = 256
+// looksBeforeYield is how often Go looks for C to leave the gate before it offers its core.
+const looksBeforeYield = 256
 
 // fastPath is what Go knows about the memory that it shares with C.
 type fastPath struct {
@@ -111,7 +111,7 @@ func (x *fastPath) close(p *Process) {
 		return
 	}
 	if !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed) {
-		x.knock()
+		x.askToLeave()
 	}
 	if n := x.Streak / StreakMax; n != x.streaks { // C is here to look everywhere
 		x.streaks = n
@@ -123,16 +123,16 @@ func (x *fastPath) close(p *Process) {
 	}
 }
 
-// knock asks C to leave, and closes the gate when it has.
-func (x *fastPath) knock() {
-	x.Knock.Store(1)
+// askToLeave asks C to leave, and closes the gate when it has.
+func (x *fastPath) askToLeave() {
+	x.LeaveAsked.Store(1)
 	for i := 1; !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed); i++ {
-		if i%knocks == 0 {
+		if i%looksBeforeYield == 0 {
 			poll.Yield() // who is inside may be waiting for this core
 		}
 		poll.Pause()
 	}
-	x.Knock.Store(0)
+	x.LeaveAsked.Store(0)
 }
 
 // adopt makes the oldest receive of C one of the engine.

@@ -167,7 +167,7 @@ func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
 	if q == nil || !q.Due() {
 		return
 	}
-	if es.p.Eng.Needy(q.ID) && q.Receive() && es.List[id] != q {
+	if es.p.Eng.NeedsAllowance(q.ID) && q.Receive() && es.List[id] != q {
 		return // it broke
 	}
 	limit := holdBack

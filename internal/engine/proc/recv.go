@@ -21,7 +21,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, er
 	p.Lock()
 	defer p.Unlock()
 	if p.Data.foreign(from, k) {
-		in := p.Data.cargo(from, b, k)
+		in := p.Data.payload(from, b, k)
 		return p.Recv(env, from, &in)
 	}
 	if st, ok := p.recvEager(&env, from, b); ok {
@@ -84,19 +84,19 @@ func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) 
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	in := p.Data.cargo(from, b, k)
+	in := p.Data.payload(from, b, k)
 	return c.Active(fn, p.Irecv(env, from, &in), in.Items), nil
 }
 
 // Recv receives a message and blocks until it is there.
-func (p *Process) Recv(env message.Envelope, from message.Peer, in *Cargo) (Status, error) {
+func (p *Process) Recv(env message.Envelope, from message.Peer, in *Payload) (Status, error) {
 	r := p.Irecv(env, from, in)
 	p.Wait(r)
 	return p.Received(r, in.Items)
 }
 
 // Irecv posts a receive.
-func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Cargo) *message.Request {
+func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Payload) *message.Request {
 	if in.Items == nil {
 		return p.Endpoints.IrecvBytes(env, from, in.Mem)
 	}

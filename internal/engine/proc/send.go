@@ -18,7 +18,7 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	if mode == message.Standard && !p.Data.foreign(peer, k) && p.sendEager(peer, c.Envelope(tag), b, int64(len(b)/k.Size()), uint64(k)) {
 		return nil
 	}
-	out := p.Data.cargo(peer, b, k)
+	out := p.Data.payload(peer, b, k)
 	return p.sendAndWait(peer, c.Envelope(tag), mode, &out)
 }
 
@@ -33,7 +33,7 @@ func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.K
 	p := c.p
 	p.Lock()
 	defer p.Unlock()
-	out := p.Data.cargo(peer, b, k)
+	out := p.Data.payload(peer, b, k)
 	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
@@ -51,7 +51,7 @@ func (c *Comm) Envelope(tag int) message.Envelope {
 }
 
 // Send sends a message and blocks until out can be used again.
-func (p *Process) Send(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
+func (p *Process) Send(peer message.Peer, env message.Envelope, mode message.Mode, out *Payload) error {
 	if mode == message.Standard && out.Items == nil && p.sendEager(peer, env, out.Mem, out.Count, out.Dtype) {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (p *Process) Send(peer message.Peer, env message.Envelope, mode message.Mod
 }
 
 // sendAndWait is Send for messages that cannot leave at once.
-func (p *Process) sendAndWait(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo) error {
+func (p *Process) sendAndWait(peer message.Peer, env message.Envelope, mode message.Mode, out *Payload) error {
 	r := p.Isend(peer, env, mode, out, true)
 	p.Wait(r)
 	return p.End(r, out.Items)
@@ -82,7 +82,7 @@ func (p *Process) sendEager(peer message.Peer, env message.Envelope, b []byte, c
 }
 
 // Isend starts a send and writes what can leave.
-func (p *Process) Isend(peer message.Peer, env message.Envelope, mode message.Mode, out *Cargo, blocking bool) *message.Request {
+func (p *Process) Isend(peer message.Peer, env message.Envelope, mode message.Mode, out *Payload, blocking bool) *message.Request {
 	var r *message.Request
 	size := len(out.Mem)
 	if s := out.Items; s == nil {

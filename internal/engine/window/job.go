@@ -40,7 +40,7 @@ func (s *server) operation(c *client, h *rma.Header) error {
 	if h.Apart {
 		j := s.newJob(c, h)
 		j.buf, j.stage = make([]byte, h.TypeLen), typing
-		j.r = s.incomingData(c, h, &proc.Cargo{Mem: j.buf})
+		j.r = s.incomingData(c, h, &proc.Payload{Mem: j.buf})
 		return nil
 	}
 	t, err := s.types.parse(h.Type)
@@ -51,7 +51,7 @@ func (s *server) operation(c *client, h *rma.Header) error {
 }
 
 // incomingData receives what follows a header.
-func (s *server) incomingData(c *client, h *rma.Header, in *proc.Cargo) *message.Request {
+func (s *server) incomingData(c *client, h *rma.Header, in *proc.Payload) *message.Request {
 	return s.w.Process.Irecv(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
 }
 
@@ -80,7 +80,7 @@ func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 	case rma.CompareAndSwap:
 		old := make([]byte, len(h.Data)/2)
 		at.CompareAndSwap(h.Data, old)
-		s.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: 1, Dtype: uint64(datatype.Byte)})
+		s.reply(c, h.AnswerTag(), proc.Payload{Mem: old, Count: 1, Dtype: uint64(datatype.Byte)})
 	default:
 		return s.combine(c, h, at)
 	}
@@ -148,7 +148,7 @@ func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	}
 	j := s.newJob(c, h)
 	j.stage, j.at, j.buf = gathering, at, make([]byte, h.Len)
-	j.r = s.incomingData(c, h, &proc.Cargo{Mem: j.buf})
+	j.r = s.incomingData(c, h, &proc.Payload{Mem: j.buf})
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byt
 		return err
 	}
 	if old != nil {
-		s.reply(c, h.AnswerTag(), proc.Cargo{Mem: old, Count: int64(len(old)), Dtype: uint64(datatype.Byte)})
+		s.reply(c, h.AnswerTag(), proc.Payload{Mem: old, Count: int64(len(old)), Dtype: uint64(datatype.Byte)})
 	}
 	return nil
 }
@@ -177,12 +177,12 @@ func (s *server) refuse(c *client, h *rma.Header, code rma.Code) error {
 		c.code = code
 	}
 	if h.Kind.Answered() {
-		s.reply(c, h.AnswerTag(), proc.Cargo{Dtype: uint64(datatype.Byte)})
+		s.reply(c, h.AnswerTag(), proc.Payload{Dtype: uint64(datatype.Byte)})
 	}
 	if h.Data == nil && h.Len > 0 {
 		j := s.newJob(c, h)
 		j.stage = dropping
-		j.r = s.incomingData(c, h, &proc.Cargo{})
+		j.r = s.incomingData(c, h, &proc.Payload{})
 	}
 	return nil
 }

@@ -183,11 +183,11 @@ func (s *server) settle(c *client, h *rma.Header) {
 
 // answer sends a code.
 func (s *server) answer(c *client, tag int32, code rma.Code) {
-	s.reply(c, tag, proc.Cargo{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
+	s.reply(c, tag, proc.Payload{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
 }
 
 // reply sends an answer. Only Free waits for it to leave.
-func (s *server) reply(c *client, tag int32, x proc.Cargo) {
+func (s *server) reply(c *client, tag int32, x proc.Payload) {
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
 		_ = s.w.Process.End(r, nil) // if it failed the origin is gone

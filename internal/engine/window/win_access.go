@@ -76,7 +76,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 	h.Apart = !rma.Fits(h.TypeLen, 0)
 	a.want = x.want
 	a.expect(peer, &h, x.in)
-	var out proc.Cargo
+	var out proc.Payload
 	inline := false
 	if x.out != nil {
 		out = o.w.Process.Data.Items(peer, *x.out)
@@ -90,10 +90,10 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 	if inline {
 		a.inline(peer, &h, out, x.swap)
 	}
-	a.sends[0] = a.send(peer, rma.HeaderTag, proc.Cargo{Mem: a.head, Count: int64(len(a.head)), Dtype: uint64(datatype.Byte)})
+	a.sends[0] = a.send(peer, rma.HeaderTag, proc.Payload{Mem: a.head, Count: int64(len(a.head)), Dtype: uint64(datatype.Byte)})
 	if h.Apart {
 		a.typ = append(a.typ[:0], h.Type...)
-		a.sends[1] = a.send(peer, h.DataTag(), proc.Cargo{Mem: a.typ, Count: int64(len(a.typ)), Dtype: uint64(datatype.Byte)})
+		a.sends[1] = a.send(peer, h.DataTag(), proc.Payload{Mem: a.typ, Count: int64(len(a.typ)), Dtype: uint64(datatype.Byte)})
 	}
 	if h.Len > 0 && !inline {
 		a.out = out.Items
@@ -104,7 +104,7 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 }
 
 // size is how many bytes x is as it travels.
-func size(x *proc.Cargo) int64 {
+func size(x *proc.Payload) int64 {
 	if x.Items != nil {
 		return x.Items.Buf.Size(x.Items.Rep)
 	}
@@ -112,7 +112,7 @@ func size(x *proc.Cargo) int64 {
 }
 
 // inline appends the data to the header.
-func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Cargo, swap *proc.Buffer) {
+func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Payload, swap *proc.Buffer) {
 	p, room := a.w.Process, a.head[len(a.head)-int(h.Len):]
 	n := unload(p, room, &out)
 	if swap != nil {
@@ -121,8 +121,8 @@ func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Cargo, swap *
 	}
 }
 
-// unload copies a cargo as it travels, and returns its size.
-func unload(p *proc.Process, dst []byte, x *proc.Cargo) int {
+// unload copies a payload as it travels, and returns its size.
+func unload(p *proc.Process, dst []byte, x *proc.Payload) int {
 	if x.Items == nil {
 		return copy(dst, x.Mem)
 	}
@@ -140,7 +140,7 @@ func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 		return
 	}
 	p := a.w.Process
-	c := proc.Cargo{Mem: a.code[:]}
+	c := proc.Payload{Mem: a.code[:]}
 	if in != nil {
 		c = p.Data.Items(peer, *in)
 		a.in = c.Items
@@ -149,7 +149,7 @@ func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
 }
 
 // send sends a part of a request.
-func (a *access) send(peer message.Peer, tag int32, x proc.Cargo) *message.Request {
+func (a *access) send(peer message.Peer, tag int32, x proc.Payload) *message.Request {
 	return a.w.Process.Isend(peer, a.w.c.Envelope(int(tag)), message.Standard, &x, false)
 }
 

@@ -29,11 +29,11 @@ func (e Exec) Allocation(context.Context) ([]Machine, error) { return e.Machines
 
 // Start implements Engine.
 func (e Exec) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
-	conduits := make([]conduit, len(machines))
+	commands := make([]remoteCommand, len(machines))
 	for i, m := range machines {
-		conduits[i] = conduit{args: e.args(m), serves: []int{i}, sweep: true, explain: explainExec}
+		commands[i] = remoteCommand{args: e.args(m), serves: []int{i}, sweep: true, explain: explainExec}
 	}
-	return start(ctx, machines, c, conduits, atOnce(e.AtOnce))
+	return start(ctx, machines, c, commands, atOnce(e.AtOnce))
 }
 
 func (e Exec) args(m Machine) []string {

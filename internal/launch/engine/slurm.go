@@ -146,7 +146,7 @@ func (e Slurm) Start(ctx context.Context, machines []Machine, c Command) (*Start
 		"--overlap", "--input=all", "--label", "--mpi=" + mpi, "--kill-on-bad-exit=0", "--no-kill", "--wait=0", "--cpu-bind=none",
 	}
 	args = append(append(args, e.Options...), shell...)
-	return start(ctx, machines, c, []conduit{{
+	return start(ctx, machines, c, []remoteCommand{{
 		args: args, env: e.environ(), serves: serves, which: "SLURMD_NODENAME", labelled: true, explain: explainSlurm,
 	}}, 1)
 }

@@ -29,7 +29,7 @@ func (e SSH) Allocation(context.Context) ([]Machine, error) { return e.Machines,
 // Start implements Engine.
 func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
 	program := cmp.Or(e.Program, "ssh")
-	conduits := make([]conduit, len(machines))
+	commands := make([]remoteCommand, len(machines))
 	for i, m := range machines {
 		target := m.At()
 		if strings.HasPrefix(target, "-") || strings.HasPrefix(m.User, "-") {
@@ -39,12 +39,12 @@ func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started
 		if m.User != "" {
 			args = append(args, "-l", m.User)
 		}
-		conduits[i] = conduit{
+		commands[i] = remoteCommand{
 			args: append(args, "--", target, shellLine), serves: []int{i}, sweep: true,
 			explain: func(messages string) string { return explainSSH(messages, target) },
 		}
 	}
-	return start(ctx, machines, c, conduits, atOnce(e.AtOnce))
+	return start(ctx, machines, c, commands, atOnce(e.AtOnce))
 }
 
 // sshTroubles are phrases in OpenSSH's messages, and what to tell the user. %s is the machine.

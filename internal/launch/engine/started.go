@@ -26,8 +26,8 @@ const (
 	notice = 5 * time.Second
 )
 
-// conduit is a local command that reaches the shells of some machines.
-type conduit struct {
+// command is a local command that reaches the shells of some machines.
+type remoteCommand struct {
 	args     []string // the program is looked up in PATH
 	env      []string // nil: ours
 	serves   []int    // indices of the machines
@@ -45,8 +45,8 @@ type Started struct {
 	machines []Machine
 	command  Command
 	launcher *launch.Launcher
-	conduits []*running
-	watchers sync.WaitGroup // of conduits
+	commands []*running
+	watchers sync.WaitGroup // of commands
 	events   chan event     // to Start
 	over     chan struct{}  // closed when everything has ended
 
@@ -71,9 +71,9 @@ type event struct {
 	failed  string
 }
 
-// running is a conduit that was started.
+// running is a remoteCommand that was started.
 type running struct {
-	conduit
+	remoteCommand
 	s        *Started
 	process  *launch.Process
 	over     chan struct{} // closed by close: its standard input ends
@@ -84,9 +84,9 @@ type running struct {
 	ready    int // how many of its machines run the program
 }
 
-// start starts a command by conduits. At most limit of them are starting at a time: a conduit is
+// start starts a command by commands. At most limit of them are starting at a time: a command is
 // until its programs run or it has ended.
-func start(ctx context.Context, machines []Machine, c Command, conduits []conduit, limit int) (*Started, error) {
+func start(ctx context.Context, machines []Machine, c Command, commands []remoteCommand, limit int) (*Started, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", strings.Join(c.Args, " "), err)
 	}
@@ -97,7 +97,7 @@ func start(ctx context.Context, machines []Machine, c Command, conduits []condui
 	}
 	mark := newMark()
 	var failed []event
-	waiting, underWay := conduits, 0
+	waiting, underWay := commands, 0
 	running := map[int]*running{}
 	up := 0
 	for up < len(machines) && len(failed) == 0 {
@@ -136,7 +136,7 @@ func start(ctx context.Context, machines []Machine, c Command, conduits []condui
 	return s, nil
 }
 
-// isReady counts a program that runs, and reports whether all programs of the conduit do.
+// isReady counts a program that runs, and reports whether all programs of the command do.
 func (r *running) isReady() bool {
 	r.ready++
 	return r.ready == len(r.serves)
@@ -195,9 +195,9 @@ func (s *Started) late(ctx context.Context) error {
 	return fmt.Errorf("the start of %s was broken off before it ran on %s: %w", s.command.Args[0], describe(silent), why)
 }
 
-// open starts a conduit.
-func (s *Started) open(c conduit, mark string) (*running, error) {
-	r := &running{conduit: c, s: s, over: make(chan struct{})}
+// open starts a command.
+func (s *Started) open(c remoteCommand, mark string) (*running, error) {
+	r := &running{remoteCommand: c, s: s, over: make(chan struct{})}
 	path, err := lookPath(c.args[0])
 	if err != nil {
 		return nil, err
@@ -220,14 +220,14 @@ func (s *Started) open(c conduit, mark string) (*running, error) {
 		_ = w.Close()
 		return nil, err
 	}
-	s.conduits = append(s.conduits, r)
+	s.commands = append(s.commands, r)
 	go r.feed(w, s.command.script(mark, s.machines, c.serves, c.which, c.sweep))
 	s.watchers.Add(1)
 	go r.watch()
 	return r, nil
 }
 
-// outputs returns the writers for both outputs of the conduit.
+// outputs returns the writers for both outputs of the command.
 func (r *running) outputs(mark string) (stdout, stderr io.Writer) {
 	both := [2][]io.Writer{}
 	for range r.serves {
@@ -277,7 +277,7 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// feed writes the script to the conduit's standard input, which it ends with close. If the conduit does
+// feed writes the script to the command's standard input, which it ends with close. If the command does
 // not read it, it is ended sooner or later, and then the write fails.
 func (r *running) feed(w *os.File, script string) {
 	_, _ = io.WriteString(w, script)
@@ -285,7 +285,7 @@ func (r *running) feed(w *os.File, script string) {
 	_ = w.Close()
 }
 
-// close ends the conduit's standard input.
+// close ends the command's standard input.
 func (r *running) close() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -299,7 +299,7 @@ func (r *running) closeInput() {
 	}
 }
 
-// watch waits for the end of the conduit. Programs whose end was not reported are lost.
+// watch waits for the end of the command. Programs whose end was not reported are lost.
 func (r *running) watch() {
 	defer r.s.watchers.Done()
 	<-r.process.Done()
@@ -388,7 +388,7 @@ func (s *Started) lost(i int, reason func() string) {
 	s.end(End{Machine: i, Lost: why})
 }
 
-// endIfIdle ends the conduit if all its programs have ended. s is locked.
+// endIfIdle ends the command if all its programs have ended. s is locked.
 func (r *running) endIfIdle() {
 	for _, i := range r.serves {
 		if !r.s.places[i].ended {
@@ -432,7 +432,7 @@ func (s *Started) Stop() error {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
-	for _, r := range s.conduits {
+	for _, r := range s.commands {
 		r.close()
 		if !r.reached() {
 			r.kill()
@@ -453,7 +453,7 @@ func (s *Started) Stop() error {
 		}
 	}
 	s.mu.Unlock()
-	for _, r := range s.conduits {
+	for _, r := range s.commands {
 		r.kill()
 	}
 	<-s.over

@@ -76,7 +76,7 @@ func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*l
 		return nil, err
 	}
 	defer l.Close()
-	c, err := d.newPatter(ctx, l)
+	c, err := d.newPollingLink(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +108,15 @@ func (d *Prober) Answer(ctx context.Context, a *accept.Arrival) error {
 		return err
 	}
 	defer l.Close()
-	c, err := d.newPatter(ctx, l)
+	c, err := d.newPollingLink(ctx, l)
 	if err != nil {
 		return err
 	}
 	return c.answer()
 }
 
-// patter is a link whose waits begin by polling, as those of procs do.
-type patter struct {
+// pollingLink is a link whose waits begin by polling, as those of procs do.
+type pollingLink struct {
 	*dial.Blocking
 	l     link.Link
 	spin  poll.Spinner
@@ -124,7 +124,7 @@ type patter struct {
 	buf   []byte
 }
 
-func (d *Prober) newPatter(ctx context.Context, l link.Link) (*patter, error) {
+func (d *Prober) newPollingLink(ctx context.Context, l link.Link) (*pollingLink, error) {
 	spin, err := poll.NewSpinner(site.Spin(d.Links.Routes.Site.Wait))
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (d *Prober) newPatter(ctx context.Context, l link.Link) (*patter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &patter{Blocking: t, l: l, spin: spin, looks: 1, buf: make([]byte, pieceSize)}
+	c := &pollingLink{Blocking: t, l: l, spin: spin, looks: 1, buf: make([]byte, pieceSize)}
 	if l.Limits().Memory {
 		c.looks = looks
 	}
@@ -141,7 +141,7 @@ func (d *Prober) newPatter(ctx context.Context, l link.Link) (*patter, error) {
 }
 
 // get fills b.
-func (c *patter) get(b []byte) error {
+func (c *pollingLink) get(b []byte) error {
 	c.spin.Begin()
 	for i := 0; len(b) > 0; i++ {
 		n, err := c.look(b)
@@ -158,7 +158,7 @@ func (c *patter) get(b []byte) error {
 }
 
 // look receives what is there, and looks a few times where that costs nothing.
-func (c *patter) look(b []byte) (n int, err error) {
+func (c *pollingLink) look(b []byte) (n int, err error) {
 	for range c.looks {
 		if n, err = c.l.Recv([][]byte{b}); n > 0 || err != nil {
 			break
@@ -169,7 +169,7 @@ func (c *patter) look(b []byte) (n int, err error) {
 }
 
 // put sends b.
-func (c *patter) put(b []byte) error {
+func (c *pollingLink) put(b []byte) error {
 	c.spin.Begin()
 	for i := 0; len(b) > 0; i++ {
 		n, err := c.l.Send([][]byte{b})
@@ -186,7 +186,7 @@ func (c *patter) put(b []byte) error {
 }
 
 // ask sends a record.
-func (c *patter) ask(what, size uint32) error {
+func (c *pollingLink) ask(what, size uint32) error {
 	var b [recordSize]byte
 	binary.BigEndian.PutUint32(b[:], what)
 	binary.BigEndian.PutUint32(b[4:], size)
@@ -194,7 +194,7 @@ func (c *patter) ask(what, size uint32) error {
 }
 
 // hear receives a record.
-func (c *patter) hear() (what, size uint32, err error) {
+func (c *pollingLink) hear() (what, size uint32, err error) {
 	var b [recordSize]byte
 	if err := c.get(b[:]); err != nil {
 		return 0, 0, err
@@ -203,7 +203,7 @@ func (c *patter) hear() (what, size uint32, err error) {
 }
 
 // round sends a record, and a load behind it, and waits for its return.
-func (c *patter) round(what, size uint32) (time.Duration, error) {
+func (c *pollingLink) round(what, size uint32) (time.Duration, error) {
 	start := time.Now()
 	if err := c.ask(what, size); err != nil {
 		return 0, err
@@ -221,7 +221,7 @@ func (c *patter) round(what, size uint32) (time.Duration, error) {
 }
 
 // pingPong measures the half round trip.
-func (c *patter) pingPong(m *links.Measure) error {
+func (c *pollingLink) pingPong(m *links.Measure) error {
 	var trips []time.Duration
 	began := time.Now()
 	for i := range warmRounds + mostRounds {
@@ -243,7 +243,7 @@ func (c *patter) pingPong(m *links.Measure) error {
 
 // stream measures the rate: the best of some loads that take long enough to tell,
 // as others may want the cores meanwhile.
-func (c *patter) stream(m *links.Measure) error {
+func (c *pollingLink) stream(m *links.Measure) error {
 	began, long := time.Now(), 0
 	for size := uint32(firstLoad); long < loads && time.Since(began) < 3*roundTime; {
 		d, err := c.round(load, size)
@@ -262,7 +262,7 @@ func (c *patter) stream(m *links.Measure) error {
 }
 
 // answer sends back what comes.
-func (c *patter) answer() error {
+func (c *pollingLink) answer() error {
 	for {
 		what, size, err := c.hear()
 		switch {

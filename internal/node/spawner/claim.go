@@ -30,14 +30,14 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 	d.claims++
 	g = &granted{claim: claim{d.Self, d.claims}}
 	d.mu.Unlock()
-	e := &errand{Do: doClaim, Claim: g.claim, Hosts: hosts, Most: min(max(part.Most, 1), spawn.MaxParts)}
+	e := &hostRequest{Do: doClaim, Claim: g.claim, Hosts: hosts, Most: min(max(part.Most, 1), spawn.MaxParts)}
 	for _, c := range part.Commands { // the head looks at nothing else of them
 		e.Commands = append(e.Commands, spawn.Command{Number: c.Number, Path: c.Path, Procs: c.Procs, Info: map[string]string{"soft": c.Info["soft"]}})
 	}
 	a, err := d.askHost(ctx, 0, e)
 	switch {
 	case err != nil:
-		d.tellHost(0, &errand{Do: doWithdraw, Claim: g.claim}) // the question may still be under way
+		d.tellHost(0, &hostRequest{Do: doWithdraw, Claim: g.claim}) // the question may still be under way
 		return nil, part.Commands[0].Refuse(fmt.Sprintf("the slots of site %s are not to be had: %v", d.Routes.Site.Name, err))
 	case a.Refused != nil:
 		return nil, a.Refused
@@ -47,7 +47,7 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 }
 
 // reserveSlots is claimSlots at the head.
-func (d *Spawner) reserveSlots(ctx context.Context, e *errand) (a result) {
+func (d *Spawner) reserveSlots(ctx context.Context, e *hostRequest) (a result) {
 	w, r := spawn.WishFor(e.Commands, e.Hosts, e.Most)
 	if r != nil {
 		return result{Refused: r}
@@ -109,7 +109,7 @@ func (d *Spawner) leaving(c claim) bool {
 
 // nextName names the next world that is spawned at the site.
 func (d *Spawner) nextName(ctx context.Context) (string, *spawn.Refusal) {
-	a, err := d.askHost(ctx, 0, &errand{Do: doNumber})
+	a, err := d.askHost(ctx, 0, &hostRequest{Do: doNumber})
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "", spawn.Refuse(-1, "the job of the parents is ending")

@@ -15,9 +15,9 @@ func TestClaimThatComesLate(t *testing.T) {
 	d := New(t.Context(), Settings{Routes: &routes.Table{Site: site}})
 	late := claim{Host: 1, Number: 1}
 	ask := func(c claim) result {
-		return d.do(t.Context(), &errand{Do: doClaim, Claim: c, Hosts: []int{0, 1}, Most: 2, Commands: []spawn.Command{{Path: "p", Procs: 4}}})
+		return d.do(t.Context(), &hostRequest{Do: doClaim, Claim: c, Hosts: []int{0, 1}, Most: 2, Commands: []spawn.Command{{Path: "p", Procs: 4}}})
 	}
-	d.do(t.Context(), &errand{Do: doWithdraw, Claim: late})
+	d.do(t.Context(), &hostRequest{Do: doWithdraw, Claim: late})
 	if a := ask(late); a.Refused == nil {
 		t.Errorf("%+v", a)
 	}

@@ -30,8 +30,8 @@ const (
 	doWithdraw = "withdraw" // Claim, which may come later than this
 )
 
-// errand is what one host asks of another.
-type errand struct {
+// hostRequest is what one host asks of another.
+type hostRequest struct {
 	Do        string          `json:"do"`
 	Claim     claim           `json:"claim,omitzero"`
 	At        int             `json:"at,omitempty"`    // the host; of a release: -1 are all
@@ -79,7 +79,7 @@ func (x *failed) outcome() (o ending.Outcome) {
 	return ending.Outcome{Failure: &ending.Failure{Text: x.Text, Status: x.Status, Remote: x.Remote, Weight: x.Weight}, Late: x.Late}
 }
 
-// result answers an errand.
+// result answers an hostRequest.
 type result struct {
 	Number  int            `json:"number,omitempty"`
 	Granted []int          `json:"granted,omitempty"`
@@ -93,14 +93,14 @@ type result struct {
 // How long hosts wait for each other.
 const (
 	settleTurn = 20 * time.Second // for one answer whether procs are in Init
-	errandTime = 5 * time.Second  // for a host to hear what it is told
+	hostRequestTime = 5 * time.Second  // for a host to hear what it is told
 )
 
 // runs tells whether this node has the procs of a host of the site.
 func (d *Spawner) runs(host int) bool { return d.Hosts == nil || host == d.Self }
 
 // askHost asks the spawner of a host. This one answers itself, as does one that has all hosts.
-func (d *Spawner) askHost(ctx context.Context, host int, e *errand) (a result, err error) {
+func (d *Spawner) askHost(ctx context.Context, host int, e *hostRequest) (a result, err error) {
 	if d.runs(host) {
 		return d.do(ctx, e), ctx.Err()
 	}
@@ -119,8 +119,8 @@ func (d *Spawner) askHost(ctx context.Context, host int, e *errand) (a result, e
 }
 
 // tellHost is askHost for what must be told although nobody waits any more.
-func (d *Spawner) tellHost(host int, e *errand) {
-	ctx, cancel := context.WithTimeout(context.Background(), errandTime)
+func (d *Spawner) tellHost(host int, e *hostRequest) {
+	ctx, cancel := context.WithTimeout(context.Background(), hostRequestTime)
 	defer cancel()
 	if _, err := d.askHost(ctx, host, e); err != nil {
 		d.Log.Debug("a host of the site has not heard of the end of spawned procs", "host", d.hosts()[host].String(), "error", err)
@@ -129,7 +129,7 @@ func (d *Spawner) tellHost(host int, e *errand) {
 
 // Answer does what the node of another host of the site asks. ctx ends when it waits no longer.
 func (d *Spawner) Answer(ctx context.Context, question []byte) []byte {
-	var e errand
+	var e hostRequest
 	if err := json.Unmarshal(question, &e); err != nil {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (d *Spawner) Answer(ctx context.Context, question []byte) []byte {
 }
 
 // check checks the part that another host asks for.
-func (e *errand) check() *spawn.Refusal {
+func (e *hostRequest) check() *spawn.Refusal {
 	switch {
 	case e.Do != doPrepare:
 		return nil
@@ -153,7 +153,7 @@ func (e *errand) check() *spawn.Refusal {
 }
 
 // do does what this node, or that of another host of the site, asks of it.
-func (d *Spawner) do(ctx context.Context, e *errand) (a result) {
+func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 	at := place{e.Claim, e.At}
 	switch e.Do {
 	case doNumber:

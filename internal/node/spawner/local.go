@@ -99,7 +99,7 @@ func (d *Spawner) release(p *Local) {
 	delete(d.running, p)
 	delete(d.parts, p.place)
 	d.mu.Unlock()
-	d.tellHost(0, &errand{Do: doRelease, Claim: p.claim, At: p.at})
+	d.tellHost(0, &hostRequest{Do: doRelease, Claim: p.claim, At: p.at})
 }
 
 // begin starts the procs and their node.
@@ -128,7 +128,7 @@ func (p *Local) begin(o *start) error {
 		p.outcome = node.Run(ctx)
 		close(p.done)
 		d.release(p)
-		d.tellHost(p.claim.Host, &errand{Do: doOver, Claim: p.claim, At: p.at, Failure: tell(p.outcome)})
+		d.tellHost(p.claim.Host, &hostRequest{Do: doOver, Claim: p.claim, At: p.at, Failure: tell(p.outcome)})
 	})
 	if !goes {
 		cancel(nil)

@@ -39,7 +39,7 @@ type piece struct {
 func (h *piece) here() bool { return h.spawner.runs(h.at) }
 
 // ask asks the piece's host. What is here is settled by its own end, whoever still waits.
-func (h *piece) ask(e *errand) (result, error) {
+func (h *piece) ask(e *hostRequest) (result, error) {
 	e.Claim, e.At = h.claim, h.at
 	if h.here() {
 		return h.spawner.do(context.WithoutCancel(h.ctx), e), nil
@@ -53,7 +53,7 @@ func (h *piece) prepare() *spawn.Refusal {
 	d.mu.Lock()
 	d.pieces[h.place] = h
 	d.mu.Unlock()
-	a, err := h.ask(&errand{Do: doPrepare, Part: h.part, Elsewhere: h.of == nil})
+	a, err := h.ask(&hostRequest{Do: doPrepare, Part: h.part, Elsewhere: h.of == nil})
 	if err != nil {
 		h.end(nil) // it may have heard
 		return h.unreached(err)
@@ -66,7 +66,7 @@ func (h *piece) prepare() *spawn.Refusal {
 }
 
 func (h *piece) begin(s start) error {
-	a, err := h.ask(&errand{Do: doBegin, Start: &s})
+	a, err := h.ask(&hostRequest{Do: doBegin, Start: &s})
 	if err == nil && a.Refused != nil {
 		err = a.Refused
 	}
@@ -79,7 +79,7 @@ func (h *piece) begin(s start) error {
 
 func (h *piece) settled() *spawn.Refusal {
 	for {
-		a, err := h.ask(&errand{Do: doSettled, what: h.what})
+		a, err := h.ask(&hostRequest{Do: doSettled, what: h.what})
 		switch {
 		case err != nil:
 			return h.unreached(err)
@@ -96,7 +96,7 @@ func (h *piece) end(f *ending.Failure) {
 	if !h.here() && h.over.Swap(true) {
 		return
 	}
-	e := &errand{Do: doEnd, Claim: h.claim, At: h.at, why: f}
+	e := &hostRequest{Do: doEnd, Claim: h.claim, At: h.at, why: f}
 	if f != nil {
 		e.Reason = f.Text
 	}
@@ -162,7 +162,7 @@ func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, 
 		h := &piece{place: place{g.claim, x.Host}, spawner: d, part: x.Of(wanted), of: of, ctx: ctx, gone: make(chan struct{})}
 		if r := h.prepare(); r != nil {
 			all.end(nil)
-			d.tellHost(0, &errand{Do: doRelease, Claim: g.claim, At: -1})
+			d.tellHost(0, &hostRequest{Do: doRelease, Claim: g.claim, At: -1})
 			return nil, spawn.Reply{Refused: r}
 		}
 		all = append(all, h)

@@ -181,7 +181,7 @@ func (w *world) end(f *ending.Failure) {
 
 // awaitEnd waits until nothing of the world is left, and says how it has ended.
 func (w *world) awaitEnd() ending.Outcome {
-	parts, told := w.own.outcomes(w.server, w.parents.spawner.Routes.Job.Limits.Stop+errandTime)
+	parts, told := w.own.outcomes(w.server, w.parents.spawner.Routes.Job.Limits.Stop+hostRequestTime)
 	o := ending.OfWorld(parts, told)
 	w.server.Close()
 	return o

@@ -31,7 +31,7 @@ type test struct {
 var tests = map[string]test{
 	"ring": {ring, 1}, "pingpong": {pingpong, 4}, "ssend": {ssend, 4}, "lostack": {lostAck, 3}, "flood": {flood, 3}, "wild": {wild, 1},
 	"pairs": {pairs, 2}, "barrier": {barrier, 1}, "bcast": {bcast, 3}, "reduce": {reduce, 1}, "allreduce": {allreduce, 1},
-	"types": {types, 2}, "derived": {derived, 3}, "pump": {pump, 2}, "hoard": {hoard, 3},
+	"types": {types, 2}, "derived": {derived, 3}, "pump": {pump, 2}, "backlog": {backlog, 3},
 }
 
 func main() {
@@ -122,19 +122,19 @@ func fail(format string, args ...any) {
 	check(fmt.Errorf("%w: "+format, append([]any{errContents}, args...)...))
 }
 
-// letter is the byte at i of the message with a seed.
-func letter(i, seed int) byte { return byte(i*31 + i/251 + seed) }
+// patternByte is the byte at i of the message with a seed.
+func patternByte(i, seed int) byte { return byte(i*31 + i/251 + seed) }
 
-func writeLetters(b []byte, seed int) {
+func writePattern(b []byte, seed int) {
 	for i := range b {
-		b[i] = letter(i, seed)
+		b[i] = patternByte(i, seed)
 	}
 }
 
-func readLetters(b []byte, seed int) {
+func checkPattern(b []byte, seed int) {
 	for i, x := range b {
-		if x != letter(i, seed) {
-			fail("byte %d of %d is %d, want %d", i, len(b), x, letter(i, seed))
+		if x != patternByte(i, seed) {
+			fail("byte %d of %d is %d, want %d", i, len(b), x, patternByte(i, seed))
 		}
 	}
 }
@@ -145,5 +145,5 @@ func receive(b []byte, n, seed, source, tag, from, with int) {
 	if st.Source != from || st.Tag != with || st.Bytes() != int64(n) {
 		fail("%d bytes from %d with tag %d; want %d from %d with %d", st.Bytes(), st.Source, st.Tag, n, from, with)
 	}
-	readLetters(b[:n], seed)
+	checkPattern(b[:n], seed)
 }

@@ -52,11 +52,11 @@ func pingpong(a []int) {
 func exchange(out, in []byte, i, peer int, first bool) {
 	if !first {
 		receive(in, len(in), i, peer, i, peer, i)
-		writeLetters(out, i+1)
+		writePattern(out, i+1)
 		check(mpi.Send(world, out, peer, i))
 		return
 	}
-	writeLetters(out, i)
+	writePattern(out, i)
 	check(mpi.Send(world, out, peer, i))
 	receive(in, len(in), i+1, peer, i, peer, i)
 }
@@ -80,7 +80,7 @@ func ssend(a []int) {
 
 func ssendTo(b []byte, to, tag int) {
 	note := make([]byte, 1)
-	writeLetters(b, tag)
+	writePattern(b, tag)
 	r := must(world.Issend(mpi.Of(b), to, tag))
 	check(mpi.Send(world, note, to, tag+1))
 	must(mpi.Recv(world, note, to, tag+2))
@@ -138,7 +138,7 @@ func flood(a []int) {
 	switch rank {
 	case from:
 		for i := range n {
-			writeLetters(b[:i%64], i)
+			writePattern(b[:i%64], i)
 			check(mpi.Send(world, b[:i%64], to, 11))
 		}
 		check(mpi.Send(world, b[:0], to, 12))
@@ -152,14 +152,14 @@ func flood(a []int) {
 	}
 }
 
-// hoard: sender, receiver, messages of 200 KiB, both ranks of ours. None is received before
+// backlog: sender, receiver, messages of 200 KiB, both ranks of ours. None is received before
 // the last send has begun, and the receiver's memory must not grow with them.
-func hoard(a []int) {
+func backlog(a []int) {
 	const length, most = 200 << 10, 100 << 20
 	from, to, n, b := a[0], a[1], a[2], make([]byte, length)
 	switch rank {
 	case from:
-		writeLetters(b, n)
+		writePattern(b, n)
 		reqs := make([]mpi.Request, n)
 		for i := range reqs {
 			r := must(mpi.Isend(world, b, to, 14))
@@ -203,11 +203,11 @@ func pairs(a []int) {
 				continue
 			}
 			in, out := make([]byte, length(peer, rank, k)), make([]byte, length(rank, peer, k))
-			writeLetters(out, rank*7+peer+k)
+			writePattern(out, rank*7+peer+k)
 			r := must(mpi.Irecv(world, in, peer, k))
 			s := must(mpi.Isend(world, out, peer, k))
 			reqs = append(reqs, r, s)
-			checks = append(checks, func() { readLetters(in, peer*7+rank+k) })
+			checks = append(checks, func() { checkPattern(in, peer*7+rank+k) })
 		}
 	}
 	check(mpi.Waitall(reqs, nil))

@@ -25,7 +25,7 @@ func wild(a []int) {
 func sendThree(to int) {
 	b := make([]byte, 100+rank)
 	for k := range 3 {
-		writeLetters(b, rank+k)
+		writePattern(b, rank+k)
 		check(mpi.Send(world, b, to, 100*(rank+1)+k))
 	}
 }
@@ -38,14 +38,14 @@ func takeAnything() {
 		if from < 0 || from >= size || st.Bytes() != int64(100+from) || st.Tag != 100*(from+1)+seen[from] {
 			fail("%d bytes from %d with tag %d, of whom there were %v", st.Bytes(), from, st.Tag, seen)
 		}
-		readLetters(b[:100+from], from+seen[from])
+		checkPattern(b[:100+from], from+seen[from])
 		seen[from]++
 	}
 }
 
 func sendTwo(to int) {
 	b := make([]byte, 10)
-	writeLetters(b, rank)
+	writePattern(b, rank)
 	check(mpi.Send(world, b, to, 5))
 	check(mpi.Send(world, b, to, 60+rank))
 }

@@ -41,17 +41,17 @@ static void *memory(size_t n) {
 }
 
 /* The byte at i of the message with a seed. */
-static unsigned char letter(long i, long seed) { return (unsigned char)(i * 31 + i / 251 + seed); }
+static unsigned char patternByte(long i, long seed) { return (unsigned char)(i * 31 + i / 251 + seed); }
 
 static void write_letters(unsigned char *b, long n, long seed) {
   long i;
-  for (i = 0; i < n; i++) b[i] = letter(i, seed);
+  for (i = 0; i < n; i++) b[i] = patternByte(i, seed);
 }
 
 static void read_letters(const unsigned char *b, long n, long seed) {
   long i;
   for (i = 0; i < n; i++)
-    if (b[i] != letter(i, seed)) fail("byte %ld of %ld is %d, want %d", i, n, b[i], letter(i, seed));
+    if (b[i] != patternByte(i, seed)) fail("byte %ld of %ld is %d, want %d", i, n, b[i], patternByte(i, seed));
 }
 
 /* Receives n bytes of the seed, and checks what the status says. */
@@ -183,8 +183,8 @@ static void flood(long *a) {
   }
 }
 
-/* hoard is between ranks that are not LAM's. */
-static void hoard(long *a) { (void)a; }
+/* backlog is between ranks that are not LAM's. */
+static void backlog(long *a) { (void)a; }
 
 /* a: how many receivers, the receivers. Everybody sends to each of them in turn, which
    does not say from whom it wants what. */
@@ -519,7 +519,7 @@ static void pump(long *a) {
 static const struct { const char *name; void (*run)(long *); int least; } tests[] = {
   {"ring", ring, 1}, {"pingpong", pingpong, 4}, {"ssend", ssend, 4}, {"lostack", lostack, 3}, {"flood", flood, 3}, {"wild", wild, 1},
   {"pairs", pairs, 2}, {"barrier", barrier, 1}, {"bcast", bcast, 3}, {"reduce", reduce, 1}, {"allreduce", allreduce, 1},
-  {"types", types, 2}, {"derived", derived, 3}, {"pump", pump, 2}, {"hoard", hoard, 3},
+  {"types", types, 2}, {"derived", derived, 3}, {"pump", pump, 2}, {"backlog", backlog, 3},
 };
 
 int main(int argc, char **argv) {

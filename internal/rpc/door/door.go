@@ -84,7 +84,7 @@ type Door struct {
 	tls *tls.Config
 
 	mu      sync.Mutex
-	unknown *unproved.Room[net.Conn]
+	unknown *unproved.Set[net.Conn]
 	slow    unproved.Slow // addresses that have sent wrong keys
 	warned  time.Time
 	closed  bool
@@ -102,7 +102,7 @@ func New(cfg Config) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Door{cfg: cfg, tls: t, unknown: unproved.NewRoom[net.Conn](socket.Bounds(maxThere, MaxUnknown, cfg.Files))}, nil
+	return &Door{cfg: cfg, tls: t, unknown: unproved.NewSet[net.Conn](socket.Bounds(maxThere, MaxUnknown, cfg.Files))}, nil
 }
 
 // Admit makes an encrypted connection over nc to a client that has the key. It blocks until

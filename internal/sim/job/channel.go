@@ -61,7 +61,7 @@ func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 	if s.cfg.Foreign == nil || !s.cfg.Foreign.FalseLen {
 		return x.AttachHost(e, peer)
 	}
-	return x.AttachHost(newLiar(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini }), peer)
+	return x.AttachHost(newFalseLengths(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini }), peer)
 }
 
 // attachResumed gives the switch its end of a channel that is resumed, whose first link below is

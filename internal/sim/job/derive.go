@@ -38,8 +38,8 @@ const (
 	perProc
 )
 
-// values gives what a stranger submits.
-func (x *stranger) values(l wire.Label) (b []byte) {
+// values gives what a foreign client submits.
+func (x *foreignClient) values(l wire.Label) (b []byte) {
 	p := &x.cfg.Params
 	switch l {
 	case wire.LabelVersion:
@@ -72,14 +72,14 @@ func (x *stranger) values(l wire.Label) (b []byte) {
 }
 
 // crossover gives -1 or, which is the same, the number that it stands for.
-func (x *stranger) crossover(v, standard int32) int {
+func (x *foreignClient) crossover(v, standard int32) int {
 	if v == -1 && x.f.Habits {
 		v = standard
 	}
 	return int(v)
 }
 
-func (x *stranger) hostValue(b []byte, l wire.Label, h *startup.HostConfig) []byte {
+func (x *foreignClient) hostValue(b []byte, l wire.Label, h *startup.HostConfig) []byte {
 	switch l {
 	case wire.LabelHostIPv6:
 		a := h.Address
@@ -110,7 +110,7 @@ func (x *stranger) hostValue(b []byte, l wire.Label, h *startup.HostConfig) []by
 }
 
 // table is the values of a label that each client has sent, nil for none.
-func (x *stranger) table(j *startup.Job, label wire.Label, per scope, width int) ([][][]byte, error) {
+func (x *foreignClient) table(j *startup.Job, label wire.Label, per scope, width int) ([][][]byte, error) {
 	a := x.answers[label]
 	all := make([][][]byte, x.size)
 	for c := range all {
@@ -134,7 +134,7 @@ func (x *stranger) table(j *startup.Job, label wire.Label, per scope, width int)
 
 // derive makes the job of the answers. IMPI ch.2, Client labels, Host labels,
 // Proc labels: ranks go by client, host, proc; of most values the least counts.
-func (x *stranger) derive() (*startup.Job, error) {
+func (x *foreignClient) derive() (*startup.Job, error) {
 	j := &startup.Job{
 		Self: x.cfg.Rank, Clients: make([]startup.ClientInfo, x.size),
 		DataLen: 1<<32 - 1, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, AckMark: 1<<32 - 1, HiWater: 1<<32 - 1,
@@ -170,7 +170,7 @@ func (x *stranger) derive() (*startup.Job, error) {
 }
 
 // deriveVersions cuts the lists of versions apart: each begins with 0.0.
-func (x *stranger) deriveVersions(j *startup.Job) error {
+func (x *foreignClient) deriveVersions(j *startup.Job) error {
 	a := x.answers[wire.LabelVersion]
 	c := -1
 	for ; len(a.data) >= 8; a.data = a.data[8:] {

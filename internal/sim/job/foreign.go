@@ -40,10 +40,10 @@ const (
 // errForeign is wrapped by what ends a foreign client.
 var errForeign = errors.New("foreign client")
 
-// stranger is the startup of a client that is not ours, written on its own from
+// foreignClient is the startup of a client that is not ours, written on its own from
 // the protocol's text: it shares no code with core/startup but the types that it
 // has to hand over.
-type stranger struct {
+type foreignClient struct {
 	cfg      startup.ClientConfig
 	f        Foreign
 	in, out  []byte
@@ -57,7 +57,7 @@ type stranger struct {
 	err      error
 }
 
-// phase is what a stranger waits for.
+// phase is what a foreign client waits for.
 type phase uint8
 
 const (
@@ -73,8 +73,8 @@ type answer struct {
 	data []byte
 }
 
-func newStranger(cfg startup.ClientConfig, f Foreign) *stranger {
-	x := &stranger{cfg: cfg, f: f, answers: make(map[wire.Label]answer)}
+func newForeignClient(cfg startup.ClientConfig, f Foreign) *foreignClient {
+	x := &foreignClient{cfg: cfg, f: f, answers: make(map[wire.Label]answer)}
 	for _, l := range order {
 		if !slices.Contains(f.Skip, l.label) {
 			x.labels = append(x.labels, l.label)
@@ -86,7 +86,7 @@ func newStranger(cfg startup.ClientConfig, f Foreign) *stranger {
 }
 
 // say queues a command.
-func (x *stranger) say(command uint32, payload []byte) {
+func (x *foreignClient) say(command uint32, payload []byte) {
 	x.out = binary.BigEndian.AppendUint32(x.out, command)
 	x.out = binary.BigEndian.AppendUint32(x.out, uint32(len(payload)))
 	x.out = append(x.out, payload...)
@@ -95,7 +95,7 @@ func (x *stranger) say(command uint32, payload []byte) {
 func number(v int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
 
 // Start offers what there is to prove ourselves with.
-func (x *stranger) Start(now time.Time) {
+func (x *foreignClient) Start(now time.Time) {
 	x.deadline = now.Add(x.cfg.Limit + startup.Grace)
 	mask := 0
 	if x.cfg.Auth.None {
@@ -111,7 +111,7 @@ func (x *stranger) Start(now time.Time) {
 }
 
 // introduce says who we are and, if we do not wait for answers, everything else.
-func (x *stranger) introduce() {
+func (x *foreignClient) introduce() {
 	x.say(sayIMPI, number(int(x.cfg.Rank)))
 	if !x.f.Eager {
 		return
@@ -124,7 +124,7 @@ func (x *stranger) introduce() {
 }
 
 // submit sends the next label.
-func (x *stranger) submit() {
+func (x *foreignClient) submit() {
 	if x.f.Habits && len(x.labels)%3 == 0 {
 		x.say(sayXtra, make([]byte, len(x.labels)))
 	}
@@ -133,7 +133,7 @@ func (x *stranger) submit() {
 }
 
 // next goes on once an answer has come.
-func (x *stranger) next() {
+func (x *foreignClient) next() {
 	if x.f.Eager {
 		return
 	}
@@ -145,25 +145,25 @@ func (x *stranger) next() {
 }
 
 // Output takes what is to be sent.
-func (x *stranger) Output() []byte {
+func (x *foreignClient) Output() []byte {
 	b := x.out
 	x.out = nil
 	return b
 }
 
-// Deadline is when the stranger gives up.
-func (x *stranger) Deadline() (time.Time, bool) {
+// Deadline is when the foreign client gives up.
+func (x *foreignClient) Deadline() (time.Time, bool) {
 	return x.deadline, x.phase != forNothing && x.err == nil
 }
 
 // Job is what came of it.
-func (x *stranger) Job() (*startup.Job, bool) { return x.job, x.job != nil }
+func (x *foreignClient) Job() (*startup.Job, bool) { return x.job, x.job != nil }
 
-// Err is what ended the stranger.
-func (x *stranger) Err() error { return x.err }
+// Err is what ended the foreign client.
+func (x *foreignClient) Err() error { return x.err }
 
 // Tick tells the time.
-func (x *stranger) Tick(now time.Time) error {
+func (x *foreignClient) Tick(now time.Time) error {
 	if at, ok := x.Deadline(); ok && !now.Before(at) {
 		x.fail("waited too long")
 	}
@@ -171,19 +171,19 @@ func (x *stranger) Tick(now time.Time) error {
 }
 
 // Closed tells that the server has closed the connection.
-func (x *stranger) Closed(cause error) error {
+func (x *foreignClient) Closed(cause error) error {
 	x.fail("the server is gone: %v %s", cause, x.hint)
 	return x.err
 }
 
-func (x *stranger) fail(format string, args ...any) {
+func (x *foreignClient) fail(format string, args ...any) {
 	if x.err == nil {
 		x.err = fmt.Errorf("%w %d: "+format, append([]any{errForeign, x.cfg.Rank}, args...)...)
 	}
 }
 
 // Receive takes what the server says.
-func (x *stranger) Receive(b []byte, now time.Time) error {
+func (x *foreignClient) Receive(b []byte, now time.Time) error {
 	x.in = append(x.in, b...)
 	for x.err == nil && len(x.in) >= 8 {
 		command, size := binary.BigEndian.Uint32(x.in), int(binary.BigEndian.Uint32(x.in[4:]))
@@ -203,7 +203,7 @@ func (x *stranger) Receive(b []byte, now time.Time) error {
 }
 
 // choice is the answer to AUTH: the number of a mechanism.
-func (x *stranger) choice(mechanism uint32) {
+func (x *foreignClient) choice(mechanism uint32) {
 	x.phase = forSize
 	waited := !x.f.Eager || x.cfg.Auth.HasKey
 	switch {
@@ -218,7 +218,7 @@ func (x *stranger) choice(mechanism uint32) {
 	}
 }
 
-func (x *stranger) hear(command uint32, payload []byte, now time.Time) {
+func (x *foreignClient) hear(command uint32, payload []byte, now time.Time) {
 	switch {
 	case command == sayFail:
 		x.hint = string(payload) // and the server closes now
@@ -242,7 +242,7 @@ func (x *stranger) hear(command uint32, payload []byte, now time.Time) {
 }
 
 // take keeps the answer to a label, whoever sent it.
-func (x *stranger) take(payload []byte) {
+func (x *foreignClient) take(payload []byte) {
 	l := wire.Label(binary.BigEndian.Uint32(payload))
 	if _, twice := x.answers[l]; twice {
 		x.fail("two answers to label %x", uint32(l))
@@ -256,7 +256,7 @@ func (x *stranger) take(payload []byte) {
 }
 
 // Finish says that all procs have finished.
-func (x *stranger) Finish() error {
+func (x *foreignClient) Finish() error {
 	if x.f.Habits {
 		x.say(sayINIF, nil)
 	} else {
@@ -266,4 +266,4 @@ func (x *stranger) Finish() error {
 }
 
 // Fail gives up. A foreign client cannot say why.
-func (x *stranger) Fail(reason error) { x.fail("%w", reason) }
+func (x *foreignClient) Fail(reason error) { x.fail("%w", reason) }

@@ -113,13 +113,13 @@ func packets(rng *rand.Rand, n int) (b []byte) {
 	return b
 }
 
-// TestLiar: whatever pieces the link takes, only the lengths of packets without
+// TestFalseLengths: whatever pieces the link takes, only the lengths of packets without
 // data change, and most of those do.
-func TestLiar(t *testing.T) {
+func TestFalseLengths(t *testing.T) {
 	for seed := range seeds(50) {
 		k := kernel.New(seed)
 		l := k.NewLink(kernel.LinkSpec{Capacity: 1 + int(seed*7), Chop: 0.5, Delay: time.Microsecond}, nil)
-		x := newLiar(l.Ends[0], seed, func(wire.PacketType) bool { return true })
+		x := newFalseLengths(l.Ends[0], seed, func(wire.PacketType) bool { return true })
 		truth := packets(k.Rand(), 40)
 		var got []byte
 		for sent := 0; len(got) < len(truth); {

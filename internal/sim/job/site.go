@@ -88,7 +88,7 @@ func (h *host) fini() bool {
 	return len(h.s.procs) > 0
 }
 
-// client is a client's side of startup: a startup.Client or a stranger.
+// client is a client's side of startup: a startup.Client or a foreignClient.
 type client interface {
 	Start(now time.Time)
 	Output() []byte
@@ -125,7 +125,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	}
 	var err error
 	if cfg.Foreign != nil {
-		s.client, err = newStranger(config, *cfg.Foreign), config.Validate()
+		s.client, err = newForeignClient(config, *cfg.Foreign), config.Validate()
 	} else {
 		s.client, err = startup.NewClient(config)
 	}
@@ -197,7 +197,7 @@ func (s *site) serverGone(cause error) {
 		return
 	}
 	err := s.client.Closed(cause)
-	x, foreign := s.client.(*stranger)
+	x, foreign := s.client.(*foreignClient)
 	s.untold = cause == nil && s.heard && (foreign && x.hint == "" || !foreign && errors.Is(err, startup.ErrLost))
 	s.judge(err)
 }

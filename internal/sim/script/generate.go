@@ -63,7 +63,7 @@ var WorldsWeights = Weights{
 func Generate(t *rapid.T, o Options) *Program {
 	o = o.withDefaults()
 	g := &generator{
-		Draws: &Draws{t}, o: o, procs: o.Procs, comms: newComms(o.Worlds...), lanes: map[laneKey][]*flight{},
+		Draws: &Draws{t}, o: o, procs: o.Procs, comms: newComms(o.Worlds...), byMatch: map[matchKey][]*flight{},
 		memory: make([]int, o.Procs), buffered: make([][]*flight, o.Procs), wild: map[string]map[int]bool{}, tag: firstFresh,
 	}
 	for r := range g.memory {
@@ -120,7 +120,7 @@ type generator struct {
 
 	all     []*flight // every message
 	open    []*flight // those under way
-	lanes   map[laneKey][]*flight
+	byMatch map[matchKey][]*flight
 	tag     int
 	names   int
 	slots   int

@@ -5,7 +5,7 @@ type flight struct {
 	m                Message
 	sending, posting bool // begun
 	sent, received   bool
-	lane             []*flight // those that are sent before it, to the same receives
+	earlier          []*flight // those that are sent before it, to the same receives
 	queue            []*flight // those that are received before it
 	burst            *burst    // of receives from any source
 	known            bool      // the sender knows that the receive has begun
@@ -19,8 +19,8 @@ type burst struct {
 	sends, recvs int // begun
 }
 
-// laneKey is what messages have in common that are received as they are sent.
-type laneKey struct {
+// matchKey is what messages have in common that are received as they are sent.
+type matchKey struct {
 	from, to int
 	comm     string
 	tag      int
@@ -39,17 +39,17 @@ func (f *flight) posted() bool {
 func (g *generator) add(m Message) *flight {
 	m.ID = len(g.all) + 1
 	f := &flight{m: m}
-	k := laneKey{m.From, m.To, m.Comm, m.Tag}
+	k := matchKey{m.From, m.To, m.Comm, m.Tag}
 	if m.AnyTag {
 		k.tag = anyTag
 	}
-	f.lane = g.lanes[k]
+	f.earlier = g.byMatch[k]
 	if m.AnySource {
-		f.lane = nil
+		f.earlier = nil
 	} else {
-		g.lanes[k] = append(g.lanes[k], f)
+		g.byMatch[k] = append(g.byMatch[k], f)
 	}
-	f.queue = f.lane
+	f.queue = f.earlier
 	if m.Mode == Buffered {
 		g.memory[m.From] -= m.buffered()
 		g.buffered[m.From] = append(g.buffered[m.From], f)
@@ -70,7 +70,7 @@ func (f *flight) maySend() bool {
 	if f.m.Mode == Ready && !f.known || f.sending {
 		return false
 	}
-	for _, before := range f.lane {
+	for _, before := range f.earlier {
 		if !before.sending || f.m.SendSlot != 0 && !before.sent {
 			return false
 		}

@@ -139,13 +139,13 @@ func (g *generator) burst() {
 		if m.AnySource {
 			f.burst = b
 		}
-		f.lane = nil
+		f.earlier = nil
 		for _, o := range b.flights {
 			if o.m.From == m.From {
-				f.lane = append(f.lane, o)
+				f.earlier = append(f.earlier, o)
 			}
 		}
-		f.queue = f.lane
+		f.queue = f.earlier
 		b.flights = append(b.flights, f)
 	}
 	for _, f := range b.flights {
@@ -180,13 +180,13 @@ func (g *generator) mixture(c *group, to int) {
 		}
 	}
 	queue := make([]*flight, len(messages))
-	var lane []*flight
+	var earlier []*flight
 	for i, m := range messages {
 		m.Mode = g.mode(&m)
 		f := g.add(m)
 		if ok {
-			f.lane, queue[by[i]] = lane, f
-			lane = append(lane, f)
+			f.earlier, queue[by[i]] = earlier, f
+			earlier = append(earlier, f)
 		}
 	}
 	for i, f := range queue {
@@ -225,9 +225,9 @@ func (g *generator) epoch(c *group) {
 	}
 	g.emit(Collective{Call: Barrier, Comm: c.name})
 	clear(g.wild[c.name])
-	for k := range g.lanes {
+	for k := range g.byMatch {
 		if k.comm == c.name {
-			delete(g.lanes, k)
+			delete(g.byMatch, k)
 		}
 	}
 }

@@ -2,15 +2,15 @@ package unproved
 
 import "slices"
 
-// Limits bound the connections of a Room.
+// Limits bound the connections of a Set.
 type Limits struct {
 	PerSource int // from one source that has an address
 	Total     int
 }
 
-// Room holds the connections that have not proved themselves. Each call takes time
+// Set holds the connections that have not proved themselves. Each call takes time
 // proportional to how many there are.
-type Room[ID comparable] struct {
+type Set[ID comparable] struct {
 	limits Limits
 	list   []waiting[ID] // the oldest first
 	count  map[Source]int
@@ -22,16 +22,16 @@ type waiting[ID comparable] struct {
 	from Source
 }
 
-// NewRoom makes an empty room.
-func NewRoom[ID comparable](l Limits) *Room[ID] {
-	return &Room[ID]{limits: l, count: make(map[Source]int)}
+// NewSet makes an empty set.
+func NewSet[ID comparable](l Limits) *Set[ID] {
+	return &Set[ID]{limits: l, count: make(map[Source]int)}
 }
 
 // Len is how many connections there are.
-func (r *Room[ID]) Len() int { return len(r.list) }
+func (r *Set[ID]) Len() int { return len(r.list) }
 
 // All returns the connections, the oldest first.
-func (r *Room[ID]) All() []ID {
+func (r *Set[ID]) All() []ID {
 	all := make([]ID, 0, len(r.list))
 	for _, g := range r.list {
 		all = append(all, g.id)
@@ -40,9 +40,9 @@ func (r *Room[ID]) All() []ID {
 }
 
 // Enter adds a connection. If that exceeds a limit, evicted is true and out is the
-// connection that the caller must close, which is no longer in the room: the oldest of the
+// connection that the caller must close, which is no longer in the set: the oldest of the
 // same source or, if there are too many in all, the oldest of the source that has most.
-func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
+func (r *Set[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 	victim := -1
 	switch {
 	case from != (Source{}) && r.count[from] >= r.limits.PerSource:
@@ -61,13 +61,13 @@ func (r *Room[ID]) Enter(id ID, from Source) (out ID, evicted bool) {
 
 // Leave removes a connection that has proved itself or has ended. It ignores one that is
 // not there.
-func (r *Room[ID]) Leave(id ID) {
+func (r *Set[ID]) Leave(id ID) {
 	if i := slices.IndexFunc(r.list, func(w waiting[ID]) bool { return w.id == id }); i >= 0 {
 		r.remove(i)
 	}
 }
 
-func (r *Room[ID]) remove(i int) {
+func (r *Set[ID]) remove(i int) {
 	from := r.list[i].from
 	if r.count[from]--; r.count[from] == 0 {
 		delete(r.count, from)
@@ -75,13 +75,13 @@ func (r *Room[ID]) remove(i int) {
 	r.list = slices.Delete(r.list, i, i+1)
 }
 
-func (r *Room[ID]) oldestOf(s Source) int {
+func (r *Set[ID]) oldestOf(s Source) int {
 	return slices.IndexFunc(r.list, func(w waiting[ID]) bool { return w.from == s })
 }
 
 // biggest returns the source with the most connections; of several, the one whose oldest
 // connection is the oldest.
-func (r *Room[ID]) biggest() Source {
+func (r *Set[ID]) biggest() Source {
 	best := r.list[0].from
 	for _, g := range r.list {
 		if r.count[g.from] > r.count[best] {

@@ -39,7 +39,7 @@ func TestSources(t *testing.T) {
 }
 
 func TestOldestOfTheSourceGoesFirst(t *testing.T) {
-	r := NewRoom[int](Limits{PerSource: 3, Total: 10})
+	r := NewSet[int](Limits{PerSource: 3, Total: 10})
 	crowd, other := source("192.0.2.1"), source("192.0.2.2")
 	r.Enter(100, other)
 	for i := range 3 {
@@ -58,7 +58,7 @@ func TestOldestOfTheSourceGoesFirst(t *testing.T) {
 }
 
 func TestBiggestSourceMakesRoomForOthers(t *testing.T) {
-	r := NewRoom[int](Limits{PerSource: 4, Total: 6})
+	r := NewSet[int](Limits{PerSource: 4, Total: 6})
 	a, b := source("192.0.2.1"), source("192.0.2.2")
 	r.Enter(1, b)
 	r.Enter(2, b)
@@ -75,7 +75,7 @@ func TestBiggestSourceMakesRoomForOthers(t *testing.T) {
 		t.Error("somebody had to go although there was room")
 	}
 	// Those without an address are bounded by the total only.
-	r = NewRoom[int](Limits{PerSource: 1, Total: 3})
+	r = NewSet[int](Limits{PerSource: 1, Total: 3})
 	for i := range 4 {
 		out, evicted := r.Enter(i, Source{})
 		if evicted != (i == 3) || out != 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// liar writes false lengths into packets that have no data, as LAM/MPI does. It
+// falseLengths writes false lengths into packets that have no data, as LAM/MPI does. It
 // changes bytes only, never how many there are, and takes as many as its link.
-type liar struct {
+type falseLengths struct {
 	*kernel.End
 	truth   scan
 	scratch []byte
@@ -16,16 +16,16 @@ type liar struct {
 	only    func(wire.PacketType) bool // whom it lies about
 }
 
-// newLiar makes the liar of an end. What each packet's lengths become is decided
+// newFalseLengths makes the link of an end with false lengths. What each packet's lengths become is decided
 // by seed, so that the same packet always gets the same.
-func newLiar(e *kernel.End, seed uint64, only func(wire.PacketType) bool) *liar {
-	return &liar{End: e, seed: seed, only: only}
+func newFalseLengths(e *kernel.End, seed uint64, only func(wire.PacketType) bool) *falseLengths {
+	return &falseLengths{End: e, seed: seed, only: only}
 }
 
-var _ link.Link = (*liar)(nil)
+var _ link.Link = (*falseLengths)(nil)
 
 // Send sends batch with other lengths.
-func (x *liar) Send(batch [][]byte) (int, error) {
+func (x *falseLengths) Send(batch [][]byte) (int, error) {
 	x.scratch = x.scratch[:0]
 	for _, b := range batch {
 		x.scratch = append(x.scratch, b...)
@@ -42,7 +42,7 @@ func (x *liar) Send(batch [][]byte) (int, error) {
 }
 
 // lie gives the false byte at a place of a header, if there is one.
-func (x *liar) lie(s *scan, was byte) byte {
+func (x *falseLengths) lie(s *scan, was byte) byte {
 	t := wire.PacketType(s.kind)
 	if t.HasData() || !x.only(t) || !lenField.has(s.at) && !msgLenField.has(s.at) {
 		return was
