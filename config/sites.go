@@ -35,7 +35,7 @@ func SiteNames(path string) ([]string, error) {
 		if a := block.Body.Attributes["foreign"]; a != nil && d.attribute(a, attrSpec{name: a.Name, kind: truth()}).v == true {
 			continue
 		}
-		d.list = nil // of foreign, which is none of our concern
+		d.list = nil // such a site does not use it
 		label, ok := d.label(block)
 		if !ok {
 			return nil, fmt.Errorf("read the job file: %w", d.list.Err())

@@ -28,11 +28,11 @@ type nodeSpec struct {
 
 const allHosts = -1
 
-// alone tells whether nobody on another machine waits for this node: it runs all hosts of its site, or is
+// alone reports whether nobody on another machine waits for this node: it runs all hosts of its site, or is
 // to start the others.
 func (p *nodeSpec) alone() bool { return p.host == allHosts || p.launches }
 
-// orphaned tells whether a signal comes from the machine's guard, because the node that has started
+// orphaned reports whether a signal comes from the machine's guard, because the node that has started
 // this one is gone. Then the head is about to say so, and nobody has ended the job on purpose.
 func (p *nodeSpec) orphaned() bool {
 	if p.starter == nil {

@@ -52,7 +52,7 @@ func run(args []string) int {
 	return complain(fmt.Errorf("%s: %w", node, syscall.Exec(node, command, append(os.Environ(), environ...))))
 }
 
-// alone tells whether a word stands alone and is no program.
+// alone reports whether a word stands alone and is no program.
 func alone(args []string) bool {
 	_, inPath := exec.LookPath(args[0])
 	_, beside := exec.LookPath("./" + args[0])

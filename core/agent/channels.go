@@ -95,7 +95,7 @@ func (c *Channels) token(ends channelEnds) (token dynamic.Token, ok bool) {
 	return secret.Channel(c.describe(ends.local), c.describe(ends.peer)), true
 }
 
-// OnDemand tells whether the channel between a host of the site and another one is made when the first
+// OnDemand reports whether the channel between a host of the site and another one is made when the first
 // packet needs it, by whichever host has one first.
 func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	apart := max(local-peer, peer-local)
@@ -107,7 +107,7 @@ func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	return proves && apart > 0 && (large || c.c.OnDemand == Always)
 }
 
-// dials tells whether the local host connects to the other one: to those of lower rank.
+// dials reports whether the local host connects to the other one: to those of lower rank.
 func (e channelEnds) dials() bool { return e.local > e.peer }
 
 // secretWith gives what only this site and that of a client have.
@@ -190,7 +190,7 @@ func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token 
 
 // Admits decides whether a connection between hosts may be that a host of the site takes, whatever
 // it is for. What hello says the dialler has proven, with the token of a channel to that host.
-// allowed tells whether the routes have it.
+// allowed reports whether the routes have it.
 func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) dynamic.Verdict {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
 	token, ok := c.token(ends)
@@ -270,7 +270,7 @@ func (c *Channels) Drop(hello dynamic.Hello) {
 	c.ties.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
 }
 
-// Keep is called with each channel that the site's packet switches are given. resumes tells whether
+// Keep is called with each channel that the site's packet switches are given. resumes reports whether
 // the channel outlives its connection, as the session, and dials whether this site connects again.
 func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, resumes, dials bool) {
 	ends := channelEnds{local, peer}
@@ -282,7 +282,7 @@ func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, res
 	return token.ChannelSession(), true, ends.dials()
 }
 
-// KeepsListening tells whether a host of the site is dialled when its dance is over: again for a
+// KeepsListening reports whether a host of the site is dialled when its dance is over: again for a
 // channel that resumes, or for one that is made on demand.
 func (c *Channels) KeepsListening(local wire.HostRank) bool {
 	for i := range c.c.Job.Hosts {

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// onDemand tells whether p is a host whose channel is made on demand.
+// onDemand reports whether p is a host whose channel is made on demand.
 func (a *Agent) onDemand(p *endpoint) bool {
 	return !p.isProc() && a.hosts[p.peer.Host].OnDemand && p.peer.Host != a.self
 }
@@ -27,7 +27,7 @@ func (a *Agent) mean(p *endpoint) bool {
 	return true
 }
 
-// owes tells whether packets wait for host p that its procs may need: all but FINI. Also when all procs
+// owes reports whether packets wait for host p that its procs may need: all but FINI. Also when all procs
 // of this host are done the last ones that they sent may be what others wait for in Finalize's barrier.
 func (a *Agent) owes(p *endpoint) bool {
 	end := 0

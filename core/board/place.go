@@ -112,7 +112,7 @@ func (p *Place) Room(t Turn, n int) []byte {
 	return p.data(p.me, t, n)
 }
 
-// Post says that Room has been filled in. what is a number that distinguishes operations.
+// Post says that Room has been filled in. The argument what distinguishes operations.
 func (p *Place) Post(t Turn, what uint8, n int) {
 	e := p.entry(p.me, t)
 	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)

@@ -14,7 +14,7 @@ import (
 // docs/decisions/0044-three-levels.md says which operations do so.
 
 // newHostPlanner makes the planner of w's client among its hosts; nil if there is
-// one host, or a process on each. several tells whether there is more than one.
+// one host, or a process on each. several reports whether there is more than one.
 func newHostPlanner(w *Planner, hosts *comm.Clients) (l *Planner, several bool) {
 	members, err := w.comm.Group().Select(w.team.ranks)
 	if err != nil || hosts == nil || members.Size() < 2 {

@@ -54,7 +54,7 @@ func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error
 func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
 	if in, ok := p.inside(); ok && p.single() {
 		if p.plan = in; counts == nil {
-			p.plan = in.of(datatype.Byte) // who has no items need not know the kind that others have
+			p.plan = in.of(datatype.Byte) // a process without items may not know the kind
 		}
 		p.variedBlocks(own, all, counts, root)
 		return

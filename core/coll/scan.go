@@ -60,8 +60,9 @@ func (p scans) scanTeam(a *accumulator) {
 }
 
 // lowerSites gives everybody the combination of all clients before its own, nil in
-// the first. The last of each client, which has its client's in a, gets it from the
-// client before, sends the next what is its, and hands it out.
+// the first. The last process of each client, whose a has the combination of its client,
+// receives that of the clients before, sends both combined to the next client, and
+// broadcasts what it has received.
 func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	if p.isHosts && !p.linear() {
 		return p.lowerHosts(a)

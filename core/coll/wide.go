@@ -56,9 +56,9 @@ func (p *Planner) carrier(number, stripe int) int {
 // carries says that this process moves a stripe.
 func (p *Planner) carries() bool { return p.team.me < p.sites.stripes }
 
-// bcastStripes has the root hand out the buffer's parts to processes of its client,
-// each of which sends its own to the like of it in the other clients. There the
-// parts go around.
+// bcastStripes has the root scatter the buffer over processes of its client. Each sends its
+// part to the process with the same position in the other clients, where the parts are then
+// passed around.
 func (p bcasts) bcastStripes(buf []byte, root int) {
 	stripes := divided(buf, p.k, p.sites.stripes)
 	full := -1

@@ -55,7 +55,7 @@ func (a *Acceptor) Output() []byte {
 	return b
 }
 
-// Done tells whether the link was accepted and packets may follow.
+// Done reports whether the link was accepted and packets may follow.
 func (a *Acceptor) Done() bool { return a.state == judged && a.err == nil }
 
 // Peer gives what the dialler wants, once it has proven that it has the token.

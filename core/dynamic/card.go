@@ -50,7 +50,7 @@ type Offer struct {
 	Address   string // what that transport dials
 }
 
-// Has tells whether feature is on the card.
+// Has reports whether feature is on the card.
 func (c *Card) Has(feature string) bool {
 	return slices.Contains(c.Features, feature)
 }
@@ -65,7 +65,7 @@ func (c *Card) Offer(transport string) (Offer, bool) {
 	return Offer{}, false
 }
 
-// SameNode tells whether the procs of both cards are on one machine and belong to one user.
+// SameNode reports whether the procs of both cards are on one machine and belong to one user.
 func (c *Card) SameNode(d *Card) bool { return c.Node != "" && c.Node == d.Node }
 
 // AppendText appends the card as one line of printable text without its end:

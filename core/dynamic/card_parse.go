@@ -137,7 +137,7 @@ func (c *Card) check() error {
 	return nil
 }
 
-// isName tells whether s is a name as transports have them: [a-z][a-z0-9-]*.
+// isName reports whether s is a name as transports have them: [a-z][a-z0-9-]*.
 func isName(s string) bool {
 	if s == "" || len(s) > MaxName || s[0] < 'a' || s[0] > 'z' {
 		return false
@@ -150,7 +150,7 @@ func isName(s string) bool {
 	return true
 }
 
-// isPlain tells whether s is printable text without spaces.
+// isPlain reports whether s is printable text without spaces.
 func isPlain(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false

@@ -43,6 +43,6 @@ func (t *Token) ChannelSession() (s Session) {
 	return s
 }
 
-// BeginsGreeting tells whether these are the first bytes of a greeting, of whatever version,
+// BeginsGreeting reports whether these are the first bytes of a greeting, of whatever version,
 // and not the host rank that IMPI has there: no job has so many hosts.
 func BeginsGreeting(b [4]byte) bool { return binary.BigEndian.Uint32(b[:])>>8 == magic>>8 }

@@ -47,11 +47,11 @@ func (d *Dialler) Output() []byte {
 	return b
 }
 
-// Proved tells whether Output has given the proof, or will. Before that the acceptor cannot
+// Proved reports whether Output has given the proof, or will. Before that the acceptor cannot
 // have accepted.
 func (d *Dialler) Proved() bool { return d.proved }
 
-// Done tells whether the link is accepted and packets may follow.
+// Done reports whether the link is accepted and packets may follow.
 func (d *Dialler) Done() bool { return d.done }
 
 // Input takes bytes from the acceptor and says how many of them belonged to

@@ -51,7 +51,7 @@ func (p *Port) AppendText(b []byte) ([]byte, error) {
 	return b, fmt.Errorf("dynamic: %w: no way to reach the opener fits into %d bytes", ErrPort, MaxPortName)
 }
 
-// tooLong tells whether the only thing wrong with a card is its length.
+// tooLong reports whether the only thing wrong with a card is its length.
 func tooLong(c *Card) bool { return c.Version == CardVersion && c.check() == nil }
 
 const (

@@ -349,9 +349,9 @@ func (t *directTie[K]) overdue() bool            { return t.t.Overdue(t.x) }
 func (t *directTie[K]) made() (used, later bool) { return t.t.Made(t.x), false }
 func (t *directTie[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
 
-// worldTie is that of two procs of different worlds. The proc at the other end uses a link from when
-// its node has accepted it: it must not be closed here, even if ours has got another link in the
-// meantime and has agreed to close that, of which the other node has heard and we are about to hear.
+// worldTie is that of two procs of different worlds. The proc at the other end uses a link as soon as
+// its node has accepted it, so it must not be closed here, even if our proc has got another link in
+// the meantime: then it has agreed to close that other one, which the other node knows already.
 type worldTie[K comparable] struct{ directTie[K] }
 
 func (t *worldTie[K]) made() (used, later bool) { return t.t.Use(t.x), true }

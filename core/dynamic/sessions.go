@@ -26,7 +26,7 @@ type SessionState struct {
 	Resumes int  // further connections that the proc was given
 }
 
-// Enrol enters a new link, which replaces the pair's last one. dialled tells whether this node
+// Enrol enters a new link, which replaces the pair's last one. dialled reports whether this node
 // has made it.
 func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 	if s.of == nil {
@@ -78,7 +78,7 @@ func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
 }
 
 // Judge decides about a connection that the other end's node has made for a link, or its word that
-// its proc has lost the last one. finished tells whether the proc here has left MPI.
+// its proc has lost the last one. finished reports whether the proc here has left MPI.
 func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
 	state := s.of[x]
 	switch {

@@ -50,7 +50,7 @@ func (e *matcher) cancelSelf(r *Request) {
 }
 
 // cancelAsked handles a CANCEL: it destroys the youngest message with that request ID that
-// nobody has received, and answers in any case. Older messages with the same ID belong to
+// nobody has received, and answers in any case (IMPI ch.3, Cancel). Older messages with the same ID belong to
 // sends that are over.
 func (e *matcher) cancelAsked(p *peer) {
 	id := e.in.SrcReq
@@ -65,7 +65,8 @@ func (e *matcher) cancelAsked(p *peer) {
 	e.answer(p, wire.PkCancelNo, id, 0)
 }
 
-// cancelRefused: the send goes on.
+// cancelRefused handles a CANCELNO: the message is matched, and the send goes on (IMPI ch.3,
+// Cancel).
 func (e *sender) cancelRefused(p *peer) {
 	r := e.ids.find(e.in.SrcReq)
 	if r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent {

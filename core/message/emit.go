@@ -6,6 +6,8 @@ const headerSize = wire.HeaderSize
 
 // emit commits the next counted packet to p. It returns false if the link has no room for
 // it now. The window must be open and something waiting.
+//
+// IMPI ch.3, Packet Protocol: each packet counts, whatever its kind, except a PROTOACK.
 func (e *sender) emit(s *linkState, p *peer) bool {
 	if p.control.len > 0 {
 		b := s.reserve(headerSize)
@@ -137,6 +139,8 @@ func (e *sender) putControl(b []byte, p *peer, c control) {
 }
 
 // putProtoAck writes a PROTOACK that is due, or one that only brings an allowance.
+//
+// IMPI ch.3, Packet Protocol: it is not counted, so it never waits for a window.
 func (e *sender) putProtoAck(b []byte, p *peer) {
 	h := wire.Packet{Type: wire.PkProtoAck, Src: p.as.self, Dest: p.proc, MsgLen: e.grant(p)}
 	if p.acks > 0 {

@@ -105,6 +105,9 @@ func (e *matcher) begin(r *Request, p *peer, key match.Key, total int64) {
 //
 // A message that does not fit is acknowledged like any other: the protocol has no refusal,
 // so all of it is received, and what does not fit is dropped.
+//
+// IMPI ch.3, Long Messages: the SYNCACK returns the sender's pk_srqid and brings pk_drqid, which
+// the rest of the message carries.
 func (e *matcher) syncAck(r *Request, long bool) {
 	if long {
 		e.ids.add(r)
@@ -112,7 +115,8 @@ func (e *matcher) syncAck(r *Request, long bool) {
 	e.answer(r.peer, wire.PkSyncAck, r.remote, r.id)
 }
 
-// continuation finds the receive that a packet belongs to.
+// continuation finds the receive that a packet belongs to (IMPI ch.3, Long Messages: by its
+// pk_drqid).
 func (e *matcher) continuation(s *linkState, p *peer) error {
 	in := &e.in
 	r := e.ids.find(in.DestReq)

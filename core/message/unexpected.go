@@ -87,7 +87,8 @@ func (e *matcher) deliver(m *Message, r *Request) {
 	e.recvProgress(r, n)
 }
 
-// Probe looks for a message that a receive with env and from would match. It is found as
+// Probe looks for a message that a receive with env and from would match (IMPI ch.3, Message
+// Matching: the first that was sent). It is found as
 // soon as its first packet has arrived; its length is that of the whole message.
 func (e *matcher) Probe(env Envelope, from Peer) (Status, bool) {
 	m := e.probe(env, from)

@@ -39,7 +39,7 @@ func Features(name string, usual bool, clients []wire.ClientRank, such func(i in
 	return features
 }
 
-// Wants tells whether a card has a feature towards a client, as Features writes it.
+// Wants reports whether a card has a feature towards a client, as Features writes it.
 func Wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
 	switch {
 	case c.Has(fmt.Sprintf("no-%s-%d", name, to)):

@@ -34,7 +34,7 @@ type Transport interface {
 	HasPlane(plane string) bool // its links can have a data plane
 }
 
-// Keeps tells whether the links of a transport are what s demands.
+// Keeps reports whether the links of a transport are what s demands.
 func (s Secrecy) Keeps(t Transport) bool {
 	return s == AnyLink || t.Encrypts() || s == Closed && t.Machine()
 }
@@ -109,7 +109,7 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 	return ways
 }
 
-// Allows tells whether a link may be accepted that has come by a transport.
+// Allows reports whether a link may be accepted that has come by a transport.
 func (r *Route) Allows(name string, t Transport) bool {
 	return r.Direct && slices.Contains(r.Prefer, name) && r.Unfit(t, true) == ""
 }

@@ -42,7 +42,7 @@ func Refuse(command int, format string, args ...any) *Refusal {
 	return &Refusal{command, fmt.Sprintf(format, args...)}
 }
 
-// Check checks a request, except where its procs are to run. able tells whether the proc's job
+// Check checks a request, except where its procs are to run. able reports whether the proc's job
 // can meet other worlds.
 func Check(able bool, commands []Command) *Refusal {
 	if !able {
@@ -110,7 +110,7 @@ func (p *Part) Check() *Refusal {
 	return nil
 }
 
-// Fits tells whether a site may grant that many procs of each command of the part.
+// Fits reports whether a site may grant that many procs of each command of the part.
 func (p *Part) Fits(granted []int) bool {
 	if len(granted) != len(p.Commands) {
 		return false

@@ -42,7 +42,7 @@ type Worlds[P comparable] struct {
 }
 
 // Started says that all procs of a world are in Init. They and their parents have limit to connect;
-// listens tells whether the parents' port is still open.
+// listens reports whether the parents' port is still open.
 func (s *Worlds[P]) Started(now time.Time, w *World[P], limit time.Duration, listens bool) {
 	w.state, w.until, w.awaited = Connecting, now.Add(limit), listens
 	s.living = append(s.living, w)
@@ -131,7 +131,7 @@ type End struct {
 }
 
 // Ended says that a world that was started has ended, with the text of its failure, or empty.
-// stopped tells whether the node is ending all that was spawned at the site; that is a failure
+// stopped reports whether the node is ending all that was spawned at the site; that is a failure
 // of the site's own job, however the world is connected with it.
 func (s *Worlds[P]) Ended(w *World[P], failure string, stopped bool) End {
 	w.move(Orphaned, Connecting)

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Help tells whether the first argument asks for help.
+// Help reports whether the first argument asks for help.
 func Help(args []string) bool { return first(args, "help", "-h", "-help", "--help") }
 
-// Version tells whether the first argument asks for the version.
+// Version reports whether the first argument asks for the version.
 func Version(args []string) bool { return first(args, "version", "-version", "--version") }
 
 // Mixed parses flags before, between and behind other arguments, which it returns.

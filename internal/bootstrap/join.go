@@ -29,7 +29,7 @@ const VersionVariable = "IMPI_PMI"
 // ofPMI are the variables that a process manager sets for one process.
 var ofPMI = []string{"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_SPAWNED"}
 
-// forOneProcess tells whether a variable is the process manager's for one process. Those that it starts
+// forOneProcess reports whether a variable is the process manager's for one process. Those that it starts
 // itself, such as its node, do not have them.
 func forOneProcess(variable string) bool {
 	return slices.Contains(ofPMI, variable) || strings.HasPrefix(variable, pmix.Prefix)
@@ -61,7 +61,7 @@ type Managed struct {
 // speak.
 var ErrNoLibrary = pmix.ErrNoLibrary
 
-// Started tells whether a process manager has started this process.
+// Started reports whether a process manager has started this process.
 func Started() bool { return pmi.Started(os.Getenv) || pmix.Started(os.Getenv) }
 
 // Join has this process take part in the job of the processes that its process manager has started. It

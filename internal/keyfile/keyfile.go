@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Private tells whether a file is one for a secret: only its owner can read it, or it is root's and this
+// Private reports whether a file is one for a secret: only its owner can read it, or it is root's and this
 // process, which is another user's, can read it by its group. That is how Kubernetes gives a secret to a
 // container.
 func Private(info fs.FileInfo) bool {

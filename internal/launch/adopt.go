@@ -47,7 +47,7 @@ func (p *Process) await() {
 	}
 }
 
-// Adopted tells whether the process was started by somebody else.
+// Adopted reports whether the process was started by somebody else.
 func (p *Process) Adopted() bool { return p.adopted != nil }
 
 // Release has an adopted process count as one that has ended in order: what it still does is the

@@ -75,7 +75,7 @@ func (l *Limiter) Close() {
 	}
 }
 
-// exclude tells whether a line is left out. The logger's lock is held.
+// exclude reports whether a line is left out. The logger's lock is held.
 func (l *Limiter) exclude(level hclog.Level, message string, _ ...any) bool {
 	if level < hclog.Info {
 		return false

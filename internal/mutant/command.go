@@ -29,7 +29,7 @@ type Command struct {
 	// Try tries a fault, and says in a line what came of it. Several goroutines call it.
 	Try func(ctx context.Context, number int) string
 
-	// Conclude prints what there is to say in the end. It tells whether all faults were
+	// Conclude prints what there is to say in the end. It reports whether all faults were
 	// noticed.
 	Conclude func(out io.Writer, took time.Duration) (all bool)
 }

@@ -127,7 +127,7 @@ func (m *Machine) Commands(program string) (list []string) {
 	return list
 }
 
-// Idle tells whether nothing runs on the machine.
+// Idle reports whether nothing runs on the machine.
 func (m *Machine) Idle() bool { return len(m.pids()) == 0 }
 
 // Cut takes the machine off the network, as if its cable were pulled.

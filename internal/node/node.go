@@ -232,7 +232,7 @@ func sitesOf(job *startup.Job, rt *routes.Table) int {
 	return len(names) + others
 }
 
-// isReady tells whether the procs run, so that what startup has set may be read.
+// isReady reports whether the procs run, so that what startup has set may be read.
 func (n *node) isReady() bool {
 	select {
 	case <-n.ready:

@@ -118,7 +118,7 @@ func (a *Authority) Issue(site string, now time.Time, validity time.Duration) (P
 	return sign(t, a.cert, key, a.key)
 }
 
-// ValidName tells whether a site's name can be in a certificate as it is.
+// ValidName reports whether a site's name can be in a certificate as it is.
 func ValidName(site string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	return site != "" && len(site) <= 63 && strings.Trim(site, allowed) == "" && strings.Trim(site, ".") == site

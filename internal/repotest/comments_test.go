@@ -76,7 +76,7 @@ func unexplainedSpecs(d *ast.GenDecl) []*ast.Ident {
 	return names
 }
 
-// explains tells whether a comment starts with name, after an article.
+// explains reports whether a comment starts with name, after an article.
 func explains(doc *ast.CommentGroup, name string) bool {
 	words := strings.Fields(doc.Text())
 	if len(words) > 1 && (words[0] == "A" || words[0] == "An" || words[0] == "The") {
@@ -85,12 +85,12 @@ func explains(doc *ast.CommentGroup, name string) bool {
 	return len(words) > 0 && strings.TrimRight(words[0], ",.:;") == name
 }
 
-// mentions tells whether a comment has name as a word.
+// mentions reports whether a comment has name as a word.
 func mentions(doc *ast.CommentGroup, name string) bool {
 	return slices.Contains(strings.Fields(doc.Text()), name)
 }
 
-// exportedReceiver tells whether d is a function or a method that users see.
+// exportedReceiver reports whether d is a function or a method that users see.
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true

@@ -76,7 +76,7 @@ func Face(r *Repo) []Problem {
 	return problems
 }
 
-// plain tells whether a body is a call, or one and the return of what came of it.
+// plain reports whether a body is a call, or one and the return of what came of it.
 func plain(body *ast.BlockStmt) bool {
 	for _, s := range body.List {
 		switch s.(type) {

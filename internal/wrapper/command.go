@@ -85,7 +85,7 @@ func findCompiler(lang Language, given, self string, getenv func(string) string)
 		errNoCompiler, strings.Join(lang.Compilers, ", "), lang.Options[0], lang.Variables[0])
 }
 
-// isWrapper tells whether a word of CC is the program at self, or a sister of it
+// isWrapper reports whether a word of CC is the program at self, or a sister of it
 // in the same folder.
 func isWrapper(word, self string) bool {
 	if strings.HasPrefix(word, "-") {
@@ -106,7 +106,7 @@ func isWrapper(word, self string) bool {
 	return real == self || filepath.Dir(real) == filepath.Dir(self) && slices.Contains([]string{C.Name, CXX.Name, Fortran.Name}, name)
 }
 
-// links tells whether a compiler with such arguments makes a program.
+// links reports whether a compiler with such arguments makes a program.
 func links(args []string) bool {
 	stops := []string{"-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"}
 	input := false

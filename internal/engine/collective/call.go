@@ -11,7 +11,7 @@ import (
 // Root is what the root of an operation on an intercommunicator gives as root.
 const Root = coll.Root
 
-// what is a collective operation.
+// what names a collective operation.
 type what uint8
 
 // The operations.
@@ -144,7 +144,7 @@ func (a *Call) record(c *proc.Comm) coll.Call {
 	return r
 }
 
-// amount is the number of bytes that must be the same at all n members, of which this is me.
+// amount is the number of bytes that must be the same at all n members; me is this one's rank.
 func (a *Call) amount(n, me int) uint64 {
 	block := func(each, all []byte, place bool) uint64 {
 		if each == nil && place {

@@ -16,8 +16,8 @@
 // above in each dimension (CartShift by 1), on a graph that of GraphNeighbors, on a distributed
 // graph those of DistGraphNeighbors.
 //
-// On a grid what goes to the rank below comes in there as what is from above, also where both are
-// the same rank. On graphs several messages from one rank to another come in in the order in which
-// they go out. A block of a neighbour beyond the edge of a grid is neither sent nor written. Of a
-// GraphCreate all edges must lead both ways. Nothing is in place.
+// On a grid the block sent to the rank below is received there as the block from above, even if both
+// are the same rank. On graphs several messages from one rank to another are received in the order in
+// which they are sent. A block of a neighbour beyond the edge of a grid is neither sent nor written.
+// The edges of a graph from GraphCreate must lead both ways. InPlace is not allowed.
 package collective

@@ -65,7 +65,7 @@ func (s *staging) form(t *proc.Datatype) form {
 	return form{datatype.Byte, rep, int(t.Packed(rep))}
 }
 
-// opaque tells whether a kind is bytes that may be anything.
+// opaque reports whether a kind is bytes that may be anything.
 func opaque(k datatype.Kind) bool { return k == datatype.Byte || k == datatype.Packed }
 
 // agree sets the kind of all elements of the call, or checks that it is k, that of one buffer.

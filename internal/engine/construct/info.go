@@ -30,7 +30,7 @@ func GetInfo(c *proc.Comm) (*proc.Info, error) {
 	return hints.Dup()
 }
 
-// Snapshot is a copy of what info says now; nil of nil, which says nothing.
+// Snapshot copies info as it is now. That of nil is nil.
 func Snapshot(info *proc.Info) (*proc.Info, error) {
 	if info == nil {
 		return nil, nil

@@ -114,7 +114,7 @@ func (es *endpoints) add(q *Endpoint) error {
 }
 
 // Flush writes what the engine has for q until it is written or the link is
-// full, and tells whether anything was.
+// full, and reports whether anything was.
 func (q *Endpoint) Flush() (progress bool) {
 	p := q.p
 	q.held, q.Full = 0, false

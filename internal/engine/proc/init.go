@@ -131,7 +131,7 @@ func Abort(code int, why string) {
 const lastTime = 5 * time.Second
 
 // Abort asks the node to end the job, and ends this proc. A process manager that has started it
-// ends all others then, and the node: that has to have said before who has called Abort.
+// ends all others then, and the node, which must have reported before who has called Abort.
 func (p *Process) Abort(code int, why string) {
 	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
 	if p.Node.Last != nil {

@@ -58,7 +58,7 @@ func (s *Steady) Free() error {
 // BackgroundOp is something under way that goes on in whichever call of MPI the
 // program makes. The process is locked.
 type BackgroundOp interface {
-	// CarryOn goes as far as it can without waiting, and tells whether it is over.
+	// CarryOn goes as far as it can without waiting, and reports whether it is over.
 	CarryOn() (over bool)
 }
 

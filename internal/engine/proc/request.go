@@ -108,7 +108,7 @@ func (q *Request) Complete() (Status, error) {
 	return q.wait()
 }
 
-// wait is Complete for who has the lock.
+// wait is Complete for a caller that holds the lock.
 func (q *Request) wait() (Status, error) {
 	if q.State != Active {
 		return q.Trivial(), nil
@@ -151,7 +151,7 @@ func (q *Request) Test() (done bool, st Status, err error) {
 	return true, st, err
 }
 
-// Ready is Test that leaves the request as it is and has no status.
+// Ready is Test without completing the request or giving its status.
 func (q *Request) Ready() (bool, error) {
 	if q.State != Active {
 		return true, nil
@@ -238,7 +238,7 @@ func (q *Request) Free() error {
 	return nil
 }
 
-// Done tells whether an active request has completed. It fails for a copy of
+// Done reports whether an active request has completed. It fails for a copy of
 // one that was completed through another.
 func (q *Request) Done() (bool, error) {
 	if q.generation() != q.Gen {

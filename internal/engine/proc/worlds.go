@@ -68,7 +68,7 @@ func (ws *worlds) describeOwn() (err error) {
 // Clients says of which site each proc is, of this job or another.
 func (ws *worlds) Clients() *comm.Clients { return ws.Table.Load().clients }
 
-// Foreign tells whether a peer is of another job.
+// Foreign reports whether a peer is of another job.
 func (ws *worlds) Foreign(peer message.Peer) bool { return int(peer) >= ws.p.Members.directory.Len() }
 
 // WorldOf gives the world that a foreign proc is of; nil if there is none any more.
@@ -100,7 +100,7 @@ func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
 	return datatype.Native // meet sees to it
 }
 
-// ForeignClient tells whether procs of a site run another library. Those that were
+// ForeignClient reports whether procs of a site run another library. Those that were
 // met do not.
 func (ws *worlds) ForeignClient(client wire.ClientRank) bool {
 	return int(client) < len(ws.p.Members.foreign) && ws.p.Members.foreign[client]
@@ -252,7 +252,7 @@ func (ws *worlds) common(c *comm.Comm) *dynamic.Limits {
 	return &l
 }
 
-// Wide tells whether some members of c are of other jobs.
+// Wide reports whether some members of c are of other jobs.
 func (c *Comm) Wide() bool { return c.common != nil }
 
 // TagUB is the largest tag.
@@ -271,7 +271,7 @@ func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
 	return int(c.p.Job.XSize), int(c.p.Job.MaxLinear)
 }
 
-// Checks tells whether the members compare what they call.
+// Checks reports whether the members compare what they call.
 func (c *Comm) Checks() bool { return c.p.Check && (c.common == nil || c.common.Check) }
 
 // Before reports whether the group of proc a comes before that of b if nothing else decides. All

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Loads tells whether this build of the program can load libpmix.
+// Loads reports whether this build of the program can load libpmix.
 const Loads = true
 
 // name is that of libpmix, from version 2 on.

@@ -22,7 +22,7 @@ const (
 	maxValue = 64 << 10
 )
 
-// Started tells whether the environment says that a process manager that speaks PMIx has started this
+// Started reports whether the environment says that a process manager that speaks PMIx has started this
 // process.
 func Started(environ func(string) string) bool {
 	return environ("PMIX_NAMESPACE") != "" && environ("PMIX_RANK") != ""

@@ -2,7 +2,7 @@
 
 package pmix
 
-// Loads tells whether this build of the program can load libpmix.
+// Loads reports whether this build of the program can load libpmix.
 const Loads = false
 
 func load() (library, error) {

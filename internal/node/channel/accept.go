@@ -49,7 +49,7 @@ func (c *danceConn) drop() {
 	c.close()
 }
 
-// accept takes whoever connects until the dance is over.
+// accept accepts connections until the dance is over.
 func (d *dancer) accept() {
 	for {
 		l, err := d.h.Channel.Accept(d.ctx)

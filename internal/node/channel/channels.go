@@ -79,7 +79,8 @@ func (c *Channels) with(f func(m *agent.Channels)) {
 	f(c.machine)
 }
 
-// change has f tell the machine what may be news for connections that have arrived.
+// change has f tell the machine something that may change what it decides about connections that
+// have arrived.
 func (c *Channels) change(f func(m *agent.Channels)) {
 	c.with(func(m *agent.Channels) {
 		f(m)
@@ -94,13 +95,13 @@ func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token,
 	return token, ok
 }
 
-// KeepsListening tells whether one of the site's hosts is dialled again for a resumable channel.
+// KeepsListening reports whether one of the site's hosts is dialled again for a resumable channel.
 func (c *Channels) KeepsListening(host int) (yes bool) {
 	c.with(func(m *agent.Channels) { yes = m.KeepsListening(c.ends[host].Rank) })
 	return yes
 }
 
-// WarnOfUnproven says whose channels nobody proves anything about.
+// WarnOfUnproven logs the sites whose hosts do not prove who they are on channels.
 func (c *Channels) WarnOfUnproven() {
 	var ours, foreign []wire.ClientRank
 	c.with(func(m *agent.Channels) { ours, foreign = m.Unproven() })

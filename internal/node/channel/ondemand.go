@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// OnDemand tells whether the channel between one of the site's hosts and another host is made when
+// OnDemand reports whether the channel between one of the site's hosts and another host is made when
 // the first packet needs it.
 func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
 	c.with(func(m *agent.Channels) { yes = m.OnDemand(c.ends[host].Rank, peer) })
@@ -107,7 +107,7 @@ func (x *making) wanted() bool {
 	}
 }
 
-// unheard tells whether nothing of the host has answered in this round.
+// unheard reports whether nothing of the host has answered in this round.
 func (x *making) unheard() bool {
 	for _, m := range x.Missed() {
 		var failed *transports.Error

@@ -21,7 +21,7 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// prompt is a link that can be had to acknowledge at once, as socket.Link can.
+// prompt is a link that can be told to acknowledge at once, as socket.Link can.
 type prompt interface{ AckAtOnce() }
 
 // channel is a channel that resumes.
@@ -109,7 +109,7 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 // quick is a transport by which hosts must be reached within reachDial.
 type quick struct{ transports.Transport }
 
-// Dial is the transport's.
+// Dial dials by the transport, for at most reachDial.
 func (q quick) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachDial)
 	defer cancel()
@@ -200,7 +200,7 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 	}
 }
 
-// admits decides whether a connection between hosts may be that has come to a listener.
+// admits decides whether a connection between hosts may come by the listener that it came to.
 func (c *Channels) admits(l link.Link, hello dynamic.Hello, at *site.Listener) (v dynamic.Verdict) {
 	allowed := l.Handle() != link.NoHandle && c.Routes.AllowsChannel(wire.HostRank(hello.Src), l, at.Transport, at.Plain)
 	c.with(func(m *agent.Channels) { v = m.Admits(at.Host.Rank, hello, allowed) })

@@ -93,7 +93,7 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 	return l, nil
 }
 
-// breakable tells whether a link can be lost although both its ends live, so that there
+// breakable reports whether a link can be lost although both its ends live, so that there
 // is something to resume. What the two procs themselves keep in memory cannot.
 func breakable(l link.Link) bool {
 	return transports.DataPlane(planeOf(l)) != transports.PlanePeerSHM

@@ -161,7 +161,7 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 	return a
 }
 
-// isReady tells whether startup is over, so that what it settles may be read.
+// isReady reports whether startup is over, so that what it settles may be read.
 func (c *Control) isReady() bool {
 	select {
 	case <-c.Ready:

@@ -133,7 +133,7 @@ func (m *Meetings) holdPlace(port dynamic.World, l link.Link, t *routes.Transpor
 	return verdict
 }
 
-// PortIsOpen tells whether a port is open, by its name.
+// PortIsOpen reports whether a port is open, by its name.
 func (m *Meetings) PortIsOpen(name dynamic.World) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

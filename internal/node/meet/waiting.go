@@ -15,7 +15,7 @@ type waiting struct {
 	since     time.Time // when it was let in
 }
 
-// hungUp tells whether the other end of a link that nobody reads has closed it.
+// hungUp reports whether the other end of a link that nobody reads has closed it.
 func (c waiting) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(c.link.Handle()), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

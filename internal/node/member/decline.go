@@ -49,7 +49,7 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	return told
 }
 
-// addressTaken tells whether a site failed because the address in its file is in use. It may be in use by
+// addressTaken reports whether a site failed because the address in its file is in use. It may be in use by
 // the same site, if somebody has started it twice: then the job of the first goes on.
 func addressTaken(f *ending.Failure) bool {
 	return errors.Is(f, syscall.EADDRINUSE) || // of the embedded server

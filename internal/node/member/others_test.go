@@ -15,7 +15,7 @@ import (
 )
 
 // TestSignalsWhileHostsConnect: the operator may end a job, and pass signals on, at any time of its
-// start. The race detector tells whether that is safe.
+// start. The race detector reports whether that is safe.
 func TestSignalsWhileHostsConnect(t *testing.T) {
 	for range 20 {
 		signalWhileHostsConnect(t)

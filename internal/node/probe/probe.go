@@ -52,7 +52,7 @@ type Prober struct {
 	busy  atomic.Int32 // probes that are answered
 }
 
-// Enter tells whether one more may be answered. Leave is for when this is done.
+// Enter reports whether one more may be answered. Leave is for when this is done.
 func (d *Prober) Enter() bool {
 	if d.busy.Add(1) <= answers {
 		return true

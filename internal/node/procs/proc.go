@@ -66,13 +66,13 @@ func (p *Proc) Identity() int64 {
 	return int64(p.PID())
 }
 
-// Over tells whether its process has ended.
+// Over reports whether its process has ended.
 func (p *Proc) Over() bool { return p.os.Over() }
 
 // Judged is closed when its process has ended and, where that was too early, this is reported.
 func (p *Proc) Judged() <-chan struct{} { return p.judged }
 
-// KnowsBoards tells whether its library can use a board; it has said so in its hello.
+// KnowsBoards reports whether its library can use a board; it has said so in its hello.
 func (p *Proc) KnowsBoards() bool { return p.board }
 
 // Who names it for messages.

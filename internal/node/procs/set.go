@@ -41,8 +41,8 @@ type Settings struct {
 	End            *lifetime.Lifetime // is told how procs end too early
 	Events         Events
 
-	// MayDoWithout says that there is no other site, so that the procs may run a program that is none
-	// of MPI.
+	// MayDoWithout says that there is no other site, so that the procs may run a program without
+	// MPI.
 	MayDoWithout bool
 }
 

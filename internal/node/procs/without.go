@@ -30,7 +30,7 @@ func (w *without) inMPI() {
 	}
 }
 
-// keeps tells whether the end of a proc is no failure as far as is known. If it turns out to be one it
+// keeps reports whether the end of a proc is no failure as far as is known. If it turns out to be one it
 // is reported then.
 func (p *Proc) keeps(x ending.Exit) bool {
 	w := &p.set.without

@@ -51,7 +51,7 @@ func Features(job *config.Job, site config.Site) []string {
 	return Trimmed(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site)))
 }
 
-// Resumable tells whether both ends of a pair want a link that can break to be resumed.
+// Resumable reports whether both ends of a pair want a link that can break to be resumed.
 func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards[a], rt.Cards[b]
 	return ours != nil && theirs != nil &&

@@ -25,12 +25,12 @@ func PinFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(pinFeature, job, site, func(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) })
 }
 
-// allowsSockets tells whether the data planes of a route, nil for any, have kernel sockets.
+// allowsSockets reports whether the data planes of a route, nil for any, have kernel sockets.
 func allowsSockets(planes []string) bool {
 	return len(planes) == 0 || slices.Contains(planes, string(transports.PlaneFD))
 }
 
-// PinsChannel tells whether the channel to a client must not be a kernel socket, and which site's route
+// PinsChannel reports whether the channel to a client must not be a kernel socket, and which site's route
 // says so. Procs without cards use their channel even if the route has direct links.
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	r := rt.Site.RouteTo(rt.SiteName(int(to)))
@@ -135,12 +135,12 @@ func ListenerPlanes(site config.Site, transport string, has []transports.DataPla
 	return lists[:min(len(lists), maxListeners)]
 }
 
-// AllowsPlane tells whether the route to a rank allows the data plane of a link that it has made.
+// AllowsPlane reports whether the route to a rank allows the data plane of a link that it has made.
 func (rt *Table) AllowsPlane(rank wire.WorldRank, l link.Link) bool {
 	return int(rank) >= rt.World.Procs.Len() || hasPlane(l, rt.RouteTo(rank).DataPlane)
 }
 
-// hasPlane tells whether a link has one of some data planes, nil for any, as far as is known.
+// hasPlane reports whether a link has one of some data planes, nil for any, as far as is known.
 func hasPlane(l link.Link, planes []string) bool {
 	from, known := host.OriginOf(l)
 	return !known || len(planes) == 0 || slices.Contains(planes, string(from.Plane))

@@ -166,7 +166,7 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 	return ways, must
 }
 
-// ForbidsPlain tells whether the channel to a client may not be made in IMPI's own
+// ForbidsPlain reports whether the channel to a client may not be made in IMPI's own
 // way, and who says so.
 func (rt *Table) ForbidsPlain(to wire.ClientRank) (must bool, says string) {
 	if s, says := rt.SecrecyTo(to); s != route.AnyLink {
@@ -230,7 +230,7 @@ func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 	return what
 }
 
-// AllowsChannel tells whether the channel to a host may be a link that came to a listener of t; plain:
+// AllowsChannel reports whether the channel to a host may be a link that came to a listener of t; plain:
 // to the one for channels as IMPI says. The host is what the greeting says, and may be any number.
 func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, plain bool) bool {
 	if peer < 0 || int(peer) >= len(rt.World.Hosts) {

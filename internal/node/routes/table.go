@@ -41,13 +41,13 @@ type Way struct {
 	Plain   bool // to the port of IMPI's channels, where nothing is pinned
 }
 
-// Machine tells whether its links do not leave a machine.
+// Machine reports whether its links do not leave a machine.
 func (t *Transport) Machine() bool { return t.Capabilities().Reach == transports.ReachMachine }
 
-// Encrypts tells whether its links are encrypted.
+// Encrypts reports whether its links are encrypted.
 func (t *Transport) Encrypts() bool { return t.Capabilities().Has(transports.FeatureEncrypted) }
 
-// HasPlane tells whether its links can have a data plane.
+// HasPlane reports whether its links can have a data plane.
 func (t *Transport) HasPlane(plane string) bool {
 	return slices.Contains(t.Capabilities().DataPlanes, transports.DataPlane(plane))
 }
@@ -104,7 +104,7 @@ func (rt *Table) ForeignSite(c wire.ClientRank) (site config.Site, foreign bool)
 	return config.Site{}, !rt.World.Clients[c].Own
 }
 
-// Foreign tells whether procs of a client have to be dealt with as IMPI has it: if the file says
+// Foreign reports whether procs of a client have to be dealt with as IMPI has it: if the file says
 // that somebody else runs the site, or if it or this one has not said at startup that it is ours.
 // All sites of ours know the same of every client, whatever their routes to each other.
 func Foreign(rt *Table, c wire.ClientRank) bool {
@@ -143,7 +143,7 @@ func (rt *Table) SiteName(client int) string {
 	return ""
 }
 
-// ChannelResumable tells whether both hosts want the channel between them to be resumed.
+// ChannelResumable reports whether both hosts want the channel between them to be resumed.
 // Only hosts of ours have cards, and those of a job with others have none.
 func (rt *Table) ChannelResumable(a, b wire.HostRank) bool {
 	ra, rb := rt.FirstOf(a), rt.FirstOf(b)

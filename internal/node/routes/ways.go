@@ -36,13 +36,13 @@ func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) 
 	return ways
 }
 
-// Allows tells whether a proc of ours may have a link that rank made by t.
+// Allows reports whether a proc of ours may have a link that rank made by t.
 func (rt *Table) Allows(rank wire.WorldRank, t *Transport) bool {
 	r := rt.SharedRoute(rank)
 	return r.Allows(t.Name, t)
 }
 
-// AllowsAbroad tells whether procs of ours may have a link that another world made by t.
+// AllowsAbroad reports whether procs of ours may have a link that another world made by t.
 func (rt *Table) AllowsAbroad(l link.Link, t *Transport) bool {
 	r := rt.RouteAbroad(nil)
 	return r.Allows(t.Name, t) && hasPlane(l, r.Planes)

@@ -82,7 +82,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	return s, nil
 }
 
-// needsTLS tells whether an embedded server refuses connections without TLS: the file says so, or the
+// needsTLS reports whether an embedded server refuses connections without TLS: the file says so, or the
 // site has certificates and the file shows that no site runs another MPI.
 func needsTLS(job *config.Job, site config.Site) bool {
 	foreign := slices.ContainsFunc(job.Sites, func(s config.Site) bool { return s.Foreign })

@@ -60,8 +60,8 @@ func (p *Local) Program(local int) config.Program { return p.programs[p.runs[loc
 // AppNum is a proc's MPI_APPNUM.
 func (p *Local) AppNum(local int) int { return p.numbers[local] }
 
-// Inherit is for a failure of procs that the world has spawned itself, and that comes when the world
-// is over: it is its parents', if it is connected with them.
+// Inherit takes a failure of procs that this world itself has spawned, if it comes after the end of
+// this world. It passes the failure on to the parents of this world, if they were connected.
 func (p *Local) Inherit(o ending.Outcome) {
 	if p.of != nil && p.of.state() == spawn.Connected {
 		p.of.parents.Inherit(o)

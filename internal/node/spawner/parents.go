@@ -55,7 +55,7 @@ func (s *Parents) tick() {
 // limit is how long procs and their parents have to connect.
 func (s *Parents) limit() time.Duration { return s.spawner.Routes.Job.Limits.Start }
 
-// end ends the worlds that which gives, each with the failure that why gives for it.
+// end ends the worlds that which returns, each with the failure that why returns for it.
 func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {
 	var all []*world
 	s.withWorlds(func() {
@@ -74,12 +74,12 @@ func (s *Parents) Failed(f *ending.Failure) {
 	s.end(s.worlds.ParentsFailed, func(*world) *ending.Failure { return ending.Ended("the job of its parents is over: " + f.Text) })
 }
 
-// Gone says that a proc is no more.
+// Gone says that a proc has ended.
 func (s *Parents) Gone(p *procs.Proc) {
 	s.withWorlds(func() { s.worlds.Gone(p) })
 }
 
-// Heard is a proc's message about procs that it spawns. False: it is none.
+// Heard takes a message of a proc. It returns false for one that is not about spawned procs.
 func (s *Parents) Heard(p *procs.Proc, x wireup.Message) bool {
 	switch {
 	case x.Meeting == nil:
@@ -107,7 +107,7 @@ func (s *Parents) cancel(p *procs.Proc, request uint64) {
 	s.end(which, func(*world) *ending.Failure { return ending.Ended("its parents could not connect with it") })
 }
 
-// spawn starts procs for one of ours.
+// spawn starts procs for a proc of this node.
 func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 	work := func() {
 		var commands []spawn.Command

@@ -71,8 +71,8 @@ type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// lookUp looks up a name that is none in the job, and adds it to the names of the hosts that have one of
-// its addresses.
+// lookUp resolves a name that no host of the job has, and adds it to the names of the hosts that have
+// one of its addresses.
 func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || slices.Contains(j.Names, name) {
 		return

@@ -48,7 +48,7 @@ type Node interface {
 	Signal(syscall.Signal)
 }
 
-// Server is that of a spawned world.
+// Server is the server of a spawned world.
 type Server interface {
 	Address() netip.AddrPort
 	Failure() *ending.Failure // waits for the end
