@@ -92,7 +92,7 @@ type result struct {
 
 // How long hosts wait for each other.
 const (
-	settleTurn = 20 * time.Second // for one answer whether procs are in Init
+	settleTurn      = 20 * time.Second // for one answer whether procs are in Init
 	hostRequestTime = 5 * time.Second  // for a host to hear what it is told
 )
 
