@@ -2,6 +2,7 @@ package peers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +30,8 @@ type product struct {
 
 // lam is built with options for old code. It depends on what compilers stopped doing: with
 // strict aliasing it fails in MPI_Init, and its headers expect C++ headers to include
-// others that newer ones do not.
+// others that newer ones do not. MPI_Init also hands the kernel the address of a message of no
+// bytes without having set it, which Linux 6.18 refuses (EFAULT) if the stack had a wrong one there.
 var lam = product{
 	origin: lamOrigin, version: "7.1.4", program: "mpirun",
 	options: []string{
@@ -36,10 +39,13 @@ var lam = product{
 		"--disable-dependency-tracking",
 	},
 	flags: []string{
-		"CFLAGS=-O1 -fno-strict-aliasing -fcommon -std=gnu89",
+		"CFLAGS=-O1 -fno-strict-aliasing -fcommon -std=gnu89 " + zeroed,
 		"CXXFLAGS=-O1 -fno-strict-aliasing -fpermissive -std=gnu++98 -include cstring -include cstdlib -include cstdio",
 	},
 }
+
+// zeroed has local variables begin as zeros. Compilers older than GCC 12 do not know it.
+const zeroed = "-ftrivial-auto-var-init=zero"
 
 // mpich is MPICH with the device that can open ports and spawn. Debian's binary
 // package has the one for UCX, which cannot.
@@ -194,7 +200,13 @@ func (b *builder) configure(ctx context.Context, p product, src string) error {
 	}
 	b.say("configuring, which takes some minutes (%s)", b.lastLog)
 	args := append([]string{"--prefix=" + p.prefix(b.dir)}, p.options...)
-	if err := b.run(ctx, src, p.flags, "./configure", args...); err != nil {
+	flags := slices.Clone(p.flags)
+	if cc := cmp.Or(os.Getenv("CC"), "cc"); exec.CommandContext(ctx, cc, zeroed, "-x", "c", "-fsyntax-only", os.DevNull).Run() != nil {
+		for i, f := range flags {
+			flags[i] = strings.ReplaceAll(f, zeroed, "")
+		}
+	}
+	if err := b.run(ctx, src, flags, "./configure", args...); err != nil {
 		return err
 	}
 	return os.WriteFile(done, nil, 0o644)
