@@ -93,6 +93,8 @@ func (g *generator) surroundings(c *Case) {
 	case g.limits.NoFaults:
 	case g.strays:
 		c.Faults = []job.Fault{{Kind: job.CutLink, Target: 2 + 8*g.IntN(8), Event: uint64(g.Between(1, 200<<g.IntN(5)))}}
+	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.One(4):
+		c.Faults = []job.Fault{g.fault(job.LoseHost)} // that of a host whose parent is not the head, often
 	default:
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 	}
@@ -241,6 +243,9 @@ func (g *generator) sites(c *Case) {
 			s.Params.XSize, s.Params.MaxLinear = own.XSize, own.MaxLinear
 		}
 	})
+	if g.One(3) { // the tree of its hosts is deep
+		c.Sites[0].Hosts = slices.Repeat([]int{1}, procsAt(c.Sites[:1]))
+	}
 	if g.One(3) {
 		g.estrange(c)
 	}

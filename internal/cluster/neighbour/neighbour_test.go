@@ -125,3 +125,19 @@ func TestForBelow(t *testing.T) {
 		}
 	}
 }
+
+// TestGrandchild passes on what a child says for a host below it.
+func TestGrandchild(t *testing.T) {
+	m, err := membership.New(membership.Config{
+		Tree: membership.Tree{Hosts: 7, Fan: 2}, Beat: time.Second, Silence: 3 * time.Second, Until: now.Add(time.Hour),
+	}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[int32]error{1: nil, 3: nil, 4: nil, 0: membership.ErrPart, 2: membership.ErrPart, 5: membership.ErrPart} {
+		forHead, err := neighbour.FromChild(m, 1, &proto.Up{Word: &proto.Up_Fails{Fails: &proto.Message{Host: host}}}, now)
+		if !forHead || !errors.Is(err, want) {
+			t.Errorf("host 1 for host %d: for the head %v, %v; want %v", host, forHead, err, want)
+		}
+	}
+}
