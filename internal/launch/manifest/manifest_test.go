@@ -273,6 +273,16 @@ func TestNomadWithoutImages(t *testing.T) {
 	}
 }
 
+// TestNomadKeepsValues: what Nomad would replace in a task's Env is in a template.
+func TestNomadKeepsValues(t *testing.T) {
+	t.Setenv("ROUNDS", "${NOMAD_TASK_DIR}")
+	x := print[nomadJob](t, check(t), "nomad", "-site", "beta", "-image", "x", write(t, jobFile))[0].TaskGroups[0].Tasks[0]
+	last := x.Templates[len(x.Templates)-1]
+	if _, there := x.Env["ROUNDS"]; there || last.EmbeddedTmpl != "ROUNDS=${NOMAD_TASK_DIR}\n" {
+		t.Errorf("%q, %+v", x.Env, last)
+	}
+}
+
 // TestSecretVariables: a variable that is said to be secret is kept as keys are, and is in the
 // manifest with -secrets alone, in its Secret.
 func TestSecretVariables(t *testing.T) {
