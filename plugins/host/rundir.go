@@ -114,9 +114,14 @@ func lock(path string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Close removes the directory and everything in it.
+// Close removes the directory and everything in it. It holds the parent's lock: otherwise a process that
+// sweeps could make the file of d's own lock again, between its removal and that of the directory.
 func (d *RunDir) Close() error {
-	err := os.RemoveAll(d.Path)
+	all, err := lock(filepath.Join(filepath.Dir(d.Path), "lock"), unix.LOCK_EX)
+	if err == nil {
+		defer all.Close()
+	}
+	err = os.RemoveAll(d.Path) // without that lock, too
 	d.lock.Close()
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -59,4 +60,36 @@ func TestRunDirsOfAForgedPlace(t *testing.T) {
 	if dirs := RunDirs(base, os.Geteuid()); dirs != nil {
 		t.Errorf("others may have made %q", dirs)
 	}
+}
+
+// TestRunDirsGoWhileOthersSweep: a directory is removed whole while other processes look for those of
+// processes that have ended.
+func TestRunDirsGoWhileOthersSweep(t *testing.T) {
+	base := t.TempDir()
+	over := make(chan struct{})
+	var sweepers sync.WaitGroup
+	for range 2 {
+		sweepers.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					RunDirs(base, os.Geteuid())
+				}
+			}
+		})
+	}
+	for range 300 {
+		d, err := NewRunDir(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(over)
+	sweepers.Wait()
 }
