@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"math"
 	"runtime"
 	"testing"
 
@@ -45,15 +46,19 @@ func fromNode(tb testing.TB, job *wireup.Job) (open func() *wireup.Job) {
 func TestProcKeepsNothingOfTheWorld(t *testing.T) {
 	cost := func(each int) int {
 		open := fromNode(t, wide(each))
-		var p *Proc
-		n := allocs.Exactly(func() {
-			var err error
-			if p, err = Join(open(), sink{}, still{}, nil); err != nil {
-				t.Fatal(err)
-			}
-		})
-		runtime.KeepAlive(p)
-		return int(n)
+		least := math.MaxInt
+		for range 5 { // the runtime's own goroutines allocate at times
+			var p *Proc
+			n := allocs.Exactly(func() {
+				var err error
+				if p, err = Join(open(), sink{}, still{}, nil); err != nil {
+					t.Fatal(err)
+				}
+			})
+			runtime.KeepAlive(p)
+			least = min(least, int(n))
+		}
+		return least
 	}
 	small, large := cost(3), cost(3125)
 	t.Logf("%d bytes in a job of 96 procs, %d in one of 100,000", small, large)

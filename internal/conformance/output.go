@@ -27,10 +27,10 @@ func (e *env) life(level string) *node {
 }
 
 func logLevel(e *env) {
-	for wanted, said := range map[string]string{"error": "errors only", "off": "nothing"} {
-		for _, line := range e.life(wanted).err.all() {
+	for _, c := range []struct{ wanted, said string }{{"error", "errors only"}, {"off", "nothing"}} {
+		for _, line := range e.life(c.wanted).err.all() {
 			if level, mistaken := levelOf(line); level != "" && !mistaken && level != "error" {
-				e.Fatalf("the node wants %s and gets: %.200s", said, line)
+				e.Fatalf("the node wants %s and gets: %.200s", c.said, line)
 			}
 		}
 	}
