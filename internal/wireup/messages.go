@@ -8,7 +8,9 @@ type Kind string
 // The messages, in the order in which a proc's life uses them.
 const (
 	// KindAttach is the first message of a proc that the node has not started, before
-	// KindHello: Peer is its own rank, Code the number of its program.
+	// KindHello: Peer is its own rank, Code the number of its program. Of a proc of a native
+	// site, Peer is its rank at the site, Library the site's MPI, and Size how many processes
+	// that MPI's launcher has started.
 	KindAttach Kind = "attach"
 	// KindHello is the proc's first message, from mpi.Init.
 	KindHello Kind = "hello"
@@ -49,7 +51,8 @@ const (
 type Message struct {
 	Kind      Kind           `json:"kind"`
 	Version   int            `json:"version,omitempty"`    // hello, welcome: of this protocol
-	Library   string         `json:"library,omitempty"`    // hello: the MPI library and its version
+	Library   string         `json:"library,omitempty"`    // hello, attach: the MPI library and its version
+	Size      int            `json:"size,omitempty"`       // attach
 	Board     bool           `json:"board,omitempty"`      // hello: can use one; welcome: gets one
 	Peer      wire.WorldRank `json:"peer"`                 // open, link, lost, attach
 	Transport string         `json:"transport,omitempty"`  // link
@@ -150,4 +153,5 @@ const (
 	PathSelf    Path = "self"
 	PathDirect  Path = "direct"  // ask the node for a link; fall back to the agent
 	PathChannel Path = "channel" // through the agents
+	PathNative  Path = "native"  // by the MPI library of the site that both are at
 )

@@ -59,7 +59,7 @@ const (
 	flagAllows
 )
 
-var paths = [...]Path{PathSelf, PathDirect, PathChannel}
+var paths = [...]Path{PathSelf, PathDirect, PathChannel, PathNative}
 
 var order = binary.NativeEndian
 

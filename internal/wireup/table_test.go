@@ -112,7 +112,7 @@ func TestBadTables(t *testing.T) {
 		"huge":         func(b []byte) []byte { b[15] = 0xff; return b },
 		"machine":      func(b []byte) []byte { b[tableHeader+atMachine+2]++; return b },
 		"data":         func(b []byte) []byte { b[tableHeader+atData+2]++; return b },
-		"path":         func(b []byte) []byte { b[tableHeader+atPath] = 3; return b },
+		"path":         func(b []byte) []byte { b[tableHeader+atPath] = byte(len(paths)); return b },
 		"unexpected": func(b []byte) []byte {
 			b[tableHeader+atUnexpected+7] = 0x80
 			b[tableHeader+atUnexpected] = 0x80

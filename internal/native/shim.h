@@ -1,0 +1,74 @@
+/* What our library calls of a site's own MPI: a table of functions without types of that MPI. shim.c
+ * fills it in and is compiled by that MPI's mpicc; our library finds it by the name impi_native. */
+#ifndef IMPI_NATIVE_H
+#define IMPI_NATIVE_H
+
+#include <stdint.h>
+
+#define IMPI_NATIVE_ABI 1
+
+/* Results of all functions: 0, or one of these, or a class of MPI errors (> 0). */
+enum { IMPI_NATIVE_NONE = -1 }; /* nothing has come; not done yet */
+
+/* Datatypes and operations of the phases of collectives. */
+enum impi_native_type {
+	IMPI_NATIVE_BYTE, IMPI_NATIVE_INT8, IMPI_NATIVE_UINT8, IMPI_NATIVE_INT16, IMPI_NATIVE_UINT16,
+	IMPI_NATIVE_INT32, IMPI_NATIVE_UINT32, IMPI_NATIVE_INT64, IMPI_NATIVE_UINT64,
+	IMPI_NATIVE_FLOAT, IMPI_NATIVE_DOUBLE, IMPI_NATIVE_TYPES
+};
+enum impi_native_op {
+	IMPI_NATIVE_SUM, IMPI_NATIVE_PROD, IMPI_NATIVE_MIN, IMPI_NATIVE_MAX, IMPI_NATIVE_BAND,
+	IMPI_NATIVE_BOR, IMPI_NATIVE_BXOR, IMPI_NATIVE_LAND, IMPI_NATIVE_LOR, IMPI_NATIVE_LXOR, IMPI_NATIVE_OPS
+};
+
+/* Levels of thread support, as in MPI. */
+enum { IMPI_NATIVE_SINGLE, IMPI_NATIVE_FUNNELED, IMPI_NATIVE_SERIALIZED, IMPI_NATIVE_MULTIPLE };
+
+/* A message that has come: see poll. */
+struct impi_native_message {
+	int32_t source, tag;
+	int64_t bytes;
+	int32_t held; /* number for recv, of a message that did not fit into the buffer; else NONE */
+};
+
+struct impi_native {
+	uint32_t abi, size; /* IMPI_NATIVE_ABI, and the bytes of this struct */
+
+	/* version describes the library in one line, before init too. */
+	int (*version)(char *text, int room);
+	/* init begins, with a level of threads that is wanted; rank and size are of its world. */
+	int (*init)(int threads, int *provided, int *rank, int *size);
+	int (*finalize)(void);
+	int (*abort)(int status);
+	int (*describe)(int error, char *text, int room);
+
+	/* send begins a message to a rank of the world. number is that of the request, NONE if it is
+	 * done already. buf is the library's until then. */
+	int (*send)(int to, int tag, const void *buf, int64_t bytes, int32_t *number);
+	/* poll looks for one message of anybody. One that fits into buf is received there; of one that
+	 * does not only its envelope is taken, and recv receives it. NONE: there is none. */
+	int (*poll)(void *buf, int64_t room, struct impi_native_message *m);
+	/* recv begins to receive a held message. number is as that of send. */
+	int (*recv)(int32_t held, void *buf, int64_t bytes, int32_t *number);
+	/* test reports 0 once a request is done and its number free, NONE before. */
+	int (*test)(int32_t number);
+	/* cancel gives up a send, if the library still can, and waits for its end. */
+	int (*cancel)(int32_t number);
+
+	/* Communicators of ranks of the world, in the order of the list: all of them call open, with the
+	 * same tag, which no two calls at a time share. comm is its number. */
+	int (*open)(const int *ranks, int count, int tag, int32_t *comm);
+	int (*close)(int32_t comm);
+
+	/* Phases of collectives. They only begin; test tells when they are done. in may be NULL for
+	 * MPI_IN_PLACE where MPI allows it. */
+	int (*barrier)(int32_t comm, int32_t *number);
+	int (*bcast)(int32_t comm, void *buf, int64_t bytes, int root, int32_t *number);
+	int (*reduce)(int32_t comm, const void *in, void *out, int64_t count, int type, int op, int root, int32_t *number);
+	int (*allreduce)(int32_t comm, const void *in, void *out, int64_t count, int type, int op, int32_t *number);
+	int (*gather)(int32_t comm, const void *in, void *out, int64_t bytes, int root, int32_t *number);
+	int (*allgather)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
+	int (*alltoall)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
+};
+
+#endif
