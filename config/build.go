@@ -145,8 +145,8 @@ func (s *siteDraft) log() {
 	s.checkTrace(from.at("trace"), trace)
 }
 
-// protocol merges and checks s's protocol values. The schema checks their ranges (IMPI
-// ch.2, COLL).
+// protocol merges and checks s's protocol values. The schema checks their ranges (IMPI ch.2, COLL
+// command).
 func (s *siteDraft) protocol() {
 	own, shared := s.layers("protocol")
 	s.Protocol = defaultProtocol()

@@ -245,7 +245,7 @@ type Route struct {
 	Pos            Pos
 }
 
-// Protocol has the values that a site submits at startup (IMPI ch.2, COLL).
+// Protocol has the values that a site submits at startup (IMPI ch.2, COLL command).
 type Protocol struct {
 	DataLen uint32 `hcl:"datalen"` // most user data bytes in a packet, at least 1
 	AckMark uint32 `hcl:"ackmark"` // packets per PROTOACK, at least 1

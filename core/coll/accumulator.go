@@ -1,7 +1,8 @@
 package coll
 
-// accumulator is the running value of a reduction. It starts as the process's
-// own operand, which it never overwrites.
+// accumulator is the running value of a reduction. It starts as the process's own operand, which it
+// never overwrites. Operands are combined in an order that MPI lets the library choose if the
+// operation is commutative, and in rank order otherwise (MPI-4.1, 6.9.1).
 type accumulator struct {
 	reductions
 	cur []byte
@@ -11,8 +12,9 @@ type accumulator struct {
 	spare []byte
 }
 
-// accumulate starts with own. result, if not the same memory, is used where
-// memory is needed, so that the value is likely to end there.
+// accumulate returns an accumulator with the value own. If result is other memory it is used for
+// the value as soon as that must not stay in own, so that in the end it is likely to be in result
+// already.
 func (p reductions) accumulate(own, result []byte) accumulator {
 	a := accumulator{reductions: p, cur: own}
 	if !same(own, result) && len(result) == len(own) {
@@ -21,7 +23,7 @@ func (p reductions) accumulate(own, result []byte) accumulator {
 	return a
 }
 
-// buffer is memory for an operand. It stays in use until it is combined.
+// buffer returns memory to receive an operand into. It stays in use until the operand is combined.
 func (a *accumulator) buffer() []byte {
 	b := a.spare
 	a.spare = nil
@@ -31,13 +33,13 @@ func (a *accumulator) buffer() []byte {
 	return b
 }
 
-// before makes the value x ∘ value; x is one of buffer's and free afterwards.
+// before makes the value x ∘ value. x must come from buffer; its memory is free afterwards.
 func (a *accumulator) before(x []byte) {
 	a.operand(x)
 	a.spare = x
 }
 
-// operand makes the value x ∘ value and leaves x alone.
+// operand makes the value x ∘ value and does not change x.
 func (a *accumulator) operand(x []byte) {
 	if !a.mine {
 		b := a.buffer()
@@ -47,7 +49,7 @@ func (a *accumulator) operand(x []byte) {
 	a.apply(x, a.cur)
 }
 
-// after makes the value value ∘ x; x is one of buffer's.
+// after makes the value value ∘ x. x must come from buffer.
 func (a *accumulator) after(x []byte) {
 	if a.mine && a.op.Commutative() {
 		a.before(x)
@@ -67,15 +69,16 @@ func (a *accumulator) strictlyAfter(x []byte) {
 	a.cur, a.mine = x, true
 }
 
-// apply adds inout = in ∘ inout.
+// apply adds the step inout = in ∘ inout, the order of arguments of MPI_User_function (MPI-4.1,
+// 6.9.5).
 func (p reductions) apply(in, inout []byte) {
 	if len(in) > 0 {
 		p.add(Step{Action: Reduce, Op: p.op, Kind: p.k, Count: len(in) / p.k.Size(), Src: in, Dst: inout})
 	}
 }
 
-// fold receives operands from count processes, one ahead of the one that is
-// being combined, each as x ∘ value.
+// fold receives operands from count processes and combines each as x ∘ value. While one is combined
+// the next is being received already.
 func (a *accumulator) fold(count int, recv func(i int, into []byte)) {
 	if count == 0 {
 		return

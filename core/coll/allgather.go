@@ -5,8 +5,8 @@ import "github.com/openimpi/impi/core/datatype"
 // allgathers plans Allgather and Allgatherv.
 type allgathers struct{ plan }
 
-// Allgather brings everybody's send, all of one length, to everybody's recv, by
-// rank. A nil send means that the own block is in place already.
+// Allgather brings everybody's send, all of one length, to everybody's recv, by rank (MPI-4.1,
+// 6.7). A nil send means that the own block is in place already.
 func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	o := allgathers{p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {
@@ -35,7 +35,7 @@ func (p allgathers) allgather(own, recv []byte) {
 	case p.sites.ours:
 		p.allgatherWide(own, recv)
 	default:
-		p.gatherAndBcast(own, recv) // IMPI has no messages of Allgather
+		p.gatherAndBcast(own, recv) // IMPI ch.4, Allgather: no messages of its own
 	}
 }
 
@@ -57,8 +57,9 @@ func (p allgathers) allgatherTeam(own, recv []byte) {
 	}
 }
 
-// allgatherDoubling doubles what everybody has in each round, for any number of
-// processes (Bruck): the blocks from the own one on are collected, then turned.
+// allgatherDoubling doubles the number of blocks that everybody has in each round, for any number
+// of processes (Bruck's algorithm). The blocks are collected from the own one on, modulo the number
+// of processes, and moved to their places in the end.
 func (p allgathers) allgatherDoubling(own []byte, b *parts) {
 	n, block := p.n, len(own)
 	all := p.scratch.get(n * block)
@@ -74,9 +75,9 @@ func (p allgathers) allgatherDoubling(own []byte, b *parts) {
 	p.copy(b.buf, all[head*block:])
 }
 
-// Allgatherv is Allgather of blocks of different lengths: counts[r] elements of
-// rank r come to displs[r] of recv, one after the other if displs is nil.
-// Everybody gives the same counts.
+// Allgatherv is Allgather of blocks of different lengths (MPI-4.1, 6.7): counts[r] elements of rank
+// r come to displs[r] of recv, one after the other if displs is nil. Everybody gives the same
+// counts.
 func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind) error {
 	o := allgathers{p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {
@@ -106,8 +107,9 @@ func (p *Planner) Allgatherv(s *Schedule, send, recv []byte, counts, displs []in
 	return o.done(nil)
 }
 
-// allgathervClients is Gatherv to rank 0 and Bcast of all blocks in one piece, or
-// the like inside each client of ours once its master has all blocks.
+// allgathervClients is Gatherv to rank 0 and Bcast of all blocks in one message (the project's
+// profile of IMPI ch.4, Allgather). Between clients of ours each master gets all blocks, and
+// broadcasts them in its client.
 func (p allgathers) allgathervClients(own []byte, to parts) {
 	if p.sites.ours {
 		p.gathervWide(own, to)
@@ -119,8 +121,8 @@ func (p allgathers) allgathervClients(own []byte, to parts) {
 	p.bcasting().spread(to, p.n, p.me == 0, false)
 }
 
-// spread brings n parts from the first rank, or the first place of the team, to the
-// others in one piece.
+// spread broadcasts n parts as one message from rank 0, or inside the team from its place 0. first
+// says that this process is the one that has them.
 func (p bcasts) spread(to parts, n int, first, team bool) {
 	bcast := p.bcast
 	if team {

@@ -9,9 +9,8 @@ import (
 // allreductions plans Allreduce and the forms of ReduceScatter.
 type allreductions struct{ reductions }
 
-// Allreduce combines everybody's send, element by element, into everybody's
-// recv. A nil send means that the operands are in recv. All get the same result
-// to the last bit.
+// Allreduce combines everybody's send, element by element, into everybody's recv. A nil send means
+// that the operands are in recv. All get the same result to the last bit (MPI-4.1, 6.9.6).
 func (p *Planner) Allreduce(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	o := allreductions{reductions{p.begin(s, k), op}}
 	own, err := o.operand(send, recv, o.remote == nil)
@@ -64,8 +63,8 @@ func (p allreductions) allreduce(own, recv []byte) {
 	}
 }
 
-// agree is the operation inside one client, each combining for itself, if they are
-// sure to get the same.
+// agree is Allreduce inside one client. Each process combines all operands itself where all are
+// sure to get the same bits; otherwise one combines and broadcasts the result.
 func (p allreductions) agree(own, recv []byte) {
 	if !p.scattered || exact(p.op, p.k) {
 		p.allreduceDoubling(own, recv)
@@ -80,7 +79,8 @@ func (p allreductions) agree(own, recv []byte) {
 	p.bcasting().bcastTeam(recv, 0)
 }
 
-// inHosts is the operation of one client host by host, if that can be.
+// inHosts is Allreduce inside one client in two levels, hosts and their processes. It reports
+// false, and adds nothing, if that cannot be done.
 func (p allreductions) inHosts(own, recv []byte) bool {
 	in, ok := p.hostsOf()
 	if ok = ok && len(own) > 0; ok {

@@ -13,9 +13,9 @@ const atOnce = 16
 // exchanges plans the forms of Alltoall.
 type exchanges struct{ plan }
 
-// Alltoall sends block r of everybody's send to rank r, which finds it at the
-// sender's place in recv. All blocks have one length. With a nil send the blocks
-// to send are in recv, which is overwritten.
+// Alltoall sends block r of everybody's send to rank r, which finds it at the sender's place in
+// recv (MPI-4.1, 6.8). All blocks have one length. With a nil send the blocks to send are in recv,
+// which is overwritten.
 func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	o := exchanges{p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {
@@ -67,12 +67,13 @@ func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
 	}
 }
 
-// prescribed says that the messages to and from a rank are IMPI's.
+// prescribed reports whether IMPI says which messages travel to and from a rank: it is in another
+// client, and not all clients run this library.
 func (p exchanges) prescribed(rank int) bool { return !p.sites.ours && !p.m.Local(p.me, rank) }
 
-// alltoallDoubling moves small blocks in few messages (Bruck): block i of the
-// turned buffer has i places to go, and in the round of distance d all blocks
-// whose i has that bit go d places.
+// alltoallDoubling moves small blocks in few messages (Bruck's algorithm). In the rotated buffer
+// block i is for the process i places further on; in the round of distance d each block whose i has
+// the bit d moves d places.
 func (p exchanges) alltoallDoubling(from, to *parts) {
 	n, block := p.n, from.block
 	if block == 0 {
@@ -108,8 +109,8 @@ func (p exchanges) alltoallDoubling(from, to *parts) {
 	}
 }
 
-// Alltoallv is Alltoall of blocks of different lengths. Counts and displacements
-// are in elements, by rank; without displacements the blocks follow each other.
+// Alltoallv is Alltoall of blocks of different lengths (MPI-4.1, 6.8; IMPI ch.4, Alltoallv). Counts
+// and displacements are in elements, by rank; without displacements the blocks follow each other.
 // With a nil send the blocks to send are those of recv, which are overwritten.
 func (p *Planner) Alltoallv(s *Schedule, send []byte, scounts, sdispls []int,
 	recv []byte, rcounts, rdispls []int, k datatype.Kind) error {

@@ -6,14 +6,15 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Piece is what Alltoallw sends to one rank, or gets from it.
+// Piece is what Alltoallw sends to one rank, or gets from it: its memory and the kind of its
+// elements.
 type Piece struct {
 	Buf  []byte
 	Kind datatype.Kind
 }
 
-// Alltoallw sends each rank its piece, and gets a piece from each. What two ranks
-// send each other need not be of one kind. All pieces are in their own memory.
+// Alltoallw sends each rank its piece, and gets a piece from each (MPI-4.1, 6.8). Two ranks may
+// send each other elements of different kinds. No piece may share memory with another one.
 func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
 	o := exchanges{p.begin(s, datatype.Byte)}
 	n := o.partners()

@@ -6,15 +6,14 @@ import "unsafe"
 // it is reset.
 const keep = 4 << 20
 
-// arena hands out scratch memory, aligned for every kind, and takes all of it
-// back at once.
+// arena allocates scratch memory, aligned for every kind of element. All of it is freed together.
 type arena struct {
 	block []byte // the block in use
 	used  int
 	total int // bytes handed out since reset
 }
 
-// get gives n bytes of any content.
+// get returns n bytes with undefined content, valid until reset.
 func (a *arena) get(n int) []byte {
 	room := (n + 15) &^ 15
 	if room > len(a.block)-a.used {
@@ -27,8 +26,8 @@ func (a *arena) get(n int) []byte {
 	return b
 }
 
-// reset takes everything back. If one block was not enough, the next use gets
-// one that is.
+// reset frees all memory. If one block was not enough, the next block will be as large as all that
+// was handed out.
 func (a *arena) reset() {
 	if a.total > len(a.block) {
 		a.block = alloc(min(a.total, keep))

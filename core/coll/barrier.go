@@ -5,8 +5,8 @@ import "github.com/openimpi/impi/core/datatype"
 // barriers plans Barrier.
 type barriers struct{ plan }
 
-// Barrier completes when every member has begun it: of an intercommunicator, those
-// of the other group.
+// Barrier completes when every member has begun it (MPI-4.1, 6.3); on an intercommunicator, every
+// member of the other group.
 func (p *Planner) Barrier(s *Schedule) error {
 	o := barriers{p.begin(s, datatype.Byte)}
 	if o.remote != nil {
@@ -48,8 +48,8 @@ func (p barriers) disseminate() {
 	}
 }
 
-// barrierIn brings word to the master that the whole client is there. What it
-// sends may be in the round that is still open.
+// barrierIn tells the master, up a tree, that all of the client have begun the barrier. Its last
+// send may be left in the round that is still open.
 func (p barriers) barrierIn() {
 	if in, ok := p.inside(); ok {
 		barriers{in}.barrierIn()
@@ -70,7 +70,7 @@ func (p barriers) barrierIn() {
 	}
 }
 
-// barrierOut releases the client, from the master on.
+// barrierOut tells all of the client, down a tree from the master, that the barrier is complete.
 func (p barriers) barrierOut() {
 	if in, ok := p.inside(); ok {
 		if in.team.me == 0 {

@@ -9,7 +9,7 @@ type bcasts struct{ plan }
 
 func (p plan) bcasting() bcasts { return bcasts{p} }
 
-// Bcast brings the root's buffer to everybody.
+// Bcast brings the root's buffer to everybody (MPI-4.1, 6.4).
 func (p *Planner) Bcast(s *Schedule, buf []byte, k datatype.Kind, root int) error {
 	o := bcasts{p.begin(s, k)}
 	if err := o.checkRoot(root); err != nil {
@@ -38,9 +38,9 @@ func (p bcasts) bcast(buf []byte, root int) {
 	p.bcastTeam(buf, p.m.Place(from))
 }
 
-// down is the phase between clients: the whole buffer in one message, from client
-// number rn to the others. stand gives the rank that stands for a client.
-// IMPI ch.4, Bcast: the root stands in for its master.
+// down is the phase between clients: the whole buffer in one message, from the client with number
+// rn to the others. stand returns the rank that sends and receives for a client. IMPI ch.4, Bcast:
+// the root stands in for its master.
 func (p bcasts) down(buf []byte, rn int, stand func(number int) int) {
 	m := p.m.Count()
 	if p.linear() {
@@ -69,7 +69,7 @@ func (p bcasts) down(buf []byte, rn int, stand func(number int) int) {
 	}
 }
 
-// bcastTeam is the phase inside a client, from a place of the team.
+// bcastTeam broadcasts inside a client, from the process at place root of the team.
 func (p bcasts) bcastTeam(buf []byte, root int) {
 	n := p.team.size()
 	if in, ok := p.inside(); ok && len(buf) > 0 {
@@ -87,7 +87,7 @@ func (p bcasts) bcastTeam(buf []byte, root int) {
 	}
 }
 
-// bcastTree sends the whole buffer down a binomial tree.
+// bcastTree broadcasts the whole buffer down a binomial tree of the team.
 func (p bcasts) bcastTree(buf []byte, root int) {
 	n := p.team.size()
 	v := (p.team.me - root + n) % n

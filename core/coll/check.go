@@ -10,26 +10,25 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// ErrMismatch is wrapped when the members of a communicator do not call the same
-// collective operation with the same arguments.
+// ErrMismatch is wrapped when the members of a communicator do not call the same collective
+// operation with the same arguments, which MPI calls erroneous (MPI-4.1, 6.14).
 var ErrMismatch = errors.New("members do not call the same collective operation")
 
-// Call is what a member has been asked to do, as far as all must have been asked
-// the same.
+// Call is the part of a member's call in which all members have to agree (MPI-4.1, 6.1).
 type Call struct {
 	Name  string // of the operation, up to 23 bytes of it count
 	Root  int    // NoRoot of operations without one
 	Op    string // of a reduction, up to 15 bytes of it count
 	Kind  datatype.Kind
-	Bytes uint64 // what each member contributes or gets, if that is the same for all
-	Bad   bool   // the arguments were found wrong
+	Bytes uint64 // what each member contributes or gets, for operations in which that is the same for all
+	Bad   bool   // this member has found its arguments wrong
 }
 
-// NoRoot is the Root of a Call without one.
+// NoRoot is the Root of a Call of an operation without a root.
 const NoRoot = -1 << 31
 
-// A record is a Call and whose it is: name, op, root, rank, bytes, kind, bad. What
-// travels are two of them, of which the second counts if it differs.
+// A record is the wire form of a Call and of the rank that made it: name, op, root, rank, bytes,
+// kind, bad. What travels, a verdict, is two records and a byte that says whether they differ.
 const (
 	nameLen    = 24
 	opLen      = 16
@@ -40,7 +39,7 @@ const (
 	differs = 2 * recordLen
 )
 
-// record writes the call of a rank.
+// record writes c, as the call of a rank, to b.
 func (c *Call) record(b []byte, rank int) {
 	clear(b[:recordLen])
 	copy(b[:nameLen-1], c.Name)
@@ -54,12 +53,12 @@ func (c *Call) record(b []byte, rank int) {
 	}
 }
 
-// alike reports whether two records are of the same call.
+// alike reports whether two records are of the same call, whoever made it.
 func alike(a, b []byte) bool {
 	return bytes.Equal(a[:rankAt], b[:rankAt]) && bytes.Equal(a[rankAt+4:recordLen], b[rankAt+4:recordLen])
 }
 
-// describe says in words what a record has.
+// describe returns a record in words, for an error.
 func describe(b []byte) string {
 	text := func(b []byte) string { return strings.TrimRight(string(b), "\x00") }
 	s := fmt.Sprintf("rank %d calls %s", binary.BigEndian.Uint32(b[rankAt:]), text(b[:nameLen]))
@@ -78,10 +77,10 @@ func describe(b []byte) string {
 	return s
 }
 
-// compared is the operation that compares verdicts.
+// compared combines verdicts as the operation of a reduction.
 var compared = datatype.NewWholeOp(func(in, inout []byte, n int, _ datatype.Kind) {
 	if n < verdictLen {
-		return // a part of none
+		return // a part of a vector, without a verdict
 	}
 	other := bytes.Clone(inout[:verdictLen])
 	copy(inout, in[:verdictLen])
@@ -95,11 +94,11 @@ var compared = datatype.NewWholeOp(func(in, inout []byte, n int, _ datatype.Kind
 	}
 }, false)
 
-// CheckLen is how many bytes Check needs to come to a verdict.
+// CheckLen is how much memory Check needs, in bytes.
 const CheckLen = 2 * verdictLen
 
-// Check compares what the members have been asked to do. It is the same for every
-// call. Judge tells the verdict from the memory, which has CheckLen bytes.
+// Check plans the comparison of the members' calls, by the same messages for every operation. It
+// needs CheckLen bytes of memory, which Judge reads after the schedule has been executed.
 func (p *Planner) Check(s *Schedule, c *Call, memory []byte) {
 	r := reductions{p.begin(s, datatype.Byte), compared}
 	clear(memory[:CheckLen])
@@ -121,8 +120,8 @@ func (p *Planner) Check(s *Schedule, c *Call, memory []byte) {
 	s.finish()
 }
 
-// Judge is ErrMismatch if the members do not do the same. Of the groups of an
-// intercommunicator it compares only which operation they call.
+// Judge returns ErrMismatch if the members' calls differ. Between the groups of an
+// intercommunicator it compares the name of the operation only.
 func (p *Planner) Judge(memory []byte) error {
 	own, theirs := memory[:verdictLen], memory[verdictLen:CheckLen]
 	for side, v := range [][]byte{own, theirs} {

@@ -1,10 +1,10 @@
 package coll
 
-// What few processes of one machine do. Where they outnumber the cores, a switch
-// from one to another costs more than a message, and a tree makes those in its
-// middle wait twice. So the first, or the root, talks to each of the others.
+// What few processes of one machine do. Where they outnumber the cores, a switch from one to
+// another costs more than a message, and a tree makes those in its middle wait twice. So the first
+// process, or the root, exchanges messages with each of the others directly.
 
-// MaxFew is the largest value of Tuning.Few that means anything.
+// MaxFew is the largest value of Tuning.Few that has an effect.
 const MaxFew = 8
 
 func (p *Planner) few() bool {
@@ -24,7 +24,7 @@ func (p bcasts) bcastFew(buf []byte, root int) {
 	}
 }
 
-// reduceFew is reduceTree, and keeps the order as that does. The root has memory
+// reduceFew is reduceTree without a tree, and keeps rank order if root is 0. The root has memory
 // for all operands.
 func (p reductions) reduceFew(a *accumulator, root int) {
 	n := p.team.size()

@@ -5,16 +5,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// A client may be of several hosts, between which messages cost more than inside
-// one. What its processes do among themselves is then done in two levels, by the same
-// algorithms that serve several clients of ours: a planner of the client alone, whose
-// clients are the hosts. IMPI says nothing of that phase, and nobody elsewhere needs
-// to know of it: who stands for a client towards others does not depend on hosts.
+// A client may be of several hosts, between which messages cost more than inside one. What its
+// processes do among themselves is then done in two levels, by the same algorithms that serve
+// several clients of ours: a planner of the client alone, whose clients are the hosts. IMPI leaves
+// that phase to the client (IMPI ch.4, Utility functions), and other clients do not notice it:
+// which of its processes exchanges messages with them does not depend on hosts.
 //
 // docs/decisions/0044-three-levels.md says which operations do so.
 
-// newHostPlanner makes the planner of w's client among its hosts; nil if there is
-// one host, or a process on each. several reports whether there is more than one.
+// newHostPlanner makes the planner that w uses inside its client, whose clients are the hosts; nil
+// if there is one host, or one process on each. several reports whether there is more than one.
 func newHostPlanner(w *Planner, hosts *comm.Clients) (l *Planner, several bool) {
 	members, err := w.comm.Group().Select(w.team.ranks)
 	if err != nil || hosts == nil || members.Size() < 2 {
@@ -61,8 +61,8 @@ func newColumn(l *Planner) *Planner {
 	return p
 }
 
-// inside is the plan of the own client among its hosts, if it is of several. Ranks
-// of that plan are places in the client.
+// inside returns the plan of the own client, in which its hosts take the place of clients; ok is
+// false if the client has one host. Ranks in that plan are places in the client.
 func (p plan) inside() (in plan, ok bool) {
 	if p.within == nil {
 		return plan{}, false
@@ -70,18 +70,20 @@ func (p plan) inside() (in plan, ok bool) {
 	return plan{p.within, p.Schedule, p.k}, true
 }
 
-// hostsOf is inside for a reduction, if it can be done host by host.
+// hostsOf is inside for a reduction; ok is false if it may not be done host by host, since that
+// would change the order of the operands.
 func (p reductions) hostsOf() (in reductions, ok bool) {
 	l, ok := p.inside()
 	in = reductions{l, p.op}
 	return in, ok && in.combines()
 }
 
-// over is the plan among those who have this process's place on their hosts.
+// over returns the plan of the processes with this one's place on their hosts, one of each host.
 func (p plan) over() plan { return plan{p.across, p.Schedule, p.k} }
 
-// agent is who deals with a stripe on a host: its carrier in the client, which has
-// the stripe's number as its place there, or somebody for it on another host.
+// agent returns the process that handles a stripe on a host. On the host of the stripe's carrier,
+// the process of the client whose place is the stripe's number, it is the carrier; on others it is
+// a process that does the carrier's work there.
 func (p plan) agent(host, stripe int) int {
 	if p.m.Number(stripe) == host {
 		return stripe
@@ -89,8 +91,8 @@ func (p plan) agent(host, stripe int) int {
 	return p.carrier(host, stripe%p.m.Locals(host).Size())
 }
 
-// reduceToCarriers is reduceToStripes of a client of several hosts: each host
-// combines every stripe at its agent, and these at the carrier.
+// reduceToCarriers is reduceToStripes of a client of several hosts: each host combines every stripe
+// at its agent there, and the agents' values are combined at the carrier.
 func (p reductions) reduceToCarriers(own, recv []byte, stripes int) (carried accumulator) {
 	var acc [maxStripes]accumulator
 	from, to := divided(own, p.k, stripes), divided(recv, p.k, stripes)
@@ -134,8 +136,9 @@ func (p reductions) reduceToCarriers(own, recv []byte, stripes int) (carried acc
 	return carried
 }
 
-// spreadStripes brings the stripes of a buffer from their carriers to all of a client
-// of several hosts: each once to every host. The one in place full has all already.
+// spreadStripes brings the stripes of a buffer from their carriers to all processes of a client of
+// several hosts. Each stripe goes to every host once. The process in place full has all stripes
+// already.
 func (p bcasts) spreadStripes(b *parts, full int) {
 	for j := range b.n {
 		if p.agent(p.mine, j) != p.me {
@@ -164,7 +167,7 @@ func (p bcasts) spreadStripes(b *parts, full int) {
 	p.wait()
 }
 
-// byPlace gives counts by rank as counts by place in the client.
+// byPlace returns counts by place in the client, from counts by rank.
 func (p plan) byPlace(counts []int) []int {
 	if p.single() {
 		return counts
@@ -176,7 +179,7 @@ func (p plan) byPlace(counts []int) []int {
 	return places
 }
 
-// following is parts of a buffer one after the other, as counted.
+// following returns parts of a buffer that follow each other and have these counts.
 func (p plan) following(buf []byte, counts []int) parts {
 	b := parts{buf: buf, counts: counts, size: p.k.Size(), starts: p.ints(len(counts))}
 	at := 0

@@ -8,17 +8,17 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Roots of operations on intercommunicators, with the values of the MPI ABI: the
-// root itself gives Root, the others of its group ProcNull, and the members of
-// the other group the root's rank.
+// Roots of operations on intercommunicators (MPI-4.1, 6.2.3), with the values of the MPI ABI: the
+// root itself gives Root, the others of its group ProcNull, and the members of the other group the
+// root's rank.
 const (
 	ProcNull = -3
 	Root     = -4
 )
 
-// The tags between the groups of an intercommunicator. Those inside a group are
-// as in an intracommunicator. IMPI knows no such operations; this is the
-// project's own profile, also towards others.
+// The tags between the groups of an intercommunicator. Those inside a group are as in an
+// intracommunicator. IMPI has no such operations; these are the project's own, also with clients of
+// other libraries.
 const (
 	tagInterBarrier  wire.Tag = 400
 	tagInterBcast    wire.Tag = 410
@@ -37,10 +37,9 @@ type remote struct {
 	own   wire.ClientRank
 }
 
-// NewInterPlanner makes the planner of an intercommunicator; to has the masters of
-// its remote group. Of such a planner the operations are those of MPI-2 between
-// two groups: what one contributes, the other gets. Nothing is in place: a nil
-// buffer has no elements.
+// NewInterPlanner makes the planner of an intercommunicator; to has the masters of its remote
+// group. Its operations are those between two groups (MPI-4.1, 6.2.2): each group gets what the
+// other one contributes. There is no MPI_IN_PLACE: a nil buffer is one without elements.
 func NewInterPlanner(c *comm.Comm, to *comm.Masters, p Profile) *Planner {
 	pl := NewPlanner(c, p)
 	pl.remote = &remote{m: to, n: c.Remote().Size(), own: pl.m.Client(pl.mine)}
@@ -50,7 +49,7 @@ func NewInterPlanner(c *comm.Comm, to *comm.Masters, p Profile) *Planner {
 	return pl
 }
 
-// partners is how many members there are to exchange with.
+// partners returns how many members there are to exchange with: all, or those of the remote group.
 func (p *Planner) partners() int {
 	if p.remote != nil {
 		return p.remote.n
@@ -58,7 +57,7 @@ func (p *Planner) partners() int {
 	return p.n
 }
 
-// rep is how data travels to and from a rank of the remote group.
+// rep returns the representation of data that travel to and from a rank of the remote group.
 func (r *remote) rep(rank int) datatype.Representation {
 	i := r.m.Number(rank)
 	if r.m.Client(i) == r.own {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// interAllgather collects the blocks of each group at its first member. These
-// exchange them, and each gives the other group's to its own.
+// interAllgather collects the blocks of each group at its first member. The two first members
+// exchange them, and each broadcasts the other group's blocks in its own.
 func (p allgathers) interAllgather(send, recv []byte) error {
 	if _, err := equalBlocks("the receive buffer", recv, p.k, p.remote.n); err != nil {
 		return err
@@ -15,8 +15,8 @@ func (p allgathers) interAllgather(send, recv []byte) error {
 	return nil
 }
 
-// interAllgatherv has everybody send to the other group's first member, who
-// knows the counts and gives all blocks to its own group.
+// interAllgatherv has everybody send to the other group's first member, who knows the counts and
+// broadcasts all blocks in its own group.
 func (p allgathers) interAllgatherv(send, recv []byte, counts, displs []int) error {
 	to, err := p.layout("the receive buffer", recv, counts, displs, p.remote.n)
 	if err != nil {
@@ -37,8 +37,8 @@ func (p allgathers) interAllgatherv(send, recv []byte, counts, displs []int) err
 	return nil
 }
 
-// interExchange sends and receives each part directly, empty ones too. The
-// groups take turns as if both had as many members as the larger.
+// interExchange sends and receives each part directly, empty ones too. Both groups go through as
+// many turns as the larger one has members, so that partners meet in the same turn.
 func (p plan) interExchange(send, recv func(rank int)) {
 	n := max(p.n, p.remote.n)
 	for i := range n {

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// tagNeighbor is that of messages between neighbours, inside a client too. IMPI
-// knows no such operations; this is the project's own profile.
+// tagNeighbor is that of messages between neighbours, inside a client too. IMPI has no such
+// operations; the tag is the project's own.
 const tagNeighbor wire.Tag = 350
 
 // neighbours are those of the calling process.
@@ -18,13 +18,13 @@ type neighbours struct {
 	err error
 }
 
-// Neighbors gives those that the communicator's topology has for the caller. It
-// is ErrTopology without a topology, and ErrComm of an intercommunicator.
+// Neighbors returns the caller's neighbours in the communicator's topology (MPI-4.1, 8.6). It is
+// ErrTopology without a topology, and ErrComm of an intercommunicator.
 func (p *Planner) Neighbors() (comm.Neighbours, error) {
 	n := p.neighbours.Load()
 	if n == nil {
 		n = p.findNeighbors()
-		p.neighbours.Store(n) // whoever else finds them finds the same
+		p.neighbours.Store(n) // another goroutine that looks them up finds the same
 	}
 	return n.Neighbours, n.err
 }
@@ -44,23 +44,23 @@ func (p *Planner) findNeighbors() *neighbours {
 // neighbourhoods plans operations between the neighbours of a topology.
 type neighbourhoods struct{ plan }
 
-// NeighborAllgather sends send to all neighbours and puts what comes from them,
-// all of one length, into recv, in the order of the topology. What belongs to a
-// neighbour that does not exist stays as it is.
+// NeighborAllgather sends send to all neighbours and puts what comes from them, all of one length,
+// into recv, in the order of the topology (MPI-4.1, 8.6). The block of recv of a neighbour that
+// does not exist, MPI_PROC_NULL, stays as it is.
 func (p *Planner) NeighborAllgather(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	n := neighbourhoods{p.begin(s, k)}
 	return n.exchange(send, recv, nil, n.evenly)
 }
 
-// NeighborAllgatherv is NeighborAllgather of different lengths: counts and
-// displacements are in elements, by neighbour.
+// NeighborAllgatherv is NeighborAllgather of blocks of different lengths: counts and displacements
+// are in elements, by neighbour.
 func (p *Planner) NeighborAllgatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind) error {
 	n := neighbourhoods{p.begin(s, k)}
 	return n.exchange(send, recv, nil, n.counted(counts, displs))
 }
 
-// NeighborAlltoall is NeighborAllgather where each neighbour gets a block of its
-// own of send.
+// NeighborAlltoall is NeighborAllgather where each neighbour gets another block of send (MPI-4.1,
+// 8.6).
 func (p *Planner) NeighborAlltoall(s *Schedule, send, recv []byte, k datatype.Kind) error {
 	n := neighbourhoods{p.begin(s, k)}
 	return n.exchange(send, recv, n.evenly, n.evenly)
@@ -138,8 +138,8 @@ func (p *Planner) NeighborAlltoallw(s *Schedule, send, recv []Piece) error {
 	return o.meetNeighbors(&n, shares{list: send}, shares{list: recv})
 }
 
-// shares are what goes to neighbours or comes from them: parts of a buffer, the
-// whole of one for each, or a list.
+// shares are what goes to neighbours or comes from them: a part of a buffer for each, the whole
+// buffer for each, or a list of pieces.
 type shares struct {
 	parts
 	whole []byte
@@ -157,9 +157,9 @@ func (b *shares) at(i int) ([]byte, datatype.Kind) {
 	return b.parts.at(i), b.kind
 }
 
-// meetNeighbors has everybody send to all that it sends to, and receive from all
-// that it receives from, in one round: who waited for some first might wait for
-// ever. Empty ones do not travel.
+// meetNeighbors sends to all neighbours and receives from all in one round: a process that waited
+// for some of them first could wait for ever, since neighbours need not be in any order. Empty
+// shares do not travel.
 func (p neighbourhoods) meetNeighbors(n *comm.Neighbours, from, to shares) error {
 	err := p.ownEdges(n, &from, &to)
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// parts are places in a buffer, one for each member of a communicator or team:
-// of equal length (block), as counted (starts and counts), or the buffer divided
-// into n nearly equal ones. With ranks, part i is that of ranks[i]; with via as well,
-// it is that of ranks[via[i]].
+// parts divide a buffer, with one part for each member of a communicator or team. They have equal
+// length (block), or the given places and lengths (starts and counts), or are n nearly equal ones.
+// With ranks, part i is the part of ranks[i]; with via as well, that of ranks[via[i]].
 type parts struct {
 	buf    []byte
 	ranks  *comm.Group
@@ -22,16 +21,16 @@ type parts struct {
 	n      int
 }
 
-// even is parts of block bytes each, one after the other.
+// even returns parts of block bytes each, one after the other.
 func even(buf []byte, block int) parts { return parts{buf: buf, block: block} }
 
-// divided is buf cut into n parts of nearly equal numbers of elements; those from
-// n on are empty.
+// divided returns buf cut into n parts of nearly equal numbers of elements; parts from n on are
+// empty.
 func divided(buf []byte, k datatype.Kind, n int) parts {
 	return parts{buf: buf, size: k.Size(), n: n}
 }
 
-// where says where part i lies.
+// where returns where part i begins and ends.
 func (b *parts) where(i int) (start, end int) {
 	if b.via != nil {
 		place, _ := b.via.At(i)
@@ -59,7 +58,7 @@ func (b *parts) where(i int) (start, end int) {
 	return i * b.block, (i + 1) * b.block
 }
 
-// of is the parts of some: part i is what part some[i] was.
+// of returns a selection of the parts: part i of it is part some[i] of b.
 func (b parts) of(some *comm.Group) parts {
 	if b.ranks == nil {
 		b.ranks = some
@@ -69,13 +68,13 @@ func (b parts) of(some *comm.Group) parts {
 	return b
 }
 
-// at is part i.
+// at returns part i.
 func (b *parts) at(i int) []byte {
 	start, end := b.where(i)
 	return b.buf[start:end:end]
 }
 
-// span is the parts from i to before j, which follow each other.
+// span returns parts i to j-1 in one piece; they must follow each other.
 func (b *parts) span(i, j int) []byte {
 	start, _ := b.where(i)
 	_, end := b.where(j - 1)
@@ -112,8 +111,8 @@ func (p plan) layout(name string, buf []byte, counts, displs []int, n int) (part
 	return b, nil
 }
 
-// packed says whether n parts follow each other from the buffer's start, and
-// how many bytes all have.
+// packed reports whether n parts follow each other from the buffer's start, and how many bytes all
+// have.
 func (b *parts) packed(n int) (total int, ok bool) {
 	ok = true
 	for i := range n {
@@ -124,8 +123,7 @@ func (b *parts) packed(n int) (total int, ok bool) {
 	return total, ok
 }
 
-// chosen is some of the parts: those of the ranks, and with short only those that
-// are short blocks in plan.
+// chosen are the non-empty parts of some ranks; with short, only those that are shorter than XSIZE.
 type chosen struct {
 	parts
 	ranks *comm.Group
@@ -133,7 +131,7 @@ type chosen struct {
 	plan  plan
 }
 
-// master is the first of the ranks.
+// master returns the first of the ranks.
 func (c *chosen) master() int {
 	rank, _ := c.ranks.At(0)
 	return int(rank)
@@ -143,14 +141,14 @@ func (c *chosen) wants(bytes int) bool {
 	return bytes > 0 && (!c.short || c.plan.short(bytes/c.plan.k.Size()))
 }
 
-// any says that there is something in the chosen parts.
+// any reports whether there is something in the chosen parts.
 func (c *chosen) any() bool {
 	total, _, _ := c.bytes()
 	return total > 0
 }
 
-// bytes is the length of the chosen parts; joined tells that they lie in the
-// buffer one after the other from start on.
+// bytes returns the length of the chosen parts together, and where they start if they lie in the
+// buffer one after the other (joined).
 func (c *chosen) bytes() (total, start int, joined bool) {
 	joined = true
 	for r := range c.ranks.All() {
@@ -167,8 +165,8 @@ func (c *chosen) bytes() (total, start int, joined bool) {
 	return total, start, joined
 }
 
-// together returns a buffer for the chosen parts one after the other: their own
-// place if they lie so, else scratch memory to copy from or to.
+// together returns a buffer for the chosen parts one after the other: their place in the buffer if
+// they already lie so (own), else scratch memory to copy to or from.
 func (s *Schedule) together(c *chosen) (whole []byte, own bool) {
 	total, start, joined := c.bytes()
 	if joined {
@@ -177,8 +175,8 @@ func (s *Schedule) together(c *chosen) (whole []byte, own bool) {
 	return s.scratch.get(total), false
 }
 
-// pack copies the chosen parts into whole now, or unpack copies them out of it
-// after the round.
+// pack plans to copy the chosen parts into whole now; unpack plans to copy them out of it after the
+// round.
 func (s *Schedule) pack(c *chosen, whole []byte) {
 	c.each(whole, func(part, piece []byte) { s.copy(piece, part) })
 }

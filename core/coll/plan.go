@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// plan is an operation that is being planned: who takes part, what they have been
-// told to do so far, and the kind of the elements. The types that plan the families
-// of operations are made of it.
+// plan is an operation that is being planned: the communicator, the schedule so far, and the kind
+// of the elements. The types that plan families of operations, such as bcasts and reductions, embed
+// it.
 type plan struct {
 	*Planner
 	*Schedule
@@ -22,7 +22,7 @@ func (p *Planner) begin(s *Schedule, k datatype.Kind) plan {
 	return plan{p, s, k}
 }
 
-// done ends the plan, which err has come of.
+// done ends the schedule and returns err, with which planning has ended.
 func (p plan) done(err error) error {
 	p.finish()
 	return err
@@ -34,7 +34,8 @@ func (p plan) of(k datatype.Kind) plan {
 	return p
 }
 
-// short says that a block of n elements goes the short way between clients.
+// short reports whether a block of n elements is shorter than XSIZE, and so goes by way of the
+// masters (IMPI ch.4, Collective crossovers).
 func (p plan) short(n int) bool {
 	limit := p.profile.XSize
 	if p.sites.ours {
@@ -43,8 +44,8 @@ func (p plan) short(n int) bool {
 	return n*datatype.External32.Size(p.k) < limit
 }
 
-// send adds a message to rank: as it is to a process of the own client, in the
-// peer's representation to others.
+// send adds a message to rank: as it is in memory to a process of the own client, to others in the
+// representation that their client takes (IMPI ch.1, Data Format).
 func (p plan) send(rank int, tag wire.Tag, buf []byte) {
 	if p.isHosts || p.m.Local(p.me, rank) {
 		p.sendLocal(rank, tag, buf)
@@ -60,8 +61,8 @@ func (p plan) sendLocal(rank int, tag wire.Tag, buf []byte) {
 		Context: p.comm.CollectiveContext(), Src: buf})
 }
 
-// recv adds the receipt of a message that send has sent. The elements are in
-// buf after the round.
+// recv adds the receive of a message that rank sends with send. The elements are in buf after the
+// round.
 func (p plan) recv(rank int, tag wire.Tag, buf []byte) {
 	if p.isHosts || p.m.Local(p.me, rank) {
 		p.recvLocal(rank, tag, buf)
@@ -77,8 +78,8 @@ func (p plan) recvLocal(rank int, tag wire.Tag, buf []byte) {
 		Context: p.comm.CollectiveContext(), Dst: buf})
 }
 
-// ownBlock gives this process's block where part may be nil: its place in whole,
-// which has one for each member.
+// ownBlock returns this process's block: part, or if that is nil its place in whole, which has a
+// block for each member.
 func (p plan) ownBlock(name string, part, whole []byte) ([]byte, error) {
 	block := len(part)
 	if part == nil {
@@ -93,7 +94,8 @@ func (p plan) ownBlock(name string, part, whole []byte) ([]byte, error) {
 	return part, nil
 }
 
-// ownPart gives this process's part where one may be nil, and checks its length.
+// ownPart returns this process's part: part, or if that is nil its place in b. It checks the
+// length.
 func (p plan) ownPart(name string, part []byte, b *parts) ([]byte, error) {
 	place := b.at(p.me)
 	if part == nil {
@@ -105,11 +107,11 @@ func (p plan) ownPart(name string, part []byte, b *parts) ([]byte, error) {
 	return part, nil
 }
 
-// ring completes a buffer of which each place has its own part; place v is this
-// process's. Empty parts do not travel.
+// ring passes parts around the team until all have the whole buffer, of which the process at place
+// v has part v. Empty parts do not travel.
 func (p plan) ring(tag wire.Tag, b *parts, v int) { p.ringBut(tag, b, v, -1) }
 
-// ringBut is ring where one of the team, in place full, has all parts already.
+// ringBut is ring where one process, the one with part full, has all parts already.
 func (p plan) ringBut(tag wire.Tag, b *parts, v, full int) {
 	n := p.team.size()
 	next := (p.team.me + 1) % n

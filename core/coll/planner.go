@@ -12,8 +12,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Faults of arguments. Every member can see most of them for itself, before
-// anything is sent.
+// Faults of arguments. Every member can see most of them for itself, before anything is sent.
 var (
 	// ErrRoot is wrapped when the root is not a rank of the communicator.
 	ErrRoot = errors.New("invalid root")
@@ -40,7 +39,8 @@ const (
 
 	inner wire.Tag = 1000
 
-	// Operations that have no messages of their own between clients.
+	// Operations that are compositions of others between clients, so that IMPI has no tags for
+	// them.
 	tagAllgather     wire.Tag = 300
 	tagAllreduce     wire.Tag = 310
 	tagReduceScatter wire.Tag = 320
@@ -59,43 +59,45 @@ func Numbered(tag wire.Tag, n uint32) wire.Tag {
 	return wire.Tag(n<<tagBits&(1<<31-1)) | tag
 }
 
-// Peer is what collectives need to know of another client.
+// Peer is what collectives need to know about another client.
 type Peer struct {
 	Rep datatype.Representation // of the data between it and this client
-	// ReduceOnPointToPoint puts the messages of Reduce into the point-to-point
-	// context, both ways. LAM/MPI does so, whose only communicator is the world.
+	// ReduceOnPointToPoint puts the messages of Reduce into the point-to-point context, both ways.
+	// LAM/MPI does so, whose only communicator is the world; IMPI has them in the second context
+	// (IMPI ch.4, Context IDs).
 	ReduceOnPointToPoint bool
 }
 
-// Profile is what the members of a job have agreed on.
+// Profile is what the members of a job have agreed on at startup (IMPI ch.2, C_COLL_XSIZE and
+// C_COLL_MAXLINEAR).
 type Profile struct {
-	XSize     int    // blocks of this many bytes and more go the long way
-	MaxLinear int    // up to this many clients talk to one; more use a tree
+	XSize     int    // blocks of this many bytes and more are sent directly, shorter ones by way of the masters
+	MaxLinear int    // up to this many clients send to one directly; more use a tree
 	Clients   []Peer // by client rank; those beyond get external32
 	Tuning    Tuning // must be the same in all processes of a client
-	// Ours says that all members run this library and plan with the same Tuning,
-	// so that they need not talk as IMPI has it.
+	// Ours says that all members run this library and plan with the same Tuning, so that between
+	// them messages other than IMPI's may travel.
 	Ours bool
-	// Hosts says of which host each process of this client is, host ranks taken for
-	// client ranks; nil: all are of one. All processes of the client have the same.
+	// Hosts maps the processes of this client to their hosts, with host ranks where Clients has
+	// client ranks; nil: all are on one host. It is the same in all processes of the client.
 	Hosts *comm.Clients
 }
 
-// Tuning are the crossovers inside a client, and between clients that are all
-// ours or its hosts, in bytes of one process's buffer or block, but for Few. A
-// negative value means zero, zero the default.
+// Tuning are the crossovers inside a client, and between clients that are all ours or its hosts, in
+// bytes of one process's buffer or block; Few counts processes. Fields named Long apply from their
+// value on, the others up to it. Zero means the default, a negative value means zero.
 type Tuning struct {
 	BcastLong         int // scatter and allgather instead of a tree
-	GatherLong        int // straight to and from the root instead of a tree
+	GatherLong        int // directly to and from the root instead of by a tree
 	AllgatherLong     int // ring instead of doubling
-	AlltoallShort     int // up to this size by way of others
+	AlltoallShort     int // up to this size blocks are passed on by other processes
 	AllreduceLong     int // in blocks around a ring instead of doubling
 	ReduceScatterLong int // block by block instead of by Allreduce
-	WideLong          int // blocks between clients one by one instead of all of a client's in one message
-	StripesLong       int // vectors between clients in parts, by several processes at once
+	WideLong          int // each block between clients is a message, instead of all blocks of a client together
+	StripesLong       int // vectors between clients are divided among several processes of a client
 	AlltoallWide      int // up to this size blocks between clients go by way of the masters
-	Few               int // up to this many processes of a client of one host, or of one of its hosts, do without trees
-	FewLong           int // AllreduceLong of few
+	Few               int // up to this many processes on a host use no trees
+	FewLong           int // AllreduceLong where no trees are used
 }
 
 func (t Tuning) withDefaults() Tuning {
@@ -125,31 +127,30 @@ func (p *Profile) peer(c wire.ClientRank) Peer {
 	return Peer{Rep: datatype.External32}
 }
 
-// Planner writes the collectives of one communicator. It does not change, so
-// any goroutine may use it, with a Schedule of its own.
+// Planner plans the collectives of one communicator (MPI-4.1, ch. 6). It does not change, so any
+// goroutine may use it, with a Schedule of its own.
 //
-// Buffers hold native elements of the kind. Each operation compiles into s,
-// which is Reset first. A nil send buffer where there is something to send
-// means in place, as MPI_IN_PLACE says it for the operation. Buffers must not
-// change and not be looked at until the schedule has been executed.
+// Buffers hold native elements of the kind. Each operation compiles into s, which is Reset first. A
+// nil send buffer where there is something to send means in place, as MPI_IN_PLACE says it for the
+// operation. Buffers must not change and not be looked at until the schedule has been executed.
 type Planner struct {
 	comm    *comm.Comm
 	m       *comm.Masters
 	profile Profile
 	peers   []Peer // by master number
 	n, me   int
-	mine    int // number of own master
+	mine    int // number of the own master
 	team    team
 	sites   sites
 	remote  *remote // of an intercommunicator
 
-	ranks     *comm.Group // this planner's ranks as the communicator's; nil if they are those
-	within    *Planner    // among the hosts of the own client, if they matter
-	across    *Planner    // of such a one: those with this process's place on their hosts, if all have it
+	ranks     *comm.Group // this planner's ranks as ranks of the communicator; nil: they are the same
+	within    *Planner    // plans inside the own client, between its hosts; nil: one host
+	across    *Planner    // of within: plans between the processes with this one's place on their hosts; nil if not every host has one
 	isHosts   bool        // all messages are inside the client
 	scattered bool        // the team is on several hosts
 
-	neighbours atomic.Pointer[neighbours] // once they are asked for
+	neighbours atomic.Pointer[neighbours] // cached by Neighbors
 }
 
 // team is the local group: the ranks of one client, ascending.
@@ -160,7 +161,7 @@ type team struct {
 
 func (t team) size() int { return t.ranks.Size() }
 
-// rank is the communicator's rank of a place, taken modulo the size.
+// rank returns the communicator's rank of the process at a place, taken modulo the team's size.
 func (t team) rank(place int) int {
 	n := t.size()
 	if place >= n {
@@ -191,7 +192,7 @@ func NewPlanner(c *comm.Comm, p Profile) *Planner {
 
 func (p *Planner) single() bool { return p.m.Count() == 1 }
 
-// commRank is the communicator's rank for one of this planner's.
+// commRank returns the communicator's rank of one of this planner's ranks.
 func (p *Planner) commRank(rank int) wire.CommRank {
 	if p.ranks != nil {
 		r, _ := p.ranks.At(rank)
@@ -200,12 +201,12 @@ func (p *Planner) commRank(rank int) wire.CommRank {
 	return wire.CommRank(rank)
 }
 
-// linear says that all clients talk to one instead of forming a tree.
-// IMPI ch.4, Collective crossovers: masters are counted, and the limit itself is linear.
+// linear reports whether all clients send to one directly instead of forming a tree. IMPI ch.4,
+// Collective crossovers: masters are counted, and the limit itself is linear.
 func (p *Planner) linear() bool { return p.m.Count() <= p.profile.MaxLinear }
 
-// delegate is the rank that stands for a client (by master number) in an operation
-// with a root: the root itself in its own client, the master elsewhere.
+// delegate returns the rank that sends and receives for a client, given by master number, in an
+// operation with a root: the root itself in its own client, the master elsewhere.
 func (p *Planner) delegate(number, root int) int {
 	if p.m.Number(root) == number {
 		return root
@@ -213,8 +214,8 @@ func (p *Planner) delegate(number, root int) int {
 	return p.m.Rank(number)
 }
 
-// context is the context ID of messages between clients.
-// IMPI ch.4, Context IDs: collectives use the communicator's second one.
+// context returns the context ID of messages between clients. IMPI ch.4, Context IDs: collectives
+// use the communicator's second one.
 func (p plan) context(peer *Peer, tag wire.Tag) wire.ContextID {
 	if tag == tagReduce && peer.ReduceOnPointToPoint {
 		return p.comm.Context()
@@ -222,7 +223,8 @@ func (p plan) context(peer *Peer, tag wire.Tag) wire.ContextID {
 	return p.comm.CollectiveContext()
 }
 
-// encode adds the conversion of buf, unless there is none or the round has it.
+// encode adds the conversion of buf to r and returns where the result will be: buf if there is
+// nothing to convert, or the result of the same conversion earlier in the round.
 func (s *Schedule) encode(r datatype.Representation, buf []byte, k datatype.Kind) []byte {
 	if len(buf) == 0 || r.Identity(k) {
 		return buf
@@ -237,8 +239,8 @@ func (s *Schedule) encode(r datatype.Representation, buf []byte, k datatype.Kind
 	return e.Dst
 }
 
-// landing returns the memory to receive what is r's into, to be converted to buf
-// after the round.
+// landing returns the memory into which to receive data in representation r that are to be in buf
+// after the round, and adds the conversion.
 func (s *Schedule) landing(r datatype.Representation, buf []byte, k datatype.Kind) []byte {
 	if len(buf) == 0 || r.Identity(k) {
 		return buf
@@ -261,8 +263,8 @@ func (p plan) checkRoot(root int) error {
 	return nil
 }
 
-// significant leaves of the buffers of an operation with a root only those that
-// matter here: everybody's, and the root's.
+// significant returns those buffers of an operation with a root that matter in this process:
+// everybody's own, and at the root the root's (MPI-4.1, 6.5).
 func (p plan) significant(everybody, roots []byte, root int) (e, r []byte) {
 	switch {
 	case p.remote == nil && p.me == root:
@@ -275,7 +277,7 @@ func (p plan) significant(everybody, roots []byte, root int) (e, r []byte) {
 	return nil, nil
 }
 
-// checkBuffer reports bytes that are not whole elements.
+// checkBuffer returns an error if b is not a whole number of elements.
 func checkBuffer(name string, b []byte, k datatype.Kind) error {
 	if !k.Valid() {
 		return fmt.Errorf("coll: %w: %d", datatype.ErrKind, k)
@@ -286,7 +288,8 @@ func checkBuffer(name string, b []byte, k datatype.Kind) error {
 	return nil
 }
 
-// checkPair checks a send and a receive buffer: whole elements, no overlap.
+// checkPair checks a send and a receive buffer: whole elements, and no overlap: one buffer for both
+// is MPI_IN_PLACE (MPI-4.1, 6.2.1), here a nil send buffer.
 func checkPair(send, recv []byte, k datatype.Kind) error {
 	if err := checkBuffer("the send buffer", send, k); err != nil {
 		return err

@@ -12,9 +12,9 @@ type reductions struct {
 	op *datatype.Op
 }
 
-// Reduce combines everybody's send, element by element, into the root's recv.
-// At the root a nil send means that its operand is in recv. recv matters at the
-// root only. Operations that are not commutative combine in rank order.
+// Reduce combines everybody's send, element by element, into the root's recv. At the root a nil
+// send means that its operand is in recv. recv matters at the root only (MPI-4.1, 6.9.1).
+// Operations that are not commutative combine in rank order.
 func (p *Planner) Reduce(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op, root int) error {
 	o := reductions{p.begin(s, k), op}
 	if err := o.checkRoot(root); err != nil {
@@ -32,8 +32,8 @@ func (p *Planner) Reduce(s *Schedule, send, recv []byte, k datatype.Kind, op *da
 	return o.done(nil)
 }
 
-// operand checks the buffers of a reduction and gives the own operand. result
-// says that recv gets one.
+// operand checks the buffers of a reduction and returns the own operand. result says that this
+// process gets a result, in recv.
 func (p reductions) operand(send, recv []byte, result bool) ([]byte, error) {
 	if err := checkPair(send, recv, p.k); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (p reductions) operand(send, recv []byte, result bool) ([]byte, error) {
 	return send, nil
 }
 
-// reduce combines into recv, which only the root has.
+// reduce plans the reduction. Only the root has recv.
 func (p reductions) reduce(own, recv []byte, root int) {
 	switch {
 	case p.single():
@@ -73,8 +73,7 @@ func (p reductions) reduce(own, recv []byte, root int) {
 	}
 }
 
-// descend combines the values of n members in their order, its own being that of
-// member me.
+// descend combines the values of n members in their order; this process is member me.
 //
 // IMPI ch.4, Reduce: received and combined from the last rank to the first.
 func (a *accumulator) descend(n, me int, recv func(i int, into []byte)) {
@@ -108,9 +107,9 @@ func (a *accumulator) descend(n, me int, recv func(i int, into []byte)) {
 	}
 }
 
-// reduceInOrder is the operation between clients of ours that is not commutative
-// but has each client's ranks follow each other: first in each client, then over
-// them, and to the root in the end.
+// reduceInOrder is Reduce for an operation that is not commutative, between clients that all run
+// this library and whose ranks follow each other: first inside each client, then over the clients,
+// and last the result goes to the root.
 func (p reductions) reduceInOrder(own, recv []byte, root int) {
 	a := p.accumulate(own, recv)
 	holder := p.upInOrder(&a, p.m.Number(root))
@@ -118,15 +117,15 @@ func (p reductions) reduceInOrder(own, recv []byte, root int) {
 	case p.me == root && at == root:
 		p.copy(recv, a.cur)
 	case p.me == root:
-		p.wait() // own may be recv
+		p.wait() // recv may be own
 		p.recv(at, tagReduce, recv)
 	case p.me == at:
 		p.send(root, tagReduce, a.cur)
 	}
 }
 
-// upInOrder combines in each client and then in order at the master of the number
-// that it returns: the one that is asked for, if the masters form no tree.
+// upInOrder combines in each client and then in order at the master of the number that it returns:
+// holder, unless the masters form a tree.
 func (p reductions) upInOrder(a *accumulator, holder int) int {
 	p.reduceTree(a, 0)
 	switch {
@@ -143,7 +142,7 @@ func (p reductions) upInOrder(a *accumulator, holder int) int {
 	return holder
 }
 
-// climb combines the masters' values up a tree to master 0, in order.
+// climb combines the masters' values up a tree to master 0, in rank order.
 func (p reductions) climb(a *accumulator) {
 	for mask := 1; mask < p.m.Count(); mask *= 2 {
 		if p.mine&mask != 0 {
@@ -159,8 +158,8 @@ func (p reductions) climb(a *accumulator) {
 	}
 }
 
-// reduceClients is the commutative operation between clients: each reduces to
-// its delegate, and the delegates to the root.
+// reduceClients is the commutative operation between clients: each client reduces to its delegate,
+// and the delegates to the root.
 func (p reductions) reduceClients(own, recv []byte, root int) {
 	a := p.accumulate(own, recv)
 	p.upTo(&a, root)
@@ -169,7 +168,7 @@ func (p reductions) reduceClients(own, recv []byte, root int) {
 	}
 }
 
-// upTo combines in each client and then at the root.
+// upTo combines in each client and then, over the clients' delegates, at the root.
 func (p reductions) upTo(a *accumulator, root int) {
 	from := p.delegate(p.mine, root)
 	p.reduceTree(a, p.m.Place(from))
@@ -214,7 +213,7 @@ func (p reductions) upTree(a *accumulator, rn int, stand func(number int) int) {
 	}
 }
 
-// reduceTeam is the operation inside one client.
+// reduceTeam is the reduction inside one client.
 func (p reductions) reduceTeam(own, recv []byte, root int) {
 	if in, ok := p.hostsOf(); ok && len(own) > 0 {
 		in.reduce(own, recv, root)
@@ -235,7 +234,7 @@ func (p reductions) reduceTeam(own, recv []byte, root int) {
 		if p.me == 0 {
 			p.sendLocal(root, tagReduce, a.cur)
 		} else if p.me == root {
-			p.wait() // own may be recv
+			p.wait() // recv may be own
 			p.recvLocal(0, tagReduce, recv)
 		}
 	}
@@ -249,8 +248,8 @@ func (p reductions) longReduction(own []byte) bool {
 	return p.op.Commutative() && !p.op.Whole() && p.n > 2 && len(own) >= limit && len(own)/p.k.Size() >= p.n
 }
 
-// reduceTree combines the team's values up a tree to a place. Each subtree is of
-// consecutive places counted from root, so that from root 0 the order is kept.
+// reduceTree combines the team's values up a tree at the process in place root. Each subtree has
+// consecutive places, counted from root, so that rank order is kept if root is 0.
 func (p reductions) reduceTree(a *accumulator, root int) {
 	n := p.team.size()
 	if len(a.cur) == 0 || n == 1 {
@@ -303,9 +302,8 @@ func (p reductions) reduceParts(own, recv []byte, root int) {
 	}
 }
 
-// reduceRing leaves in each process's part of work that part of the result. Each
-// part travels once around the ring, so that all see the one order of operands.
-// work may be own.
+// reduceRing leaves in each process's part of work that part of the result. Each part travels once
+// around the ring, so its operands are combined in one order for all. work may be own.
 func (p reductions) reduceRing(own, work []byte) {
 	mine, all := divided(own, p.k, p.n), divided(work, p.k, p.n)
 	out := mine.at((p.me - 1 + p.n) % p.n)

@@ -6,10 +6,9 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// ReduceScatter combines everybody's send, element by element, and leaves with
-// rank r the next counts[r] elements of the result, in its recv. Everybody gives
-// the same counts. With a nil send the operand is in recv, which the result
-// overwrites from its start.
+// ReduceScatter combines everybody's send, element by element, and leaves in the recv of rank r the
+// next counts[r] elements of the result (MPI-4.1, 6.10.2). Everybody gives the same counts. With a
+// nil send the operand is in recv, which the result overwrites from its start.
 func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k datatype.Kind, op *datatype.Op) error {
 	o := allreductions{reductions{p.begin(s, k), op}}
 	own, err := o.operand(send, recv, false)
@@ -34,8 +33,8 @@ func (p *Planner) ReduceScatter(s *Schedule, send, recv []byte, counts []int, k 
 	return o.done(nil)
 }
 
-// ReduceScatterBlock is ReduceScatter with equal blocks, as long as recv; with a
-// nil send recv has all of them.
+// ReduceScatterBlock is ReduceScatter with equal blocks, as long as recv (MPI-4.1, 6.10.1). With a
+// nil send recv has the operand, which is all blocks.
 func (p *Planner) ReduceScatterBlock(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	o := allreductions{reductions{p.begin(s, k), op}}
 	own, err := o.operand(send, recv, false)
@@ -70,7 +69,8 @@ func (p allreductions) reduceScatter(b parts, result []byte) {
 	case p.sites.ours && p.combines():
 		p.reduceScatterWide(b, result)
 	case !p.single():
-		// IMPI has no messages of Reduce_scatter: it is Reduce to rank 0 and Scatterv.
+		// IMPI has no tag for Reduce_scatter: it is Reduce to rank 0 (IMPI ch.4, Reduce), and
+		// Scatterv from it.
 		var all []byte
 		if p.me == 0 {
 			all = p.scratch.get(len(own))
@@ -93,7 +93,8 @@ func (p allreductions) reduceScatter(b parts, result []byte) {
 	}
 }
 
-// reduceScatterDirect sends each part to its owner, who combines what comes.
+// reduceScatterDirect sends each part to the process that gets its result, which combines what
+// comes.
 func (p allreductions) reduceScatterDirect(b parts, result []byte) {
 	mine := b.at(p.me)
 	var into []byte

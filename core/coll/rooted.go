@@ -20,10 +20,12 @@ func (p plan) scattering() rooted  { return rooted{p, true, tagScatter, tagInter
 func (p plan) gatheringv() rooted  { return rooted{p, false, tagGatherv, tagInterGather} }
 func (p plan) scatteringv() rooted { return rooted{p, true, tagScatterv, tagInterScatter} }
 
-// up moves a block between this process and one that is nearer to the root.
+// up moves a block between this process and one nearer to the root: sends it for Gather, receives
+// it for Scatter.
 func (p rooted) up(rank int, block []byte) { p.move(!p.scatter, rank, block) }
 
-// down moves a block between this process and one that is farther from the root.
+// down moves a block between this process and one farther from the root: receives it for Gather,
+// sends it for Scatter.
 func (p rooted) down(rank int, block []byte) { p.move(p.scatter, rank, block) }
 
 func (p rooted) move(out bool, rank int, block []byte) {
@@ -34,7 +36,7 @@ func (p rooted) move(out bool, rank int, block []byte) {
 	}
 }
 
-// across is up or down where the other process is in the other group.
+// across is up or down to a process of the other group of an intercommunicator.
 func (p rooted) across(up bool, rank int, block []byte) {
 	if up != p.scatter {
 		p.cast(rank, p.interTag, block)
@@ -43,7 +45,7 @@ func (p rooted) across(up bool, rank int, block []byte) {
 	}
 }
 
-// keep moves the own block to or from its place among all.
+// keep copies the own block to its place among all, or for Scatter from there.
 func (p rooted) keep(own, place []byte) {
 	if p.scatter {
 		p.copy(own, place)
@@ -52,7 +54,7 @@ func (p rooted) keep(own, place []byte) {
 	}
 }
 
-// names are those of the buffers of one block and of all.
+// names returns what errors call the buffers of one block and of all.
 func (p rooted) names() (part, whole string) {
 	if p.scatter {
 		return "the receive buffer", "the send buffer"
@@ -60,7 +62,7 @@ func (p rooted) names() (part, whole string) {
 	return "the send buffer", "the receive buffer"
 }
 
-// check checks the root and the buffers, and leaves of these what matters here.
+// check checks the root and the buffers, and returns those buffers that matter in this process.
 func (p rooted) check(part, whole []byte, root int) ([]byte, []byte, error) {
 	if err := p.checkRoot(root); err != nil {
 		return nil, nil, err
@@ -72,16 +74,15 @@ func (p rooted) check(part, whole []byte, root int) ([]byte, []byte, error) {
 	return part, whole, checkPair(part, whole, p.k)
 }
 
-// Gather brings everybody's send, all of one length, to the root's recv, by
-// rank. At the root a nil send means that its block is in place already. recv
-// matters at the root only.
+// Gather brings everybody's send, all of one length, to the root's recv, by rank. At the root a nil
+// send means that its block is in place already. recv matters at the root only (MPI-4.1, 6.5).
 func (p *Planner) Gather(s *Schedule, send, recv []byte, k datatype.Kind, root int) error {
 	return p.begin(s, k).gathering().equal(send, recv, root)
 }
 
-// Scatter brings the blocks of the root's send, all of one length, to
-// everybody's recv, by rank. At the root a nil recv means that its block stays
-// in place. send matters at the root only.
+// Scatter brings the blocks of the root's send, all of one length, to everybody's recv, by rank. At
+// the root a nil recv means that its block stays in place. send matters at the root only (MPI-4.1,
+// 6.6).
 func (p *Planner) Scatter(s *Schedule, send, recv []byte, k datatype.Kind, root int) error {
 	return p.begin(s, k).scattering().equal(recv, send, root)
 }
@@ -105,15 +106,15 @@ func (p rooted) equal(part, whole []byte, root int) error {
 	return p.done(nil)
 }
 
-// blocks is equal with the own block always given. Blocks shorter than XSIZE
-// go through the masters, one message for each client; others go straight.
+// blocks is equal for an own block that is not nil. Blocks shorter than XSIZE go by way of the
+// masters, one message for each client; others directly (IMPI ch.4, Collective crossovers).
 //
 // The project's profile of IMPI ch.4, Gather and Scatter.
 func (p rooted) blocks(own, whole []byte, root int) {
 	p.blocksOf(own, even(whole, len(own)), root)
 }
 
-// blocksOf is blocks where the root has them in parts.
+// blocksOf is blocks for a root that has the blocks in parts.
 func (p rooted) blocksOf(own []byte, all parts, root int) {
 	if p.m.Local(p.me, root) {
 		p.foreign(all, root)
@@ -141,7 +142,7 @@ func (p rooted) blocksOf(own []byte, all parts, root int) {
 	}
 }
 
-// foreign is what the root has to do with other clients.
+// foreign plans, at the root, the messages from or to other clients.
 func (p rooted) foreign(all parts, root int) {
 	if p.me != root {
 		return
@@ -173,12 +174,12 @@ func (p rooted) bundle(c chosen) {
 	}
 }
 
-// inTeam moves the blocks of one client to or from the place root, which has
-// parts by place. Long blocks go straight, short ones along a tree.
+// inTeam moves the blocks of one client to or from the place root, which has parts by place. Long
+// blocks go directly, short ones along a tree.
 func (p rooted) inTeam(own []byte, all parts, root int) {
 	n := p.team.size()
 	if in, ok := p.inside(); ok && len(own) > 0 {
-		p.plan = in.of(datatype.Byte) // members may call the same bytes by another kind than the root
+		p.plan = in.of(datatype.Byte) // the root may have another kind for the same bytes
 		p.blocksOf(own, all, root)
 		return
 	}
@@ -200,8 +201,8 @@ func (p rooted) inTeam(own []byte, all parts, root int) {
 	}
 }
 
-// tree moves the blocks along a binomial tree, whose inner places hold those of
-// their subtrees meanwhile.
+// tree moves the blocks along a binomial tree. Its inner processes hold the blocks of their
+// subtrees in scratch memory.
 func (p rooted) tree(own []byte, all parts, root int) {
 	n, block := p.team.size(), len(own)
 	v := (p.team.me - root + n) % n
@@ -237,8 +238,8 @@ func (p rooted) tree(own []byte, all parts, root int) {
 	}
 }
 
-// branch moves the blocks of the subtree at v+mask, between that and v, which has
-// them in whole, or in all if it is the root.
+// branch moves the blocks of the subtree at place v+mask between its process and that at v, which
+// has them in whole, or in all if it is the root.
 func (p rooted) branch(whole []byte, all parts, v, mask, root int) {
 	n, block := p.team.size(), all.block
 	first, sub := v+mask+root, subtree(v+mask, n)
@@ -258,8 +259,8 @@ func (p rooted) branch(whole []byte, all parts, v, mask, root int) {
 	p.down(p.team.rank(first), piece)
 }
 
-// piece returns a buffer for the parts of sub places from first on, which may go
-// past the last place to the first: their own memory if it is in one piece.
+// piece returns a buffer for the parts of sub places from first on, after the last place from 0 on:
+// their place in b's buffer if that is in one piece (own), else scratch memory.
 func (p rooted) piece(b parts, first, sub int) (piece []byte, own bool) {
 	n := p.team.size()
 	first %= n
@@ -272,7 +273,8 @@ func (p rooted) piece(b parts, first, sub int) (piece []byte, own bool) {
 	return p.scratch.get(sub * b.block), false
 }
 
-// equalBetween is equal between groups. Short blocks go through the first member.
+// equalBetween is equal between the groups of an intercommunicator (MPI-4.1, 6.2.3). Short blocks
+// go by way of the first member of the group that has one block each.
 func (p rooted) equalBetween(part, whole []byte, root int) error {
 	switch {
 	case root == ProcNull:
@@ -307,7 +309,7 @@ func (p rooted) equalBetween(part, whole []byte, root int) error {
 	return nil
 }
 
-// collect gathers the blocks of the own group at its first member.
+// collect gathers the blocks of the own group at its first member, which returns them.
 func (p rooted) collect(own []byte) (whole []byte) {
 	if p.me == 0 {
 		whole = p.scratch.get(p.n * len(own))

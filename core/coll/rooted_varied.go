@@ -6,18 +6,17 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Gatherv is Gather of blocks of different lengths: the root puts counts[r]
-// elements of rank r at displs[r] of recv, one after the other if displs is nil.
-// recv, counts and displs matter at the root only and must not change before
-// the schedule has been executed.
+// Gatherv is Gather of blocks of different lengths (MPI-4.1, 6.5): the root puts counts[r] elements
+// of rank r at displs[r] of recv, one after the other if displs is nil. recv, counts and displs
+// matter at the root only and must not change before the schedule has been executed.
 func (p *Planner) Gatherv(s *Schedule, send, recv []byte, counts, displs []int, k datatype.Kind, root int) error {
 	return p.begin(s, k).gatheringv().varied(send, recv, counts, displs, root)
 }
 
-// Scatterv is Scatter of blocks of different lengths: counts[r] elements from
-// displs[r] of the root's send go to rank r, whose recv has exactly that length.
-// Without displs the blocks follow each other. send, counts and displs matter
-// at the root only and must not change before the schedule has been executed.
+// Scatterv is Scatter of blocks of different lengths (MPI-4.1, 6.6): counts[r] elements from
+// displs[r] of the root's send go to rank r, whose recv has exactly that length. Without displs the
+// blocks follow each other. send, counts and displs matter at the root only and must not change
+// before the schedule has been executed.
 func (p *Planner) Scatterv(s *Schedule, send []byte, counts, displs []int, recv []byte, k datatype.Kind, root int) error {
 	return p.begin(s, k).scatteringv().varied(recv, send, counts, displs, root)
 }
@@ -45,16 +44,15 @@ func (p rooted) varied(part, whole []byte, counts, displs []int, root int) error
 	return p.done(nil)
 }
 
-// variedBlocks decides for each block by its own length: short ones go through the
-// master, long ones straight. Empty ones do not travel. Of two messages between a
-// master and the root the one with its client's short blocks is first. counts is
-// nil if only the root knows them all.
+// variedBlocks decides for each block by its own length: short ones go by way of the master, long
+// ones directly, and empty ones not at all. Of two messages between a master and the root, the one
+// with its client's short blocks is first. counts is nil if only the root knows them all.
 //
 // The project's profile of IMPI ch.4, Gatherv and Scatterv.
 func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
 	if in, ok := p.inside(); ok && p.single() {
 		if p.plan = in; counts == nil {
-			p.plan = in.of(datatype.Byte) // a process without items may not know the kind
+			p.plan = in.of(datatype.Byte) // a process without elements may not know the kind
 		}
 		p.variedBlocks(own, all, counts, root)
 		return
@@ -84,7 +82,7 @@ func (p rooted) variedBlocks(own []byte, all parts, counts []int, root int) {
 	p.recvLengths(n, func(lengths []int) { p.variedMaster(own, lengths, root) })
 }
 
-// variedRoot is what the processes of the root's client do.
+// variedRoot plans what the processes of the root's client do.
 func (p rooted) variedRoot(own []byte, all parts, root int) {
 	if p.me != root {
 		if len(own) > 0 {
@@ -110,8 +108,8 @@ func (p rooted) variedRoot(own []byte, all parts, root int) {
 	}
 }
 
-// variedMaster has the short blocks of its client, whose lengths (in elements, by
-// place) it knows now, travel between the root and itself in one message.
+// variedMaster plans, at a master that knows the lengths of its client's blocks (in elements, by
+// place), one message with all short ones between itself and the root.
 func (p rooted) variedMaster(own []byte, lengths []int, root int) {
 	total := 0
 	for _, n := range lengths {
@@ -153,8 +151,8 @@ func (p rooted) variedUp(own, bundle []byte, root int) {
 	}
 }
 
-// lengths are the team's, by place, where they are known: from the counts of all
-// ranks, or of a team of one.
+// lengths returns the lengths of the team's blocks by place, in elements, if they are known before
+// any message: from the counts of all ranks, or because the team has one process.
 func (p rooted) lengths(own int, counts []int) []int {
 	lengths := p.ints(p.team.size())
 	lengths[0] = own
@@ -166,15 +164,16 @@ func (p rooted) lengths(own int, counts []int) []int {
 	return lengths
 }
 
-// sendLength tells the master how many bytes in external32 this process's block has.
+// sendLength tells the master the length of this process's block, in bytes of external32, since
+// only the client's own processes know it.
 func (p rooted) sendLength(n int) {
 	b := p.scratch.get(8)
 	putLength(b, n)
 	p.sendLocal(p.team.rank(0), tagLengths, b)
 }
 
-// recvLengths receives at the master what sendLength sends, and goes on with
-// them as elements by place. It is the last thing that is planned.
+// recvLengths receives at the master what sendLength sends, and then calls then with the lengths in
+// elements, by place, to plan the rest. Nothing may be planned after it before that.
 func (p rooted) recvLengths(own int, then func([]int)) {
 	size := p.team.size()
 	b := p.scratch.get(8 * size)
@@ -199,8 +198,8 @@ func (p rooted) recvLengths(own int, then func([]int)) {
 
 const maxInt = int(^uint(0) >> 1)
 
-// variedBetween has every member of the one group deal with the root, which is in the
-// other group. Empty blocks do not travel.
+// variedBetween plans a message between the root, which is in the one group, and every member of
+// the other (MPI-4.1, 6.2.3). Empty blocks do not travel.
 func (p rooted) variedBetween(name string, part, whole []byte, counts, displs []int, root int) error {
 	switch {
 	case root == ProcNull:

@@ -5,9 +5,9 @@ import "github.com/openimpi/impi/core/datatype"
 // scans plans Scan and Exscan.
 type scans struct{ reductions }
 
-// Scan leaves in everybody's recv the combination of all operands up to its own,
-// in rank order. A nil send means that the operand is in recv. It is comm.ErrComm
-// on an intercommunicator, as is Exscan.
+// Scan leaves in everybody's recv the combination of all operands up to its own, in rank order
+// (MPI-4.1, 6.11.1). A nil send means that the operand is in recv. It is comm.ErrComm on an
+// intercommunicator, as is Exscan.
 func (p *Planner) Scan(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	o := scans{reductions{p.begin(s, k), op}}
 	if err := o.only("Scan"); err != nil {
@@ -59,10 +59,10 @@ func (p scans) scanTeam(a *accumulator) {
 	a.wait()
 }
 
-// lowerSites gives everybody the combination of all clients before its own, nil in
-// the first. The last process of each client, whose a has the combination of its client,
-// receives that of the clients before, sends both combined to the next client, and
-// broadcasts what it has received.
+// lowerSites returns in every process the combination of all clients before its own, nil in the
+// first. The last process of each client, whose a has the combination of its client, receives that
+// of the clients before, sends both combined to the next client, and broadcasts what it has
+// received.
 func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	if p.isHosts && !p.linear() {
 		return p.lowerHosts(a)
@@ -95,8 +95,9 @@ func (p scans) lowerSites(a *accumulator) (lower []byte) {
 	return lower
 }
 
-// lowerHosts is lowerSites of many hosts, whose first processes exchange in as many
-// rounds as a tree is deep what their last ones have told them.
+// lowerHosts is lowerSites for many hosts. The last process of each host tells the first one the
+// host's combination; the first processes then need only as many rounds as the logarithm of the
+// number of hosts.
 func (p scans) lowerHosts(a *accumulator) (lower []byte) {
 	last := p.team.size() - 1
 	total := a.cur
@@ -117,7 +118,7 @@ func (p scans) lowerHosts(a *accumulator) (lower []byte) {
 		over.scanTeam(&up)
 		into := lower
 		if into == nil {
-			into = total // the first gets nothing
+			into = total // the first host has nothing before it, and receives nothing
 		}
 		over.shift(&up, into)
 		a.wait()
@@ -129,9 +130,7 @@ func (p scans) lowerHosts(a *accumulator) (lower []byte) {
 	return lower
 }
 
-// scanChain hands the result from rank to rank.
-//
-// The project's profile of IMPI ch.4, Scan.
+// scanChain passes the result on from rank to rank (the project's profile of IMPI ch.4, Scan).
 func (p scans) scanChain(a *accumulator) {
 	if p.me > 0 {
 		x := a.buffer()
@@ -145,7 +144,7 @@ func (p scans) scanChain(a *accumulator) {
 	a.wait()
 }
 
-// Exscan is Scan without the own operand. recv of rank 0 is left alone.
+// Exscan is Scan without the own operand (MPI-4.1, 6.11.2). recv of rank 0 is left as it is.
 func (p *Planner) Exscan(s *Schedule, send, recv []byte, k datatype.Kind, op *datatype.Op) error {
 	o := scans{reductions{p.begin(s, k), op}}
 	if err := o.only("Exscan"); err != nil {
@@ -167,13 +166,13 @@ func (p *Planner) Exscan(s *Schedule, send, recv []byte, k datatype.Kind, op *da
 	return o.done(nil)
 }
 
-// exscanTeam is Scan and a shift by one place.
+// exscanTeam is scanTeam, whose result each process then sends to the next.
 func (p scans) exscanTeam(a *accumulator, recv []byte) {
 	p.scanTeam(a)
 	p.shift(a, recv)
 }
 
-// shift hands what scanTeam has found to the next place.
+// shift sends what scanTeam has found to the next place.
 func (p scans) shift(a *accumulator, recv []byte) {
 	if len(recv) == 0 {
 		return
@@ -186,7 +185,7 @@ func (p scans) shift(a *accumulator, recv []byte) {
 	}
 }
 
-// exscanSites is exscanTeam in each client, and what the clients before it have.
+// exscanSites is exscanTeam in each client, combined with the clients before it.
 func (p scans) exscanSites(a *accumulator, recv []byte) {
 	p.scanTeam(a)
 	lower := p.lowerSites(a)
@@ -201,7 +200,7 @@ func (p scans) exscanSites(a *accumulator, recv []byte) {
 	}
 }
 
-// exscanChain is Scan's chain; what comes in is the result.
+// exscanChain is scanChain, but the result is what comes in.
 func (p scans) exscanChain(a *accumulator, recv []byte) {
 	last := p.me+1 == p.n
 	if p.me > 0 {

@@ -1,12 +1,11 @@
-// Package coll compiles collective operations to schedules: rounds of sends,
-// receives and local work over byte buffers. A Planner knows the communicator
-// and writes a Schedule; whoever owns the links executes it. Nothing in this
-// package communicates or waits.
+// Package coll compiles collective operations to schedules: rounds of sends, receives and local
+// work over byte buffers. A Planner knows the communicator and writes a Schedule; whoever owns the
+// links executes it. Nothing in this package communicates or waits.
 //
-// Between clients the messages are those of IMPI ch.4, to the tag and the
-// order; where the text of an operation is not to be had, they are those of the
-// project's own profile. Inside a client the algorithms are our own, with tags
-// above 1000 that no foreign client ever sees.
+// Between clients the messages have the tags and the order that IMPI prescribes (IMPI ch.4,
+// Collective tags). Its text for some operations could not be had; theirs are the project's own
+// profile. Inside a client the algorithms are our own, with tags above 1000 that no foreign client
+// ever sees.
 package coll
 
 import (
@@ -34,13 +33,13 @@ func (a Action) String() string {
 	return [...]string{"send", "recv", "reduce", "copy", "encode", "decode"}[a]
 }
 
-// Step is one thing to do. The slices belong to the caller's buffers or to the
-// schedule's scratch memory.
+// Step is one action of a process. The slices belong to the caller's buffers or to the schedule's
+// scratch memory.
 type Step struct {
 	Action  Action
 	Kind    datatype.Kind
 	Rep     datatype.Representation
-	Remote  bool // Peer is of the remote group of an intercommunicator
+	Remote  bool // Peer is a rank of the remote group of an intercommunicator
 	Peer    wire.CommRank
 	Tag     wire.Tag
 	Context wire.ContextID
@@ -50,7 +49,7 @@ type Step struct {
 	Dst     []byte
 }
 
-// Local reports whether the step is local work, for Run.
+// Local reports whether the step is local work, which Run does.
 func (t *Step) Local() bool { return t.Action > Recv }
 
 // Run does the local work of a step.
@@ -99,11 +98,11 @@ func (s *Schedule) Reset() {
 	s.numbers = s.numbers[:0]
 }
 
-// Next returns the steps of the next round, none after the last. The messages of
-// earlier rounds have completed. The slice is good until the next call.
+// Next returns the steps of the next round, none after the last. The messages of earlier rounds
+// have completed. The slice is good until the next call.
 //
-// Of some operations a round can only be written when the one before it has
-// brought the lengths; an error is a length that cannot be.
+// Some operations can plan a round only when the one before it has brought lengths; the error wraps
+// ErrCount if a member sent a length that no block can have.
 func (s *Schedule) Next() ([]Step, error) {
 	for {
 		if s.round < len(s.ends) {
@@ -137,8 +136,7 @@ func (s *Schedule) add(t Step) {
 	s.steps = append(s.steps, t)
 }
 
-// afterwards adds local work for the moment the open round's messages have
-// completed.
+// afterwards adds local work that is done once the open round's messages have completed.
 func (s *Schedule) afterwards(t Step) { s.late = append(s.late, t) }
 
 // wait ends the open round: what is added next happens after its messages.
@@ -172,7 +170,7 @@ func (s *Schedule) copy(dst, src []byte) {
 	}
 }
 
-// ints gives n numbers of any value. They last until Reset.
+// ints returns n numbers with undefined values, valid until Reset.
 func (s *Schedule) ints(n int) []int {
 	if cap(s.numbers)-len(s.numbers) < n {
 		s.numbers = make([]int, 0, max(n, 2*cap(s.numbers)))

@@ -7,8 +7,8 @@ import "math/bits"
 func dim(m int) int   { return bits.Len(uint(m - 1)) }
 func hibit(v int) int { return bits.Len(uint(v)) - 1 }
 
-// subtree is how many of n places are at and below v in the binomial tree whose
-// parents are v without its lowest bit.
+// subtree returns how many of n places are in the subtree at v of the binomial tree in which a
+// place's parent is the place without its lowest bit.
 func subtree(v, n int) int {
 	if v == 0 {
 		return n
@@ -16,8 +16,8 @@ func subtree(v, n int) int {
 	return min(v&-v, n-v)
 }
 
-// top is the highest power of two below n, at least 1: the mask of the root's
-// farthest child.
+// top returns the highest power of two below n, at least 1: the distance of the root's farthest
+// child.
 func top(n int) int {
 	if n <= 2 {
 		return 1

@@ -6,12 +6,11 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// maxStripes is the most processes of a client that take part in moving one vector
-// between clients.
+// maxStripes is the most processes of a client among which one vector is divided between clients.
 const maxStripes = 8
 
-// sites is what there is to know about a communicator of several clients that are
-// all ours: between them messages are few, but not those that IMPI prescribes.
+// sites describes a communicator of several clients that all run this library: between them the
+// planner sends few messages, but not those that IMPI prescribes.
 type sites struct {
 	ours    bool
 	ordered bool // each client's ranks follow each other
@@ -34,26 +33,27 @@ func newSites(m *comm.Masters, ours bool) sites {
 	return w
 }
 
-// combines says that an operation may be reduced client by client.
+// combines reports whether the operation may be reduced client by client: it is commutative, or the
+// ranks of each client follow each other (MPI-4.1, 6.9.1).
 func (p reductions) combines() bool {
 	return p.op.Commutative() || p.sites.ours && p.sites.ordered
 }
 
-// striped says that a vector goes between clients in stripes.
+// striped reports whether buf goes between clients in stripes.
 func (p plan) striped(buf []byte) bool {
 	return p.sites.stripes > 1 && len(buf) >= p.profile.Tuning.StripesLong && len(buf)/p.k.Size() >= p.sites.stripes
 }
 
-// stripe returns the rank in a client that moves what this process moves.
+// stripe returns the rank in the client of that number that moves the same stripe as this process.
 func (p *Planner) stripe(number int) int { return p.carrier(number, p.team.me) }
 
-// carrier returns the rank in a client that moves a stripe.
+// carrier returns the rank in the client of that number that moves a stripe, its carrier.
 func (p *Planner) carrier(number, stripe int) int {
 	rank, _ := p.m.Locals(number).At(stripe)
 	return int(rank)
 }
 
-// carries says that this process moves a stripe.
+// carries reports whether this process is the carrier of a stripe.
 func (p *Planner) carries() bool { return p.team.me < p.sites.stripes }
 
 // bcastStripes has the root scatter the buffer over processes of its client. Each sends its
@@ -87,7 +87,8 @@ func (p bcasts) bcastStripes(buf []byte, root int) {
 	p.everywhere(tagBcast, &stripes, full)
 }
 
-// everywhere brings the stripes to all of the client, but for the one in place full.
+// everywhere brings the stripes from their carriers to all processes of the client, except the one
+// in place full, which has them.
 func (p plan) everywhere(tag wire.Tag, stripes *parts, full int) {
 	if in, ok := p.inside(); ok {
 		p.wait()
@@ -97,7 +98,7 @@ func (p plan) everywhere(tag wire.Tag, stripes *parts, full int) {
 	p.ringBut(tag, stripes, p.team.me, full)
 }
 
-// reduceStripes reduces each stripe by itself and collects them at the root.
+// reduceStripes reduces each stripe separately and collects them at the root.
 func (p reductions) reduceStripes(own, recv []byte, root int) {
 	a := p.reduceToStripes(own, recv)
 	rn := p.m.Number(root)
@@ -108,7 +109,7 @@ func (p reductions) reduceStripes(own, recv []byte, root int) {
 		return
 	}
 	result := divided(recv, p.k, p.sites.stripes)
-	p.wait() // own may be recv
+	p.wait() // recv may be own
 	switch {
 	case p.me != root:
 		if p.carries() {
@@ -125,8 +126,7 @@ func (p reductions) reduceStripes(own, recv []byte, root int) {
 	}
 }
 
-// allreduceStripes reduces each stripe by itself and has all of them go around in
-// each client.
+// allreduceStripes reduces each stripe separately and passes all of them around in each client.
 func (p allreductions) allreduceStripes(own, recv []byte) {
 	a := p.reduceToStripes(own, recv)
 	stripes := divided(recv, p.k, p.sites.stripes)
@@ -136,8 +136,8 @@ func (p allreductions) allreduceStripes(own, recv []byte) {
 	p.everywhere(tagAllreduce, &stripes, -1)
 }
 
-// reduceToStripes combines in each client each stripe at the process that carries it,
-// which finds it in the accumulator.
+// reduceToStripes combines each stripe inside each client at its carrier. The accumulator that it
+// returns has the carrier's stripe.
 func (p reductions) reduceToStripes(own, recv []byte) accumulator {
 	if in, ok := p.hostsOf(); ok {
 		return in.reduceToCarriers(own, recv, p.sites.stripes)
@@ -168,10 +168,10 @@ func (p reductions) reduceToStripes(own, recv []byte) accumulator {
 	return a
 }
 
-// allSites makes the accumulators of the ranks that stand for the clients the
-// combination of all, and leaves it in result. Two clients exchange theirs; of
-// more each sends one message up and gets one down. Hosts are nearer to each other:
-// they take less time and more messages.
+// allSites combines the accumulators of the ranks that send and receive for the clients, and leaves
+// the combination in result at each of them. Two clients exchange theirs; of more, each sends one
+// message up a tree and gets one down. Between hosts, where messages cost less, more messages in
+// fewer rounds are exchanged.
 func (p allreductions) allSites(a *accumulator, result []byte, stand func(number int) int) {
 	if p.isHosts {
 		allreductions{reductions{p.over(), p.op}}.allreduce(a.cur, result)
@@ -200,8 +200,8 @@ func (p allreductions) allSites(a *accumulator, result []byte, stand func(number
 	p.bcasting().down(result, 0, stand)
 }
 
-// exact says that an operation gives the same bits on all machines, whatever they
-// make of a multiplication followed by an addition.
+// exact reports whether an operation gives the same bits on all machines, also where a compiler
+// makes one instruction of a multiplication and an addition.
 func exact(op *datatype.Op, k datatype.Kind) bool {
 	return op.Predefined() && k != datatype.Complex64 && k != datatype.Complex128
 }

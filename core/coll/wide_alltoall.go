@@ -1,10 +1,10 @@
 package coll
 
-// mostPieces is how many blocks a master may have to sort.
+// mostPieces is how many blocks a master may have to sort by destination.
 const mostPieces = 1 << 14
 
-// bundled says that the blocks of Alltoall go by way of the masters: all that one
-// client has for another in one message.
+// bundled reports whether the blocks of Alltoall go by way of the masters: all blocks from one
+// client to another in one message.
 func (p exchanges) bundled(block int) bool {
 	if !p.sites.ours || block == 0 || block > p.profile.Tuning.AlltoallWide {
 		return false
@@ -16,8 +16,8 @@ func (p exchanges) bundled(block int) bool {
 	return most*p.n <= mostPieces
 }
 
-// alltoallBundled hands what goes to other clients to the master, which sorts it
-// by client, exchanges it with the other masters, and hands out what came.
+// alltoallBundled gives the blocks for other clients to the master, which sorts them by client,
+// exchanges them with the other masters, and distributes what came.
 func (p exchanges) alltoallBundled(from, to *parts) {
 	away := (p.n - p.team.size()) * from.block
 	out := p.scratch.get(away)
@@ -27,7 +27,7 @@ func (p exchanges) alltoallBundled(from, to *parts) {
 		rest = rest[from.block:]
 	})
 	in := p.scratch.get(away)
-	var outs, ins []byte // of all in the client
+	var outs, ins []byte // blocks of all in the client: to other clients, and from them
 	if p.team.me == 0 {
 		outs, ins = p.scratch.get(p.team.size()*away), p.scratch.get(p.team.size()*away)
 	}
@@ -57,15 +57,16 @@ func (p exchanges) eachAway(f func(number, rank int)) {
 	}
 }
 
-// swapBundles begins the exchange between the masters: outs has what all of the client
-// have for others, away bytes each. It returns where comes what others have for it.
+// swapBundles begins the exchange between the masters: outs has the blocks of all in the client for
+// other clients, away bytes of each process. It returns the memory that the other masters' messages
+// are received into.
 func (p exchanges) swapBundles(outs []byte, away, block int) (bundles []byte) {
 	if p.team.me != 0 {
 		return nil
 	}
 	n := p.team.size()
 	bundle, bundles := p.scratch.get(n*away), p.scratch.get(n*away)
-	at, start := 0, 0 // in the bundles, and in what each has for others
+	at, start := 0, 0 // offsets in the bundles, and in each process's blocks for others
 	for i := range p.m.Count() {
 		if i == p.mine {
 			continue
@@ -82,14 +83,14 @@ func (p exchanges) swapBundles(outs []byte, away, block int) (bundles []byte) {
 	return bundles
 }
 
-// sortBundles puts what the master got from others in the order of those in its client
-// whom it is for.
+// sortBundles puts what the master got from others in the order of the processes of its client that
+// it is for.
 func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
 	if p.team.me != 0 {
 		return
 	}
 	n := p.team.size()
-	// From each rank elsewhere there is a block for each here.
+	// There is a block from each rank of the other clients for each one here.
 	for j := range away / block {
 		for q := range n {
 			p.copy(ins[q*away+j*block:][:block], bundles[(j*n+q)*block:][:block])
@@ -97,7 +98,7 @@ func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
 	}
 }
 
-// exchangeTeam is exchange inside the client.
+// exchangeTeam is exchange inside the client, between its processes.
 func (p exchanges) exchangeTeam(from, to *parts) {
 	if in, ok := p.inside(); ok && (exchanges{in}).bundled(from.block) {
 		f, t := from.of(p.team.ranks), to.of(p.team.ranks)

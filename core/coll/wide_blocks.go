@@ -5,9 +5,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// swapSites has the masters of clients that are all ours exchange what their
-// clients have: the blocks of a client's ranks, which are in its master's buffer
-// already, go to each other master in one message.
+// swapSites plans the exchange of blocks between the masters of clients that all run this library:
+// the blocks of a client's ranks, which are in its master's buffer already, go to each other master
+// in one message.
 func (p allgathers) swapSites(tag wire.Tag, b parts) {
 	if p.team.me != 0 {
 		return
@@ -23,7 +23,7 @@ func (p allgathers) swapSites(tag wire.Tag, b parts) {
 	p.wait()
 }
 
-// picked is the parts of some ranks one after the other.
+// picked returns the parts of some ranks, one after the other.
 func (p plan) picked(b parts, ranks *comm.Group) []byte {
 	c := chosen{parts: b, ranks: ranks}
 	whole, own := p.together(&c)
@@ -33,8 +33,8 @@ func (p plan) picked(b parts, ranks *comm.Group) []byte {
 	return whole
 }
 
-// allgatherWide collects the blocks of each client at its master, has the masters
-// exchange them, and hands all to their clients.
+// allgatherWide collects the blocks of each client at its master, has the masters exchange them,
+// and broadcasts all of them in each client.
 func (p allgathers) allgatherWide(own, recv []byte) {
 	if len(own) == 0 {
 		return
@@ -51,15 +51,16 @@ func (p allgathers) allgatherWide(own, recv []byte) {
 	p.bcasting().bcastTeam(recv, 0)
 }
 
-// gathervWide is allgatherWide's part up to the masters for blocks of any length.
+// gathervWide is the part of allgatherWide after which the masters have all blocks, for blocks of
+// any length.
 func (p allgathers) gathervWide(own []byte, to parts) {
 	p.gatherAtFirst(own, to)
 	p.wait()
 	p.swapSites(tagAllgather, to)
 }
 
-// gatherAtFirst brings the blocks of a client to its master, who has a place for
-// each: of each host in one message.
+// gatherAtFirst brings the blocks of a client to its master, which has a place for each. Each host
+// sends its blocks in one message.
 func (p allgathers) gatherAtFirst(own []byte, to parts) {
 	if in, ok := p.inside(); ok {
 		to = to.of(p.team.ranks)
@@ -95,13 +96,13 @@ func (p allgathers) gatherAtFirst(own []byte, to parts) {
 	}
 }
 
-// reduceScatterWide combines in each client, has each master send each other one
-// what belongs to that one's client, and hands the parts out.
+// reduceScatterWide combines in each client, has each master send each other master the part of
+// that one's client, and distributes the parts in each client.
 func (p allreductions) reduceScatterWide(b parts, result []byte) {
 	a := p.accumulate(b.buf, nil)
 	p.reduceTree(&a, 0)
 	if p.team.me != 0 {
-		p.wait() // the operand may be where the result comes
+		p.wait() // recv may be the operand's memory
 		p.handOut(nil, b.counts, result)
 		return
 	}
@@ -124,8 +125,7 @@ func (p allreductions) reduceScatterWide(b parts, result []byte) {
 	p.handOut(rest, b.counts, result)
 }
 
-// handOut gives each of a client its part of what the master has, which is as long as
-// the count of its rank says.
+// handOut sends each process of a client its part of what the master has, counts[rank] elements.
 func (p allreductions) handOut(whole []byte, counts []int, own []byte) {
 	if in, ok := p.inside(); ok {
 		counts = p.byPlace(counts)

@@ -17,8 +17,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// The wildcards of a pattern. In a message's key the same values have no special meaning:
-// no valid message has them, and a message that has them matches no exact pattern.
+// The wildcards of a pattern, MPI_ANY_SOURCE and MPI_ANY_TAG (MPI-4.1, 3.2.4). In a message's key
+// the same values have no special meaning: no valid message has them, and a message that has them
+// matches no exact pattern.
 const (
 	AnySource wire.CommRank = -1
 	AnyTag    wire.Tag      = -1
@@ -51,7 +52,7 @@ func (k Key) class() (c class) {
 	return c
 }
 
-// as clears the parts of the key that a pattern of class c ignores.
+// as returns the key without the parts that a pattern of class c ignores.
 func (k Key) as(c class) Key {
 	if c&anySource != 0 {
 		k.Source = AnySource

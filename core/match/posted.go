@@ -17,7 +17,8 @@ func (p *Posted[V]) Add(e *Entry[V], pattern Key) {
 	}
 }
 
-// Match removes the oldest receive whose pattern admits the message.
+// Match removes and returns the oldest receive whose pattern admits the message: of several
+// receives that could take it, MPI wants the one that was posted first (MPI-4.1, 3.5).
 func (p *Posted[V]) Match(msg Key) (v V, ok bool) {
 	e := p.find(msg)
 	if e == nil {

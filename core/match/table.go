@@ -91,8 +91,8 @@ func (t *table[V]) remove(e *Entry[V], c class) {
 	}
 }
 
-// free empties slot i and closes the gap, so that every list stays reachable
-// from the slot its hash asks for.
+// free empties slot i and moves later slots up, so that linear probing from a list's home, the slot
+// that its hash names, still finds it.
 func (t *table[V]) free(i uint32) {
 	mask := uint32(len(t.slots) - 1)
 	for j := i; ; {

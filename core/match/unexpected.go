@@ -31,7 +31,9 @@ func (u *Unexpected[V]) index(e *Entry[V]) {
 	}
 }
 
-// Find returns the oldest message that pattern admits and leaves it in the queue.
+// Find returns the oldest message that pattern admits and leaves it in the queue. Messages of one
+// sender are found in the order in which they were sent (MPI-4.1, 3.5), since their first packets
+// arrive in it.
 func (u *Unexpected[V]) Find(pattern Key) (v V, ok bool) {
 	if u.len == 0 {
 		return v, false
@@ -58,8 +60,8 @@ func (u *Unexpected[V]) walk(pattern *Key, c class) *Entry[V] {
 	return nil
 }
 
-// lookup makes the lists of a class when it is first asked for; for each message that
-// happens at most once in each class.
+// lookup finds the message in the table. The lists of a class are made when a pattern of it is
+// first looked for, so that each message enters at most one list of each class.
 func (u *Unexpected[V]) lookup(pattern Key, c class) *Entry[V] {
 	if c != exact && !u.asked[c] {
 		u.asked[c] = true

@@ -29,8 +29,9 @@ const leastAllowance = 64 << 10
 // not announced its limit.
 const Least = -1
 
-// saysMore is pk_srqid of a PROTOACK that acknowledges nothing and only carries an
-// allowance.
+// saysMore is the pk_srqid of a PROTOACK that acknowledges no packets and only carries an
+// allowance. Hosts that know nothing of allowances ignore the field (IMPI ch.3, Packet Format), and
+// are never sent such a packet.
 const saysMore = 1
 
 // cost is how much a first packet with n bytes of data counts.
@@ -47,29 +48,30 @@ func Allowance(limit int64, peers int) int64 {
 	return max(leastAllowance, limit/2/int64(max(1, peers)))
 }
 
-// allowance is how much unexpected data one peer keeps for this proc, and this proc for the
-// peer. Both are counted from the beginning of the job, and the numbers only grow.
+// allowance is how much unexpected data one peer keeps for this proc, and this proc for the peer.
+// Both are counted from the beginning of the job, and the numbers only grow.
 //
-// A sender charges each first packet and each fast-box message. As long as the total is at
-// most what it may have, all of a short message leaves at once. Beyond that a message
-// begins with a DATASYNC of at most headData bytes, and the rest waits for the SYNCACK, as
-// with every long message. So messages keep their order, and a receiver gets the message
-// that it wants, whatever unexpected messages came before it.
+// A sender charges each first packet and each fast-box message. As long as the total is at most
+// what it may have, all of a short message leaves at once. Beyond that a message begins with a
+// DATASYNC of at most headData bytes, and the rest waits for the SYNCACK, as with every long
+// message. So messages keep their order, and a receiver gets the message that it wants, whatever
+// unexpected messages came before it: a program that MPI promises progress (MPI-4.1, 3.5) does not
+// hang because this memory is full.
 type allowance struct {
 	on bool // both sides know of allowances
 
 	// As a sender.
-	spent int64 // by packets
-	may   int64 // by packets and fast-box messages
+	spent int64 // bytes charged for the first packets sent so far
+	may   int64 // bytes that may be charged in total, fast-box messages included
 
 	// As a receiver.
-	came  int64 // by packets
-	held  int64 // of packets and fast-box messages: for messages that are still here
-	said  int64 // what the peer may have, as it was told last
-	next  int64 // the peer is told again once so much was used up
-	base  int64 // what the peer may have here at any time
-	extra int64 // what it may have on top, from the pool
-	due   bool  // the peer is to be told a new allowance
+	came  int64 // bytes charged for the first packets that came
+	held  int64 // bytes of these, and of fast-box messages, that are kept because no receive has matched them
+	said  int64 // what the peer may be charged in total, as it was told last
+	next  int64 // the peer is told again when it has used up this much in total
+	base  int64 // bytes that the peer may have here at any time
+	extra int64 // bytes that it may have on top, taken from the pool
+	due   bool  // the peer is still to be told its new allowance
 }
 
 // pool is the memory that is given to peers beyond their base.

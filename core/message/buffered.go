@@ -7,15 +7,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// BsendOverhead is what each buffered send takes of the attached buffer besides
-// its data, in bytes.
+// BsendOverhead is what each buffered send takes of the attached buffer besides its data, in bytes.
+// It is MPI_BSEND_OVERHEAD (MPI-4.1, 3.6.1).
 const BsendOverhead = 512
 
 // Unlimited is the size of a Room without a limit.
 const Unlimited = math.MaxInt
 
-// Room limits the buffered sends that are under way, in bytes. It is only a count: the
-// memory is the engine's. The zero value has no buffer attached.
+// Room limits the buffered sends that are under way, in bytes, as the buffer does that a program
+// attaches with MPI_Buffer_attach (MPI-4.1, 3.6). It is only a count: the memory is the engine's.
+// The zero value has no buffer attached.
 type Room struct {
 	// Next is the Room that sends use if nothing is attached here; nil means the engine's
 	// own.
@@ -25,8 +26,8 @@ type Room struct {
 	size, used int
 }
 
-// Attach allows buffered sends of size bytes altogether, each counted with its
-// BsendOverhead until it has left.
+// Attach allows buffered sends of size bytes altogether, each counted with its BsendOverhead until
+// it has left. The error wraps ErrBuffer if something is attached already, or size is negative.
 func (o *Room) Attach(size int) error {
 	switch {
 	case o.on:
@@ -38,9 +39,9 @@ func (o *Room) Attach(size int) error {
 	return nil
 }
 
-// Detach removes what was attached and returns its size. If buffered sends are still under
-// way done is false and nothing has changed: the driver makes progress and calls it again.
-// If nothing is attached the size is 0.
+// Detach removes what was attached and returns its size. If buffered sends are still under way done
+// is false and nothing has changed: the driver makes progress and calls it again. If nothing is
+// attached the size is 0. MPI_Buffer_detach blocks until done is true (MPI-4.1, 3.6).
 func (o *Room) Detach() (size int, done bool) {
 	if o.used > 0 {
 		return 0, false
@@ -90,7 +91,7 @@ func (e *sender) reserveRoom(r *Request) bool {
 	return true
 }
 
-// giveRoom returns it.
+// giveRoom returns the room that reserveRoom took for r.
 func (r *Request) giveRoom() {
 	if r.taken != nil {
 		r.taken.used -= int(r.room)

@@ -10,9 +10,9 @@ const (
 	cancelDecided             // the answer has come
 )
 
-// Cancel tries to undo an operation. The request becomes done in any case, with
-// Status.Cancelled if it worked, but possibly later: once the first packet of a send has
-// left, the receiver decides whether it can be undone. A request that is done stays as it
+// Cancel tries to undo an operation. The request becomes done in any case, with Status.Cancelled if
+// it worked, but possibly later: once the first packet of a send has left, the receiver decides
+// whether it can be undone (MPI-4.1, 3.8.4; IMPI ch.3, Cancel). A request that is done stays as it
 // is.
 func (e *sender) Cancel(r *Request) {
 	switch {

@@ -46,7 +46,8 @@ func (e *matcher) key(env *Envelope, from Peer) match.Key {
 	return k
 }
 
-// source returns the sender's rank in the communicator.
+// source returns the rank in the communicator of the sender of a message with key k, which came
+// from p.
 func (e *matcher) source(k match.Key, p *peer) wire.CommRank {
 	if e.cfg.Dialect != wire.Draft || e.cfg.RankOf == nil {
 		return k.Source

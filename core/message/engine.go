@@ -87,16 +87,17 @@ type linkTable struct {
 	in       wire.Packet // the one that is being handled
 }
 
-// matcher is the receiving side: it matches messages with receives.
+// matcher is the receiving side: it matches messages with receives (IMPI ch.3, Message Matching;
+// MPI-4.1, 3.2.4).
 type matcher struct {
 	linkTable
 	posted     match.Posted[*Request]
 	unexpected match.Unexpected[*Message]
 	messages   slab[Message]
-	there      func([]byte) bool // nil: all memory of receives can be written
+	there      func([]byte) bool // reports whether memory of a receive can be written; nil: all can
 }
 
-// sender turns sends into packets.
+// sender turns sends into packets (IMPI ch.3, Message Passing Protocols).
 type sender struct {
 	matcher
 	room  Room                     // of buffered sends
@@ -104,7 +105,7 @@ type sender struct {
 	out   wire.Packet              // the one that is being written
 }
 
-// reader takes packets and fast-box messages from links and hands them to the others.
+// reader takes packets and fast-box messages from links and passes them to sender and matcher.
 type reader struct {
 	sender
 }
@@ -163,7 +164,7 @@ func (e *matcher) CheckMemory(there func(b []byte) bool) { e.there = there }
 // many looks at them only when the number has changed.
 func (e *operations) Completed() uint64 { return e.completed }
 
-// Events counts whatever somebody may be waiting for: requests that finish, messages that
-// can be probed, buffered sends that have left. A driver that puts goroutines to sleep need
+// Events counts all that a blocked call of MPI may be waiting for: requests that finish, messages
+// that can be probed, buffered sends that have left. A driver that puts goroutines to sleep need
 // not wake them before this number has changed.
 func (e *operations) Events() uint64 { return e.events }

@@ -9,16 +9,17 @@ import (
 
 // The errors of requests.
 var (
-	// ErrTruncate: the message was longer than the receive's buffer. What fits
-	// was stored; the sender does not notice.
+	// ErrTruncate: the message was longer than the receive's buffer. What fits was stored; the
+	// sender does not notice (MPI-4.1, 3.2.4, MPI_ERR_TRUNCATE; IMPI has no packet that refuses a
+	// message).
 	ErrTruncate = errors.New("message: longer than the receive buffer")
 	// ErrPeerDown: the other proc, or the link to it, is gone.
 	ErrPeerDown = errors.New("message: peer is down")
 	// ErrMemory: the receive's buffer cannot be written. The message was received and
 	// dropped.
 	ErrMemory = errors.New("message: there is no memory that can be written where the message belongs")
-	// ErrBuffer: a buffered send does not fit into the attached buffer, or the
-	// buffer cannot be attached or detached.
+	// ErrBuffer: a buffered send does not fit into the attached buffer, or the buffer cannot be
+	// attached or detached (MPI-4.1, 3.6, MPI_ERR_BUFFER).
 	ErrBuffer = errors.New("message: attached buffer")
 )
 
@@ -36,7 +37,7 @@ var errForgotten = errors.New("its world is not connected any more")
 type ProtocolError struct {
 	Link   LinkID
 	Peer   Peer      // who sent it, NoPeer if that is what is wrong
-	Proc   wire.Proc // as the packet names its sender
+	Proc   wire.Proc // as the packet's pk_src names its sender
 	Type   wire.PacketType
 	Field  string // pk_ name of the offending field
 	Value  string

@@ -26,8 +26,8 @@ type FastBoxes interface {
 	FastBoxesAgreed() bool
 }
 
-// UseFastBoxes makes short messages over l, which is the direct link of one peer, fast-box
-// messages. In the draft dialect messages stay packets, since a fast-box message cannot
+// UseFastBoxes lets short messages over l, which must be the direct link of one peer, leave as
+// fast-box messages. In the draft dialect they stay packets, since a fast-box message cannot
 // express what they say.
 func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	if e.cfg.Dialect == wire.Draft {

@@ -76,7 +76,8 @@ func (e *reader) late(s *linkState, p *peer) error {
 	return nil
 }
 
-// origin finds out who has sent the packet and checks that it is for this proc.
+// origin finds the peer that pk_src names and checks that pk_dest is this proc (IMPI ch.3, Packet
+// Format).
 func (e *reader) origin(s *linkState) (*peer, error) {
 	src := &e.in.Src
 	p := s.peer
@@ -104,7 +105,8 @@ func (e *reader) origin(s *linkState) (*peer, error) {
 	return p, nil
 }
 
-// plausible reports whether the fields of a packet with data can be right.
+// plausible reports whether the fields of a packet with data can be right: lengths that fit each
+// other and the job's C_DATALEN, and a tag of 31 bits (IMPI ch.3, Packet Format).
 func (e *reader) plausible(p *peer) bool {
 	in := &e.in
 	return uint64(in.Len) <= uint64(p.longest(in)) && uint64(in.Len) <= in.MsgLen &&

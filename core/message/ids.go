@@ -2,9 +2,10 @@ package message
 
 import "github.com/openimpi/impi/core/wire"
 
-// ids gives requests the numbers that are sent as pk_srqid and pk_drqid. A number consists
-// of an index and a generation, so that an old or invented number finds nothing. Zero
-// stands for no request and is never given.
+// ids gives requests the numbers that are sent as pk_srqid and pk_drqid. A pk_srqid must be unique
+// among a proc's active requests (IMPI ch.3, Packet Format). A number consists of an index and a
+// generation, so that an old or invented number finds nothing. Zero stands for no request and is
+// never given.
 type ids struct {
 	first uint64
 	slots []idSlot

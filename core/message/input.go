@@ -226,7 +226,7 @@ func (e *reader) packetArrived(s *linkState) {
 		m.whole = true
 		e.events++
 		if r := m.req; r != nil {
-			e.deliver(m, r)
+			e.takeFirst(m, r)
 		}
 	}
 }

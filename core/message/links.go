@@ -11,8 +11,8 @@ const NoLink LinkID = -1
 // linkState is the engine's side of one link.
 type linkState struct {
 	id   LinkID
-	peer *peer // the only sender, of a direct link
-	last *peer // of the last packet, if the link is not direct
+	peer *peer // of a direct link: the only peer whose packets may come by it
+	last *peer // sender of the last packet, if the link is not direct
 	err  error // the peer broke the protocol
 	fini bool  // PK_FINI came
 
@@ -55,9 +55,9 @@ func (e *linkTable) linkOrNil(l LinkID) *linkState {
 	return e.links[l]
 }
 
-// SetRoute decides by which link packets to p leave, and sends what has waited for that.
-// The decision is final: on another link packets might overtake those sent before. A peer
-// that is down needs no route.
+// SetRoute decides by which link packets to p leave, and sends what has waited for that. The
+// decision is final: on another link packets might overtake those sent before, and messages must
+// not (MPI-4.1, 3.5). A peer that is down needs no route.
 func (e *linkTable) SetRoute(p Peer, l LinkID) {
 	q := e.peer(p)
 	if q.down != nil {

@@ -13,14 +13,14 @@ type outputState struct {
 	segments  fifo[segment] // committed, in order
 	committed int           // bytes in segments
 	limit     int           // of committed
-	owing     fifo[*peer]   // with PROTOACKs that are due
-	ready     fifo[*peer]   // with counted packets that may leave
+	owing     fifo[*peer]   // peers with PROTOACKs that are due
+	ready     fifo[*peer]   // peers with counted packets that may leave
 	outBatch  [][]byte
-	space     Space     // the link's own memory, if it can be written in place
-	placed    int       // bytes in space since the last Output
-	boxes     FastBoxes // of the link, if it has some
-	packed    stage     // what Sources have packed elsewhere
-	unpacked  int       // segments of which a Source has not packed everything
+	space     Space     // the link's own memory, if packets can be written there directly
+	placed    int       // bytes written to space since the last Output
+	boxes     FastBoxes // of the link, if it has any
+	packed    stage     // data that Sources have packed into memory of the engine
+	unpacked  int       // segments of which a Source has not packed everything yet
 }
 
 // Space is memory of a link into which packets are written directly, as in link.Memory.
@@ -36,8 +36,9 @@ func (e *linkTable) InPlace(l LinkID, space Space) {
 	e.link(l).space = space
 }
 
-// Keeps says that l may go on using up to n bytes after they were written, until Sent counts
-// them, as a link does that lends memory. So that many bytes may be committed.
+// Keeps says that l goes on reading up to n bytes of Output's memory after they were written, as a
+// link does that lends memory; Sent counts them once it is done with them. So up to n bytes may be
+// committed to it.
 func (e *linkTable) Keeps(l LinkID, n int) {
 	s := e.link(l)
 	s.limit = max(s.limit, n)
@@ -133,8 +134,8 @@ func (e *linkTable) Sent(l LinkID, n int) {
 // window or a SYNCACK do not count.
 func (e *linkTable) Quiet(l LinkID) bool { return !e.HasOutput(l) }
 
-// Idle reports whether the engine has finished all sends, answers included, so that this
-// proc could close its links.
+// Idle reports whether the engine has finished all sends, answers included, so that this proc could
+// close its links. A host sends its FINI once all its procs are idle (IMPI ch.3, Finalization).
 func (e *Engine) Idle() bool {
 	if e.sends > 0 || e.unrouted.len > 0 {
 		return false
@@ -152,9 +153,9 @@ func (e *Engine) Idle() bool {
 	return true
 }
 
-// fill commits packets to the link. PROTOACKs go first and never wait for a
-// window; then the peers that may send have one packet each in turn, so that
-// none keeps the others from the link.
+// fill commits packets to the link. PROTOACKs go first and never wait for a window (IMPI ch.3,
+// Packet Protocol); then the peers that may send have one packet each in turn, so that none keeps
+// the others from the link.
 func (e *sender) fill(s *linkState) {
 	for s.owing.len > 0 {
 		p := *s.owing.at(0)

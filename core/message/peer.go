@@ -11,7 +11,7 @@ import (
 type peer struct {
 	index     Peer
 	proc      wire.Proc
-	as        *standing // how we deal with it
+	as        *standing // what holds between this proc and the procs of the peer's world
 	window    flow.Window
 	down      error      // why it cannot be reached, wraps ErrPeerDown; nil: it can
 	link      *linkState // by which packets to it leave; nil: no route yet
@@ -22,7 +22,7 @@ type peer struct {
 	allowance
 	acks    int           // PROTOACKs that are to be sent
 	control fifo[control] // counted packets without data
-	firsts  requests      // sends none of whose packets is committed, in MPI's order
+	firsts  requests      // sends none of whose packets is committed, in the order in which MPI was called
 	rests   requests      // sends with continuation packets to go
 	turn    bool          // the next packet is one of rests, if both lists have something
 	ready   bool          // it is in the link's queue ready
@@ -44,9 +44,9 @@ func (p *peer) waiting() bool {
 // owes reports whether a PROTOACK is to be sent.
 func (p *peer) owes() bool { return p.acks > 0 || p.due }
 
-// nextSend returns the send whose packet is next. First packets keep their order; they and
-// continuation packets take turns, so that a short message does not wait for all of a long
-// one.
+// nextSend returns the send whose packet is next. First packets keep the order of the calls
+// (MPI-4.1, 3.5); they and continuation packets take turns, so that a short message does not wait
+// for all of a long one.
 func (p *peer) nextSend() *Request {
 	first, rest := p.firsts.head, p.rests.head
 	if first == nil || rest != nil && p.turn {

@@ -22,7 +22,8 @@ func (p *peer) piece(r *Request) int64 {
 	return max(p.as.maxData, longPiece)
 }
 
-// longest returns how many data bytes a packet from p may have.
+// longest returns how many data bytes a packet from p may have: C_DATALEN, but for our own procs
+// with fast boxes longPiece (IMPI ch.2, Client labels).
 func (p *peer) longest(in *wire.Packet) int64 {
 	if p.fastBoxes != nil && in.Type == wire.PkData && uint64(in.Len) < in.MsgLen {
 		return max(p.as.maxData, longPiece)

@@ -5,9 +5,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Recv starts a receive into buf, which belongs to the engine until the request is done.
-// from is the only peer whose messages match, or NoPeer with AnySource. If that peer goes
-// down the receive fails; what the peer had sent before is still received.
+// Recv starts a receive into buf, which belongs to the engine until the request is done. from is
+// the only peer whose messages match, or NoPeer with AnySource. If that peer goes down the receive
+// fails; what the peer had sent before is still received. A longer message than buf ends with
+// ErrTruncate (MPI-4.1, 3.2.4).
 func (e *matcher) Recv(env Envelope, from Peer, buf []byte) *Request {
 	r := e.newReceive(buf)
 	e.post(r, env, from)
@@ -23,7 +24,8 @@ func (e *matcher) RecvInto(env Envelope, from Peer, sink Sink) *Request {
 	return r
 }
 
-// post matches a receive with a message that has come, or queues it.
+// post matches a receive with the oldest unexpected message that fits, or queues it behind earlier
+// receives (MPI-4.1, 3.5).
 func (e *matcher) post(r *Request, env Envelope, from Peer) {
 	r.env, r.from = env, from
 	key := e.key(&env, from)

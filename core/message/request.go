@@ -5,20 +5,21 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// AnySource and AnyTag are the wildcards of a receive's or a probe's Envelope.
+// AnySource and AnyTag are the wildcards of a receive's or a probe's Envelope: MPI_ANY_SOURCE and
+// MPI_ANY_TAG (MPI-4.1, 3.2.4).
 const (
 	AnySource = match.AnySource
 	AnyTag    = match.AnyTag
 )
 
-// Envelope is what messages are matched by.
+// Envelope is what messages are matched by (MPI-4.1, 3.2.3).
 type Envelope struct {
 	Context wire.ContextID
 	Rank    wire.CommRank // of the sender in the communicator; AnySource to receive from everybody
 	Tag     wire.Tag      // AnyTag to receive every tag
 }
 
-// Mode is when a send completes.
+// Mode is when a send completes (MPI-4.1, 3.4).
 type Mode uint8
 
 // The modes of MPI.
@@ -29,7 +30,7 @@ const (
 	Ready                   // as Standard; the caller guarantees that the receive is posted
 )
 
-// Status describes a finished receive or a probed message.
+// Status describes a finished receive or a probed message (MPI-4.1, 3.2.5).
 type Status struct {
 	Source    wire.CommRank // sender's rank in the communicator
 	Peer      Peer          // the sender
@@ -39,8 +40,8 @@ type Status struct {
 	Err       error // why it failed, such as ErrTruncate or ErrPeerDown, or nil
 }
 
-// Request is a send or a receive under way. It belongs to the engine: it may be used until
-// Release, and not afterwards.
+// Request is a send or a receive under way (MPI-4.1, 3.7.1). It belongs to the engine: it may be
+// used until Release, and not afterwards.
 type Request struct {
 	// User is for the driver; the engine only clears it in Release.
 	User any
@@ -102,8 +103,8 @@ const (
 	stateEnded                       // the engine does not use it any more
 )
 
-// Done reports whether the request is finished: the buffer of a send is the caller's again,
-// the Status of a receive is filled in.
+// Done reports whether the request is finished: the buffer of a send is the caller's again, the
+// Status of a receive is filled in (MPI-4.1, 3.7.3).
 func (r *Request) Done() bool { return r.done }
 
 // Posted reports whether the request is a receive that has not been matched.

@@ -1,6 +1,7 @@
 package message
 
-// A Source provides the data of a send that is not contiguous in memory, or is converted.
+// A Source provides the data of a send that is not contiguous in memory, or is converted (MPI-4.1,
+// 5.1.11 and 3.3.2).
 type Source interface {
 	// Pack writes the message's bytes from off on into dst, as many as dst has. It is
 	// called once for each byte of the message, in order.

@@ -1,6 +1,8 @@
 package message
 
-// sendSelf sends to this proc itself, without a link.
+// sendSelf sends to this proc itself, without a link. A short message is copied if no receive is
+// posted, and the send is done at once; a synchronous or long send waits for the receive (MPI-4.1,
+// 3.4).
 func (e *matcher) sendSelf(s *Request) {
 	key := e.key(&s.env, e.self.index)
 	if r, ok := e.posted.Match(key); ok {

@@ -2,12 +2,12 @@ package message
 
 import "github.com/openimpi/impi/core/wire"
 
-// Send starts a send to a peer. env.Rank is the sender's own rank in the communicator. data
-// belongs to the engine until the request is done; a short send usually is when Send
-// returns. count and dtype are sent for information.
+// Send starts a send to a peer (MPI-4.1, 3.7.2). env.Rank is the sender's own rank in the
+// communicator. data belongs to the engine until the request is done; a short send usually is when
+// Send returns. count and dtype are sent for information.
 //
-// A send to a peer that is down, and a buffered send that does not fit, are done at once
-// and have failed.
+// A send to a peer that is down, and a buffered send that does not fit, are done at once and have
+// failed.
 func (e *sender) Send(to Peer, env Envelope, mode Mode, data []byte, count int64, dtype uint64) *Request {
 	p := e.peers.find(to)
 	if p == nil {
@@ -60,10 +60,11 @@ func (e *sender) launch(r *Request) {
 	}
 }
 
-// SendEager is Send, in standard mode, for a short message that can leave at once: data is
-// the caller's again and there is no request. l is the link by which the message leaves;
-// the driver must flush it unless it is NoLink, for a fast-box message, which has already
-// been sent. If the message cannot be sent so, ok is false and nothing has changed.
+// SendEager is Send, in standard mode, for a short message that can leave at once: data is the
+// caller's again and there is no request. Only a message that is one DATA packet can (IMPI ch.3,
+// Message Passing Protocols). l is the link by which the message leaves; the driver must flush it
+// unless it is NoLink, for a fast-box message, which has already been sent. If the message cannot
+// be sent so, ok is false and nothing has changed.
 func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)
 	if p != nil && p.writeFastBox(&env, data, dtype) {
@@ -93,16 +94,16 @@ func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtyp
 	return p.link.id, true
 }
 
-// idle reports whether a packet to p can be committed before any other. A peer that is down
-// has no link.
+// idle reports whether a new packet to p may be committed at once: the window is open, and nothing
+// waits to leave for p or by its link. A peer that is down has no link.
 func (p *peer) idle() bool {
 	s := p.link
 	return s != nil && !p.waiting() && p.window.Open() &&
 		s.owing.len == 0 && s.ready.len == 0 && s.committed < s.limit && s.unpacked == 0 && s.err == nil
 }
 
-// sendRemote commits the first packet if nothing has to be sent before it, or queues the
-// send.
+// sendRemote commits the first packet if nothing has to be sent before it, or queues the send, so
+// that messages do not overtake each other (MPI-4.1, 3.5).
 func (e *sender) sendRemote(p *peer, r *Request) {
 	if r.apart == nil && r.mode != Synchronous && p.writeFastBox(&r.env, r.data, r.dtype) {
 		r.pos, r.seq, r.state = r.total, p.sent, stateSent

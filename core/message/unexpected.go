@@ -5,8 +5,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Message is a message that has come and has no receive. Take returns one to the caller,
-// who must call RecvMessage for it.
+// Message is a message that has come and has no receive: an unexpected one, or an MPI_Message
+// (MPI-4.1, 3.8.2). Take returns one to the caller, who must call RecvMessage for it.
 type Message struct {
 	entry  match.Entry[*Message]
 	peer   *peer
@@ -15,11 +15,11 @@ type Message struct {
 	srcReq wire.RequestID // the sender's ID for it
 	sync   bool           // it came as DATASYNC
 	whole  bool           // the first packet is complete
-	req    *Request       // the receive that has matched it before that
+	req    *Request       // the receive that has matched the message before its first packet was complete
 	count  int64          // informational, as the sender gave it
 	dtype  uint64
-	cost   int64    // what it counts of its sender's allowance
-	send   *Request // of this proc itself; the data is still in the sender's buffer
+	cost   int64    // bytes that its sender is charged for it while it is kept
+	send   *Request // of a message from this proc itself, whose data is still in the sender's buffer
 }
 
 func (e *matcher) newMessage(p *peer, total int64) *Message {
@@ -40,7 +40,7 @@ func (e *matcher) freeMessage(m *Message) {
 	}
 }
 
-// lose removes a message whose first packet will never be complete.
+// lose removes a message whose first packet will never be complete, since its link is gone.
 func (e *matcher) lose(m *Message) {
 	if m.entry.Queued() {
 		e.unexpected.Remove(&m.entry)
@@ -53,7 +53,7 @@ func (e *matcher) status(m *Message) Status {
 	return Status{Source: e.source(key, m.peer), Peer: m.peer.index, Tag: key.Tag, Len: m.total}
 }
 
-// accept matches message m, which is not in the queue any more, with receive r.
+// accept matches message m, which has been taken from the queue, with receive r.
 func (e *matcher) accept(m *Message, r *Request) {
 	e.begin(r, m.peer, m.entry.Key(), m.total)
 	r.remote, r.count, r.dtype = m.srcReq, m.count, m.dtype
@@ -62,14 +62,14 @@ func (e *matcher) accept(m *Message, r *Request) {
 		e.copySelf(m.send, r)
 		e.freeMessage(m)
 	case m.whole:
-		e.deliver(m, r)
+		e.takeFirst(m, r)
 	default:
 		m.req, r.state = r, stateFirst
 	}
 }
 
-// deliver copies the complete first packet of m to its receive and asks for the rest.
-func (e *matcher) deliver(m *Message, r *Request) {
+// takeFirst copies the complete first packet of m to its receive and asks for the rest.
+func (e *matcher) takeFirst(m *Message, r *Request) {
 	n := int64(len(m.buf))
 	r.store(m.buf)
 	long := n < m.total
@@ -87,9 +87,9 @@ func (e *matcher) deliver(m *Message, r *Request) {
 	e.recvProgress(r, n)
 }
 
-// Probe looks for a message that a receive with env and from would match (IMPI ch.3, Message
-// Matching: the first that was sent). It is found as
-// soon as its first packet has arrived; its length is that of the whole message.
+// Probe looks for a message that a receive with env and from would match (MPI-4.1, 3.8.1): the
+// first that was sent (IMPI ch.3, Message Matching). It is found as soon as its first packet has
+// arrived; its length is that of the whole message.
 func (e *matcher) Probe(env Envelope, from Peer) (Status, bool) {
 	m := e.probe(env, from)
 	if m == nil {
@@ -106,8 +106,8 @@ func (e *matcher) probe(env Envelope, from Peer) *Message {
 	return m
 }
 
-// Take is Probe, and removes the message from the queue: only RecvMessage can receive it.
-// Its sender cannot cancel it any more.
+// Take is Probe, and removes the message from the queue, as MPI_Mprobe does (MPI-4.1, 3.8.2): only
+// RecvMessage can receive it. Its sender cannot cancel it any more.
 func (e *matcher) Take(env Envelope, from Peer) (*Message, Status, bool) {
 	m := e.probe(env, from)
 	if m == nil {
@@ -117,8 +117,8 @@ func (e *matcher) Take(env Envelope, from Peer) (*Message, Status, bool) {
 	return m, e.status(m), true
 }
 
-// RecvMessage starts the receive of a message that Take has returned, which must not be
-// used again.
+// RecvMessage starts the receive of a message that Take has returned (MPI-4.1, 3.8.3). m must not
+// be used again.
 func (e *matcher) RecvMessage(m *Message, buf []byte) *Request {
 	r := e.newReceive(buf)
 	e.accept(m, r)

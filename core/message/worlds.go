@@ -10,9 +10,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// World is the procs of another job to which this one has connected. Packets to and from
-// them use links of their own, and identities other than those in the job itself, which may
-// be the same in two jobs.
+// World is the procs of another job to which this one has connected, by MPI_Comm_connect, accept or
+// spawn (MPI-4.1, 11.9). Packets to and from them use links of their own, and identities other than
+// those in the job itself, which may be the same in two jobs.
 type World struct {
 	Host wire.HostID // of all of them; their pids are their ranks, from 0
 	Size int
@@ -43,7 +43,7 @@ func (s *standing) check() error {
 	return nil
 }
 
-// met is a World in the table of peers.
+// met is a World after AddWorld, with its place in the table of peers.
 type met struct {
 	first Peer
 	size  int32
@@ -79,9 +79,9 @@ func (e *procs) AddWorld(w World) (first Peer, err error) {
 	return m.first, nil
 }
 
-// ForgetWorld removes the world whose first proc is first from the table. Its links must
-// have been detached. Requests that wait for its procs fail, and unexpected messages from
-// them are dropped.
+// ForgetWorld removes the world whose first proc is first from the table, when the two jobs have
+// disconnected (MPI-4.1, 11.10.4). Its links must have been detached. Requests that wait for its
+// procs fail, and unexpected messages from them are dropped.
 func (e *Engine) ForgetWorld(first Peer) {
 	w := e.worldOf(first)
 	if w == nil || w.first != first {
@@ -108,8 +108,8 @@ func (e *Engine) ForgetWorld(first Peer) {
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
 }
 
-// Renew resets the state of a proc of another world, whose link has been detached, to that
-// of a proc that was never heard of. Requests that wait for it fail.
+// Renew resets the state of a proc of another world, whose link has been detached, to that of a
+// proc with which nothing was ever exchanged. Requests that wait for it fail.
 func (e *Engine) Renew(p Peer) {
 	q := e.peers.find(p)
 	if q == nil {

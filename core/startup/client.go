@@ -217,8 +217,8 @@ func (c *Client) takeSize(payload []byte, now time.Time) error {
 	return nil
 }
 
-// takeAnswer handles the answer to a label. Answers to labels that only others sent are
-// dropped. IMPI ch.2, COLL: a client ignores what it does not know.
+// takeAnswer handles the answer to a label. Answers to labels that only others sent are dropped.
+// IMPI ch.2, COLL command: a client ignores what it does not know.
 func (c *Client) takeAnswer(payload []byte) error {
 	l, mask, data, err := wire.ParseAnswer(payload)
 	if err != nil {

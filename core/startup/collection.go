@@ -94,9 +94,9 @@ func (k *collection) allDone() bool {
 	return true
 }
 
-// complete reports whether no client can add to p any more: every client has submitted it
-// or a higher label, or is done. IMPI ch.2, COLL: labels ascend, and only the mandatory
-// ones of a version have to be sent.
+// complete reports whether no client can add to p any more: every client has submitted it or a
+// higher label, or is done. IMPI ch.2, COLL command: labels ascend, and only the mandatory ones of
+// a version have to be sent.
 func (k *collection) complete(p *pendingLabel) bool {
 	for c := range k.clients {
 		s := &k.clients[c]

@@ -72,6 +72,7 @@ func Rules() []Rule {
 		{"words", Words},
 		{"package-comments", PackageComments},
 		{"exported-comments", ExportedComments},
+		{"citations", Citations},
 		{"sizes", Sizes},
 		{"rooms", Rooms},
 		{"face", Face},

@@ -223,6 +223,22 @@ var examples = map[string][]example{
 		}, []string{"core/flow/a.go:4: flow.ErrB has no class"}},
 		{"no table", one("core/flow/a.go", "package flow\nvar ErrA error"), []string{"flow.ErrA has no class"}},
 	},
+	"citations": {
+		{"good", map[string]string{
+			"core/flow/a.go":      "package flow\n\n// f as in IMPI ch.3, Packet Protocol: it counts.\n" + strings.Repeat("//\n", 90),
+			"core/match/a.go":     "// Package match keeps MPI's order (MPI-4.1,\n// 3.5.1).\npackage match\n",
+			"core/link/a.go":      "package link\n" + strings.Repeat("//\n", 200),
+			"core/flow/a_test.go": "package flow\n" + strings.Repeat("//\n", 200),
+		}, nil},
+		{"too few", map[string]string{
+			"core/flow/a.go":      "package flow // IMPI ch.3, Packet Protocol\n" + strings.Repeat("\n", 100),
+			"core/flow/a_test.go": "package flow // IMPI ch.3, Packet Protocol\n",
+		}, []string{"core/flow: 101 lines cite the standard 1 times, at least 2"}},
+		{"no such section", one("internal/a/a.go", "package a\n\n// MPI-4.1, 3.12, and MPI-4.1, 20.1\n\n/* IMPI ch. 3,\nReduce */"), []string{
+			"internal/a/a.go:3: MPI-4.1, 20.1: the standard has no such", "internal/a/a.go:3: MPI-4.1, 3.12: the",
+			"internal/a/a.go:5: IMPI ch. 3, Reduce: the",
+		}},
+	},
 	"machine-paths": {
 		{"good", one("a.md", "see /etc/hosts, /tmp, /dev/urandom, docs/work/plan, a/home/x, https://x.org/home/y, $HOME/work"), nil},
 		{"a home", one("docs/a.md", "text\nrun `x` in \"/"+"home/ann/impi\""), []string{"docs/a.md:2: a path of somebody's machine"}},

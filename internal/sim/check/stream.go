@@ -195,8 +195,8 @@ func (s *stream) taken(p *packet) {
 
 const greetingSize = 4
 
-// greetingOf is what host h says first on the channels that it connects.
-// IMPI ch.2, Host-to-host Connections: its host rank.
+// greetingOf is what host h says first on the channels that it connects. IMPI ch.2, Host-to-host
+// connections: its host rank.
 func greetingOf(h int) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(h))
 }
