@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
+	"github.com/openimpi/impi/internal/launch/sshtest"
 )
 
 // TestMpirun has Open MPI's mpirun start a world on this machine.
@@ -83,4 +84,48 @@ func TestMpirun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMpirunBySSH has Open MPI's mpirun start a world on three machines that share no files.
+func TestMpirunBySSH(t *testing.T) {
+	machines := machinesApart(t, 3)
+	config := sshtest.StartOn(t, machines)
+	words, env := pmixtest.MpirunBySSH(t, config)
+	run := func(t *testing.T, end string, more ...string) (out string, status int) {
+		t.Helper()
+		args := append(words[1:len(words):len(words)], "-host", "10.77.0.1:2,10.77.0.2:2,10.77.0.3:2")
+		for _, v := range []string{asNode + "=1", asProgram + "=managed", "IMPI_NODE=" + programApart, managedEnd + "=" + end} {
+			args = append(args, "-x", v)
+		}
+		cmd := machines[0].Command(t.Context(), words[0], append(append(args, more...), programApart)...)
+		cmd.Env = append(os.Environ(), env...)
+		b, _ := cmd.CombinedOutput()
+		skipWithoutCgo(t, string(b))
+		for _, m := range machines {
+			awaitEmpty(t, m)
+		}
+		return string(b), cmd.ProcessState.ExitCode()
+	}
+	for name, args := range map[string][]string{
+		"in a row": {"-n", "6", "--map-by", "slot"}, "in turns": {"-n", "6", "--map-by", "node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, status := run(t, "", args...)
+			wantRanks(t, out, 6, noProgram)
+			if status != 0 {
+				t.Errorf("status %d\n%s", status, out)
+			}
+		})
+	}
+	t.Run("abort", func(t *testing.T) {
+		out, status := run(t, "5:abort", "-n", "6")
+		if status != 7 || !strings.Contains(out, "rank 5 on site local called MPI Abort with code 7: as the test wants") {
+			t.Errorf("status %d\n%s", status, out)
+		}
+	})
+	t.Run("kill", func(t *testing.T) {
+		if out, status := run(t, "3:kill", "-n", "6"); status == 0 {
+			t.Errorf("status 0\n%s", out)
+		}
+	})
 }

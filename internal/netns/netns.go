@@ -5,6 +5,7 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ type Machine struct {
 	Name    string // of the namespace, for ip netns; and of the host, for who runs there by Command
 	Address string // in the common network
 	names   string // the file by which its namespace of host names is entered
+	root    string // of the folders that are its own; empty: it shares all with this computer
 	t       TB
 }
 
@@ -98,7 +100,80 @@ func (m *Machine) end() {
 
 // Command returns a command that runs on the machine.
 func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "nsenter", append([]string{"--uts=" + m.names, "ip", "netns", "exec", m.Name, name}, args...)...)
+	enter := []string{"--uts=" + m.names, "ip", "netns", "exec", m.Name}
+	if m.root != "" {
+		enter = append(enter, "sh", "-c", mountOwn, m.root) // ip netns exec has made a mount namespace
+	}
+	return exec.CommandContext(ctx, "nsenter", append(append(enter, name), args...)...)
+}
+
+// own are the folders that a machine with file systems of its own has for itself. /tmp is the last one
+// that is covered, since the others may be below it.
+var own = []string{"/dev/shm", "/run", "/var/tmp", "/tmp"}
+
+// mountOwn covers the own folders by those below $0, makes all else but what is the kernel's read only,
+// and runs its arguments.
+var mountOwn = `set -e
+for f in ` + strings.Join(own, " ") + `; do mount --bind "$0$f" $f; done
+mount -o remount,bind,ro /
+exec "$@"`
+
+// Apart gives the machine files of its own, for what is started there from now on: /tmp, /var/tmp, /run
+// and /dev/shm, which begin empty. It can write to no others, so that it shares none with other
+// machines that are apart.
+func (m *Machine) Apart() {
+	m.t.Helper()
+	root := m.names + ".root"
+	for _, f := range own {
+		if err := os.MkdirAll(root+f, 0o700); err != nil {
+			m.t.Fatalf("%v", err)
+		}
+		if err := os.Chmod(root+f, 0o777|os.ModeSticky); err != nil {
+			m.t.Fatalf("%v", err)
+		}
+	}
+	m.root = root
+}
+
+// Copy puts the files of a folder of this computer, without those below, where it is on the machine too. A
+// machine that is not apart has them already.
+func (m *Machine) Copy(dir string) {
+	m.t.Helper()
+	if m.root == "" {
+		return
+	}
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		info, e1 := f.Info()
+		if e1 == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		content, e2 := os.ReadFile(path)
+		if err = errors.Join(e1, e2); err != nil {
+			break
+		}
+		m.Put(path, content, info.Mode())
+	}
+	if err != nil {
+		m.t.Fatalf("%v", err)
+	}
+}
+
+// Path gives the path on this computer of a file in a folder that is the machine's own.
+func (m *Machine) Path(file string) string { return m.root + file }
+
+// Put writes a file on the machine, in a folder that is its own.
+func (m *Machine) Put(file string, content []byte, mode os.FileMode) {
+	m.t.Helper()
+	path := m.Path(file)
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, content, mode)
+	}
+	if err != nil {
+		m.t.Fatalf("%v", err)
+	}
 }
 
 // Crash kills all processes of the machine at once.

@@ -48,3 +48,40 @@ func TestMachines(t *testing.T) {
 		t.Error("a machine without a cable answers")
 	}
 }
+
+func TestMachinesApart(t *testing.T) {
+	machines := New(t, 2)
+	sh := func(m *Machine, line string) string {
+		out, err := m.Command(t.Context(), "sh", "-c", line).CombinedOutput()
+		if err != nil {
+			return err.Error()
+		}
+		return string(out)
+	}
+	for _, m := range machines {
+		m.Apart()
+		m.Put("/tmp/name", []byte(m.Address), 0o600)
+	}
+	for _, m := range machines {
+		if got := sh(m, "cat /tmp/name"); got != m.Address {
+			t.Errorf("%s is called %q", m.Address, got)
+		}
+		for _, dir := range own {
+			if got := sh(m, "cat "+dir+"/left; echo "+m.Address+" >"+dir+"/left"); got == "" || strings.Contains(got, "10.77") {
+				t.Errorf("%s finds %q in %s", m.Address, got, dir)
+			}
+			if got := sh(m, "cat "+dir+"/left"); got != m.Address+"\n" {
+				t.Errorf("%s finds %q in %s, where it has written its address", m.Address, got, dir)
+			}
+		}
+		if dir := t.TempDir(); sh(m, "touch "+dir+"/x") == "" {
+			t.Errorf("%s writes to %s", m.Address, dir)
+		}
+		if got := sh(m, "touch /etc/impi-test"); got == "" {
+			t.Errorf("%s writes to /etc", m.Address)
+		}
+	}
+	if sh(machines[0], "cat "+machines[1].Path("/tmp/left")) == machines[1].Address+"\n" {
+		t.Error("one machine reads the files of the other")
+	}
+}

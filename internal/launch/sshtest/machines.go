@@ -41,6 +41,10 @@ func StartOn(tb daemons.TB, machines []*netns.Machine) (config string) {
 	var known strings.Builder
 	for _, m := range machines {
 		fmt.Fprintf(&known, "%s %s", m.Address, public)
+	}
+	file("known", known.String())
+	config = file("config", fmt.Sprintf("Host *\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known\n  GlobalKnownHostsFile none\n", dir))
+	for _, m := range machines {
 		conf := file(m.Address+".conf", fmt.Sprintf(`ListenAddress %s
 HostKey %[2]s/host
 AuthorizedKeysFile %[2]s/user.pub
@@ -50,10 +54,10 @@ StrictModes no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 `, m.Address, dir))
+		m.Copy(dir)
 		listens(tb, m.Command(tb.Context(), "sh", "-c", "mount -t tmpfs none /run && mkdir /run/sshd && mount --bind "+passwd+" /etc/passwd && exec "+sshd+" -D -e -f "+conf))
 	}
-	file("known", known.String())
-	return file("config", fmt.Sprintf("Host *\n  IdentityFile %s/user\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known\n  GlobalKnownHostsFile none\n", dir))
+	return config
 }
 
 // listens starts an sshd, and waits until it listens.

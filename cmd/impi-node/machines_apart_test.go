@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/netns"
+)
+
+// programApart is where impi-node, and the procs' program, are on machines that are apart.
+const programApart = "/tmp/impi-node"
+
+// machinesApart makes machines that share no files, each with a copy of impi-node.
+func machinesApart(t *testing.T, count int) []*netns.Machine {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines := netns.New(t, count)
+	for _, m := range machines {
+		m.Apart()
+		m.Put(programApart, program, 0o755)
+	}
+	return machines
+}
+
+// startApart runs impi-node on a machine that is apart. Its run directory has the same path on all.
+func startApart(t *testing.T, m *netns.Machine, mode string, args ...string) *machineNode {
+	t.Helper()
+	t.Setenv("TMPDIR", "/tmp")
+	n := startNodeOf(t, programApart, m, mode, "XDG_RUNTIME_DIR=/run", args...)
+	n.dir = "/run"
+	return n
+}
+
+// jobApart is a job of two sites of three machines, of which some have the file and the key. launch is in
+// the block of each site.
+func jobApart(t *testing.T, launch string, has ...int) []*netns.Machine {
+	t.Helper()
+	machines := machinesApart(t, 6)
+	for _, i := range has {
+		machines[i].Put("/tmp/job.key", []byte("4242\n"), 0o600)
+		machines[i].Put("/tmp/job.hcl", fmt.Appendf(nil, `job {
+  embedded_server { listen = "10.77.0.1:7800" }
+  auth "key" { file = "job.key" }
+}
+site "alpha" {
+  client = 0
+  hosts  = "10.77.0.[1-3]"
+  procs  = 2
+  %[1]s
+}
+site "beta" {
+  client = 1
+  hosts  = "10.77.0.[4-6]"
+  procs  = 2
+  %[1]s
+}
+%[2]s
+program { command = [%[3]q] }
+`, launch, patient, programApart), 0o600)
+	}
+	return machines
+}
+
+// TestMachinesThatShareNoFiles: nothing that hosts agree on is in a file that several of them see.
+func TestMachinesThatShareNoFiles(t *testing.T) {
+	machines := jobApart(t, "", 0, 1, 2, 3, 4, 5)
+	nodes := make([]*machineNode, 6)
+	for i, m := range machines {
+		nodes[i] = startApart(t, m, "meet", "-config", "/tmp/job.hcl")
+	}
+	for i, s := range ends(nodes) {
+		if s != 0 {
+			t.Errorf("machine %d: status %d", i, s)
+		}
+	}
+	for rank := range 12 {
+		if !strings.Contains(nodes[rank/6*3].out.String(), fmt.Sprintf("[%d] met\n", rank)) {
+			t.Errorf("the head of site %d has nothing of rank %d", rank/6, rank)
+		}
+	}
+	for _, m := range machines {
+		if left, err := filepath.Glob(m.Path("/dev/shm/*")); err != nil || len(left) > 0 {
+			t.Errorf("%s has %q left, %v", m.Address, left, err)
+		}
+	}
+}
+
+// enterBy writes a command that runs another one on the machine whose address it gets first.
+func enterBy(t *testing.T, machines []*netns.Machine) (command string) {
+	t.Helper()
+	quoted := func(words []string) (line string) {
+		for _, w := range words {
+			line += " '" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		return line
+	}
+	text := "#!/bin/sh\nhost=$1\nshift\ncase $host in\n"
+	for _, m := range machines {
+		// From the mounts of this test, as a machine does not see those of another.
+		words := append([]string{"nsenter", fmt.Sprintf("--mount=/proc/%d/ns/mnt", os.Getpid())}, m.Command(t.Context(), "").Args...)
+		text += m.Address + ") exec" + quoted(words[:len(words)-1]) + " \"$@\" ;;\n"
+	}
+	command = filepath.Join(t.TempDir(), "enter")
+	if err := os.WriteFile(command, []byte(text+"*) echo there is no machine $host >&2; exit 1 ;;\nesac\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return command
+}
+
+// TestLaunchByExec: one command at each head starts the nodes of its site's other machines by a command
+// of the site's own, and nothing is on those but impi-node and the program.
+func TestLaunchByExec(t *testing.T) {
+	const enter = "/tmp/enter"
+	machines := jobApart(t, fmt.Sprintf("launch \"exec\" { command = [%q, \"{host}\"] }", enter), 0, 3)
+	script, err := os.ReadFile(enterBy(t, machines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads := make([]*machineNode, 2)
+	for i := range heads {
+		machines[3*i].Put(enter, script, 0o700)
+		heads[i] = startApart(t, machines[3*i], "meet", "-config", "/tmp/job.hcl", "-site", []string{"alpha", "beta"}[i])
+	}
+	wantBothSites(t, heads[0], heads[1], 6)
+	for _, m := range machines {
+		awaitEmpty(t, m)
+	}
+}
+
+// TestLaunchByExecFails: who could not be reached, and what the command said, is in the message.
+func TestLaunchByExecFails(t *testing.T) {
+	machines := netns.New(t, 2)
+	enter := enterBy(t, machines)
+	dir, self, program := scriptOfNode(t)
+	for name, c := range map[string]struct{ command, hosts, more, says string }{
+		"no command": {`["/nowhere/kubectl", "exec", "{host}"]`, "10.77.0.[1-2]", "", "10.77.0.2: there is no /nowhere/kubectl on this machine, by which it would be reached: install it, or put its folder into PATH"},
+		"silent":     {`["false", "{host}"]`, "10.77.0.[1-2]", "", "10.77.0.2: the command ended before anything ran there, and has printed nothing"},
+		"no host":    {fmt.Sprintf(`[%q, "{host}"]`, enter), "10.77.0.[1-3]", "", "/enter exited with status 1 and has printed: there is no machine 10.77.0.3"},
+		"no program": {fmt.Sprintf(`[%q, "{host}"]`, enter), "10.77.0.[1-2]", `program = "/nowhere/impi-node"`, "10.77.0.2: there is no program /nowhere/impi-node"},
+		"other":      {fmt.Sprintf(`[%q, "{host}"]`, enter), "10.77.0.[1-2]", `program = "/bin/false"`, "host 10.77.0.2 is lost: its impi-node has ended with status 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.more == "" {
+				c.more = fmt.Sprintf("program = %q", program)
+			}
+			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "")+".hcl")
+			text := fmt.Sprintf(`job { embedded_server {} }
+site "alpha" {
+  client = 0
+  hosts  = %q
+  procs  = 2
+  launch "exec" {
+    command = %s
+    %s
+  }
+}
+%s
+program { command = [%q] }
+`, c.hosts, c.command, c.more, patient, self)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			nodes := startOn(t, file, "meet", machines[:1])
+			if s := ends(nodes); s[0] == 0 || !strings.Contains(nodes[0].err.String(), c.says) {
+				t.Errorf("status %d, and it does not say %q\n%s", s[0], c.says, nodes[0].err)
+			}
+		})
+	}
+}
