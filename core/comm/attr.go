@@ -2,21 +2,21 @@ package comm
 
 import "slices"
 
-// Attrs are the attributes of an object, in the order in which they were attached. The zero
-// value has none. The Keys of the process guard it.
+// Attrs are the attributes of an object, in the order in which they were attached (MPI-4.1, 7.7).
+// The zero value has none. The Keys of the process guard it.
 type Attrs struct{ list []*attr }
 
 type attr struct {
 	key     *key
 	value   any
-	leaving bool // its Deleter is running
+	leaving bool // its Deleter is running, so it is being removed
 }
 
 // rounds is how many times clear goes over the attributes: Deleters may attach others.
 const rounds = 4
 
-// Set attaches a value to an object; a is its Attrs. A value that is already attached is
-// deleted first; if that fails it stays.
+// Set attaches a value to an object, whose Attrs are a. A value that is already attached is deleted
+// first (MPI-4.1, 7.7.2); if its Deleter fails it stays, and that error is returned.
 func (k *Keys) Set(f Family, a *Attrs, object any, n Keyval, value any) error {
 	k.lock()
 	defer k.unlock()
@@ -67,8 +67,8 @@ func (k *Keys) Delete(f Family, a *Attrs, object any, n Keyval) error {
 	return nil
 }
 
-// Copy returns the attributes for a duplicate of an object, by calling the Copiers in the
-// order of attachment. After an error the caller has to Drop what was copied.
+// Copy returns the attributes for a duplicate of an object, by calling the Copiers in the order of
+// attachment (MPI-4.1, 7.7.2). After an error the caller has to Drop what was copied.
 func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
 	k.lock()
 	defer k.unlock()
@@ -92,12 +92,12 @@ func (k *Keys) Copy(a *Attrs, object any) (copies Attrs, err error) {
 	return copies, nil
 }
 
-// Clear deletes all attributes of an object that is freed, the last one attached first. It
-// stops at the first Deleter that fails, whose attribute stays, with those attached before
-// it.
+// Clear deletes all attributes of an object that is freed, the last one attached first, which MPI
+// wants for MPI_COMM_SELF in Finalize (MPI-4.1, 11.2.4). It stops at the first Deleter that fails,
+// whose attribute stays, with those attached before it.
 func (k *Keys) Clear(a *Attrs, object any) error { return k.clear(a, object, false) }
 
-// Drop is Clear that goes on after errors.
+// Drop is Clear, but goes on after errors and returns none.
 func (k *Keys) Drop(a *Attrs, object any) { _ = k.clear(a, object, true) }
 
 func (k *Keys) clear(a *Attrs, object any, force bool) error {

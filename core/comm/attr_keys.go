@@ -28,7 +28,7 @@ func (f Family) String() string {
 }
 
 // Keyval names an attribute: a value that a program attaches to a communicator, a datatype or a
-// window. Those below FirstKeyval are MPI's own.
+// window (MPI-4.1, 7.7.1). Those below FirstKeyval are MPI's own.
 type Keyval int
 
 const (
@@ -100,8 +100,8 @@ func (k *Keys) Create(f Family, cp Copier, del Deleter, extra any) (Keyval, erro
 	return n, nil
 }
 
-// Free says that nobody will attach values with the key any more. The key is removed with
-// the last attribute that has it; until then it can be used, and freed again.
+// Free says that nobody will attach values with the key any more. The key is removed with the last
+// attribute that has it; until then it can be used, and freed again (MPI-4.1, 7.7.2).
 func (k *Keys) Free(f Family, n Keyval) error {
 	k.lock()
 	defer k.unlock()

@@ -2,8 +2,8 @@ package comm
 
 import "slices"
 
-// builder makes a group from members in rank order, added one by one or in runs, and
-// combines regularly spaced ones into runs.
+// builder makes a group. Members are added in rank order, one by one or in runs; regularly spaced
+// ones are combined into runs.
 type builder struct {
 	runs []run
 	size int

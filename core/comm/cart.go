@@ -10,8 +10,8 @@ import (
 // ErrDims is wrapped by the errors for impossible sizes of dimensions.
 var ErrDims = errors.New("invalid dimensions")
 
-// Cart is a Cartesian topology: ranks in row-major order, so that the last dimension varies
-// fastest. It is immutable.
+// Cart is a Cartesian topology: ranks in row-major order, so that the last dimension varies fastest
+// (MPI-4.1, 8.5.1). It is immutable.
 type Cart struct {
 	dims     []int
 	periodic []bool
@@ -63,8 +63,8 @@ func (c *Cart) Coords(rank int) ([]int, error) {
 	return coords, nil
 }
 
-// Rank returns the rank at coordinates. Coordinates in periodic dimensions wrap; others out
-// of range give ErrRank.
+// Rank returns the rank at coordinates. Coordinates in periodic dimensions wrap; others out of
+// range give ErrRank (MPI-4.1, 8.5.5).
 func (c *Cart) Rank(coords []int) (int, error) {
 	if len(coords) != len(c.dims) {
 		return 0, fmt.Errorf("comm: %w: %d coordinates for %d dimensions", ErrDims, len(coords), len(c.dims))
@@ -91,9 +91,9 @@ func wrap(x, d int) int {
 	return x
 }
 
-// Shift returns rank's partners for moving data by disp along a dimension: the rank to
-// receive from and the one to send to, ProcNull beyond the end of a dimension that is not
-// periodic.
+// Shift returns rank's partners for moving data by disp along a dimension: the rank to receive from
+// and the one to send to, ProcNull beyond the end of a dimension that is not periodic (MPI-4.1,
+// 8.5.6).
 func (c *Cart) Shift(rank, dim, disp int) (source, dest int, err error) {
 	if uint(dim) >= uint(len(c.dims)) {
 		return 0, 0, fmt.Errorf("comm: %w: no dimension %d among %d", ErrDims, dim, len(c.dims))
@@ -122,8 +122,8 @@ func (c *Cart) neighbour(base, stride, dim, x, disp int) int {
 	return base + (x+disp)*stride
 }
 
-// Neighbours returns for each dimension the partners of a shift by one: the rank below and
-// the rank above, ProcNull beyond the end.
+// Neighbours returns for each dimension the partners of a shift by one: the rank below and the rank
+// above, ProcNull beyond the end (MPI-4.1, 8.6).
 func (c *Cart) Neighbours(rank int) (Neighbours, error) {
 	all := make([]int, 0, 2*len(c.dims))
 	for dim := range c.dims {
@@ -136,8 +136,8 @@ func (c *Cart) Neighbours(rank int) (Neighbours, error) {
 	return Neighbours{In: all, Out: all, Opposite: true}, nil
 }
 
-// Sub keeps the dimensions for which keep is set. It returns the topology of the part that
-// rank is in, a colour that all ranks of this part share and no others have, and rank's
+// Sub keeps the dimensions for which keep is set (MPI-4.1, 8.5.7). It returns the topology of the
+// part that rank is in, a colour that all ranks of this part share and no others have, and rank's
 // number in it.
 func (c *Cart) Sub(rank int, keep []bool) (sub *Cart, color, key int, err error) {
 	if len(keep) != len(c.dims) {

@@ -27,11 +27,11 @@ type Spec struct {
 	Remote *Group
 }
 
-// Comm is a communicator from the point of view of one process. It is immutable and may be
-// used by any goroutine.
+// Comm is a communicator from the point of view of one process (MPI-4.1, 7.2.3 and 7.6). It is
+// immutable and may be used by any goroutine.
 //
-// Of an intercommunicator, Group, Size, Rank, Proc and Masters are about the local group;
-// sources and destinations of messages are ranks in Partners.
+// Of an intercommunicator, Group, Size, Rank, Proc and Masters are about the local group; sources
+// and destinations of messages are ranks in Partners.
 type Comm struct {
 	spec    Spec
 	rank    int

@@ -1,7 +1,7 @@
 package comm
 
-// Comparison is the result of comparing groups or communicators, with the
-// values of MPI's ABI.
+// Comparison is the result of comparing groups or communicators (MPI-4.1, 7.3.1 and 7.4.1), with
+// the values of MPI's ABI.
 type Comparison int
 
 // The results. Only communicators can be Congruent: of equal groups, but of

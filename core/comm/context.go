@@ -47,7 +47,7 @@ type Contexts struct {
 	max    wire.ContextID
 	origin wire.ContextID // of the private IDs
 	next   wire.ContextID // the next private number
-	held   bool           // an agreement is under way that counts
+	held   bool           // an agreement that counts is under way
 
 	// Of private IDs of several worlds:
 	home    [16]byte
@@ -75,8 +75,8 @@ func (o Offer) With(p Offer) Offer {
 	return Offer{max(o.Max, p.Max), max(o.Private, p.Private), o.Busy || p.Busy}
 }
 
-// Offer begins an agreement. One of the members leads it. Settle or Withdraw must
-// follow.
+// Offer begins an agreement and returns what this process contributes. lead is set at one of the
+// members. Settle or Withdraw must follow.
 func (a *Contexts) Offer(lead bool) Offer {
 	o := Offer{Max: a.max, Busy: a.held}
 	a.held = true
@@ -87,11 +87,11 @@ func (a *Contexts) Offer(lead bool) Offer {
 	return o
 }
 
-// Held reports whether an agreement is under way that counts, so that another one would be
-// busy.
+// Held reports whether an agreement that counts is under way, so that this process would be busy in
+// another one.
 func (a *Contexts) Held() bool { return a.held }
 
-// Withdraw ends an agreement that was given up.
+// Withdraw ends an agreement that has failed. mine is what Offer returned.
 func (a *Contexts) Withdraw(mine Offer) {
 	if !mine.Busy {
 		a.held = false

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// DimsCreate replaces the zeros of dims by factors, in non-increasing order and as close to
-// each other as possible, so that the product of all entries is n. Other entries stay. The
-// error is ErrDims if n is not positive, an entry is negative, or there are no such
-// factors.
+// DimsCreate replaces the zeros of dims by factors, in non-increasing order and as close to each
+// other as possible, so that the product of all entries is n (MPI-4.1, 8.5.2). Other entries stay.
+// The error is ErrDims if n is not positive, an entry is negative, or there are no such factors.
 func DimsCreate(n int, dims []int) error {
 	if n < 1 {
 		return fmt.Errorf("comm: %w: for %d processes", ErrDims, n)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// DistGraph is a topology of which each process knows its own neighbours only. It is
-// immutable.
+// DistGraph is a topology of which each process knows its own neighbours only (MPI-4.1, 8.5.4). It
+// is immutable.
 type DistGraph struct {
 	in, out   []int
 	inw, outw []int
@@ -75,10 +75,10 @@ func (g *DistGraph) Adjacent() Adjacent {
 	return a
 }
 
-// Degrees are the numbers of neighbours.
+// Degrees returns how many edges come from neighbours and lead to them (MPI-4.1, 8.5.5).
 func (g *DistGraph) Degrees() (in, out int) { return len(g.in), len(g.out) }
 
-// Neighbours returns those of the calling process, whatever the rank.
+// Neighbours returns the neighbours of the calling process, whatever the rank.
 func (g *DistGraph) Neighbours(int) (Neighbours, error) {
 	return Neighbours{In: g.in, Out: g.out}, nil
 }

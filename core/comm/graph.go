@@ -10,8 +10,8 @@ import (
 // ErrGraph is wrapped by the errors for arguments that do not describe a graph.
 var ErrGraph = errors.New("invalid graph")
 
-// Graph is a topology in which every process knows all neighbours of all ranks. It is
-// immutable.
+// Graph is a topology in which every process knows all neighbours of all ranks (MPI-4.1, 8.5.3). It
+// is immutable.
 type Graph struct {
 	index, edges []int
 	lopsided     error // why it cannot have neighbourhood collectives
@@ -70,8 +70,9 @@ func (g *Graph) of(rank int) []int {
 	return g.edges[from:to:to]
 }
 
-// Neighbours returns the same ranks for both directions. If there are more edges from one
-// rank to another than back, all members get the same error.
+// Neighbours returns the same ranks for both directions. If there are more edges from one rank to
+// another than back, no messages could be matched (MPI-4.1, 8.6), and all members get the same
+// error.
 func (g *Graph) Neighbours(rank int) (Neighbours, error) {
 	all, err := g.Of(rank)
 	if err != nil {

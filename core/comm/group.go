@@ -31,9 +31,9 @@ const (
 	ProcNull  = -3
 )
 
-// Group is an ordered set of distinct processes, ranked from 0. It is immutable and may be
-// shared; the zero Group is the empty group. Its memory and the time of most methods grow
-// with the number of its runs of regularly spaced members. The world, ranges of it, and the
+// Group is an ordered set of distinct processes, ranked from 0 (MPI-4.1, 7.2.1). It is immutable
+// and may be shared; the zero Group is the empty group. Its memory and the time of most methods
+// grow with the number of its runs of regularly spaced members. The world, ranges of it, and the
 // world without a few members have few runs.
 type Group struct {
 	runs  []run
@@ -160,8 +160,8 @@ func (g *Group) Map(f func(Proc) Proc) *Group {
 	return b.group()
 }
 
-// Translate returns for each rank in g the rank of the same process in h, or Undefined;
-// ProcNull stays ProcNull. A rank that g does not have gives ErrRank.
+// Translate returns for each rank in g the rank of the same process in h, or Undefined; ProcNull
+// stays ProcNull (MPI-4.1, 7.3.1). A rank that g does not have gives ErrRank.
 func (g *Group) Translate(ranks []int, h *Group) ([]int, error) {
 	if h == nil {
 		return nil, fmt.Errorf("comm: %w: none given", ErrGroup)

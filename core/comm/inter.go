@@ -29,7 +29,7 @@ func (c *Comm) join() (err error) {
 	return err
 }
 
-// Inter reports whether c is an intercommunicator.
+// Inter reports whether c is an intercommunicator (MPI-4.1, 7.6.1).
 func (c *Comm) Inter() bool { return c.local != nil }
 
 // Local returns the private intracommunicator of an intercommunicator's local group, in
@@ -58,10 +58,10 @@ func (c *Comm) Partners() *Group {
 // no such rank.
 func (c *Comm) Partner(rank int) (p Proc, ok bool) { return c.Partners().At(rank) }
 
-// Compare returns how c and d relate: the same object (Identical), the same groups
-// (Congruent), the same members in another order (Similar), or Unequal. An intra- and an
-// intercommunicator are Unequal. For two intercommunicators the local and the remote groups
-// are compared, and the weaker result counts.
+// Compare returns how c and d relate: the same object (Identical), the same groups (Congruent), the
+// same members in another order (Similar), or Unequal. An intra- and an intercommunicator are
+// Unequal. For two intercommunicators the local and the remote groups are compared, and the weaker
+// result counts (MPI-4.1, 7.6.1).
 func (c *Comm) Compare(d *Comm) Comparison {
 	switch {
 	case c == d:

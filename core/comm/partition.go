@@ -18,8 +18,8 @@ type Part struct {
 // member in common.
 type Partition []Part
 
-// Choice is a member's colour and key in Split. A negative colour means that it joins no
-// part.
+// Choice is a member's colour and key in Split. A negative colour means that it joins no part
+// (MPI-4.1, 7.4.2; IMPI ch.4, Comm_split).
 type Choice struct{ Color, Key int32 }
 
 // ChoiceSize is the length of an encoded choice.
@@ -35,8 +35,8 @@ func ReadChoice(b []byte) Choice {
 	return Choice{int32(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:]))}
 }
 
-// Divide makes a part for each colour, in ascending order of colours; in each part, ranks
-// are ordered by key and then by rank.
+// Divide makes a part for each colour, in ascending order of colours; in each part, ranks are
+// ordered by key and then by rank (MPI-4.1, 7.4.2).
 func Divide(choices []Choice) Partition {
 	ranks := make([]int32, 0, len(choices))
 	for r, c := range choices {
@@ -64,8 +64,8 @@ func Divide(choices []Choice) Partition {
 	return parts
 }
 
-// Join combines each part with the group of the same colour on the other side. Parts
-// without one are left out.
+// Join combines each part with the group of the same colour on the other side. Parts without such a
+// group are left out: an intercommunicator needs members on both sides (MPI-4.1, 7.4.2).
 func (p Partition) Join(others Partition) Partition {
 	var joined Partition
 	for _, part := range p {

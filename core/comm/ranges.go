@@ -6,8 +6,8 @@ import "fmt"
 // them. If First equals Last the stride does not matter.
 type Range struct{ First, Last, Stride int }
 
-// RangeIncl is Incl for the ranks that the ranges stand for. A stride of 0, or one that
-// leads away from Last, gives ErrRange.
+// RangeIncl is Incl for the ranks that the ranges stand for (MPI-4.1, 7.3.2). A stride of 0, or one
+// that leads away from Last, gives ErrRange.
 func (g *Group) RangeIncl(ranges []Range) (*Group, error) {
 	list, err := g.checkRanges(ranges)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Union is all members of g in order, then those members of h that g lacks, in h's order.
+// Union is all members of g in order, then those members of h that g lacks, in h's order (MPI-4.1,
+// 7.3.2).
 func (g *Group) Union(h *Group) *Group {
 	switch {
 	case h.size == 0 || g == h:
@@ -24,7 +25,7 @@ func (g *Group) Union(h *Group) *Group {
 	return b.group()
 }
 
-// Intersection is the members of g that h has too, in g's order.
+// Intersection is the members of g that h has too, in g's order (MPI-4.1, 7.3.2).
 func (g *Group) Intersection(h *Group) *Group {
 	b, m := builder{}, newMeeting(g, h)
 	for k := range g.runs {
@@ -79,8 +80,8 @@ func (g *Group) or(b *builder) *Group {
 	return b.group()
 }
 
-// Incl is the group whose rank i is g's ranks[i]. The error is ErrRank if a rank is not in
-// g or listed twice.
+// Incl is the group whose rank i is g's ranks[i] (MPI-4.1, 7.3.2). The error is ErrRank if a rank
+// is not in g or listed twice.
 func (g *Group) Incl(ranks []int) (*Group, error) {
 	list, err := g.checkRanks(ranks)
 	if err != nil {

@@ -14,14 +14,15 @@ type Topology interface {
 	Neighbours(rank int) (Neighbours, error)
 }
 
-// Neighbours are the ranks that messages come from and the ranks that they go to. A rank
-// may be in a list several times, and may be the own one; for ProcNull there is a block in
-// the buffers and no message. The lists must not be changed.
+// Neighbours are the ranks that messages come from and the ranks that they go to. A rank may be in
+// a list several times, and may be the own one (MPI-4.1, 8.6); for ProcNull there is a block in the
+// buffers and no message. The lists must not be changed.
 type Neighbours struct {
 	In, Out []int
-	// Opposite says that what is sent at an even place is received at the odd place after
-	// it, and the other way round: what goes down comes from above. Otherwise the messages
-	// from one rank to another are received in the order in which they are sent.
+	// Opposite says that what is sent at an even place is received at the odd place after it, and
+	// the other way round, as in a Cartesian topology: what goes down a dimension comes from above
+	// (MPI-4.1, 8.6). Otherwise the messages from one rank to another are received in the order in
+	// which they are sent.
 	Opposite bool
 }
 

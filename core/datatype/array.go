@@ -2,7 +2,8 @@ package datatype
 
 import "fmt"
 
-// Order is the order of an array's elements in memory. The values are those of MPI's ABI.
+// Order is the order of an array's elements in memory (MPI-4.1, 5.1.3). The values are those of
+// MPI's ABI.
 type Order int64
 
 // The orders.
@@ -11,8 +12,8 @@ const (
 	OrderFortran Order = 15 // the first one is
 )
 
-// Subarray is the part of an array of old that has subsizes and begins at starts; sizes are
-// those of the whole array, which is the extent.
+// Subarray returns the type of a part of an array of items of old: subsizes items from starts on,
+// in each dimension, of the array with these sizes (MPI-4.1, 5.1.3). Its extent is the whole array.
 func Subarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -51,12 +52,12 @@ func checkOrder(order Order) error {
 	return nil
 }
 
-// piece is count consecutive indices of a dimension, from first on.
+// piece is count consecutive indices of a dimension of an array, from first on.
 type piece struct{ first, count int64 }
 
 // grower makes the type of a part of an array, dimension by dimension, beginning with the
-// contiguous one. After each of them d is the part, in the dimensions so far, and stride
-// the size of the whole array in these dimensions.
+// contiguous one. After each dimension d is the type of the part in the dimensions so far, and
+// stride the size in bytes of the whole array in these dimensions.
 type grower struct {
 	calc
 	d      *def
@@ -88,7 +89,7 @@ func (g *grower) take(size int64, pieces []piece) {
 	g.grow(size, s)
 }
 
-// strided returns d as items that follow each other at the stride.
+// strided returns d with the extent stride, so that items of it follow each other at that distance.
 func (g *grower) strided() *def {
 	if g.d.extent() == g.stride {
 		return g.d

@@ -20,13 +20,13 @@ const (
 // binaryVersion begins each encoding.
 const binaryVersion = 1
 
-// AppendBinary appends a description of t for ParseType in another process. Predefined
-// types are named by their handles; the other process uses its own elements for them, with
-// the sizes of its host.
+// AppendBinary appends a description of t for ParseType in another process, such as the target of a
+// one-sided operation (MPI-4.1, 12.3). Predefined types are named by their handles; the other
+// process uses its own elements for them, with the sizes of its host.
 //
-// The encoding is a version and the type: its combiner, followed by the handle of a
-// predefined type, or by the arguments in the order of Contents (their number, then each as
-// a signed varint) and the types among them, each encoded in the same way.
+// The encoding is a version and the type: its combiner, followed by the handle of a predefined
+// type, or by the arguments in the order of Contents (their number, then each as a signed varint)
+// and the types among them, each encoded in the same way.
 func (t *Type) AppendBinary(b []byte) ([]byte, error) {
 	d, err := usable(t)
 	if err != nil {

@@ -2,12 +2,13 @@ package datatype
 
 import "fmt"
 
-// Contiguous is count items of old one after the other.
+// Contiguous is count items of old one after the other (MPI-4.1, 5.1.2).
 func Contiguous(count int64, old *Type) (*Type, error) {
 	return vector(how{combiner: CombinerContiguous}, count, 1, 0, old)
 }
 
-// Vector is count blocks of length items each, the blocks stride extents of old apart.
+// Vector is count blocks of length items each, the blocks stride extents of old apart (MPI-4.1,
+// 5.1.2).
 func Vector(count, length, stride int64, old *Type) (*Type, error) {
 	return vector(how{combiner: CombinerVector, args: []int64{stride}}, count, length, stride, old)
 }
@@ -36,8 +37,8 @@ func vector(h how, count, length, stride int64, old *Type) (*Type, error) {
 	return finish(&def{how: h, shape: shape{form: formBlocks, count: count, length: length, stride: stride, child: d}}, c)
 }
 
-// Indexed is a block of lens[i] items of old at disps[i] extents of old, for all i.
-// It keeps neither slice.
+// Indexed is a block of lens[i] items of old at disps[i] extents of old, for all i (MPI-4.1,
+// 5.1.2). It keeps neither slice.
 func Indexed(lens, disps []int64, old *Type) (*Type, error) {
 	return indexed(CombinerIndexed, lens, disps, 0, old)
 }
@@ -81,9 +82,9 @@ func indexed(combiner Combiner, lens, disps []int64, length int64, old *Type) (*
 	return finish(&def{how: how{combiner: combiner}, shape: s}, calc{})
 }
 
-// Struct is a block of lens[i] items of types[i] at disps[i] bytes, for all i. Its
-// extent is rounded up to the alignment that C would give it, unless a member
-// has bounds set by Resized. It keeps none of the slices.
+// Struct is a block of lens[i] items of types[i] at disps[i] bytes, for all i. Its extent is
+// rounded up to the alignment that C would give it, which MPI calls epsilon (MPI-4.1, 5.1), unless
+// a member has bounds set by Resized. It keeps none of the slices.
 func Struct(lens, disps []int64, types []*Type) (*Type, error) {
 	if err := checkLengths(CombinerStruct, lens, disps); err != nil {
 		return nil, err
@@ -118,8 +119,8 @@ func checkLengths(combiner Combiner, lens, disps []int64) error {
 // cloned returns a copy that is never nil, since nil has a meaning in a shape.
 func cloned(s []int64) []int64 { return append(make([]int64, 0, len(s)), s...) }
 
-// Resized is old with other bounds: items follow each other extent bytes apart. Types made
-// of it have their bounds from types with set bounds alone.
+// Resized is old with other bounds (MPI-4.1, 5.1.7): items follow each other extent bytes apart. A
+// type of which some members have set bounds gets its bounds from these members alone.
 func Resized(old *Type, lb, extent int64) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -143,7 +144,7 @@ func resized(d *def, lb, extent int64) (*def, error) {
 	return r, nil
 }
 
-// Dup returns another handle of the same datatype, committed if old is.
+// Dup returns another handle of the same datatype, committed if old is (MPI-4.1, 5.1.10).
 func Dup(old *Type) (*Type, error) {
 	d, err := usable(old)
 	if err != nil {
@@ -158,14 +159,15 @@ func Dup(old *Type) (*Type, error) {
 	return t, nil
 }
 
-// alias returns a def with the elements and bounds of d, which the caller changes.
+// alias returns a def with the elements and bounds of d, for the caller to change.
 func alias(d *def) *def {
 	return &def{shape: shape{form: formAlias, count: 1, length: 1, child: d},
 		size: d.size, wire: d.wire, elements: d.elements, sig: d.sig, kinds: d.kinds,
 		lb: d.lb, ub: d.ub, tlb: d.tlb, tub: d.tub, end: d.end, align: d.align, marks: d.marks}
 }
 
-// finish computes what follows from the arguments of a new def; c has checked them.
+// finish makes a type of a def whose shape is set: it computes the other fields. c has checked the
+// arguments.
 func finish(d *def, c calc) (*Type, error) {
 	if err := d.measure(c); err != nil {
 		return nil, err

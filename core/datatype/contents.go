@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Combiner is the constructor of a datatype. The values are those of MPI's ABI.
+// Combiner is the constructor of a datatype (MPI-4.1, 5.1.13). The values are those of MPI's ABI.
 type Combiner int
 
 // The combiners.
@@ -42,7 +42,7 @@ func (c Combiner) String() string {
 	return fmt.Sprintf("COMBINER(%d)", int(c))
 }
 
-// how is what a constructor was given and the shape does not show.
+// how is what a constructor was given and the shape does not show, for MPI_Type_get_contents.
 type how struct {
 	combiner Combiner
 	handle   int     // of a predefined type
@@ -51,8 +51,8 @@ type how struct {
 	large    bool    // made by a constructor with large counts
 }
 
-// Contents are the arguments of a constructor in the order of MPI's Type_get_contents:
-// integers, addresses, large counts, datatypes.
+// Contents are the arguments of a constructor in the order of MPI_Type_get_contents (MPI-4.1,
+// 5.1.13): integers, addresses, large counts, datatypes.
 type Contents struct {
 	Combiner Combiner
 	Ints     []int64
@@ -78,8 +78,8 @@ func (d *def) counted() bool {
 // they do not fit into C's int.
 func (t *Type) Large() bool { return defOf(t).counted() }
 
-// WithLarge returns a new handle of the same datatype whose arguments are given as large
-// counts, as MPI's constructors that end in _c make it.
+// WithLarge returns a new handle of the same datatype whose arguments are given as large counts, as
+// MPI's constructors that end in _c make it (MPI-4.1, 5.1.13).
 func (t *Type) WithLarge() (*Type, error) {
 	d, err := usable(t)
 	if err != nil {
@@ -130,7 +130,7 @@ func (t *Type) Envelope() (Envelope, error) {
 	return Envelope{d.combiner, len(c.Ints), len(c.Addrs), len(c.Counts), len(d.olds())}, nil
 }
 
-// known returns a handle for d: its only one if it is a predefined type.
+// known returns a handle for d: for a predefined type the only one, otherwise a new one.
 func known(d *def) *Type {
 	if d.own != nil {
 		return d.own

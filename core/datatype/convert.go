@@ -19,13 +19,12 @@ var ErrRepresentation = errors.New("not a representation")
 // Representation is the form in which elements are sent to a peer.
 type Representation uint8
 
-// The representations. In all of them a Kind's elements follow each other without gaps,
-// pairs as value and index. External32 is what IMPI prescribes between clients: big-endian,
-// with the sizes of external32. NativeLE and NativeBE have the sizes that a 64-bit host has
-// in memory, in the byte order that the name says, for peers that are known to use them.
-// NativeX86 is NativeLE except for long doubles, which are 80 bits of an x87 in 16 bytes
-// instead of an IEEE quad, as a C library on x86-64 has them. Native is this host's memory
-// as it is, for peers of the same build.
+// The representations. In all of them a Kind's elements follow each other without gaps, pairs as
+// value and index. External32 is big-endian, with sizes that MPI prescribes (MPI-4.1, 14.5.2).
+// NativeLE and NativeBE have the sizes that a 64-bit host has in memory, in the byte order that the
+// name says, for peers that are known to use them. NativeX86 is NativeLE except for long doubles,
+// which are 80 bits of an x87 in 16 bytes instead of an IEEE quad, as a C library on x86-64 has
+// them. Native is this host's memory as it is, for peers of the same build.
 //
 // IMPI ch.1, Data Format: user data between clients is external32.
 const (
@@ -87,7 +86,7 @@ func (r Representation) Size(k Kind) int {
 	return l.wire(r) * int(l.count)
 }
 
-// wire returns the bytes of a component in r, which is not Native.
+// wire returns how many bytes a component has in r, which is not Native.
 func (l *layout) wire(r Representation) int {
 	if r == External32 {
 		return int(l.external)
@@ -102,7 +101,7 @@ func (r Representation) Identity(k Kind) bool {
 		return true
 	}
 	if k == Bool {
-		return false // Decode makes valid bools of what a peer has sent
+		return false // Decode has to make every byte that came a valid bool
 	}
 	l := &layouts[k]
 	if l.quad && (x87 && r != NativeX86 || !x87 && r == NativeX86) {
@@ -112,9 +111,9 @@ func (r Representation) Identity(k Kind) bool {
 	return sameOrder && r.Size(k) == int(l.size)
 }
 
-// Encode writes n elements of k from the native src into dst, in the representation r. dst
-// and src must be the same memory or not overlap; they may be the same only if both sizes
-// are equal.
+// Encode writes n elements of k from the native src into dst, in the representation r (MPI-4.1,
+// 3.3.2). dst and src must be the same memory or not overlap; they may be the same only if both
+// sizes are equal.
 func (r Representation) Encode(dst, src []byte, k Kind, n int) error {
 	if err := r.check(len(dst), len(src), k, n); err != nil {
 		return err

@@ -2,8 +2,8 @@ package datatype
 
 import "fmt"
 
-// Distribution is how a dimension of an array is distributed over processes. The values are
-// those of MPI's ABI.
+// Distribution is how a dimension of an array is distributed over processes (MPI-4.1, 5.1.4). The
+// values are those of MPI's ABI.
 type Distribution int64
 
 // The distributions, and the argument that leaves the block size to the distribution.
@@ -24,8 +24,8 @@ type Spread struct {
 	Procs int64
 }
 
-// Darray is rank's part of an array of old that is distributed over size processes. The
-// processes form a grid whose last dimension varies fastest, whatever the order of the
+// Darray is rank's part of an array of old that is distributed over size processes (MPI-4.1,
+// 5.1.4). The processes form a grid whose last dimension varies fastest, whatever the order of the
 // array. The extent is the whole array.
 func Darray(size, rank int64, spreads []Spread, order Order, old *Type) (*Type, error) {
 	d, err := usable(old)

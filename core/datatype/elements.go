@@ -2,13 +2,13 @@ package datatype
 
 import "math"
 
-// Undefined is the count that cannot be given as a number, MPI_UNDEFINED.
+// Undefined is MPI_UNDEFINED: the count if there is no number for it (MPI-4.1, 3.2.5).
 const Undefined = -32766
 
-// Count returns how many items of t a stream of n bytes in r has. It is false if that is
-// not a whole number, or if items without elements are given bytes.
+// Count returns how many items of t a stream of n bytes in r has. It is false if that is not a
+// whole number, or if items without elements are given bytes.
 //
-// It is MPI_Get_count; the result may not fit into C's int.
+// It is MPI_Get_count (MPI-4.1, 3.2.5); the result may not fit into C's int.
 func (t *Type) Count(r Representation, n int64) (int64, bool) {
 	size := t.Packed(r)
 	switch {
@@ -20,8 +20,8 @@ func (t *Type) Count(r Representation, n int64) (int64, bool) {
 	return n / size, true
 }
 
-// Elements returns how many basic elements of t a stream of n bytes in r has; false if the
-// last one is incomplete, or t has none. It is MPI_Get_elements: a pair is two elements.
+// Elements returns how many basic elements of t a stream of n bytes in r has; false if the last one
+// is incomplete, or t has none. It is MPI_Get_elements (MPI-4.1, 5.1.11): a pair is two elements.
 func (t *Type) Elements(r Representation, n int64) (int64, bool) {
 	d := defOf(t)
 	size := d.wire[r.class()]

@@ -10,8 +10,8 @@ import (
 // into, or if the bytes to unpack end before the items.
 var ErrTruncate = errors.New("buffer ends before the items")
 
-// Datarep returns the representation with MPI's name. User data can be packed in external32
-// only; other names give ErrRepresentation.
+// Datarep returns the representation with MPI's name. User data can be packed in external32 only
+// (MPI-4.1, 5.3); other names give ErrRepresentation.
 func Datarep(name string) (Representation, error) {
 	if name != "external32" {
 		return Native, fmt.Errorf("datatype: %w: %q, want \"external32\"", ErrRepresentation, name)
@@ -19,8 +19,8 @@ func Datarep(name string) (Representation, error) {
 	return External32, nil
 }
 
-// PackExternalSize returns how many bytes count items take in the representation with MPI's
-// name datarep.
+// PackExternalSize returns how many bytes count items take in the representation with MPI's name
+// datarep (MPI-4.1, 5.3, MPI_Pack_external_size).
 func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
 	r, err := Datarep(datarep)
 	if err == nil {
@@ -32,8 +32,8 @@ func (t *Type) PackExternalSize(datarep string, count int) (int64, error) {
 	return packSize(t, r, count)
 }
 
-// PackAt packs count items at base into buf in r, from position on, and returns the
-// position after them. Nothing is written unless all items fit.
+// PackAt packs count items at base into buf in r, from position on, and returns the position after
+// them (MPI-4.1, 5.2). Nothing is written unless all items fit: the error is ErrTruncate.
 func (t *Type) PackAt(r Representation, buf []byte, position int64, base unsafe.Pointer, count int) (int64, error) {
 	n, err := fits(t, r, buf, position, count)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Kind is a basic element type.
+// Kind is a basic element type (MPI-4.1, 3.2.2).
 type Kind uint8
 
 // The kinds. Byte is uninterpreted and never converted; Uint8 is Go's byte, a number. Int
@@ -62,7 +62,7 @@ const (
 	kinds // the number of kinds
 )
 
-// Pair is the operand of MinLoc and MaxLoc: a value and where it was found.
+// Pair is the operand of MinLoc and MaxLoc (MPI-4.1, 6.9.4): a value and where it was found.
 type Pair[V PairValue] struct {
 	Value V
 	Index int32
@@ -146,7 +146,7 @@ func number(name string, width, wire, count uint8, signed bool) layout {
 		wireWidth: wire, external: wire, count: count, signed: signed}
 }
 
-// narrowed returns l with fewer bytes in external32.
+// narrowed returns l with another number of bytes in external32 (MPI-4.1, 14.5.2).
 func narrowed(l layout, external uint8) layout {
 	l.external = external
 	return l
@@ -158,7 +158,8 @@ func twin(name string, width uint8) layout {
 	return l
 }
 
-// C's long double: on x86 the 80 bits of the x87 and padding, elsewhere an IEEE quad.
+// C's long double: on x86 the 80 bits of the x87 and padding, elsewhere an IEEE quad, which is also
+// its form in external32 (MPI-4.1, 14.5.2).
 const (
 	x87       = runtime.GOARCH == "amd64" || runtime.GOARCH == "386"
 	quadWidth = 16

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// longDigits returns the binary digits of this host's long double. Go has no such type; the
-// operations use integers and give the same results.
+// longDigits returns how many binary digits this host's long double has. Go has no such type: the
+// operations use integers, and give the results of the processor.
 func longDigits() int {
 	if x87 {
 		return 113 - x87Dropped
@@ -14,7 +14,7 @@ func longDigits() int {
 	return 113
 }
 
-// overLong makes a loop of a function on elements of size bytes.
+// overLong makes a loop of a function that combines single elements of size bytes.
 func overLong(k Kind, f func(in, inout []byte)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		size := k.Size()
@@ -51,7 +51,8 @@ func longComplexArith(w which) loop {
 	})
 }
 
-// longBeats reports whether a replaces b; the caller handles ties.
+// longBeats reports whether a replaces b in Max, Min, MaxLoc and MinLoc. The caller decides between
+// equal values.
 func longBeats(a, b quad, larger bool) bool {
 	if a.nan() || b.nan() {
 		return a.nan() && !b.nan()

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// TypeClass is a family of Fortran types. The values are those of MPI's ABI.
+// TypeClass is a family of Fortran types (MPI-4.1, 19.1.9). The values are those of MPI's ABI.
 type TypeClass int
 
 // The families.
@@ -22,8 +22,8 @@ var sized = map[TypeClass]map[int64]string{
 	TypeClassComplex: {8: "MPI_COMPLEX8", 16: "MPI_COMPLEX16", 32: "MPI_C_LONG_DOUBLE_COMPLEX"},
 }
 
-// MatchSize returns the predefined Fortran type of a family that has size bytes. For 16
-// bytes, which no Fortran type here has, it is the C compiler's long double if that has 16.
+// MatchSize returns the predefined Fortran type of a family that has size bytes (MPI-4.1, 19.1.9).
+// For 16 bytes, which no Fortran type here has, it is the C compiler's long double if that has 16.
 func MatchSize(family TypeClass, size int64) (*Type, error) {
 	if t := ByName(sized[family][size]); t != nil && t.Size() == size {
 		return t, nil
@@ -31,8 +31,8 @@ func MatchSize(family TypeClass, size int64) (*Type, error) {
 	return nil, fmt.Errorf("datatype: %w: no type of %d bytes in the family %d", ErrArg, size, family)
 }
 
-// ValueIndex returns the predefined pair of a value and an index of these types; nil
-// without an error if there is none.
+// ValueIndex returns the predefined pair of a value and an index of these types; nil without an
+// error if there is none (MPI-4.1, 6.9.4).
 func ValueIndex(value, index *Type) (*Type, error) {
 	v, err := usable(value)
 	if err != nil {
@@ -67,8 +67,8 @@ type parameters struct {
 	p, r     int64
 }
 
-// parameterized are the types made so far: the same request gives the same handle.
-// The map is replaced as a whole, and never changed.
+// parameterized are the types made so far: the same request gives the same handle (MPI-4.1,
+// 19.1.9). The map is replaced as a whole, and never changed.
 var parameterized atomic.Pointer[map[parameters]*Type]
 
 // The decimal digits and exponents of the IEEE types, and digits of integers.
@@ -77,8 +77,8 @@ var (
 	integerDigits = []struct{ r, size int64 }{{2, 1}, {4, 2}, {9, 4}, {18, 8}}
 )
 
-// F90Real returns the predefined Fortran type of reals with precision p and range r; one of
-// them may be Undefined.
+// F90Real returns the predefined Fortran type of reals with precision p and range r; one of them
+// may be Undefined (MPI-4.1, 19.1.9).
 func F90Real(p, r int64) (*Type, error) { return f90(CombinerF90Real, TypeClassReal, 1, p, r) }
 
 // F90Complex is F90Real for complex numbers.

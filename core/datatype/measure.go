@@ -44,8 +44,8 @@ func (d *def) extent() int64 { return d.ub - d.lb }
 
 func (d *def) named() bool { return d.combiner == CombinerNamed }
 
-// edges are the bounds of what has been placed so far: marked ones and others, those of the
-// elements alone, and those of the elements with their padding.
+// edges are the bounds of what has been placed so far (MPI-4.1, 5.1.6): those set by Resized, the
+// others, those of the elements alone, and those of the elements with their padding.
 type edges struct {
 	calc
 	lo, hi [4]int64
@@ -167,7 +167,7 @@ func (d *def) contains(c *calc, child *def, n int64) {
 	d.align = max(d.align, child.align)
 }
 
-// bound sets the bounds. If there are marked ones only they count.
+// bound sets the bounds of d. If Resized has set some of its members' bounds only those count.
 func (d *def) bound(e *edges) {
 	if e.seen[trueEdges].lo {
 		d.tlb, d.tub, d.end = e.lo[trueEdges], e.hi[trueEdges], e.hi[memoryEdges]
@@ -192,20 +192,21 @@ func (d *def) bound(e *edges) {
 	}
 }
 
-// Size returns the bytes of the elements of one item, as MPI counts them: a pair without
-// its padding.
+// Size returns the bytes of the elements of one item, as MPI_Type_size counts them (MPI-4.1,
+// 5.1.5): a pair without its padding.
 func (t *Type) Size() int64 { return defOf(t).size }
 
-// LB returns the lower bound of an item, in bytes from its origin.
+// LB returns the lower bound of an item, in bytes from its origin (MPI-4.1, 5.1.7).
 func (t *Type) LB() int64 { return defOf(t).lb }
 
 // UB returns the upper bound of an item, in bytes from its origin.
 func (t *Type) UB() int64 { return defOf(t).ub }
 
-// Extent returns the distance of consecutive items, in bytes. It may be negative.
+// Extent returns the distance of consecutive items, in bytes. It may be negative (MPI-4.1, 5.1.7).
 func (t *Type) Extent() int64 { return defOf(t).extent() }
 
-// TrueLB returns the displacement of the lowest byte of the elements.
+// TrueLB returns the displacement of the lowest byte of the elements, without gaps that Resized has
+// added (MPI-4.1, 5.1.8).
 func (t *Type) TrueLB() int64 { return defOf(t).tlb }
 
 // TrueExtent returns the bytes from the lowest to the end of the highest of the elements.
@@ -225,9 +226,10 @@ func defOf(t *Type) *def {
 	return t.def
 }
 
-// Span returns the range of memory [lo, hi) that count items touch, in bytes from the
-// origin of the first; it includes the padding of pairs. It is 0, 0 if they touch nothing.
-// count < 0 gives ErrCount, a result that does not fit into 64 bits ErrTooLarge.
+// Span returns the range of memory [lo, hi) that count items touch, in bytes from the origin of the
+// first; it includes the padding of pairs. It is 0, 0 if they touch nothing. count < 0 gives
+// ErrCount, a result that does not fit into 64 bits ErrTooLarge. MPI_Type_true_extent gives the
+// same for one item without padding (MPI-4.1, 5.1.8).
 func (t *Type) Span(count int) (lo, hi int64, err error) {
 	if count < 0 {
 		return 0, 0, fmt.Errorf("datatype: %w: %d", ErrCount, count)

@@ -2,7 +2,7 @@ package datatype
 
 import "unsafe"
 
-// mode is the operation of a mover.
+// mode is what a mover does.
 type mode uint8
 
 const (
@@ -15,18 +15,18 @@ const (
 // outward reports whether the stream is written, not read.
 func (m mode) outward() bool { return m == packing || m == encoding }
 
-// mover moves data between memory and the rest of a part of the stream.
+// mover moves data between memory and a part of the stream, of which buf is the rest.
 type mover struct {
 	buf   []byte
 	mode  mode
 	class class
 	rep   Representation
 	carry *Carry
-	stuck bool // decoding: an element is incomplete, and there is nowhere to keep it
+	stuck bool // decoding: stopped at an incomplete element, as there is no Carry to keep its bytes
 }
 
-// items moves count items of d, whose node is x, from byte off of the stream on, and
-// returns how many bytes of buf were used.
+// items moves count items of d, whose node is x. off is the byte of their stream with which buf
+// begins. It returns how many bytes of buf were used.
 func (m *mover) items(x *node, d *def, base unsafe.Pointer, count int, off int64) int {
 	if x == nil || count <= 0 || off >= int64(count)*x.size[m.class] {
 		return 0
@@ -166,8 +166,8 @@ func (m *mover) width(kind Kind) int {
 	return 0
 }
 
-// reversed are the kinds for which a representation only reverses the bytes of the
-// components.
+// reversed has, for each representation, the kinds for which it only reverses the bytes of the
+// components, a bit for each.
 var reversed = func() (all [representations]uint64) {
 	for i := range all {
 		r := Representation(i)

@@ -1,6 +1,6 @@
 package datatype
 
-// named is a row of MPI's table of predefined types.
+// named is a row of MPI's table of predefined types (MPI-4.1, 3.2.2).
 type named struct {
 	name   string
 	handle int // of the ABI; ours are above 0xc00, in the range for experiments
@@ -39,8 +39,8 @@ var namedTypes = []named{
 	{"IMPI_GO_INT", 0xc01, Int}, {"IMPI_GO_UINT", 0xc02, Uint}, {"IMPI_GO_INT_INT", 0xc03, PairInt}, {"IMPI_INT64_INT", 0xc04, PairInt64},
 }
 
-// The markers of MPI-1 have no elements, and set the bounds of a Struct where they are. In
-// today's MPI Resized does that.
+// The markers of MPI-1 have no elements, and set the bounds of a Struct where they are. MPI has
+// removed them; Resized does the same (MPI-4.1, 5.1.6).
 var (
 	LBMarker = marker("MPI_LB", 0xc10, markLB)
 	UBMarker = marker("MPI_UB", 0xc11, markUB)
@@ -73,7 +73,8 @@ func predefine(d *def, n named) *Type {
 	return t
 }
 
-// own makes the only handle of d, which is committed and cannot be freed.
+// own makes d the def of a predefined type: it gets its only handle, which is committed and cannot
+// be freed.
 func own(d *def) *Type {
 	d.own = handle(d)
 	_ = d.own.Commit() // cannot fail for a valid type

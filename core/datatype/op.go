@@ -12,8 +12,8 @@ var ErrOp = errors.New("operation not defined for this kind of element")
 // ErrAlign is wrapped by the error if a buffer is not aligned for its kind.
 var ErrAlign = errors.New("buffer is not aligned for its elements")
 
-// Func combines n elements of k: inout becomes in ∘ inout, element by element. in belongs
-// to the lower ranks. It may be called for parts of a buffer, and must not keep either
+// Func combines n elements of k: inout becomes in ∘ inout, element by element (MPI-4.1, 6.9.5). in
+// belongs to the lower ranks. It may be called for parts of a buffer, and must not keep either
 // slice.
 type Func func(in, inout []byte, n int, k Kind)
 
@@ -26,14 +26,15 @@ type Op struct {
 	whole       bool
 	only        uint64   // a bit for each kind that fn is for; 0: all
 	typed       TypeFunc // user-defined, for items of any type
-	target      bool     // for one-sided communication only
+	target      bool     // only for one-sided communication
 }
 
 // loop runs one operation over n aligned elements.
 type loop func(in, inout unsafe.Pointer, n int)
 
 // NewOp makes an operation of a user's function. commutative allows operands in any order;
-// associativity is always assumed. kinds are those that fn is for, all if none is given.
+// associativity is always assumed (MPI-4.1, 6.9.5). kinds are those that fn is for, all if none is
+// given.
 func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	op := &Op{name: "user-defined", commutative: commutative, fn: fn}
 	for _, k := range kinds {
@@ -56,7 +57,7 @@ func (o *Op) Commutative() bool { return o.commutative }
 // Predefined reports whether the operation is one of MPI's own, which cannot be freed.
 func (o *Op) Predefined() bool { return o.loops != nil }
 
-// Check reports ErrOp if the operation is not defined for k.
+// Check returns ErrOp if the operation is not defined for k (MPI-4.1, 6.9.2).
 func (o *Op) Check(k Kind) error {
 	switch {
 	case o == nil:
@@ -106,7 +107,8 @@ func NewWholeOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	return op
 }
 
-// Whole reports whether buffers must not be divided for the operation.
+// Whole reports whether the operation must get whole buffers, or whole blocks of them, and no
+// parts.
 func (o *Op) Whole() bool { return o.whole }
 
 // Typed reports whether the operation is a user's that takes items of any type.

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Pack writes a part of the stream of count items at base in the native representation:
-// from byte off on, as many bytes as dst holds and the stream has. It returns how many
-// those are, and takes no longer for a large off. The type has been committed; it may have
-// been freed since.
+// Pack writes a part of the stream of count items at base in the native representation: from byte
+// off on, as many bytes as dst holds and the stream has. It returns how many those are, and takes
+// no longer for a large off. The type has been committed (MPI-4.1, 5.1.9); it may have been freed
+// since.
 //
-// base is the origin of the first item, not the lowest byte; the memory that Span returns
-// must exist.
+// base is the origin of the first item, not the lowest byte; the memory that Span returns must
+// exist.
 func (d *def) Pack(dst []byte, base unsafe.Pointer, count int, off int64) int {
 	m := mover{buf: dst, mode: packing}
 	return m.items(d.prog.Load().bytes, d, base, count, off)
@@ -65,7 +65,7 @@ func (d *def) identity(r Representation) bool {
 	return r == Native || d.kinds&^identities[r] == 0
 }
 
-// identities are the kinds that a representation does not change, by representation.
+// identities has, for each representation, the kinds that it does not change, a bit for each.
 var identities = func() (all [representations]uint64) {
 	for r := range all {
 		for k := range kinds {
@@ -77,9 +77,8 @@ var identities = func() (all [representations]uint64) {
 	return all
 }()
 
-// Run reports whether count items are one contiguous piece of memory in the native
-// representation, and how many bytes from the origin it begins. Its length is count times
-// Packed(Native).
+// Run reports whether count items are one contiguous piece of memory in the native representation,
+// and disp, how many bytes from the origin that begins. Its length is count times Packed(Native).
 func (d *def) Run(count int) (disp int64, ok bool) {
 	x := d.prog.Load().bytes
 	if x == nil || count <= 0 {
@@ -106,7 +105,7 @@ func (t *Type) Homogeneous() (Kind, bool) {
 	return Invalid, false
 }
 
-// PackSize returns how many bytes Pack makes of count items.
+// PackSize returns how many bytes Pack makes of count items, which is MPI_Pack_size (MPI-4.1, 5.2).
 func (t *Type) PackSize(count int) (int64, error) { return packSize(t, Native, count) }
 
 func packSize(t *Type, r Representation, count int) (int64, error) {

@@ -2,9 +2,9 @@ package datatype
 
 import "unsafe"
 
-// The predefined operations; all are commutative. Sum and Prod take all numbers; Max and
-// Min integers and floats, where one NaN makes the result NaN; LAnd, LOr and LXor integers
-// and bools, with the results 1 and 0; BAnd, BOr and BXor integers and Byte; MaxLoc and
+// The predefined operations (MPI-4.1, 6.9.2 and 6.9.4); all are commutative. Sum and Prod take all
+// numbers; Max and Min integers and floats, where one NaN makes the result NaN; LAnd, LOr and LXor
+// integers and bools, with the results 1 and 0; BAnd, BOr and BXor integers and Byte; MaxLoc and
 // MinLoc pairs, of which equal values give the lowest index.
 var (
 	Sum    = &Op{name: "sum", commutative: true, loops: arithmetic(sums)}
@@ -50,7 +50,7 @@ const (
 	minlocs
 )
 
-// over makes a loop of a function on typed slices.
+// over makes a loop of a function that combines typed slices.
 func over[T any](f func(in, inout []T)) loop {
 	return func(in, inout unsafe.Pointer, n int) {
 		f(unsafe.Slice((*T)(in), n), unsafe.Slice((*T)(inout), n))
@@ -195,8 +195,9 @@ func located[V PairValue](w which) loop {
 	})
 }
 
-// replaces reports whether a replaces b. NaN replaces every number, as in Max and Min, so
-// that the result does not depend on the order of the operands.
+// replaces reports whether a replaces b. NaN replaces every number, as in Max and Min, so that the
+// result does not depend on the order of the operands. Of equal values the lower index wins
+// (MPI-4.1, 6.9.4).
 func replaces[V PairValue](a, b *Pair[V], larger bool) bool {
 	return beats(a.Value, b.Value, a.Index, b.Index, larger)
 }

@@ -2,7 +2,8 @@ package datatype
 
 import "math/bits"
 
-// program is how Pack and the others go through an item.
+// program is the compiled form of a typemap, by which Pack, Unpack, Encode and Decode go through an
+// item. Commit makes it (MPI-4.1, 5.1.9).
 type program struct {
 	bytes *node // with runs of bytes; nil: there is nothing to move
 	kinds *node // with runs whose elements are all of one kind
@@ -33,7 +34,7 @@ type node struct {
 	size   [3]int64   // stream bytes, by class
 }
 
-// program returns the program of d, which it makes at the first call.
+// program returns the program of d. The first call makes it.
 func (d *def) program() *program {
 	if p := d.prog.Load(); p != nil {
 		return p
@@ -47,8 +48,8 @@ func (d *def) program() *program {
 	return p
 }
 
-// build makes the node of one item of d; nil if it has no elements. With byKind runs of
-// different kinds stay apart; otherwise they are joined to runs of bytes.
+// build makes the node of one item of d; nil if it has no elements. With byKind only runs of one
+// kind are joined; otherwise neighbouring runs of any kinds become runs of bytes.
 func build(d *def, byKind bool) *node {
 	if d.elements == 0 {
 		return nil
@@ -88,7 +89,7 @@ func buildStruct(d *def, byKind bool) *node {
 	return seqOf(parts)
 }
 
-// at returns x moved up in memory by disp bytes.
+// at returns x with its displacement increased by disp bytes.
 func (x *node) at(disp int64) *node {
 	y := *x
 	y.disp += disp
@@ -127,7 +128,7 @@ func (x *node) times(n, stride int64) node {
 // dense reports whether items of x, stride bytes apart, have no gaps.
 func (x *node) dense(stride int64) bool { return x.op == opRun && x.n == stride }
 
-// listOf makes a node of blocks of x that d lists, joining neighbours.
+// listOf makes a node of the blocks of x that d lists. Blocks that follow each other are joined.
 func listOf(d *def, x *node, stride int64) *node {
 	disps, first := make([]int64, 0, len(d.disps)), make([]int64, 1, len(d.disps)+1)
 	next, total := int64(0), int64(0) // where a neighbour would begin, items so far
@@ -195,7 +196,7 @@ func fitted(s []int64) []int64 {
 	return append(make([]int64, 0, len(s)), s...)
 }
 
-// seqOf makes a node of parts, joining neighbours.
+// seqOf makes a node of parts. Parts that follow each other in memory are joined.
 func seqOf(parts []node) *node {
 	var flat []node
 	for i := range parts {

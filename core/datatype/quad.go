@@ -18,7 +18,8 @@ const (
 	quadQuietHi = 1 << 47
 )
 
-// encodeQuads writes the long doubles of src in the representation r.
+// encodeQuads writes the long doubles of src in the representation r: for external32 as IEEE quads
+// (MPI-4.1, 14.5.2).
 func encodeQuads(dst, src []byte, l *layout, r Representation) {
 	width := int(l.width)
 	for len(src) >= width && len(dst) >= quadWidth {
@@ -61,7 +62,7 @@ func loadLongDouble(b []byte) quad {
 	return getQuad(b, hostBig)
 }
 
-// storeLongDouble is the inverse. Padding becomes zero.
+// storeLongDouble is the inverse of loadLongDouble. Padding becomes zero.
 func storeLongDouble(b []byte, q quad) {
 	if x87 {
 		putX87(b, q)

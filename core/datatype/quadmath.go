@@ -28,7 +28,7 @@ func signed(neg bool) uint64 {
 // others.
 func (q quad) exponent() int { return max(int(q.hi>>48&quadExp)-quadBias, quadLow) }
 
-// big returns the exact value of a finite quad.
+// big returns the exact value of q, which is finite.
 func (q quad) big() *big.Float {
 	mant := new(big.Int).Lsh(new(big.Int).SetUint64(q.hi&quadFrac), 64)
 	mant.Add(mant, new(big.Int).SetUint64(q.lo))

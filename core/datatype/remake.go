@@ -2,8 +2,8 @@ package datatype
 
 import "fmt"
 
-// making returns the constructor of a combiner, with its arguments as in Contents and only
-// the types missing, and how many types it needs.
+// making returns a function that calls the constructor of a combiner with these arguments, which
+// are in the order of Contents (MPI-4.1, 5.1.13), and how many types the function takes.
 func making(combiner Combiner, ints, addrs []int64) (construct func([]*Type) (*Type, error), types int, err error) {
 	if !arity(combiner, ints, len(addrs)) {
 		return nil, 0, fmt.Errorf("datatype: %w: %v of %d integers and %d addresses", ErrEncoding, combiner, len(ints), len(addrs))
@@ -25,7 +25,7 @@ func making(combiner Combiner, ints, addrs []int64) (construct func([]*Type) (*T
 	return construct, types, nil
 }
 
-// arity reports whether a combiner has so many arguments.
+// arity reports whether a combiner takes so many arguments.
 func arity(combiner Combiner, ints []int64, addrs int) bool {
 	n, first := len(ints), int64(-1) // the first argument, if there is one
 	if n > 0 {
@@ -61,7 +61,7 @@ func arity(combiner Combiner, ints []int64, addrs int) bool {
 	}
 }
 
-// ofOne makes a type from one other type.
+// ofOne calls a constructor that takes one other type.
 func ofOne(combiner Combiner, ints, addrs []int64, old *Type) (*Type, error) {
 	n := len(ints)
 	switch combiner {

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// resize converts integers whose width in memory is not the width that is sent: Go's int on
-// a 32-bit host, C's long in external32. Narrowing drops the upper bytes.
+// resize converts integers whose width in memory is not the width that is sent: Go's int on a
+// 32-bit host, C's long in external32. Narrowing drops the upper bytes; MPI leaves open what
+// happens to values that do not fit (MPI-4.1, 14.5.2).
 func resize(dst, src []byte, l *layout, r Representation, toWire bool) {
 	if toWire {
 		resizeIntegers(dst, src, int(l.width), l.wire(r), l.signed, hostBig, r.big())

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// signature identifies a sequence of kinds: its length and a polynomial hash, which can be
-// computed from those of parts without enumerating the kinds.
+// signature identifies a sequence of kinds, which MPI calls type signature (MPI-4.1, 5.1): its
+// length and a polynomial hash, which can be computed from those of parts without enumerating the
+// kinds.
 type signature struct {
 	len  int64
 	hash uint64
@@ -33,7 +34,7 @@ func reduceHash(x uint64) uint64 {
 	return x
 }
 
-// then returns the signature of a's sequence followed by b's.
+// then returns the signature of a's sequence with b's behind it.
 func (a signature) then(b signature) signature {
 	return signature{len: a.len + b.len, hash: reduceHash(mulHash(a.hash, b.pow) + b.hash), pow: mulHash(a.pow, b.pow)}
 }
@@ -58,27 +59,28 @@ func kindSignature(k Kind) signature {
 	return signature{len: 1, hash: mulHash(uint64(k)+1, 0x1234_5678_9abc_def1), pow: hashBase}
 }
 
-// Signature identifies the sequence of basic elements of a message, so that sender and
-// receiver can be compared. Different sequences have the same signature with a probability
-// of about one in 10^18.
+// Signature identifies the sequence of basic elements of a message, so that sender and receiver can
+// be compared (MPI-4.1, 3.3.1). Different sequences have the same signature with a probability of
+// about one in 10^18.
 type Signature struct {
 	Len  int64  // elements; a pair counts once
 	Hash uint64 // anyHash if it matches every sequence
 }
 
-// anyHash is the hash of data that matches everything: packed data.
+// anyHash is the hash of data that matches everything: packed data (MPI-4.1, 3.3.1).
 const anyHash = 1<<64 - 1
 
-// Signature returns that of count items of t.
+// Signature returns the signature of count items of t.
 func (t *Type) Signature(count int) Signature {
 	d := defOf(t)
 	return d.signatureOf(d.sig.times(int64(count)))
 }
 
-// Prefix returns the signature of the first n elements of count items of t; false if they
-// have fewer.
+// Prefix returns the signature of the first n elements of count items of t; false if they have
+// fewer.
 //
-// MPI requires that what is sent is a prefix of the elements of the receive.
+// MPI requires that the elements sent are a prefix of those that the receive names (MPI-4.1,
+// 5.1.11).
 func (t *Type) Prefix(count int, n int64) (Signature, bool) {
 	d := defOf(t)
 	if d.sig.len == 0 || n > 0 && (n-1)/d.sig.len >= int64(count) {
@@ -158,7 +160,7 @@ func (t *Type) Sequence(count int) string {
 	return s
 }
 
-// first returns the signature of the first n elements of as many items as needed.
+// first returns the signature of the first n elements of a row of items of d.
 func (d *def) first(n int64) signature {
 	return d.sig.times(n / d.sig.len).then(d.prefix(n % d.sig.len))
 }

@@ -2,8 +2,8 @@ package datatype
 
 import "unsafe"
 
-// tile reports whether x is a few runs, such as the members of a C struct. A loop of such
-// tiles has a faster way of its own.
+// tile reports whether x is a few runs, such as the members of a C struct. Loops of such nodes are
+// moved by tiles, which is faster.
 func (x *node) tile() bool {
 	return x.op == opList && x.first != nil && x.child.dense(x.stride) && len(x.disps) <= 64
 }

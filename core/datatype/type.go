@@ -8,8 +8,8 @@ import (
 
 // The errors of datatypes and of the arguments that make them.
 var (
-	// ErrType means no datatype, a freed one, one that is not committed, or one
-	// that cannot be freed.
+	// ErrType means no datatype, a freed one, one that is not committed, or one that cannot be
+	// freed (MPI_ERR_TYPE; MPI-4.1, 5.1.9).
 	ErrType = errors.New("invalid datatype")
 	// ErrCount means a negative count.
 	ErrCount = errors.New("invalid count")
@@ -19,10 +19,9 @@ var (
 	ErrTooLarge = errors.New("datatype too large")
 )
 
-// Type is a handle of a datatype. The datatype itself is immutable; the handle can be
-// committed, named and freed, by several goroutines at a time. nil is MPI_DATATYPE_NULL:
-// its methods that return an error return ErrType, and the others describe a type without
-// elements.
+// Type is a handle of a datatype (MPI-4.1, 5.1). The datatype itself is immutable; the handle can
+// be committed, named and freed, by several goroutines at a time. nil is MPI_DATATYPE_NULL: its
+// methods that return an error return ErrType, and the others describe a type without elements.
 type Type struct {
 	*def
 	attachment
@@ -31,7 +30,7 @@ type Type struct {
 	name      atomic.Pointer[string]
 }
 
-// attachment is what the layer above keeps with a handle.
+// attachment is a value that the layer above keeps with a handle.
 type attachment struct{ attached any }
 
 // def is an immutable datatype, shared by handles and by the types made of it.
@@ -39,14 +38,14 @@ type def struct {
 	shape
 	how
 
-	size     int64     // as MPI counts
-	wire     [3]int64  // bytes in streams, by class
+	size     int64     // of one item, as MPI counts: pairs without padding
+	wire     [3]int64  // of one item in a stream, by class
 	elements int64     // basic elements as MPI counts them: a pair is two
 	sig      signature // of the sequence of kinds
 	kinds    uint64    // bit per kind among the elements
 	lb, ub   int64
-	tlb, tub int64 // of the elements alone
-	end      int64 // tub with the padding of pairs
+	tlb, tub int64 // bounds of the elements alone, without set bounds
+	end      int64 // like tub, but with the padding of pairs
 	align    int64
 	marks    marks
 
@@ -144,8 +143,8 @@ func whyNot(t *Type) error {
 	return fmt.Errorf("datatype: %w: %v is not committed", ErrType, t)
 }
 
-// Commit makes t ready for communication. It is the only expensive step: it computes how
-// Pack and the others go through memory.
+// Commit makes t ready for communication (MPI-4.1, 5.1.9). It is the only expensive step: it
+// computes how Pack and the others go through memory.
 func (t *Type) Commit() error {
 	d, err := usable(t)
 	if err != nil {
@@ -163,8 +162,8 @@ func (t *Type) Committed() bool { return t != nil && t.committed.Load() }
 // neither can the parameterized types of Fortran, which have no name.
 func (t *Type) Named() bool { return t != nil && t.def != nil && t.def.named() }
 
-// Free releases the handle. Operations under way and types made of t are not affected.
-// Predefined types cannot be freed.
+// Free releases the handle. Operations under way and types made of t are not affected (MPI-4.1,
+// 5.1.9). Predefined types cannot be freed.
 func (t *Type) Free() error {
 	d, err := usable(t)
 	if err != nil {
@@ -179,8 +178,8 @@ func (t *Type) Free() error {
 	return nil
 }
 
-// Name returns the name of t: MPI's name of a predefined type, otherwise the last one set
-// by SetName.
+// Name returns the name of t: MPI's name of a predefined type, otherwise the last one set by
+// SetName (MPI-4.1, 7.8).
 func (t *Type) Name() string {
 	if t == nil {
 		return "MPI_DATATYPE_NULL"
@@ -211,8 +210,8 @@ func (t *Type) String() string {
 	return "a type made by " + t.def.combiner.String()
 }
 
-// Attach keeps a value of the layer above with the handle, such as cached attributes. Calls
-// must not overlap.
+// Attach keeps a value of the layer above with the handle, such as cached attributes (MPI-4.1,
+// 7.7.4). Calls must not overlap.
 func (a *attachment) Attach(v any) { a.attached = v }
 
 // Attached returns the value that was attached last, or nil.

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// TypeFunc combines n items of t: each item at inout becomes in ∘ inout. in and inout are
-// the origins of the first items, which are in memory as t describes, with its gaps. It may
-// be called for parts of a buffer, and must not keep either pointer.
+// TypeFunc combines n items of t: each item at inout becomes in ∘ inout (MPI-4.1, 6.9.5). in and
+// inout are the origins of the first items, which are in memory as t describes, with its gaps. It
+// may be called for parts of a buffer, and must not keep either pointer.
 type TypeFunc func(in, inout unsafe.Pointer, n int, t *Type)
 
 // NewTypeOp makes an operation of a user's function that takes items of any type.
@@ -15,8 +15,8 @@ func NewTypeOp(fn TypeFunc, commutative bool) *Op {
 	return &Op{name: "user-defined", commutative: commutative, typed: fn}
 }
 
-// The operations that only one-sided communication has: Replace replaces the target by the
-// operand, NoOp leaves it unchanged. They take every kind.
+// The operations that only one-sided communication has: Replace replaces the target by the operand,
+// NoOp leaves it unchanged (MPI-4.1, 12.3.4). They take every kind.
 var (
 	Replace = &Op{name: "replace", commutative: false, loops: &[kinds]loop{}, target: true}
 	NoOp    = &Op{name: "no_op", commutative: false, loops: &[kinds]loop{}, target: true}
@@ -38,9 +38,9 @@ func (o *Op) CheckType(t *Type) error {
 	return o.Check(k)
 }
 
-// CheckAccumulate returns ErrOp if the operation is not defined for items of t at the
-// target of one-sided communication: it must be predefined, and all elements must be of one
-// kind that it takes.
+// CheckAccumulate returns ErrOp if the operation is not defined for items of t at the target of
+// one-sided communication: it must be predefined, and all elements must be of one kind that it
+// takes (MPI-4.1, 12.3.4).
 func (o *Op) CheckAccumulate(t *Type) error {
 	if err := t.Check(); err != nil {
 		return err

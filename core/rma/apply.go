@@ -36,9 +36,9 @@ func room(words *[batch / 8]uint64, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(words)), batch)[:n]
 }
 
-// Accumulate replaces each item by op of it and the corresponding item of data, which has
-// Size bytes in the representation Rep. If old is not nil it is filled with the items as
-// they were before, in the same form. The caller has checked op against the datatype.
+// Accumulate combines each item by op with the corresponding item of data (MPI-4.1, 12.3.4), which
+// has Size bytes in the representation Rep. If old is not nil it is filled with the items as they
+// were before, in the same form. The caller has checked op against the datatype.
 func (x *Items) Accumulate(op *datatype.Op, data, old []byte, s *Scratch) error {
 	if old != nil {
 		x.Type.Encode(x.Rep, old, x.Mem, x.Count, 0)
@@ -79,8 +79,8 @@ func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratc
 	return nil
 }
 
-// Swappable reports whether CompareAndSwap is defined for a kind: integers, logical values
-// and bytes.
+// Swappable reports whether CompareAndSwap is defined for a kind: integers, logical values and
+// bytes (MPI-4.1, 12.3.4).
 func Swappable(k datatype.Kind) bool {
 	switch k {
 	case datatype.Packed:

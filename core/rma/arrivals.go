@@ -1,8 +1,8 @@
 package rma
 
-// Arrivals counts notices (Post, Complete) from other procs, which are consumed for all
-// ranks of a group at once. Notices for the next epoch may arrive before those of this one
-// are consumed. The zero value is empty.
+// Arrivals counts notices (Post, Complete) from other procs, which are consumed for all ranks of a
+// group at once. Notices for the next epoch may arrive before those of this one are consumed, as
+// Post and Complete do not wait for the other side (MPI-4.1, 12.5.2). The zero value is empty.
 type Arrivals struct{ count map[int]int }
 
 // Add counts a notice from a rank.

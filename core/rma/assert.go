@@ -3,8 +3,8 @@ package rma
 import "fmt"
 
 // Assert is what a program promises when it opens or closes an epoch, with the values of the MPI
-// ABI; several are combined by or. They are checked. NoSucceed opens no epoch and NoCheck takes no
-// lock; the others change nothing.
+// ABI; several are combined by or (MPI-4.1, 12.5.5). They are checked. NoSucceed opens no epoch and
+// NoCheck takes no lock; the others change nothing.
 type Assert int
 
 // The assertions.
@@ -16,7 +16,7 @@ const (
 	NoSucceed Assert = 16384 // nobody will begin operations after the fence
 )
 
-// What each synchronisation takes.
+// The assertions that each synchronisation takes.
 const (
 	FenceAsserts = NoStore | NoPut | NoPrecede | NoSucceed
 	PostAsserts  = NoCheck | NoStore | NoPut

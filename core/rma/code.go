@@ -1,7 +1,7 @@
 package rma
 
-// Code is an answer without data: how the requested operation, or everything before it, has
-// ended. It is sent as one byte.
+// Code is the answer of a target that returns no data: how the requested operation, or everything
+// before it, has ended. It is sent as one byte.
 type Code uint8
 
 // The codes.

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Epochs are the epochs that one proc has open on a window: at most one access epoch, in
-// which it may begin operations, and one exposure epoch, in which others may. The zero
-// value has none open. A call that does not fit what is open returns ErrSync and changes
-// nothing.
+// Epochs are the epochs that one proc has open on a window: at most one access epoch, in which it
+// may begin operations, and one exposure epoch, in which others may access its memory (MPI-4.1,
+// 12.5). The zero value has none open. A call that does not fit what is open returns ErrSync and
+// changes nothing.
 type Epochs struct {
 	access  access
 	used    bool  // operations were begun since the fence
@@ -41,7 +41,8 @@ func (e *Epochs) wrong(what string) error {
 // followed does not prevent that.
 func (e *Epochs) free() bool { return e.access == noAccess || e.access == byFence && !e.used }
 
-// MayFence returns an error if a fence does not fit.
+// MayFence returns ErrSync if another synchronisation is open, so that no fence is allowed
+// (MPI-4.1, 12.5.1).
 func (e *Epochs) MayFence() error {
 	if e.access > byFence {
 		return e.wrong("Fence")
@@ -52,8 +53,8 @@ func (e *Epochs) MayFence() error {
 	return nil
 }
 
-// Fence records a fence, which has ended all epochs before it. more is whether it opens new
-// ones.
+// Fence records a fence, which has ended all epochs before it (MPI-4.1, 12.5.1). more says whether
+// it opens new ones, which a fence with NoSucceed does not.
 func (e *Epochs) Fence(more bool) {
 	e.access, e.used = noAccess, false
 	if more {
@@ -61,7 +62,7 @@ func (e *Epochs) Fence(more bool) {
 	}
 }
 
-// Start opens an access epoch to some targets.
+// Start opens an access epoch to some targets (MPI-4.1, 12.5.2).
 func (e *Epochs) Start(targets []int) error {
 	if !e.free() {
 		return e.wrong("Start")
@@ -70,7 +71,7 @@ func (e *Epochs) Start(targets []int) error {
 	return nil
 }
 
-// Started returns the targets of Start, sorted.
+// Started returns the targets of Start, sorted; ErrSync without Start.
 func (e *Epochs) Started() ([]int, error) {
 	if e.access != byStart {
 		return nil, e.wrong("Complete")
@@ -81,7 +82,7 @@ func (e *Epochs) Started() ([]int, error) {
 // Complete closes the epoch that Start opened.
 func (e *Epochs) Complete() { e.access, e.started = noAccess, nil }
 
-// Post opens an exposure epoch to some origins.
+// Post opens an exposure epoch to some origins (MPI-4.1, 12.5.2).
 func (e *Epochs) Post(origins []int) error {
 	switch {
 	case e.open:
@@ -93,7 +94,7 @@ func (e *Epochs) Post(origins []int) error {
 	return nil
 }
 
-// Posted returns the origins of Post.
+// Posted returns the origins of Post; ErrSync without Post.
 func (e *Epochs) Posted() ([]int, error) {
 	if !e.open {
 		return nil, fmt.Errorf("%w: Wait or Test without Post", ErrSync)
@@ -104,7 +105,8 @@ func (e *Epochs) Posted() ([]int, error) {
 // Wait closes the epoch that Post opened.
 func (e *Epochs) Wait() { e.open, e.posted = false, nil }
 
-// MayLock returns an error if the target cannot be locked.
+// MayLock returns ErrSync if the target is locked already or another kind of access epoch is open
+// (MPI-4.1, 12.5.3).
 func (e *Epochs) MayLock(target int) error {
 	if _, twice := e.locks[target]; twice {
 		return fmt.Errorf("%w: Lock of rank %d, which is locked already", ErrSync, target)
@@ -123,7 +125,7 @@ func (e *Epochs) Lock(target int, t LockType) {
 	e.access, e.locks[target] = byLock, t
 }
 
-// Locked returns the type of the lock of a target.
+// Locked returns the type of the lock that this proc has on a target; ErrSync if it has none.
 func (e *Epochs) Locked(target int) (LockType, error) {
 	t, ok := e.locks[target]
 	if !ok {
@@ -139,7 +141,7 @@ func (e *Epochs) Unlock(target int) {
 	}
 }
 
-// MayLockAll returns an error if LockAll does not fit.
+// MayLockAll returns ErrSync if another access epoch is open (MPI-4.1, 12.5.3).
 func (e *Epochs) MayLockAll() error {
 	if !e.free() {
 		return e.wrong("LockAll")
@@ -161,8 +163,9 @@ func (e *Epochs) MayUnlockAll() error {
 // UnlockAll closes the epoch that LockAll opened.
 func (e *Epochs) UnlockAll() { e.access = noAccess }
 
-// Operate returns an error if no operation at a target can begin. passive reports whether
-// it belongs to an epoch opened by a lock, which operations with requests need.
+// Operate returns an error if no operation at a target can begin. passive reports whether it
+// belongs to an epoch opened by a lock. request says that the operation returns a request, which
+// only such epochs allow (MPI-4.1, 12.3.5).
 func (e *Epochs) Operate(target int, request bool) (passive bool, err error) {
 	passive, fits := e.admits(target)
 	if !fits || request && !passive {
@@ -189,8 +192,8 @@ func (e *Epochs) admits(target int) (passive, fits bool) {
 	}
 }
 
-// MayFlush returns an error if operations at a target cannot be flushed. A negative target
-// means all targets.
+// MayFlush returns an error if operations at a target cannot be flushed. A negative target means
+// all targets (MPI-4.1, 12.5.4).
 func (e *Epochs) MayFlush(target int) error {
 	if e.access < byLock {
 		return e.wrong("a flush")

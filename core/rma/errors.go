@@ -2,7 +2,8 @@ package rma
 
 import "errors"
 
-// The faults of windows and of what is done with them.
+// The errors of windows and of operations on them; core/mpierr has the error class of each
+// (MPI-4.1, 12.6.2).
 var (
 	// ErrWin means no window, or one that has been freed.
 	ErrWin = errors.New("invalid window")

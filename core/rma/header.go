@@ -49,8 +49,8 @@ func (k Kind) Answered() bool {
 	}
 }
 
-// Atomic reports whether k is carried out element by element, each of them atomically, and
-// in the order of the operations of the same origin.
+// Atomic reports whether k is carried out element by element, each of them atomically (MPI-4.1,
+// 12.7.1), and in the order of the operations of the same origin (MPI-4.1, 12.7.2).
 func (k Kind) Atomic() bool { return k >= Accumulate && k <= CompareAndSwap }
 
 // Drains reports whether k is answered only after everything before it is done.

@@ -2,7 +2,8 @@ package rma
 
 import "slices"
 
-// LockType is how a lock admits others, with the values of the MPI ABI.
+// LockType says whether others may hold a lock at the same time (MPI-4.1, 12.5.3). The values are
+// those of the MPI ABI.
 type LockType int
 
 // The types of locks.

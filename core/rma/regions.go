@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Regions is the memory that is attached to one proc's dynamic window, by address. The zero
-// value is empty.
+// Regions is the memory that is attached to one proc's dynamic window, by address (MPI-4.1,
+// 12.2.4). The zero value is empty.
 type Regions struct{ list []region } // sorted, without overlaps
 
 type region struct{ addr, size uint64 }

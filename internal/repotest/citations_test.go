@@ -15,7 +15,7 @@ const LinesPerCitation = 100
 
 // protocol are the packages that do what a standard prescribes.
 var protocol = []string{
-	"core/coll", "core/flow", "core/match", "core/message", "core/wire",
+	"core/coll", "core/comm", "core/datatype", "core/flow", "core/match", "core/message", "core/rma", "core/wire",
 }
 
 // impiSections are what comments call the sections of IMPI 0.0, by chapter: the published text
