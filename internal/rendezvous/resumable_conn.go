@@ -34,7 +34,8 @@ func notAgain(after time.Duration, why error) error {
 	return &forGood{fmt.Errorf("it was not made again within %v; %w", after, why)}
 }
 
-// resumableConn is a net.Conn that outlives the connections below it, by core/resume.
+// resumableConn is a net.Conn that outlives the connections below it, by core/resume. By hand: TLS and
+// the server read and write with goroutines that block, and internal/resumable never blocks.
 type resumableConn struct {
 	mu   sync.Mutex
 	more sync.Cond // something has changed

@@ -52,6 +52,7 @@ var directions = []direction{
 	{from: "config/...", ours: []string{"internal/hostlist", "internal/keyfile"}, others: []string{"github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/..."}},
 	{from: "include", ours: nil, others: noOthers},
 	{from: "internal/repotest", ours: nil, others: noOthers},
+	{from: "internal/meetings", ours: []string{"core/...", "internal/wireup"}, others: noOthers},
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
 	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
 	{from: "internal/hostlist", ours: nil, others: noOthers},
@@ -66,7 +67,7 @@ var directions = []direction{
 	{from: "internal/drive", ours: []string{"core/link", "core/link/linktest", "core/resume", "internal/resumable", "internal/machine", "internal/poll"}, others: noOthers},
 	{from: "internal/packetswitch", ours: []string{"core/...", "internal/drive", "internal/machine", "internal/poll", "transports/socket", "transports/support/ring"}, others: []string{"golang.org/x/sys/..."}},
 	{from: "internal/mutant", ours: nil, others: noOthers},
-	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/rpc/proto"}},
+	{from: "internal/sim/...", ours: []string{"core/...", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
 	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},
 	{
 		// It knows the contract, the protocol and the node's client; and our tcp, to

@@ -2,16 +2,16 @@ package meet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
-	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
-	"github.com/openimpi/impi/internal/wireup"
 )
 
 // connectLimit is how long a connect may take where the proc gives no time.
@@ -24,40 +24,23 @@ type Peer struct {
 	Hello dynamic.Hello
 }
 
-// connect dials a port for a proc, which gets the link or the reason why there is none.
-func (m *Meetings) connect(p *procs.Proc, x *wireup.Meeting) {
-	to := Peer{Hello: dynamic.Hello{Call: true}}
-	var ok bool
-	if to.Token, ok = keyIn(x.Key); !ok {
-		m.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, "the port's key has a wrong size")
-		return
-	}
-	var err error
-	if to.Card, err = dynamic.ParseCard([]byte(x.Card)); err != nil {
-		m.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, err.Error())
-		return
-	}
-	limit := x.Timeout
+// call connects to a port for a proc, which gets the link or the reason why there is none.
+func (m *Meetings) call(c step) {
+	limit := c.Limit
 	if limit <= 0 {
 		limit = connectLimit
 	}
-	m.BeginFor(p, wireup.KindConnected, x.Request, mpierr.Port, func() { m.dialPort(p, x.Request, &to, limit) })
-}
-
-// dialPort does what connect has checked, and answers the proc.
-func (m *Meetings) dialPort(p *procs.Proc, request uint64, to *Peer, limit time.Duration) {
 	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
-	s := m.search(p, to, dynamic.CallSearch)
+	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Call: true}}, dynamic.CallSearch)
 	l, w, last := s.Run(ctx)
-	if l == nil {
-		if m.Ctx.Err() == nil {
-			m.Refuse(p, wireup.KindConnected, request, mpierr.Port, whyAbroad(ctx, s, last))
-		}
-		return
+	switch {
+	case l != nil:
+		_ = m.hand(c.Proc, meetings.Called(c.Request), l, w.T.Name)
+	case m.Ctx.Err() == nil:
+		why := whyAbroad(ctx, s, last)
+		m.with(func(n *deciding) { n.CallFailed(c.Proc, c.Request, why) })
 	}
-	answer := wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: request}}
-	_ = m.hand(p, answer, l, w.T.Name)
 }
 
 // search prepares a search for a link to another world. kind makes it for a number of ways.
@@ -75,21 +58,21 @@ func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.
 	}
 }
 
-// whyAbroad says why a search has found no link to another world within ctx.
-func whyAbroad(ctx context.Context, s *dial.Search, last dynamic.SearchStep) string {
+// whyAbroad returns why a search has found no link to another world within ctx.
+func whyAbroad(ctx context.Context, s *dial.Search, last dynamic.SearchStep) error {
 	missed := s.Missed()
 	switch {
 	case last.Yielded:
-		return "the peer was about to connect and did not"
+		return errors.New("the peer was about to connect and did not")
 	case last.Verdict != dynamic.Accepted: // its word is the last
 		m := missed[len(missed)-1]
-		return fmt.Sprintf("%s: %v", s.Ways[m.Way].T.Name, m.Err)
+		return fmt.Errorf("%s: %w", s.Ways[m.Way].T.Name, m.Err)
 	case ctx.Err() != nil:
-		return context.Cause(ctx).Error()
+		return context.Cause(ctx)
 	case len(missed) == 0:
-		return noWayAbroad
+		return errNoWay
 	}
-	return s.Reasons()
+	return errors.New(s.Reasons())
 }
 
-const noWayAbroad = `no transport is common to both worlds, works between them and is allowed by the route "*"`
+var errNoWay = errors.New(`no transport is common to both worlds, works between them and is allowed by the route "*"`)

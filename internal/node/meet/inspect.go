@@ -21,12 +21,12 @@ func (m *Meetings) Describe(d *links.Node) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d.World, d.Ports = m.world.String(), m.ports.Len()
-	for x, phase := range m.links.Ties.All() {
+	d.World, d.Ports = m.node.World.String(), m.node.Ports.Len()
+	for x, phase := range m.node.Links.Ties.All() {
 		if len(d.Abroad) == links.MaxViews {
 			return
 		}
-		l := m.links.Given(x)
+		l := m.node.Links.Given(x)
 		a := links.Abroad{
 			Local: int(x.Local.Rank), World: x.Peer.World.String(), Peer: int(x.Peer.Rank), State: links.StateOpening,
 			Transport: l.transport, Plane: l.plane, Dialled: l.dialled, Since: l.since,
@@ -46,5 +46,5 @@ func (m *Meetings) Describe(d *links.Node) {
 func (m *Meetings) Counts() (ports, requests, pairs int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ports.Len(), len(m.requests), m.links.Ties.Len()
+	return m.node.Ports.Len(), m.node.Requesting(), m.node.Links.Ties.Len()
 }

@@ -3,20 +3,19 @@ package meet
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/wireup"
 )
-
-// maxRequests is how many requests of a proc may be under way at once.
-const maxRequests = 1024
 
 // Settings are what meetings need of their node.
 type Settings struct {
@@ -33,26 +32,27 @@ type Settings struct {
 	PortClosed func(dynamic.World)
 }
 
+type (
+	deciding = meetings.Node[*procs.Proc, waiting, linked]
+	step     = meetings.Step[*procs.Proc, waiting]
+)
+
 // Meetings has the ports, requests and links of a node's procs that are about other worlds.
 type Meetings struct {
 	Settings
-	world  dynamic.World // our own
 	secret dynamic.Token // keys the greetings of worlds that have met this one
 	names  nameService
 
-	mu       sync.Mutex
-	ports    dynamic.Ports[*procs.Proc, waiting]
-	requests map[*procs.Proc]int // under way
-	links    dynamic.WorldLinks[*wireup.Meeting, linked]
-
+	mu     sync.Mutex
+	node   deciding
 	expiry tasks.Alarm // of the port whose lifetime is over next
 }
 
 // New makes the meetings of a job that begins to run.
 func New(s Settings) *Meetings {
 	return &Meetings{
-		Settings: s, world: s.Token.World(), secret: s.Token.Meeting(), names: nameService{NameSettings: s.Names},
-		ports: dynamic.Ports[*procs.Proc, waiting]{Gone: waiting.hungUp}, requests: make(map[*procs.Proc]int),
+		Settings: s, secret: s.Token.Meeting(), names: nameService{NameSettings: s.Names},
+		node: deciding{World: s.Token.World(), Able: s.Able, Ports: dynamic.Ports[*procs.Proc, waiting]{Gone: waiting.hungUp}},
 	}
 }
 
@@ -65,7 +65,7 @@ func (m *Meetings) Keys() dynamic.Keys {
 		case dynamic.OfPort:
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			return m.ports.Key(name)
+			return m.node.Ports.Key(name)
 		case dynamic.OfWorld:
 			return m.secret, m.Able && name == met
 		default: // the token of a job with another MPI is zero, with which nothing can be proved
@@ -77,65 +77,86 @@ func (m *Meetings) Keys() dynamic.Keys {
 
 // Heard does what a proc's message about other worlds asks for. False: the message is about
 // something else.
-func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) bool {
-	if x.Meeting == nil {
-		return false
+func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) (mine bool) {
+	m.with(func(n *deciding) { mine = n.Heard(time.Now(), p, x) })
+	return mine
+}
+
+// with has f tell the decisions of an event, and carries out the steps that follow.
+func (m *Meetings) with(f func(*deciding)) {
+	m.mu.Lock()
+	f(&m.node)
+	var steps []step
+	for {
+		s, ok := m.node.Next()
+		if !ok {
+			break
+		}
+		steps = append(steps, s)
 	}
-	about := x.Meeting
-	switch x.Kind {
-	case wireup.KindPort:
-		m.openPort(p, about)
-	case wireup.KindUnport:
-		m.closePort(p, about)
-	case wireup.KindAccept:
-		m.accept(p, about)
-	case wireup.KindConnect:
-		m.connect(p, about)
-	case wireup.KindOpen:
-		m.openLink(p, x.Peer, about)
-	case wireup.KindForget:
-		m.forgetLink(p, x.Peer, about)
-	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
-		m.askNames(p, x.Kind, about)
-	default:
-		return false
+	at, ok := m.node.Ports.Deadline()
+	m.expiry.Set(at, ok, func() { m.with(func(n *deciding) { n.Tick(time.Now()) }) })
+	m.mu.Unlock()
+	for _, s := range steps {
+		m.carryOut(s)
 	}
-	return true
+}
+
+func (m *Meetings) carryOut(s step) {
+	p := s.Proc
+	switch s.Action {
+	case meetings.Answer:
+		if s.Message.Kind == wireup.KindLink {
+			m.Log.Info("no link to a proc of another world", "from", p.Rank(), "to", s.Pair.Peer, "reason", s.Message.Reason)
+		}
+		m.Answer(p, s.Message)
+	case meetings.Hand:
+		s.Message.Meeting.Waited = time.Since(s.Conn.since)
+		_ = m.hand(p, s.Message, s.Conn.link, s.Conn.transport)
+	case meetings.Drop:
+		_ = s.Conn.link.Close()
+	case meetings.Complain:
+		m.Log.Warn("a proc opens a port that it cannot have", "proc", p.Who(), "reason", s.Message.Reason)
+	case meetings.Call:
+		m.run(p, wireup.KindConnected, s.Request, mpierr.Port, func() { m.call(s) })
+	case meetings.Dial:
+		if !m.Begin(func() { m.dialLink(s) }) {
+			m.with(func(n *deciding) { n.Links.Ties.Fail(s.Pair) })
+		}
+	case meetings.AskNames:
+		m.run(p, wireup.KindNamed, s.Message.Meeting.Request, mpierr.Other, func() { m.name(p, s.Message.Kind, s.Message.Meeting) })
+	case meetings.PortClosed:
+		if m.PortClosed != nil {
+			m.PortClosed(s.Port)
+		}
+	}
 }
 
 // BeginFor runs a request of a proc beside everything else, or refuses it with an answer of a kind and
 // an error class if too many are under way.
 func (m *Meetings) BeginFor(p *procs.Proc, answer wireup.Kind, request uint64, class mpierr.Class, f func()) {
-	if !m.begin(p, f) {
-		m.Refuse(p, answer, request, class, "too many calls of the proc are under way, or the job is ending")
-	}
-}
-
-func (m *Meetings) begin(p *procs.Proc, f func()) bool {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.requests[p] >= maxRequests {
-		return false
+	begun := m.node.Begin(p)
+	m.mu.Unlock()
+	if begun {
+		m.run(p, answer, request, class, f)
+	} else {
+		m.with(func(n *deciding) { n.Refuse(p, answer, request, class, meetings.ErrBusy) })
 	}
-	started := m.Begin(func() {
-		defer func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if m.requests[p]--; m.requests[p] == 0 {
-				delete(m.requests, p)
-			}
-		}()
-		f()
-	})
-	if started {
-		m.requests[p]++
-	}
-	return started
 }
 
-// Refuse answers a request that failed.
-func (m *Meetings) Refuse(p *procs.Proc, kind wireup.Kind, request uint64, class mpierr.Class, reason string) {
-	m.Answer(p, wireup.Message{Kind: kind, Reason: reason, Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
+// run runs a request that was begun, unless the job is ending.
+func (m *Meetings) run(p *procs.Proc, answer wireup.Kind, request uint64, class mpierr.Class, f func()) {
+	if m.Begin(func() {
+		defer m.with(func(n *deciding) { n.Ended(p) })
+		f()
+	}) {
+		return
+	}
+	m.with(func(n *deciding) {
+		n.Ended(p)
+		n.Refuse(p, answer, request, class, meetings.ErrBusy)
+	})
 }
 
 // Answer sends a proc a message. A proc that has ended does not get it.
@@ -159,10 +180,7 @@ func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport 
 
 // Gone closes the ports of a proc that has ended, and forgets its links to other worlds.
 func (m *Meetings) Gone(p *procs.Proc) {
-	m.withPorts(func() {
-		m.ports.Leave(p)
-		m.links.Leave(dynamic.Member{World: m.world, Rank: p.Rank()})
-	})
+	m.with(func(n *deciding) { n.Gone(p) })
 }
 
 // Close closes all ports, and unpublishes the names of the node's procs. Connections must not

@@ -46,12 +46,7 @@ type nameService struct {
 	closed bool
 }
 
-// askNames begins a proc's request about a service name.
-func (m *Meetings) askNames(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
-	m.BeginFor(p, wireup.KindNamed, x.Request, mpierr.Other, func() { m.name(p, kind, x) })
-}
-
-// name does what askNames has begun, and answers the proc.
+// name asks the name service for a proc, and answers the proc.
 func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	limit := x.Timeout
 	if limit <= 0 {
@@ -60,11 +55,8 @@ func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("there was no answer for %v", limit))
 	defer cancel()
 	port, err := m.names.do(ctx, kind, x)
-	switch {
-	case err == nil:
-		m.Answer(p, wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: x.Request, Port: port}})
-	case m.Ctx.Err() == nil:
-		m.Refuse(p, wireup.KindNamed, x.Request, classOfName(err), err.Error())
+	if err == nil || m.Ctx.Err() == nil {
+		m.with(func(n *deciding) { n.Named(p, x.Request, port, classOfName(err), err) })
 	}
 }
 

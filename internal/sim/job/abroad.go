@@ -6,6 +6,8 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/names"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -18,10 +20,8 @@ type Abroad struct {
 	cfg     AbroadConfig
 	worlds  []*World
 	byName  map[dynamic.World]*World
-	ports   dynamic.Ports[*proc, *kernel.End]             // of all nodes
-	meets   dynamic.WorldLinks[*wireup.Meeting, struct{}] // of all nodes
-	links   []*kernel.Link                                // that were made and may be in use
-	spawns  int                                           // so far
+	links   []*kernel.Link // that were made and may be in use
+	spawns  int            // so far
 	shared  *nameServer
 	servers []*nameServer // that one, and those of jobs
 	busy    int           // that are under way
@@ -66,10 +66,7 @@ func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
 	if cfg.Link.Capacity == 0 {
 		cfg.Link.Capacity = 64 << 10
 	}
-	a := &Abroad{
-		k: k, cfg: cfg, byName: make(map[dynamic.World]*World),
-		ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp},
-	}
+	a := &Abroad{k: k, cfg: cfg, byName: make(map[dynamic.World]*World)}
 	a.shared = a.newNameServer()
 	return a
 }
@@ -111,6 +108,9 @@ func (w *World) Name() dynamic.World {
 	return token.World()
 }
 
+// Rank is the proc's in its world.
+func (p *proc) Rank() wire.WorldRank { return p.rank }
+
 func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.Name(), Rank: p.rank} }
 
 // procOf gives a proc that has been started; nil if there is none.
@@ -125,41 +125,82 @@ func (a *Abroad) procOf(m dynamic.Member) *proc {
 // there tells whether a proc can be talked to.
 func (p *proc) there() bool { return p != nil && !p.task.Ended() && !p.fini && !p.s.left }
 
+type (
+	meetingNode = meetings.Node[*proc, *kernel.End, struct{}]
+	meetingStep = meetings.Step[*proc, *kernel.End]
+)
+
+// newMeetings makes what a node has to do with other worlds.
+func newMeetings(s *site) *meetingNode {
+	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp}}
+}
+
 // heard is a proc's message about other worlds. False: it is none.
-func (a *Abroad) heard(p *proc, m *wireup.Message) bool {
+func (a *Abroad) heard(p *proc, m *wireup.Message) (mine bool) {
 	if a == nil {
 		return false
 	}
-	switch x := m.Meeting; m.Kind {
-	case wireup.KindPort:
-		a.openPort(p, x)
-	case wireup.KindUnport:
-		a.closePort(p, x)
-	case wireup.KindAccept:
-		a.take(p, x)
-	case wireup.KindConnect:
-		a.call(p, x)
-	case wireup.KindOpen:
-		a.open(p, m.Peer, x)
-	case wireup.KindForget:
-		a.forget(p, m.Peer, x)
-	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
-		a.name(p, m.Kind, x)
-	default:
-		return a.spawnHeard(p, m)
+	if m.Kind == wireup.KindPort {
+		a.opens(p, m.Meeting)
 	}
-	return true
+	a.with(p.s, func(n *meetingNode) { mine = n.Heard(p.s.w.time(), p, *m) })
+	return mine || a.spawnHeard(p, m)
+}
+
+// with has f tell a node's decisions of an event, and carries out the steps that follow.
+func (a *Abroad) with(s *site, f func(*meetingNode)) {
+	f(s.meets)
+	for {
+		x, ok := s.meets.Next()
+		if !ok {
+			return
+		}
+		a.carryOut(x)
+	}
+}
+
+func (a *Abroad) carryOut(x meetingStep) {
+	p := x.Proc
+	switch x.Action {
+	case meetings.Answer:
+		a.tell(p, x.Message, nil)
+	case meetings.Hand:
+		a.step(p, 4)
+		a.tell(p, x.Message, x.Conn)
+	case meetings.Drop:
+		_ = x.Conn.Close()
+	case meetings.Complain:
+		a.k.Note("%s opens a port that it cannot have: %s", p.title(), x.Message.Reason)
+	case meetings.Call:
+		a.call(x)
+	case meetings.Dial:
+		a.dial(p, x.Pair)
+	case meetings.AskNames:
+		a.name(p, x.Message.Kind, x.Message.Meeting)
+	case meetings.PortClosed:
+		p.s.parents.worlds.PortClosed(x.Port)
+	}
+}
+
+// under lets f, of a request of a proc that is under way, happen some time later. It ends the request.
+func (a *Abroad) under(p *proc, least, most time.Duration, f func()) {
+	a.busy++
+	a.k.After(a.k.Between(least, most), func() {
+		a.busy--
+		a.with(p.s, func(n *meetingNode) { n.Ended(p) })
+		if p.there() {
+			f()
+		}
+	})
 }
 
 // gone ends what a proc had to do with other worlds. Its links are closed already.
 func (a *Abroad) gone(p *proc) {
-	if a == nil || p.s.w.job == nil {
+	if a == nil || p.s.meets == nil {
 		return
 	}
-	a.ports.Leave(p)
-	a.portSteps()
+	a.with(p.s, func(n *meetingNode) { n.Gone(p) })
 	p.s.parents.worlds.Gone(p)
-	a.meets.Leave(p.member())
 }
 
 // step tells the observer of calls.
@@ -185,11 +226,12 @@ func (a *Abroad) tell(p *proc, m wireup.Message, e *kernel.End) {
 
 // Remains count what nodes and servers have.
 type Remains struct {
-	Ports int
-	Pairs int // that have a link
-	Links int // that are not closed
-	Slots int // of spawned procs
-	Names int // that are published
+	Ports    int
+	Requests int // procs that have some under way
+	Pairs    int // that have a link
+	Links    int // that are not closed
+	Slots    int // of spawned procs
+	Names    int // that are published
 }
 
 // Left tells what there still is when all procs have left.
@@ -197,6 +239,11 @@ func (a *Abroad) Left() (r Remains) {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {
 			r.Slots += s.spawner.slots.Taken()
+			if n := s.meets; n != nil {
+				r.Ports += n.Ports.Len()
+				r.Requests += n.Requesting()
+				r.Pairs += n.Links.Ties.Len()
+			}
 		}
 	}
 	for _, l := range a.links {
@@ -207,7 +254,6 @@ func (a *Abroad) Left() (r Remains) {
 	for _, s := range a.servers {
 		r.Names += s.table.Len()
 	}
-	r.Ports, r.Pairs = a.ports.Len(), a.meets.Ties.Len()
 	return r
 }
 

@@ -1,36 +1,24 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/mpierr"
-	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/sim/kernel"
-	"github.com/openimpi/impi/internal/wireup"
 )
 
-// pairOf is a proc and one of another world.
-func pairOf(p *proc, peer wire.WorldRank, m *wireup.Meeting) dynamic.WorldPair {
-	x := dynamic.WorldPair{Local: p.member(), Peer: dynamic.Member{Rank: peer}}
-	copy(x.Peer.World[:], m.World)
-	return x
-}
-
-// open is a proc's wish for a link to a proc of another world.
-func (a *Abroad) open(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
-	x := pairOf(p, peer, m)
-	if !a.meets.Ask(x, m) {
-		return
-	}
+// dial makes a link to a proc of another world for a proc that has asked for it.
+func (a *Abroad) dial(p *proc, x dynamic.WorldPair) {
 	var l *kernel.Link
-	s := p.s.w.search(dynamic.WorldSearch(1, &a.meets.Ties, x), func() bool { return !p.there() })
+	s := p.s.w.search(dynamic.WorldSearch(1, &p.s.meets.Links.Ties, x), func() bool { return !p.there() })
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			switch {
 			case !p.there():
-			case a.meets.Ties.Phase(x) != dynamic.Dialling: // the other end's link has come; no dial is as late as that one's end
+			case p.s.meets.Links.Ties.Phase(x) != dynamic.Dialling: // the other end's link has come; no dial is as late as that one's end
 				answer(unheard(0))
 			default:
 				l = a.dialled(p, x, answer)
@@ -68,7 +56,9 @@ func (a *Abroad) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 		answer(f)
 		return nil
 	}
-	if v := a.meets.Arrive(x.Back()); v != dynamic.Accepted {
+	var v dynamic.Verdict
+	a.with(other.s, func(n *meetingNode) { v = n.Arrive(x.Back(), true, ending.InMPI, true) })
+	if v != dynamic.Accepted {
 		a.Counts.Ties++
 		answer(said(v))
 		return nil
@@ -80,26 +70,13 @@ func (a *Abroad) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 	return l
 }
 
-func aboutPair(x dynamic.WorldPair) wireup.Message {
-	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.Meeting{World: x.Peer.World[:]}}
-}
-
 func (a *Abroad) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
-	m := aboutPair(x)
+	m := p.s.meets.Give(x, struct{}{})
 	m.Transport = "sim"
-	a.meets.Give(x, struct{}{})
 	a.tell(p, m, e)
 }
 
 // noLink tells a proc that there is no link. It may ask again.
 func (a *Abroad) noLink(p *proc, x dynamic.WorldPair, reason string) {
-	a.meets.Deny(x)
-	m := aboutPair(x)
-	m.Reason, m.Meeting.Class = reason, int(mpierr.Port)
-	a.tell(p, m, nil)
-}
-
-// forget lets go of a link that the proc has closed: another one can be made.
-func (a *Abroad) forget(p *proc, peer wire.WorldRank, m *wireup.Meeting) {
-	a.meets.Drop(pairOf(p, peer, m))
+	a.with(p.s, func(n *meetingNode) { n.NoLink(p, x, errors.New(reason)) })
 }

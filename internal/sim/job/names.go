@@ -75,18 +75,13 @@ func (s *site) nameClient(scope string, given bool) (*nameClient, string, error)
 
 // name is a proc's request about a service name.
 func (a *Abroad) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
-	a.k.After(a.k.Between(10*time.Microsecond, time.Millisecond), func() {
-		if !p.there() {
-			return
-		}
+	a.under(p, 10*time.Microsecond, time.Millisecond, func() {
 		a.Counts.Named++
 		port, err := p.s.named(kind, x)
-		m := wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: x.Request, Port: port}}
 		if err != nil {
 			a.Counts.Misnamed++
-			m.Reason, m.Meeting.Class = err.Error(), int(mpierr.Of(err))
 		}
-		a.tell(p, m, nil)
+		a.with(p.s, func(n *meetingNode) { n.Named(p, x.Request, port, mpierr.Of(err), err) })
 	})
 }
 

@@ -42,6 +42,7 @@ type site struct {
 
 	spawner *spawner
 	parents parents
+	meets   *meetingNode // nil: the job has not begun
 	names   nameService
 	part    *part // of a spawned world; nil: nobody has spawned the site's job
 
@@ -211,6 +212,9 @@ func (s *site) judge(err error) {
 	if job, ok := s.client.Job(); ok && s.job == nil {
 		s.job = job
 		s.w.begin(job)
+		if s.w.cfg.Abroad != nil {
+			s.meets = newMeetings(s)
+		}
 		s.place()
 	}
 }

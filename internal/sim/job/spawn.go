@@ -259,7 +259,7 @@ func (p *part) inMPI() {
 
 // started tells the proc that spawned the world, once all procs are in MPI.
 func (w *spawned) started() {
-	_, open := w.a.ports.Key(w.Port)
+	_, open := w.parents.meets.Ports.Key(w.Port)
 	s := w.parents
 	s.parents.worlds.Started(s.w.time(), &w.World, s.w.cfg.Limit, open)
 	s.awaitConnecting()
@@ -379,8 +379,7 @@ func (w *spawned) check() {
 		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.By.rank), o.Failure)
 		s.inherit(o)
 	}
-	w.a.ports.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason))
-	w.a.portSteps()
+	w.a.with(s, func(n *meetingNode) { n.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason)) })
 }
 
 // outcome is how the world has ended for the site that spawned it.

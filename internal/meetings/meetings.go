@@ -1,0 +1,371 @@
+// Package meetings decides what a node does with what its procs say about other worlds: ports, calls
+// of ports and links between procs of different worlds (MPI-4.1, 11.8). It is pure.
+// internal/node/meet carries the decisions out with plugins and sockets, internal/sim/job with
+// simulated links.
+package meetings
+
+import (
+	"errors"
+	"time"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Proc is one of the node's procs.
+type Proc interface {
+	comparable
+	Rank() wire.WorldRank
+}
+
+// MaxRequests is how many requests of a proc may be under way at once.
+const MaxRequests = 1024
+
+// ErrBusy is the reason for refusing a request that cannot be begun.
+var ErrBusy = errors.New("too many calls of the proc are under way, or the job is ending")
+
+// Reasons for refusing what a proc asks for.
+var (
+	errUnable = errors.New("the job cannot meet others")
+	errKey    = errors.New("the port's key has a wrong size")
+	errPeer   = errors.New("the peer's world, rank or secret is none")
+)
+
+// Node has the ports, requests and links of a node's procs that are about other worlds. C is a
+// connection that waits at a port, L what is known of a link. After each call the steps that Next
+// returns are to be carried out.
+type Node[P Proc, C, L any] struct {
+	World dynamic.World // the node's own
+	Able  bool          // the job can meet others at all
+	Ports dynamic.Ports[P, C]
+	Links dynamic.WorldLinks[*wireup.Meeting, L]
+
+	requests map[P]int // under way
+	steps    []Step[P, C]
+}
+
+// Action is what a Step wants.
+type Action uint8
+
+// The actions.
+const (
+	Answer     Action = iota // tell Proc Message
+	Hand                     // give Proc Conn with Message
+	Drop                     // close Conn
+	Complain                 // tell the operator of Message.Reason: Proc has not asked for an answer
+	Call                     // connect to a port for Proc; then Called or CallFailed
+	Dial                     // search for a link of Pair for Proc; then Give or NoLink
+	AskNames                 // ask the name service what Proc asks by Message; then Named
+	PortClosed               // Proc has closed the port Port
+)
+
+// Step is what a node has to do.
+type Step[P Proc, C any] struct {
+	Action  Action
+	Proc    P
+	Message wireup.Message
+	Conn    C
+
+	Request uint64            // Call
+	Pair    dynamic.WorldPair // Dial, and Answer if there is no link
+	Token   dynamic.Token     // Call, Dial: keys the greeting
+	Card    dynamic.Card      // Call, Dial: of the other end
+	Limit   time.Duration     // Call: how long it may take; 0: the node's default
+	Port    dynamic.World     // PortClosed
+}
+
+// Next returns the next step; ok is false if there is none.
+func (n *Node[P, C, L]) Next() (s Step[P, C], ok bool) {
+	if len(n.steps) == 0 {
+		return s, false
+	}
+	s, n.steps = n.steps[0], n.steps[1:]
+	return s, true
+}
+
+func (n *Node[P, C, L]) do(s Step[P, C]) { n.steps = append(n.steps, s) }
+
+func (n *Node[P, C, L]) answer(p P, m wireup.Message) {
+	n.do(Step[P, C]{Action: Answer, Proc: p, Message: m})
+}
+
+// Refuse answers a request that failed.
+func (n *Node[P, C, L]) Refuse(p P, kind wireup.Kind, request uint64, class mpierr.Class, why error) {
+	n.answer(p, wireup.Message{Kind: kind, Reason: why.Error(), Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
+}
+
+// Heard takes a proc's message about other worlds. False: it is about something else.
+func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
+	x := m.Meeting
+	if x == nil {
+		return false
+	}
+	switch m.Kind {
+	case wireup.KindPort:
+		n.openPort(now, p, x)
+	case wireup.KindUnport:
+		n.closePort(p, x)
+	case wireup.KindAccept:
+		n.accept(p, x)
+	case wireup.KindConnect:
+		n.connect(p, x)
+	case wireup.KindOpen:
+		n.openLink(p, m.Peer, x)
+	case wireup.KindForget:
+		if pair := n.pair(p, m.Peer); worldIn(x.World, &pair.Peer.World) {
+			n.Links.Drop(pair)
+		}
+	case wireup.KindPublish, wireup.KindUnpublish, wireup.KindLookup:
+		if n.begin(p, wireup.KindNamed, x.Request, mpierr.Other) {
+			n.do(Step[P, C]{Action: AskNames, Proc: p, Message: m})
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// Begin counts a request of a proc as one that is under way, until Ended. False: there are too many.
+func (n *Node[P, C, L]) Begin(p P) bool {
+	if n.requests[p] >= MaxRequests {
+		return false
+	}
+	if n.requests == nil {
+		n.requests = make(map[P]int)
+	}
+	n.requests[p]++
+	return true
+}
+
+func (n *Node[P, C, L]) begin(p P, kind wireup.Kind, request uint64, class mpierr.Class) bool {
+	begun := n.Begin(p)
+	if !begun {
+		n.Refuse(p, kind, request, class, ErrBusy)
+	}
+	return begun
+}
+
+// Ended says that a request that was begun has ended.
+func (n *Node[P, C, L]) Ended(p P) {
+	if n.requests[p]--; n.requests[p] == 0 {
+		delete(n.requests, p)
+	}
+}
+
+// Requesting is how many procs have requests under way.
+func (n *Node[P, C, L]) Requesting() int { return len(n.requests) }
+
+// openPort opens a port. The proc gets an answer if its message has a request number.
+func (n *Node[P, C, L]) openPort(now time.Time, p P, x *wireup.Meeting) {
+	key, ok := keyIn(x.Key)
+	var why error
+	switch {
+	case !ok:
+		why = errKey
+	case !n.Able:
+		why = errUnable
+	default:
+		why = n.Ports.Open(now, p, key, x.Backlog, x.Timeout)
+	}
+	switch {
+	case why != nil && x.Request != 0:
+		n.Refuse(p, wireup.KindPort, x.Request, mpierr.Port, why)
+	case why != nil:
+		n.do(Step[P, C]{Action: Complain, Proc: p, Message: wireup.Message{Kind: wireup.KindPort, Reason: why.Error()}})
+	case x.Request != 0:
+		n.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
+	}
+}
+
+// closePort closes a port, with the connections that wait there.
+func (n *Node[P, C, L]) closePort(p P, x *wireup.Meeting) {
+	key, ok := keyIn(x.Key)
+	if !ok || !n.Ports.Close(p, key) {
+		return
+	}
+	n.ported()
+	n.do(Step[P, C]{Action: PortClosed, Proc: p, Port: key.World()})
+}
+
+// accept answers with the next connection to a port, now or later.
+func (n *Node[P, C, L]) accept(p P, x *wireup.Meeting) {
+	key, ok := keyIn(x.Key)
+	switch {
+	case x.Cancel && ok:
+		n.Ports.Cancel(p, key, x.Request)
+	case !x.Cancel: // no port has a key of zeros
+		n.Ports.Accept(p, key, x.Request)
+	}
+	n.ported()
+}
+
+// ported turns the steps of the ports into the node's.
+func (n *Node[P, C, L]) ported() {
+	for {
+		s, ok := n.Ports.Next()
+		switch {
+		case !ok:
+			return
+		case s.Drop:
+			n.do(Step[P, C]{Action: Drop, Conn: s.Conn})
+		case s.Err == nil:
+			m := wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: s.Request}}
+			n.do(Step[P, C]{Action: Hand, Proc: s.Owner, Message: m, Conn: s.Conn})
+		case s.Broken: // by the end of the spawned world that was to connect
+			n.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Spawn, s.Err)
+		default:
+			n.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Port, s.Err)
+		}
+	}
+}
+
+// Tick ends the ports whose lifetime is over: see Ports.Deadline.
+func (n *Node[P, C, L]) Tick(now time.Time) {
+	n.Ports.Tick(now)
+	n.ported()
+}
+
+// Hold decides about a connection to a port, whose greeting has proved the port's key, and keeps it a
+// place if it is accepted, until Enter or Release. allowed says whether the routes allow it.
+func (n *Node[P, C, L]) Hold(port dynamic.World, allowed bool) dynamic.Verdict {
+	if !allowed {
+		return dynamic.NotAllowed
+	}
+	v := n.Ports.Hold(port)
+	n.ported()
+	return v
+}
+
+// Enter lets in a connection to a port. It reports whether an accept was waiting for it.
+func (n *Node[P, C, L]) Enter(port dynamic.World, c C) (awaited bool) {
+	awaited = n.Ports.Enter(port, c)
+	n.ported()
+	return awaited
+}
+
+// Release gives back the place of a connection whose greeting failed.
+func (n *Node[P, C, L]) Release(port dynamic.World) { n.Ports.Release(port) }
+
+// Break has accepts at a port of a proc fail, those that wait and later ones: nobody will connect.
+func (n *Node[P, C, L]) Break(p P, port dynamic.World, why error) {
+	n.Ports.Break(p, port, why)
+	n.ported()
+}
+
+// connect begins a call of a port.
+func (n *Node[P, C, L]) connect(p P, x *wireup.Meeting) {
+	key, ok := keyIn(x.Key)
+	card, err := dynamic.ParseCard([]byte(x.Card))
+	if !ok {
+		err = errKey
+	}
+	if err != nil {
+		n.Refuse(p, wireup.KindConnected, x.Request, mpierr.Port, err)
+		return
+	}
+	if n.begin(p, wireup.KindConnected, x.Request, mpierr.Port) {
+		n.do(Step[P, C]{Action: Call, Proc: p, Request: x.Request, Token: key, Card: card, Limit: x.Timeout})
+	}
+}
+
+// Called returns the message with which a proc gets the link of its call.
+func Called(request uint64) wireup.Message {
+	return wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: request}}
+}
+
+// CallFailed answers a call of a port that was not accepted.
+func (n *Node[P, C, L]) CallFailed(p P, request uint64, why error) {
+	n.Refuse(p, wireup.KindConnected, request, mpierr.Port, why)
+}
+
+// Named answers a request about a name.
+func (n *Node[P, C, L]) Named(p P, request uint64, port string, class mpierr.Class, err error) {
+	if err != nil {
+		n.Refuse(p, wireup.KindNamed, request, class, err)
+		return
+	}
+	n.answer(p, wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: request, Port: port}})
+}
+
+// pair makes the pair of a proc of ours and a rank of a world that is filled in later.
+func (n *Node[P, C, L]) pair(p P, peer wire.WorldRank) dynamic.WorldPair {
+	return dynamic.WorldPair{Local: dynamic.Member{World: n.World, Rank: p.Rank()}, Peer: dynamic.Member{Rank: peer}}
+}
+
+// openLink is for a proc that asks for a link to a proc of another world.
+func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
+	pair := n.pair(p, peer)
+	secret, ok := keyIn(x.Secret)
+	card, err := dynamic.ParseCard([]byte(x.Card))
+	switch {
+	case !worldIn(x.World, &pair.Peer.World), pair.Peer.World == n.World, peer < 0, !ok:
+		n.NoLink(p, pair, errPeer)
+	case err != nil:
+		n.NoLink(p, pair, err)
+	case !n.Able:
+		n.NoLink(p, pair, errUnable)
+	case n.Links.Ask(pair, x):
+		n.do(Step[P, C]{Action: Dial, Proc: p, Pair: pair, Token: secret, Card: card})
+	}
+}
+
+// Give says that a proc is given a link, and returns the message that goes with it.
+func (n *Node[P, C, L]) Give(x dynamic.WorldPair, l L) wireup.Message {
+	n.Links.Give(x, l)
+	return about(x)
+}
+
+// NoLink tells a proc that there is no link. It may ask again.
+func (n *Node[P, C, L]) NoLink(p P, x dynamic.WorldPair, why error) {
+	n.Links.Deny(x)
+	m := about(x)
+	m.Reason, m.Meeting.Class = why.Error(), int(mpierr.Port)
+	n.do(Step[P, C]{Action: Answer, Proc: p, Message: m, Pair: x})
+}
+
+// about is a message about the link of a pair.
+func about(x dynamic.WorldPair) wireup.Message {
+	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.Meeting{World: x.Peer.World[:]}}
+}
+
+// Arrive decides about a link that another world's node has made. known says whether the proc that it
+// is for is one of the node's, phase how far that one is, and allowed whether the routes allow the link.
+func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Phase, allowed bool) dynamic.Verdict {
+	switch {
+	case !known || x.Peer.World == n.World:
+		return dynamic.UnknownRank
+	case phase != ending.InMPI:
+		return dynamic.Leaving
+	case !allowed:
+		return dynamic.NotAllowed
+	}
+	return n.Links.Arrive(x)
+}
+
+// Broke is for a link that was accepted and broke before our proc had it. If the proc has asked for a
+// link meanwhile, another one is dialled.
+func (n *Node[P, C, L]) Broke(p P, x dynamic.WorldPair) {
+	if asked, again := n.Links.Broke(x); again {
+		n.openLink(p, x.Peer.Rank, asked)
+	}
+}
+
+// Gone closes the ports of a proc that has ended, and forgets its links to other worlds.
+func (n *Node[P, C, L]) Gone(p P) {
+	n.Ports.Leave(p)
+	n.ported()
+	n.Links.Leave(dynamic.Member{World: n.World, Rank: p.Rank()})
+}
+
+func keyIn(b []byte) (key dynamic.Token, ok bool) {
+	copy(key[:], b)
+	return key, len(b) == len(key)
+}
+
+func worldIn(b []byte, to *dynamic.World) bool {
+	copy(to[:], b)
+	return len(b) == len(to) && *to != dynamic.World{}
+}
