@@ -32,6 +32,8 @@ type siteDraft struct {
 	block *block
 	ranks bool // the client rank is known
 	doubt bool // its auth blocks have faults, which were reported
+
+	guessed bool // procs = "auto" of a host is the number of cores, and no scheduler's
 }
 
 func (b *builder) build() *Job {
@@ -127,6 +129,7 @@ func (s *siteDraft) site() {
 	s.log()
 	s.spawn()
 	s.names()
+	s.native()
 }
 
 func (s *siteDraft) log() {

@@ -117,6 +117,16 @@ func executableFault(path, shown string) (problem, remedy string) {
 	return "", ""
 }
 
+// readableFault says why the file at path cannot be read; shown is how the messages call it.
+func readableFault(path, shown string) (problem, remedy string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "cannot read " + quote(shown) + ": " + reason(err), "correct the path"
+	}
+	_ = f.Close()
+	return "", ""
+}
+
 func absolute(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -111,6 +111,7 @@ func (b *builder) countAuto() {
 				}
 				h.Procs = n
 			}
+			s.guessed = s.guessed || h.Procs == 0
 			if h.Procs == 0 && h.Address.IsValid() && (b.opt.Local == nil || b.opt.Local(h.Address)) {
 				here = append(here, h)
 			}

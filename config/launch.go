@@ -1,6 +1,8 @@
 package config
 
 import (
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -77,3 +79,131 @@ var blockLaunch = &blockSpec{name: "launch", label: `"ssh", "slurm", "pbs" or "e
 	{name: "mpi", kind: text("a plugin that srun --mpi=list names", "none")},
 	{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
 }}
+
+// Native says that the procs of a site use the MPI library of its machines among each other, and that the
+// launcher of that library starts them.
+type Native struct {
+	MPICC  string   `hcl:"mpicc"`  // that library's compiler, as written; what is beside it is preferred to what is in PATH
+	Launch []string `hcl:"launch"` // words before the program; nil: by what the library is
+	Shim   string   `hcl:"shim"`   // absolute path of what the compiler would make; empty: it makes it
+	Pos    Pos
+}
+
+// NativeName stands for a site's own MPI among the transports of a route.
+const NativeName = "native"
+
+// What stands for something else in Native.Launch.
+const (
+	NativeProcs       = "{procs}"       // how many procs the site has
+	NativeHostfile    = "{hostfile}"    // a file with a line "address slots=N" for each host, as Open MPI wants it
+	NativeMachinefile = "{machinefile}" // the same with lines "address:N", as Hydra wants it
+)
+
+var nativePlaceholders = []string{NativeProcs, NativeHostfile, NativeMachinefile}
+
+// placeholder is what looks like one of these in a word.
+var placeholder = regexp.MustCompile(`\{[a-z_]*\}`)
+
+var blockNative = &blockSpec{name: NativeName, attrs: []attrSpec{
+	{name: "mpicc", kind: text("the compiler of the site's own MPI", "mpicc")},
+	{name: "launch", kind: words(`["mpirun", "-n", "{procs}"]`)},
+	{name: "shim", kind: text("a file that impi-node native build has made", "shim.so")},
+}}
+
+// native takes s's native block. Its program and routes are known.
+func (s *siteDraft) native() {
+	in := s.block.only(NativeName)
+	if in == nil {
+		return
+	}
+	n := Native{MPICC: "mpicc", Pos: in.pos}
+	fill(&n, in)
+	if n.Shim != "" {
+		n.Shim = absolute(s.dir, n.Shim)
+	}
+	s.Native = &n
+	for i, w := range n.Launch {
+		for _, p := range placeholder.FindAllString(w, -1) {
+			if !slices.Contains(nativePlaceholders, p) {
+				s.fault(elementOf("launch", i, in), quote(p)+" stands for nothing", meant(p, nativePlaceholders))
+			}
+		}
+	}
+	if in.has("shim") && n.Launch == nil && len(s.Hosts) > 1 {
+		s.fault(in.at("shim"), "it is not known whose MPI the shim is for, and so not how that starts procs on several hosts",
+			`add launch = ["mpirun", "-n", "{procs}", "--hostfile", "{hostfile}"], or remove shim`)
+	}
+	s.checkNative(in)
+	if s.here() {
+		s.findNative(in)
+	}
+}
+
+// checkNative reports what a site whose procs another launcher starts cannot have.
+func (s *siteDraft) checkNative(in *block) {
+	own, shared := s.layers("program")
+	if s.Program.Bind == BindCore {
+		s.warn(placeOf("bind", own, shared), "the procs of site "+quote(s.Name)+" are not bound to cores by this: its own MPI starts them",
+			"add its launcher's option to launch, such as --bind-to core")
+	}
+	if spawns := s.block.only("spawn"); spawns != nil && s.Spawn.Slots > 0 {
+		s.fault(spawns.pos, "nothing can be spawned at site "+quote(s.Name)+", as the launcher of its own MPI cannot add procs", "remove the block, or native")
+	}
+	for _, h := range s.Hosts {
+		if h.Auto && s.guessed {
+			s.fault(h.Pos, `procs = "auto" is not enough for the launcher of the site's own MPI outside of a scheduler's job`, "write how many procs "+h.String()+" has: procs = 4")
+			break
+		}
+	}
+	if r := s.RouteTo(s.Name); r.Native && r.RequireTLS {
+		s.fault(r.Pos, "the site's own MPI carries messages inside of site "+quote(s.Name)+", and whether it encrypts them is not known here",
+			"add route "+quote(s.Name)+` { require_tls = false } to the site, or prefer = ["tcp"] without "native" there`)
+	}
+}
+
+// findNative looks for the compiler or the shim on this machine.
+func (s *siteDraft) findNative(in *block) {
+	n := s.Native
+	if n.Shim != "" {
+		if problem, _ := readableFault(n.Shim, s.shown(pick("", "shim", in))); problem != "" {
+			s.fault(in.at("shim"), problem, "impi-node native build -o FILE makes one")
+		}
+		return
+	}
+	if _, problem, _ := findCommand(s.dir, n.MPICC, s.shown(n.MPICC)); problem != "" {
+		pos := in.pos
+		if in.has("mpicc") {
+			pos = in.at("mpicc")
+		}
+		s.fault(pos, "the compiler of the site's own MPI is not there: "+problem, `load its module before impi-node is started, or write mpicc = "/path/to/mpicc"`)
+	}
+}
+
+// Compiler is the compiler's path, absolute if it is here.
+func (n *Native) Compiler(dir string) string {
+	if path, problem, _ := findCommand(dir, n.MPICC, n.MPICC); problem == "" {
+		return path
+	}
+	return n.MPICC
+}
+
+// Beside gives the path of a program of the compiler's MPI, such as mpirun: beside
+// /opt/bin/mpicc.openmpi that is /opt/bin/mpirun.openmpi or /opt/bin/mpirun. A name with a slash, or of a
+// program that is not there, stays as it is.
+func (n *Native) Beside(dir, name string) string {
+	compiler := n.Compiler(dir)
+	if strings.Contains(name, "/") || !filepath.IsAbs(compiler) {
+		return name
+	}
+	folder, suffix := filepath.Dir(compiler), strings.TrimPrefix(filepath.Base(compiler), "mpicc")
+	if suffix == filepath.Base(compiler) {
+		suffix = ""
+	}
+	for _, suffix := range []string{suffix, ""} {
+		path := filepath.Join(folder, name+suffix)
+		if problem, _ := executableFault(path, path); problem == "" {
+			return path
+		}
+	}
+	return name
+}

@@ -55,6 +55,7 @@ type Site struct {
 	HeadName string         // the host name in head, if it has one
 	Network  Network        `hcl:"network"` // which addresses of its machines the hosts' links use; zero: those of Hosts
 	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
+	Native   *Native        // the site's own MPI starts the procs, and they use it among each other; nil: the nodes start them
 	Program  Program
 	Parts    []Part // programs of the procs in their order, instead of Program; usually empty
 
@@ -234,7 +235,9 @@ func (t Transport) SettingMap() map[string]any {
 // Route says how a site reaches another one.
 type Route struct {
 	Site           string         // the other site's name, or "*"
-	Prefer         []string       `hcl:"prefer"`      // transports, best first; never empty
+	Prefer         []string       `hcl:"prefer"` // transports, best first; empty only beside Native
+	Native         bool           // the procs of the site use its own MPI with each other
+	NativeAt       int            // how many of Prefer are better than that
 	Direct         bool           `hcl:"direct"`      // procs may open links that pass the agents by
 	DataPlane      []string       `hcl:"data_plane"`  // the only data planes allowed, best first; nil: any
 	RequireTLS     bool           `hcl:"require_tls"` // only transports whose links are encrypted
@@ -344,11 +347,20 @@ func (s Site) RouteTo(name string) Route {
 	for _, want := range []string{name, "*"} {
 		i := slices.IndexFunc(s.Routes, func(r Route) bool { return r.Site == want })
 		if i >= 0 {
-			return s.Routes[i]
+			return s.inside(name, s.Routes[i])
 		}
 	}
 	r := s.defaultRoute()
 	r.Closed = s.closes(r)
+	return s.inside(name, r)
+}
+
+// inside has the route of a site to itself prefer the site's own MPI if it has one, unless the file says
+// more about that route.
+func (s Site) inside(name string, r Route) Route {
+	if s.Native != nil && name == s.Name && r.Site != name {
+		r.Native, r.NativeAt = true, 0
+	}
 	return r
 }
 

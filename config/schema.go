@@ -112,7 +112,7 @@ var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alp
 	{name: "require_tls", kind: truth()},
 	{name: "head", kind: endpoint(1)},
 	{name: "network", kind: network()},
-}, blocks: append([]*blockSpec{blockEmbeddedServer, blockAuth, blockLaunch}, sharedBlocks...)}
+}, blocks: append([]*blockSpec{blockEmbeddedServer, blockAuth, blockLaunch, blockNative}, sharedBlocks...)}
 
 var blockJob = &blockSpec{name: "job", attrs: []attrSpec{
 	{name: "server", kind: endpoint(1)},

@@ -79,6 +79,8 @@ func (s *siteDraft) checkTransport(in *block, t *Transport) {
 	switch {
 	case strings.Trim(t.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || t.Name[0] < 'a':
 		s.fault(in.pos, quote(t.Name)+" is not a transport's name", "write lower-case letters, digits and dashes")
+	case t.Name == NativeName:
+		s.fault(in.pos, quote(t.Name)+" is not a transport's name: in routes it is the site's own MPI", "write another name, or a native block in the site")
 	case len(t.Name) > 32:
 		s.fault(in.pos, quote(t.Name)+" is too long for a transport's name", "write at most 32 letters, digits and dashes")
 	case t.Builtin && t.SHA256 != "":
@@ -120,20 +122,39 @@ func (s *siteDraft) routes() {
 		}
 		r.Site, r.Pos = in.label, in.pos
 		fill(&r, in)
+		s.preferNative(&r, in)
 		r.AllowPlain = requirement(in) == TLSOptional
 		r.Closed = s.closes(r)
 		s.Routes = append(s.Routes, r)
 	}
 }
 
+// preferNative takes the site's own MPI out of the transports of a route.
+func (s *siteDraft) preferNative(r *Route, in *block) {
+	at := slices.Index(r.Prefer, NativeName)
+	switch {
+	case at >= 0:
+		r.Prefer = slices.DeleteFunc(slices.Clone(r.Prefer), func(name string) bool { return name == NativeName })
+		r.Native, r.NativeAt = true, at
+	case !in.has("prefer"):
+		r.Native = s.hasNative() && in.label == s.Name
+	}
+}
+
+// hasNative reports whether the file says that the site's procs use an MPI of its own.
+func (s *siteDraft) hasNative() bool { return s.block.only(NativeName) != nil }
+
 func (s *siteDraft) checkRoute(in *block) {
 	for i, name := range pick([]string(nil), "prefer", in) {
-		if _, known := s.Transport(name); known {
+		pos := elementOf("prefer", i, in)
+		if name == NativeName {
+			if !s.hasNative() || in.label != s.Name {
+				s.fault(pos, "the site's own MPI is for the way from a site with a native block to itself", "remove "+quote(name)+", or move it into the route of such a site to itself, in the site's block")
+			}
 			continue
 		}
-		pos := in.at("prefer")
-		if elements := in.values["prefer"].elements; i < len(elements) {
-			pos = elements[i]
+		if _, known := s.Transport(name); known {
+			continue
 		}
 		problem := "there is no transport " + quote(name)
 		if s.anybodyHas(name) {

@@ -99,7 +99,7 @@ transport "x" {
 # How a site reaches another one: the route with its name, or else route "*".
 # Without any, the transports are tried in this order: shm, unix, tcp, quic, plugins.
 route "*" {
-  prefer      = ["unix", "x", "tcp"] # best first; default: all
+  prefer      = ["unix", "x", "tcp"] # best first; default: all; in route "gamma" of gamma "native", too
   direct      = true                 # procs may open links of their own; else through the agents
   data_plane  = ["fd"]               # a link without one of these fails; default: any
   require_tls = false                # true: only transports that encrypt; default: certificates close the route
@@ -223,6 +223,14 @@ site "gamma" {
   #: require_tls = false
   #: embedded_server { listen = "127.0.0.5:7800"  clients = 4 }
   auth "key" { file = "job.key" }
+
+  # The site's procs use the MPI of its machines among each other, such as Open MPI or MPICH, and
+  # that one's launcher starts them: docs/native.md.
+  #: native {
+  #:   mpicc  = "mpicc"  # of that MPI; default: the first in PATH
+  #:   launch = ["mpirun", "-n", "{procs}", "--hostfile", "{hostfile}"] # before the program; or {machinefile}
+  #:   shim   = "shim.so" # what impi-node native build has made; default: it is made at the start
+  #: }
 }
 
 # A site that somebody else runs, like LAM/MPI: its name and rank, so that a route

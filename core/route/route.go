@@ -109,6 +109,14 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 	return ways
 }
 
+// Native reports whether two procs of one site talk by the MPI of the site, of which its operator says
+// how many of the preferred transports are better: none of these is dialled. It needs no cards.
+func (r *Route) Native(better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
+	return r.Direct && r.Secrecy != Encrypted && !slices.ContainsFunc(r.Prefer[:better], func(name string) bool {
+		return r.Excludes(name, running(name), ours, theirs) == ""
+	})
+}
+
 // Allows reports whether a link may be accepted that has come by a transport.
 func (r *Route) Allows(name string, t Transport) bool {
 	return r.Direct && slices.Contains(r.Prefer, name) && r.Unfit(t, true) == ""

@@ -93,6 +93,35 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// TestNative: a site's own MPI is used where no better transport is.
+func TestNative(t *testing.T) {
+	ours := &dynamic.Card{Node: "m", Offers: []dynamic.Offer{{Transport: "tcp"}, {Transport: "shm"}}}
+	elsewhere := *ours
+	elsewhere.Node = "n"
+	for _, c := range []struct {
+		what         string
+		route        Route
+		better       int
+		ours, theirs *dynamic.Card
+		want         bool
+	}{
+		{"first", Route{Direct: true, Prefer: []string{"shm", "tcp"}}, 0, ours, ours, true},
+		{"after one that works", Route{Direct: true, Prefer: []string{"shm", "tcp"}}, 1, ours, ours, false},
+		{"after one that does not leave the machine", Route{Direct: true, Prefer: []string{"shm", "tcp"}}, 1, ours, &elsewhere, true},
+		{"last", Route{Direct: true, Prefer: []string{"shm", "tcp"}}, 2, ours, &elsewhere, false},
+		{"after one that does not run", Route{Direct: true, Prefer: []string{"vendor"}}, 1, ours, ours, true},
+		{"alone", Route{Direct: true}, 0, ours, ours, true},
+		{"without cards", Route{Direct: true, Prefer: []string{"shm", "tcp"}}, 2, nil, nil, true},
+		{"not direct", Route{Prefer: []string{"shm"}}, 0, ours, ours, false},
+		{"closed", Route{Direct: true, Secrecy: Closed}, 0, ours, ours, true},
+		{"encrypted", Route{Direct: true, Secrecy: Encrypted}, 0, ours, ours, false},
+	} {
+		if got := c.route.Native(c.better, running, c.ours, c.theirs); got != c.want {
+			t.Errorf("%s: %t", c.what, got)
+		}
+	}
+}
+
 func TestAllows(t *testing.T) {
 	r := Route{Direct: true, Prefer: []string{"shm", "quic"}, Secrecy: Closed}
 	for name, want := range map[string]bool{"shm": true, "quic": true, "tcp": false} {

@@ -61,7 +61,7 @@ func (p *Pair) finish() {
 	}
 	for _, v := range p.Views {
 		switch {
-		case v.Transport == "":
+		case v.Transport == "", v.Native:
 		case v.Dialled:
 			p.Dialler = v.Local
 		case p.Dialler == NoRank:
@@ -133,6 +133,9 @@ func (p *Pair) why() string {
 	case StateAgents:
 		return v.Reason
 	case StateLinked, StateLost, StateEnded: // the end that dialled knows the reason
+	}
+	if v.Native && len(v.Candidates) > 0 {
+		return v.Candidates[0].Reason
 	}
 	if !v.Dialled {
 		return fmt.Sprintf("rank %d's node chose it, which did not say why", v.Peer)

@@ -152,6 +152,7 @@ type View struct {
 	Transport   string      `json:"transport,omitempty"`
 	Plane       string      `json:"data_plane,omitempty"`
 	PlaneReason string      `json:"data_plane_reason,omitempty"`
+	Native      bool        `json:"native,omitempty"`  // the site's own MPI carries what they send
 	Dialled     bool        `json:"dialled,omitempty"` // by this end's node
 	Since       time.Time   `json:"since,omitzero"`
 	Reason      string      `json:"reason,omitempty"` // why the packets go through the agents

@@ -20,6 +20,7 @@ const (
 	drawMemory  = "==="
 	drawSocket  = "---"
 	drawPlugin  = "-#-"
+	drawNative  = "-@-"
 	drawAgents  = "-o-"
 	drawOpening = "..."
 	drawUnused  = "   "
@@ -38,6 +39,9 @@ func (p *Pair) draw() (picture, meaning string) {
 	case StateEnded:
 		return drawEnded, "ended"
 	case StateLinked, StateLost: // the transport is drawn
+	}
+	if slices.ContainsFunc(p.Views, func(v View) bool { return v.Native }) {
+		return drawNative, "the site's own MPI"
 	}
 	switch p.Plane {
 	case "peer-shm":

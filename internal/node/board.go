@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/internal/node/direct"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports"
 )
@@ -44,6 +45,9 @@ func (n *node) noBoard(h *ownHost) string {
 		}
 	}
 	a, b := here[0].Rank(), here[1].Rank()
+	if routes.UsesNative(&n.routes, a, b) {
+		return "they use the site's own MPI"
+	}
 	ways := n.direct.Ways(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs
 	if len(ways) == 0 || !slices.Contains(ways[0].T.Capabilities().DataPlanes, transports.PlanePeerSHM) {
 		return "links of its procs are not of shared memory"

@@ -6,12 +6,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/dial"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // State is a pair's state, by what the node knows and by what the proc says of itself and of the link;
 // nil: it says nothing.
 func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State {
+	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
+		return d.nativeState(x, l)
+	}
 	switch d.Phase(x) {
 	case dynamic.Dialling:
 		return links.StateOpening
@@ -45,7 +49,7 @@ func (d *Links) whyAgents(x Pair) string {
 
 func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
 	r := d.Routes.RouteTo(peer)
-	l := links.Route{Prefer: r.Prefer, Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
+	l := links.Route{Prefer: preferred(r), Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
 	for _, b := range d.Routes.Site.Routes {
 		if b.Site == r.Site {
 			l.Site = r.Site // the file has a block for it
@@ -62,9 +66,12 @@ func (d *Links) View(x Pair, state links.State) links.View {
 		LocalHost: int(d.Routes.World.Procs.At(x.Local).Host), PeerHost: int(d.Routes.World.Procs.At(x.Peer).Host),
 		Transport: r.transport, Plane: r.plane, PlaneReason: r.planeReason,
 		Resumes: d.Resumes(x), Dialled: r.dialled, Since: r.since, Reason: r.reason,
-		Candidates: d.candidates(x, &r), Route: d.describeRoute(x.Peer),
+		Candidates: d.withNative(x, d.candidates(x, &r)), Route: d.describeRoute(x.Peer),
 	}
 	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
+	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
+		v.Transport, v.Native = d.nativeName(), true
+	}
 	v.SameMachine = ours != nil && theirs != nil && ours.SameNode(theirs)
 	if v.State == links.StateAgents && v.Reason == "" {
 		v.Reason = d.whyAgents(x)
@@ -78,6 +85,8 @@ func (d *Links) Path(x Pair) wireup.Path {
 	switch {
 	case x.Local == x.Peer:
 		return wireup.PathSelf
+	case routes.UsesNative(d.Routes, x.Local, x.Peer):
+		return wireup.PathNative
 	case len(d.Ways(x)) > 0:
 		return wireup.PathDirect
 	case d.Routes.Cards[x.Local] != nil && d.Routes.Cards[x.Peer] != nil && d.Routes.RouteTo(x.Peer).Direct:

@@ -24,6 +24,7 @@ type Table struct {
 	Cards       []*dynamic.Card // by world rank, then; nil for who has none
 	Transports  []*Transport    // that run
 	Channels    *Transport      // the one for channels between hosts
+	Native      string          // the site's own MPI, where the procs use it; empty: they have none
 }
 
 // Transport is a transport that runs, with its plugin behind it.

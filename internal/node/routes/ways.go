@@ -24,6 +24,15 @@ func (rt *Table) Ways(local, peer wire.WorldRank, from string) []Way {
 	return rt.waysTo(rt.SharedRoute(peer), rt.Cards[local], rt.Cards[peer], from)
 }
 
+// UsesNative reports whether the site's own MPI carries what a pair sends each other.
+func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
+	if rt.Native == "" || rt.World.Procs.At(peer).Client != rt.World.Self {
+		return false
+	}
+	r, s := rt.RouteTo(peer), rt.SharedRoute(peer)
+	return r.Native && s.Native(r.NativeAt, running(rt), rt.Cards[local], rt.Cards[peer])
+}
+
 // WaysAbroad lists how a proc of ours can reach one of another world: as the route to any site says.
 func (rt *Table) WaysAbroad(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
 	return rt.waysTo(rt.RouteAbroad(theirs), rt.Cards[local], theirs, from)

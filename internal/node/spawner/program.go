@@ -20,6 +20,9 @@ var arches = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i386": "3
 // programOf finds the program of a command of a spawn at a site, or says why it cannot be started.
 // elsewhere: another site asks for it.
 func programOf(site *config.Site, c *spawn.Command, elsewhere bool) (p config.Program, problem string) {
+	if site.Native != nil {
+		return p, fmt.Sprintf("the launcher of the MPI that site %s has of its own cannot add procs; name another site or host in the info key host", site.Name)
+	}
 	if arch := c.Info["arch"]; arch != "" {
 		if also, ok := arches[arch]; ok {
 			arch = also

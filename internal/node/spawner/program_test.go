@@ -29,6 +29,8 @@ func TestProgramOf(t *testing.T) {
 	open := site
 	site.Spawn.Allow = []string{dir + "/bin/*"}
 	listed := site
+	native := open
+	native.Native = &config.Native{}
 	for _, tt := range []struct {
 		at        config.Site
 		elsewhere bool
@@ -52,6 +54,7 @@ func TestProgramOf(t *testing.T) {
 		{at: open, path: "./tool", info: map[string]string{"env": "B=2\nA=3\n"}, want: "tool"},
 		{at: open, path: "./tool", info: map[string]string{"env": "B"}, why: "no NAME=value"},
 		{at: open, path: "./tool", info: map[string]string{"env": wireup.EnvSocket + "=7"}, why: "no NAME=value"},
+		{at: native, path: "./tool", why: "cannot add procs"},
 		{at: open, elsewhere: true, path: "./tool", why: "lets no other site spawn"},
 		{at: listed, path: "./tool", why: "not in the allow list"},
 		{at: listed, path: "bin/tool", want: "bin/tool"},
