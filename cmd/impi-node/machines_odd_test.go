@@ -57,8 +57,14 @@ func TestMachinesWithAnInterfaceThatLeadsNowhere(t *testing.T) {
 // otherRelease builds an impi-node of another release.
 func otherRelease(t *testing.T) (path string) {
 	t.Helper()
+	return builtWith(t, "../../internal/version/version.go", `const Release = "`, `const Release = "0.0.`)
+}
+
+// builtWith builds an impi-node in one of whose files a text is another.
+func builtWith(t *testing.T, file, was, is string) (path string) {
+	t.Helper()
 	dir := t.TempDir()
-	source, err := filepath.Abs("../../internal/version/version.go")
+	source, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +72,14 @@ func otherRelease(t *testing.T) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := bytes.Replace(text, []byte(`const Release = "`), []byte(`const Release = "0.0.`), 1)
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: filepath.Join(dir, "version.go")}})
+	if bytes.Count(text, []byte(was)) != 1 {
+		t.Fatalf("%s does not have %q once", file, was)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: filepath.Join(dir, "other.go")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string][]byte{"version.go": old, "overlay.json": overlay} {
+	for name, b := range map[string][]byte{"other.go": bytes.Replace(text, []byte(was), []byte(is), 1), "overlay.json": overlay} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ const (
 type Node struct {
 	About
 	Phase      Phase       `json:"phase"`
+	Now        time.Time   `json:"now,omitzero"`    // by the clock of the node's machine, as all times here are
 	Sites      []Site      `json:"sites,omitempty"` // of the whole job, by client rank
 	Hosts      []Host      `json:"hosts,omitempty"` // of this node
 	Procs      []Proc      `json:"procs,omitempty"` // of this node
@@ -31,6 +32,32 @@ type Node struct {
 	World      string      `json:"world,omitempty"`  // what other jobs call this one; empty: it meets none
 	Ports      int         `json:"ports,omitempty"`  // open, at which other jobs can connect
 	Abroad     []Abroad    `json:"other_worlds,omitempty"`
+}
+
+// SetClock makes all times those of another machine's clock, on which it is now.
+func (n *Node) SetClock(now time.Time) {
+	if n.Now.IsZero() {
+		return
+	}
+	ahead := now.Sub(n.Now)
+	shift := func(t *time.Time) {
+		if !t.IsZero() {
+			*t = t.Add(ahead)
+		}
+	}
+	shift(&n.Now)
+	for i := range n.Transports {
+		shift(&n.Transports[i].NextTry)
+	}
+	for i := range n.Views {
+		shift(&n.Views[i].Since)
+		for k := range n.Views[i].Candidates {
+			shift(&n.Views[i].Candidates[k].At)
+		}
+	}
+	for i := range n.Abroad {
+		shift(&n.Abroad[i].Since)
+	}
 }
 
 // About identifies a node. It lies in its run directory, so that a node that

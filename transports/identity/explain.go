@@ -33,7 +33,7 @@ var alerts = map[uint8]string{
 	alertBadCertificate:     "the peer refuses our certificate: it is of another CA than the peer's, not for this use, or not of a site that the peer's setting peers names",
 	alertUnsupported:        "the peer does not know the kind of our certificate",
 	alertRevoked:            "the peer refuses our certificate as revoked",
-	alertExpired:            "the peer refuses our certificate as expired or not valid yet: compare the clocks",
+	alertExpired:            "the peer refuses our certificate as expired or not valid yet: check the clock of the peer's machine, and of this one",
 	alertUnknownCertificate: "the peer refuses our certificate",
 	alertUnknownCA:          "the peer does not trust our CA: all sites of a job need certificates of one CA",
 	alertAccessDenied:       "the peer denies us access",

@@ -4,11 +4,13 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -146,15 +148,33 @@ func (id *Identity) blame(leaf *x509.Certificate, err error) string {
 	case errors.As(err, &unknown):
 		return fmt.Sprintf("the certificate of %s was not signed by the CA in %s: all sites of a job need certificates of one CA",
 			describe(leaf), id.caFile)
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.After(leaf.NotAfter):
-		return fmt.Sprintf("the certificate of %s expired on %s", describe(leaf), leaf.NotAfter.Format(time.RFC3339))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("the certificate of %s is valid from %s on, and it is %s here: compare the clocks",
-			describe(leaf), leaf.NotBefore.Format(time.RFC3339), now.Format(time.RFC3339))
+		return untimely(cmp.Or(invalid.Cert, leaf), now)
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Sprintf("the certificate of %s is not for this use: it needs the extended key usages of a server and of a client", describe(leaf))
 	}
 	return fmt.Sprintf("the certificate of %s: %v", describe(leaf), err)
+}
+
+// untimely says that a certificate is not valid now: a site's, or that of the CA which has signed it.
+func untimely(c *x509.Certificate, now time.Time) string {
+	whose, renew := describe(c), "impi-node cert issue -renew "+nameOf(c)
+	if c.IsCA {
+		whose, renew = "the CA "+whose, "impi-node cert init makes another one, for all sites"
+	}
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	if now.After(c.NotAfter) {
+		return fmt.Sprintf("the certificate of %s expired on %s, and it is %s: check the clock of %s; if it is right: %s", whose, at(c.NotAfter), at(now), machine(), renew)
+	}
+	return fmt.Sprintf("the certificate of %s is valid from %s on, and it is %s: check the clock of %s, and of where the certificate was made", whose, at(c.NotBefore), at(now), machine())
+}
+
+// machine is what this machine is called: a message about its clock may be read on others.
+func machine() string {
+	if name, err := os.Hostname(); err == nil {
+		return name
+	}
+	return "this machine"
 }
 
 // nameOf is the site's name in a certificate.

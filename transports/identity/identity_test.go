@@ -83,9 +83,9 @@ func TestExplanations(t *testing.T) {
 		"ServerUnknown": {stranger.Client("p"), alpha.Server("p"), `"alpha" was not signed by the CA in`, "refuses our certificate"},
 		"ClientUnknown": {trusting.Client("p"), alpha.Server("p"), "does not trust our CA", `"beta" was not signed by the CA in`},
 		"Name":          {beta.Client("p"), picky.Server("p"), "setting peers", `"beta", and the setting peers allows alpha only`},
-		"ServerExpired": {beta.At(later).Client("p"), alpha.Server("p"), `"alpha" expired on`, "refuses our certificate"},
+		"ServerExpired": {beta.At(later).Client("p"), alpha.Server("p"), ": check the clock of " + machine(), "refuses our certificate"},
 		"ClientExpired": {beta.Client("p"), alpha.At(later).Server("p"), "as expired or not valid yet", `"beta" expired on`},
-		"ClockBehind":   {beta.At(earlier).Client("p"), alpha.Server("p"), "compare the clocks", "refuses our certificate"},
+		"ClockBehind":   {beta.At(earlier).Client("p"), alpha.Server("p"), ": check the clock of " + machine(), "refuses our certificate"},
 		"NoCertificate": {bare, alpha.Server("p"), "wants a certificate of us", "showed no certificate"},
 		"Protocol":      {beta.Client("p"), alpha.Server("q"), "speaks another protocol", "speaks another protocol"},
 		"OldTLS":        {&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, alpha.Server("p"), "does not speak TLS 1.3", ""},
@@ -174,5 +174,19 @@ func TestWithOwn(t *testing.T) {
 		if err := c.by.Accepts(c.other); (err == nil) != c.accepts {
 			t.Errorf("%s of %s: %v", c.by.Name(), c.other.Name(), err)
 		}
+	}
+}
+
+// TestCAThatIsNotValidYet: the dates that are shown are those of the certificate that is not valid.
+func TestCAThatIsNotValidYet(t *testing.T) {
+	ca := pkitest.Authority(t)
+	old, err := ca.Issue("alpha", time.Now().Add(-time.Hour), 2*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := load(t, map[string]any{"cert": pkitest.Write(t, old.Cert), "key": pkitest.Write(t, old.Key), "ca": pkitest.Write(t, ca.Pair().Cert)})
+	id = id.At(func() time.Time { return time.Now().Add(-30 * time.Minute) })
+	if err := id.Accepts(id); err == nil || !strings.Contains(err.Error(), `the certificate of the CA "test" is valid from `) || !strings.Contains(err.Error(), "check the clock of "+machine()) {
+		t.Error(err)
 	}
 }

@@ -177,7 +177,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
 		return &links.Node{About: c.about(), Phase: links.PhaseStarting}
 	}
-	d := &links.Node{About: c.about(), Phase: c.phase(), Sites: c.sites(), Transports: c.describeTransports()}
+	d := &links.Node{About: c.about(), Phase: c.phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
 	ctx, cancel := context.WithTimeout(ctx, procsLimit)
 	defer cancel()
 	stats := make([]*wireup.Stats, len(c.Procs.All()))

@@ -133,6 +133,9 @@ func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.A
 	if a.Error != "" {
 		return a, errors.New(a.Error)
 	}
+	if a.Node != nil {
+		a.Node.SetClock(time.Now()) // its machine's may be wrong
+	}
 	return a, nil
 }
 
