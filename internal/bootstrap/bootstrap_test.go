@@ -156,7 +156,7 @@ func TestProcsAreLetIn(t *testing.T) {
 		got <- r
 	}()
 	say := func(m wireup.Message) *wireup.Conn {
-		c, err := attach(p.Socket)
+		c, err := Attach(p.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}

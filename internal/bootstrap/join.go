@@ -139,7 +139,7 @@ func (m *Managed) join() error {
 	if err != nil {
 		return err
 	}
-	if m.Control, err = attach(place.Socket); err != nil {
+	if m.Control, err = Attach(place.Socket); err != nil {
 		return fmt.Errorf("the node of rank %d, which rank %d has started: %w", me.Rank, blocks[self].First, err)
 	}
 	return m.Control.Send(wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(me.Rank), Code: me.AppNum})
@@ -241,8 +241,8 @@ func (m *Managed) tellPlaces(blocks []Block) error {
 	return nil
 }
 
-// attach connects to a node's socket, which must be of the same user.
-func attach(socket string) (*wireup.Conn, error) {
+// Attach connects to a node's abstract socket, which must be of the same user.
+func Attach(socket string) (*wireup.Conn, error) {
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + socket, Net: "unixpacket"})
 	if err != nil {
 		return nil, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)

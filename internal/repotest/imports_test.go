@@ -36,7 +36,7 @@ var directions = []direction{
 	{from: "core/mpi", ours: []string{"core/...", "internal/engine/..."}, others: noOthers},
 	{
 		from:   engine,
-		ours:   []string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "transports", "transports/socket", "transports/support/ring", "transports/support/relay", "transports/support/trace"},
+		ours:   []string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/native", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "transports", "transports/socket", "transports/support/ring", "transports/support/relay", "transports/support/trace"},
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: []string{"core/..."}, others: noOthers},
@@ -60,6 +60,7 @@ var directions = []direction{
 	{from: "internal/launch", ours: nil},
 	{from: "internal/launch/pmi", ours: nil},
 	{from: "internal/launch/pmix", ours: []string{"internal/launch/pmi"}},
+	{from: "internal/native", ours: []string{"core/link"}},
 	{from: "internal/bootstrap", ours: []string{"core/wire", "internal/launch/pmi", "internal/launch/pmix", "internal/wireup"}},
 	{from: "internal/fastpath", ours: []string{"core/link"}, others: noOthers},
 	{from: "internal/resumable", ours: []string{"core/link", "core/resume"}, others: noOthers},

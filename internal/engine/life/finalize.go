@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -30,8 +31,14 @@ func Init() error {
 	if err != nil {
 		return err
 	}
+	place, native, err := native.FindPlace(os.Getenv)
+	if err != nil {
+		return err
+	}
 	var p *proc.Process
 	switch {
+	case native:
+		p, err = joinNative(place)
 	case ok:
 		p, err = Join(proc.NodeConn{Conn: control}, machine.Local{})
 	case bootstrap.Started() && os.Getenv(singletonVariable) != "1":
@@ -126,6 +133,9 @@ func Finalize() error {
 func FinalizeProc(p *proc.Process) error {
 	if err := finalizeProc(p); err != nil {
 		return err
+	}
+	if p.Native != nil {
+		return p.Native.Finalize()
 	}
 	if m, ok := p.Machine.(managed); ok {
 		return m.self.Finalize()

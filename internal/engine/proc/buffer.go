@@ -109,3 +109,12 @@ func (b *Buffer) Run() (mem []byte, ok bool) {
 func (b *Buffer) Size(rep datatype.Representation) int64 {
 	return int64(b.count) * b.typ.Packed(rep)
 }
+
+// InPlace reports whether b is MPI_IN_PLACE.
+func (b Buffer) InPlace() bool { return b.inPlace }
+
+// Len is the number of bytes of memory from Memory on; Unknown if only the program knows.
+func (b Buffer) Len() int64 { return b.len }
+
+// Memory is the origin of the first item.
+func (b Buffer) Memory() unsafe.Pointer { return b.mem }

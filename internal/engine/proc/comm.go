@@ -331,3 +331,9 @@ func DraftAgreement(agree func(wire.ContextID) (wire.ContextID, error)) func(wir
 		return agreed<<1 | 1, err
 	}
 }
+
+// State is what the rooms above keep in the communicator.
+func (c *Comm) State() *CommState { return &c.state }
+
+// Process is the process that the communicator belongs to.
+func (c *Comm) Process() *Process { return c.p }

@@ -45,6 +45,7 @@ type Endpoint struct {
 	held      int               // bytes of Isends that wait for company
 	terms     *wireup.Resumable // of a link that resumes
 	frames    *resumable.Link   // it, if nobody is to see what passes by
+	native    bool              // it is by the site's own MPI: Process.Native drives it
 
 	// Of links to procs of other worlds:
 	closing   closeState
@@ -82,8 +83,10 @@ func (es *endpoints) add(q *Endpoint) error {
 	if n > 0 {
 		q.ID = es.vacant[n-1]
 	}
-	if err := es.p.Driver.Add(&q.Endpoint, uint32(q.ID), q); err != nil {
-		return err
+	if !q.native {
+		if err := es.p.Driver.Add(&q.Endpoint, uint32(q.ID), q); err != nil {
+			return err
+		}
 	}
 	if n > 0 {
 		es.vacant, es.List[q.ID] = es.vacant[:n-1], q
@@ -94,7 +97,9 @@ func (es *endpoints) add(q *Endpoint) error {
 		es.p.Eng.Attach(q.ID)
 	} else {
 		es.p.Eng.AttachPeer(q.ID, q.Peer)
-		es.p.Driver.Warm(&q.Endpoint)
+		if !q.native {
+			es.p.Driver.Warm(&q.Endpoint)
+		}
 	}
 	q.lender, _ = q.Link.(link.Lender)
 	if m, ok := q.Link.(link.Memory); ok {
@@ -141,7 +146,7 @@ func (q *Endpoint) Flush() (progress bool) {
 			return true
 		}
 		if q.Full {
-			if p.Asleep && !p.Driver.Rearm(&q.Endpoint) { // so that the driver wakes up once q takes more
+			if p.Asleep && (q.native || !p.Driver.Rearm(&q.Endpoint)) { // so that the driver wakes up once q takes more
 				p.Rouse()
 			}
 			break
@@ -378,6 +383,8 @@ func (es *endpoints) findRoutes() {
 		}
 		if es.p.Worlds.Foreign(peer) {
 			es.p.Worlds.openForeign(peer)
+		} else if es.p.Native.open(peer) {
+			continue
 		} else if !es.openDirect(peer) {
 			es.route(peer, AgentLink)
 		}

@@ -240,3 +240,12 @@ func (c *Comm) tell(fn string, err error) error {
 
 // Named puts the name of a function of MPI before its error.
 func Named(fn string, err error) error { return fmt.Errorf("mpi.%s: %w", fn, err) }
+
+// Action is what the handler does with an error.
+func (h *Errhandler) Action() action { return h.action }
+
+// Name is for messages to people.
+func (h *Errhandler) Name() string { return h.name }
+
+// Other is the function for objects that are no communicators, nil if there is none.
+func (h *Errhandler) Other() func(object any, err error) { return h.other }

@@ -160,3 +160,6 @@ func (c *Comm) Group() (*Group, error) {
 	}
 	return c.p.NewGroup(c.Comm.Group()), nil
 }
+
+// Members are the procs of the group.
+func (g *Group) Members() *comm.Group { return g.g }

@@ -205,3 +205,6 @@ func (i *Info) With(other *Info) *Info {
 	}
 	return all
 }
+
+// Pairs are keys and values; the object is locked.
+func (i *Info) Pairs() *[]InfoPair { return &i.pairs }

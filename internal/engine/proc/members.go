@@ -194,3 +194,28 @@ func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 	}
 	return true
 }
+
+// Clients gives the site of each rank.
+func (r *MemberTable) Clients() *comm.Clients { return r.clients }
+
+// Hosts gives the host of each rank, with host ranks in place of client ranks. It is nil if no site of
+// the job has several hosts.
+func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
+
+// Common is the representation that all ranks can read.
+func (r *MemberTable) Common() datatype.Representation { return r.common }
+
+// DataOf is the representation of a rank's user data.
+func (r *MemberTable) DataOf(rank int) datatype.Representation { return r.data.At(rank) }
+
+// Directory identifies the ranks.
+func (r *MemberTable) Directory() *message.Directory { return r.directory }
+
+// Foreign reports by site whether some of its ranks run another library.
+func (r *MemberTable) Foreign() []bool { return r.foreign }
+
+// Masters are the first ranks of the sites.
+func (r *MemberTable) Masters() *comm.Masters { return r.masters }
+
+// World is the group of all ranks.
+func (r *MemberTable) World() *comm.Group { return r.world }

@@ -54,6 +54,7 @@ type Process struct {
 	Background  background
 	Boards      boards
 	FastPath    *fastPath // nil: no C code sends and receives by itself
+	Native      *Native   // nil: the site has no MPI of its own
 	Trace       tracing
 }
 

@@ -85,6 +85,9 @@ func (p *Process) step() (progress bool) {
 	if p.Node.news.Load() {
 		progress = p.Node.takeDeliveries()
 	}
+	if p.Native != nil && p.Native.poll() {
+		progress = true
+	}
 	moved, scanned := p.Driver.Step()
 	progress = progress || moved
 	if p.Waiters > 0 && p.Boards.lookAtBoards() {
@@ -149,6 +152,9 @@ func (p *Process) park() {
 func (p *Process) doze() ([]poll.Event, error) {
 	p.Mu.Unlock()
 	defer p.Mu.Lock()
+	if p.Native != nil {
+		return p.Driver.Wait(p.Native.patience())
+	}
 	return p.Driver.Wait(-1)
 }
 

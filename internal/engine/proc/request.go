@@ -336,3 +336,12 @@ func NoPartner(c *Comm, fn Maker) Request {
 func Unstarted(c *Comm, x *Extra) Request {
 	return Request{c: c, extra: x, standing: standing{State: Inactive}}
 }
+
+// Comm is the communicator whose handler is told of errors; nil for a request that was never made.
+func (q *Request) Comm() *Comm { return q.c }
+
+// Extra is nil for most requests: see Extra.
+func (q *Request) Extra() **Extra { return &q.extra }
+
+// Message is the request of core/message, if the request is for one message.
+func (q *Request) Message() *message.Request { return q.r }

@@ -1,0 +1,38 @@
+package life
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/bootstrap"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/machine"
+	"github.com/openimpi/impi/internal/native"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// joinNative joins the job of a site whose own launcher has started this process.
+func joinNative(place native.Place) (*proc.Process, error) {
+	library, err := native.Load(place.Shim)
+	if err != nil {
+		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
+	}
+	if err := library.Init(); err != nil {
+		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
+	}
+	native.Forget()
+	control, err := bootstrap.Attach(place.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("the node of rank %d of site %s: %w: has the site's launcher started this process on a machine that is no host of the site?", library.Rank, place.Site, err)
+	}
+	m := wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(library.Rank), Library: library.Text, Size: library.Size}
+	if err := control.Send(m); err != nil {
+		return nil, err
+	}
+	p, err := Join(proc.NodeConn{Conn: control}, machine.Local{})
+	if err != nil {
+		return nil, err
+	}
+	p.UseNative(library)
+	return p, nil
+}

@@ -1,0 +1,116 @@
+package proc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/native"
+	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+const (
+	// napAfter is how long nothing may come before a proc that waits sleeps now and then. It is long,
+	// as nothing wakes a proc for a message of the site's MPI.
+	napAfter = 50 * time.Millisecond
+	// nap is how long it sleeps then.
+	nap = time.Millisecond
+)
+
+// Native is the site's own MPI, with the links by it to other procs of the site. The process's lock
+// guards it.
+type Native struct {
+	p         *Process
+	library   *native.Library
+	hub       *native.Hub
+	first     wire.WorldRank // of the site's ranks
+	endpoints []*Endpoint    // by rank at the site; nil: there is none, or none any more
+	since     time.Time      // when nothing came for the first time; zero: something has come
+}
+
+// UseNative has p talk to procs of its site by the site's own MPI, whose Init was called.
+func (p *Process) UseNative(l *native.Library) {
+	p.Lock()
+	defer p.Unlock()
+	p.Native = &Native{
+		p: p, library: l, hub: native.NewHub(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
+		endpoints: make([]*Endpoint, l.Size),
+	}
+}
+
+// open makes a link to peer if packets to it go by the site's MPI. n may be nil.
+func (n *Native) open(peer message.Peer) bool {
+	if n == nil || n.p.Job.Proc(rank(peer)).Path != wireup.PathNative {
+		return false
+	}
+	at := int(rank(peer) - n.first)
+	if at < 0 || at >= len(n.endpoints) {
+		return false
+	}
+	l, _ := n.hub.Link(at)
+	return n.add(l)
+}
+
+// add makes an endpoint of a link, which this proc or the other one has begun to use.
+func (n *Native) add(l *native.Link) bool {
+	peer := message.Peer(int(n.first) + l.Peer())
+	q := &Endpoint{Peer: peer, native: true}
+	q.Link = n.p.Trace.Traced(l, fmt.Sprintf("native to %d", peer), peer)
+	if err := n.p.Endpoints.add(q); err != nil {
+		n.p.SetFailed(err)
+		return false
+	}
+	n.endpoints[l.Peer()] = q
+	if _, ok := n.p.Eng.Route(peer); !ok {
+		n.p.Endpoints.route(peer, q.ID)
+	}
+	if Phase(n.p.State.Load()) >= quiet {
+		q.CloseSend() // the other links were ended already
+	}
+	return true
+}
+
+// poll receives what has come by the site's MPI.
+func (n *Native) poll() (progress bool) {
+	ready := n.hub.Poll()
+	for i := len(ready) - 1; i >= 0; i-- {
+		at := ready[i].Peer()
+		if n.endpoints[at] == nil && !n.add(ready[i]) {
+			return true
+		}
+		if n.endpoints[at].Receive() {
+			progress = true
+		}
+	}
+	if progress {
+		n.since = time.Time{}
+	}
+	return progress
+}
+
+// patience is how long to sleep until the site's MPI has to be asked again. It offers the core to others.
+func (n *Native) patience() time.Duration {
+	now := time.Now()
+	if n.since.IsZero() {
+		n.since = now
+	}
+	if now.Sub(n.since) < napAfter {
+		poll.Yield()
+		return 0
+	}
+	return nap
+}
+
+// Finalize ends the site's MPI once nothing is under way any more, together with the other procs of the
+// site.
+func (n *Native) Finalize() error {
+	for !n.hub.Settle() {
+		poll.Yield()
+	}
+	return n.library.Finalize()
+}
+
+// Text names the site's MPI.
+func (n *Native) Text() string { return n.library.Text }

@@ -1,0 +1,146 @@
+package native
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed shim/shim.c
+var shimSource []byte
+
+//go:embed shim/shim.h
+var shimHeader []byte
+
+// Info is what is known of a site's MPI by its mpicc.
+type Info struct {
+	Vendor  string // "Open MPI", "MPICH", "Intel MPI", "MVAPICH", "Cray MPICH", or "MPI"
+	Version string // "4.1.4"; empty: not known
+}
+
+// probe has the macros of mpi.h printed that say whose it is.
+const probe = `#include <mpi.h>
+#define TEXT(x) TEXT_OF(x)
+#define TEXT_OF(x) #x
+#if defined(OMPI_MAJOR_VERSION)
+"impi-vendor" "Open MPI" TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(OMPI_RELEASE_VERSION)
+#elif defined(I_MPI_VERSION)
+"impi-vendor" "Intel MPI" I_MPI_VERSION
+#elif defined(CRAY_MPICH_VERSION)
+"impi-vendor" "Cray MPICH" CRAY_MPICH_VERSION
+#elif defined(MVAPICH2_VERSION)
+"impi-vendor" "MVAPICH" MVAPICH2_VERSION
+#elif defined(MVAPICH_VERSION)
+"impi-vendor" "MVAPICH" MVAPICH_VERSION
+#elif defined(MPICH_VERSION)
+"impi-vendor" "MPICH" MPICH_VERSION
+#elif MPI_VERSION >= 3
+"impi-vendor" "MPI" ""
+#endif
+#ifdef MPI_ABI_VERSION
+"impi-abi"
+#endif
+`
+
+// Build compiles the shim by the site's mpicc into a file of the user's cache, unless it is there
+// already. progress is told what takes a while; it may be nil.
+func Build(ctx context.Context, mpicc string, progress func(string)) (path string, info Info, err error) {
+	cc, err := exec.LookPath(mpicc)
+	if err != nil {
+		return "", info, fmt.Errorf("%w: no mpicc of the site's MPI: %w; name the one of the module that you have loaded, such as /opt/openmpi/bin/mpicc", ErrNoLibrary, err)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", info, fmt.Errorf("where the shim for %s could be kept is not known: %w", cc, err)
+	}
+	dir = filepath.Join(dir, "impi", "native")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", info, err
+	}
+	work, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", info, err
+	}
+	defer os.RemoveAll(work)
+	for name, text := range map[string][]byte{"shim.c": shimSource, "shim.h": shimHeader, "probe.c": []byte(probe)} {
+		if err := os.WriteFile(filepath.Join(work, name), text, 0o600); err != nil {
+			return "", info, err
+		}
+	}
+	seen, err := compile(ctx, work, cc, "-E", "-P", "probe.c")
+	if err != nil {
+		return "", info, err
+	}
+	if info, err = readProbe(cc, seen); err != nil {
+		return "", info, err
+	}
+	if path, err = cached(dir, cc, info); err != nil {
+		return "", info, err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return path, info, nil
+	}
+	if progress != nil {
+		progress(fmt.Sprintf("compiling the shim for %s %s by %s", info.Vendor, info.Version, cc))
+	}
+	if _, err := compile(ctx, work, cc, "-shared", "-fPIC", "-O2", "-o", "shim.so", "shim.c"); err != nil {
+		return "", info, err
+	}
+	return path, info, os.Rename(filepath.Join(work, "shim.so"), path)
+}
+
+// cached is where the shim for a mpicc is kept: another compiler, another MPI under the same name and
+// another release of ours have other files.
+func cached(dir, cc string, info Info) (string, error) {
+	real, err := filepath.EvalSymlinks(cc)
+	if err != nil {
+		return "", err
+	}
+	st, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, x := range []any{cc, real, st.Size(), st.ModTime().UnixNano(), info, os.Getenv("OMPI_CC"), os.Getenv("MPICH_CC")} {
+		fmt.Fprintln(h, x)
+	}
+	h.Write(shimSource)
+	h.Write(shimHeader)
+	return filepath.Join(dir, "shim-"+hex.EncodeToString(h.Sum(nil)[:12])+".so"), nil
+}
+
+func compile(ctx context.Context, dir, cc string, args ...string) (output string, err error) {
+	cmd := exec.CommandContext(ctx, cc, args...)
+	cmd.Dir = dir
+	var out, complaints strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		said := strings.TrimSpace(complaints.String())
+		return "", fmt.Errorf("%w: %s %s: %w\n%.2000s", ErrNoLibrary, cc, strings.Join(args, " "), err, said)
+	}
+	return out.String(), nil
+}
+
+// readProbe finds in a preprocessor's output what probe has it print.
+func readProbe(cc, seen string) (info Info, err error) {
+	if strings.Contains(seen, `"impi-abi"`) {
+		return info, fmt.Errorf("%w: %s is for the standard ABI, as our own impicc: name the mpicc of the site's MPI", ErrNoLibrary, cc)
+	}
+	for l := range strings.Lines(seen) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(l), `"impi-vendor" "`)
+		if !ok {
+			continue
+		}
+		var version string
+		info.Vendor, version, _ = strings.Cut(rest, `"`)
+		info.Version = strings.NewReplacer(`"`, "", " ", "").Replace(version)
+		return info, nil
+	}
+	return info, fmt.Errorf("%w: the mpi.h of %s is older than MPI-3", ErrNoLibrary, cc)
+}

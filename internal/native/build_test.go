@@ -1,0 +1,81 @@
+package native
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// TestBuild builds the shim for the MPIs of this machine, once each.
+func TestBuild(t *testing.T) {
+	for cc, vendor := range map[string]string{"mpicc.openmpi": "Open MPI", "mpicc.mpich": "MPICH"} {
+		t.Run(cc, func(t *testing.T) {
+			if _, err := exec.LookPath(cc); err != nil {
+				skips.NotRun(t, "there is no "+cc, "apt-get install libopenmpi-dev libmpich-dev")
+			}
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			told := 0
+			for range 2 {
+				path, info, err := Build(t.Context(), cc, func(string) { told++ })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := os.Stat(path); err != nil || info.Vendor != vendor || !strings.Contains(info.Version, ".") {
+					t.Errorf("%s: %+v, %v", path, info, err)
+				}
+			}
+			if told != 1 {
+				t.Errorf("it is compiled %d times", told)
+			}
+		})
+	}
+}
+
+// TestBuildFails: what stands where mpicc should be is said, with what it said.
+func TestBuildFails(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	script := func(text string) string {
+		path := filepath.Join(t.TempDir(), "mpicc")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for cc, says := range map[string]string{
+		"/nowhere/mpicc": "name the one of the module",
+		script("echo mpi.h: No such file >&2; exit 1"):             "mpi.h: No such file",
+		script("echo nothing"):                                     "older than MPI-3",
+		script(`echo '"impi-vendor" "MPI" ""'; echo '"impi-abi"'`): "as our own impicc",
+	} {
+		if path, _, err := Build(t.Context(), cc, nil); !errors.Is(err, ErrNoLibrary) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %s, %v, want %q", cc, path, err, says)
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	in := Place{Socket: "impi-X", Shim: "/a/b.so", Site: "alpha", Procs: 4}
+	text, err := in.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, says := range map[string]string{
+		text:                            "",
+		"{":                             "cannot be read",
+		"{}":                            "lacks a socket",
+		strings.Repeat("x", maxPlace+1): "more than 4096",
+	} {
+		p, found, err := FindPlace(func(string) string { return value })
+		if says == "" && (err != nil || !found || p != in) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%.40q: %+v, %v, want %q", value, p, err, says)
+		}
+	}
+	if _, found, err := FindPlace(func(string) string { return "" }); found || err != nil {
+		t.Error(found, err)
+	}
+}

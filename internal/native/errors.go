@@ -1,0 +1,13 @@
+package native
+
+import "errors"
+
+// Errors of a site's MPI.
+var (
+	// ErrNoLibrary means that the site's MPI, or the shim for it, cannot be used by this program.
+	ErrNoLibrary = errors.New("the site's MPI cannot be loaded")
+	// ErrLinked means that the program itself is linked to another MPI.
+	ErrLinked = errors.New("two MPI libraries are in one process")
+	// ErrFailed wraps the errors of the site's MPI.
+	ErrFailed = errors.New("the site's MPI has failed")
+)

@@ -1,0 +1,201 @@
+package native
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// vendor is what a Hub calls: a Library.
+type vendor interface {
+	send(to int, tag int32, buf unsafe.Pointer, n int) (request, error)
+	poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error)
+	recv(held int32, buf unsafe.Pointer, n int) (request, error)
+	test(r request) (done bool, err error)
+}
+
+// request is the number of something that the library has begun; none: it was done at once.
+type request = int32
+
+const none request = -1
+
+// arrival is a message that has come. It has the layout of struct impi_native_message.
+type arrival struct {
+	source, tag int32
+	bytes       int64
+	held        int32 // none: it is in the buffer
+}
+
+// The messages of the library that links are made of. Each but a long one begins with a prefix.
+const (
+	tagChunk  = 1 + iota // bytes of the stream
+	tagLong              // bytes of the stream, without a prefix, straight from the sender's buffer to the receiver's
+	tagCredit            // only a prefix
+	tagEnd               // only a prefix: the stream has ended
+)
+
+const (
+	// prefixSize is the prefix: how many messages the sender of this one has taken off the link
+	// since it last said so.
+	prefixSize = 8
+	// chunkSize is the largest message with a prefix. What a chunk has is copied on both sides.
+	chunkSize = 16 << 10
+	// longSize is how many bytes in a row of the sender's leave as a long message.
+	longSize = 8 << 10
+	// maxLong is the largest long message. A receiver that has no place for one yet needs as much
+	// memory.
+	maxLong = 1 << 20
+	// window is how many messages may be under way on one direction of a link without being taken:
+	// the library keeps them in its own memory, of which nobody knows the bounds. Credits do not
+	// count.
+	window = 64
+	// slab is how many chunks are allocated at a time.
+	slab = 16
+	// pollsAtATime bounds how many messages of others come before the caller goes on.
+	pollsAtATime = 8
+)
+
+// Hub is the links of a proc to the other procs of its site by the site's MPI. One goroutine at a time
+// may use it and its links.
+type Hub struct {
+	lib   vendor
+	links []*Link  // by rank at the site; nil: nothing has been said yet
+	free  [][]byte // chunks
+	pins  []*runtime.Pinner
+	fresh []*Link // have something to receive
+	err   error   // of the library; it is of no use any more
+
+	next    []byte // where the next message goes
+	arrival arrival
+}
+
+// NewHub makes the hub of a library whose Init was called.
+func NewHub(l *Library) *Hub { return newHub(l, l.Size) }
+
+func newHub(v vendor, size int) *Hub { return &Hub{lib: v, links: make([]*Link, size)} }
+
+// Link gives the link to a rank of the site. created says that it was not there before.
+func (h *Hub) Link(rank int) (l *Link, created bool) {
+	if l = h.links[rank]; l == nil {
+		l = &Link{hub: h, to: rank, room: window}
+		h.links[rank] = l
+		return l, true
+	}
+	return l, false
+}
+
+// Poll takes messages of the library, which makes progress by that. It gives the links on which
+// something can be received. Recv takes links out of the slice and fills their places from its end, so
+// that the caller has to go through it from the end.
+func (h *Hub) Poll() []*Link {
+	if h.err != nil {
+		return nil
+	}
+	for range pollsAtATime {
+		if !h.take() {
+			break
+		}
+	}
+	return h.fresh
+}
+
+// take takes one message.
+func (h *Hub) take() bool {
+	if h.next == nil {
+		if h.next, h.err = h.chunk(); h.err != nil {
+			return false
+		}
+	}
+	a := &h.arrival
+	found, err := h.lib.poll(unsafe.Pointer(&h.next[0]), len(h.next), a)
+	if err != nil {
+		h.fail(err)
+		return false
+	}
+	if !found {
+		return false
+	}
+	if a.source < 0 || int(a.source) >= len(h.links) {
+		h.fail(fmt.Errorf("%w: a message of rank %d in a world of %d", ErrFailed, a.source, len(h.links)))
+		return false
+	}
+	l, _ := h.Link(int(a.source))
+	if err := l.arrived(a); err != nil {
+		l.fail(err)
+	}
+	l.stir()
+	return true
+}
+
+// fail ends all links.
+func (h *Hub) fail(err error) {
+	h.err = err
+	for _, l := range h.links {
+		if l != nil {
+			l.fail(err)
+			l.stir()
+		}
+	}
+}
+
+// chunk gives memory for a chunk, which is not Go's, as the library keeps its address.
+func (h *Hub) chunk() ([]byte, error) {
+	if n := len(h.free); n > 0 {
+		b := h.free[n-1]
+		h.free = h.free[:n-1]
+		return b, nil
+	}
+	b, err := mapped(slab * chunkSize)
+	if err != nil {
+		return nil, err
+	}
+	for range slab {
+		h.free = append(h.free, b[:chunkSize:chunkSize])
+		b = b[chunkSize:]
+	}
+	return h.chunk()
+}
+
+// mapped is memory that is not Go's.
+func mapped(n int) ([]byte, error) {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("%d bytes for messages of the site's MPI: %w", n, err)
+	}
+	return b, nil
+}
+
+// pinner gives one that pins nothing.
+func (h *Hub) pinner() *runtime.Pinner {
+	n := len(h.pins)
+	if n == 0 {
+		return new(runtime.Pinner)
+	}
+	p := h.pins[n-1]
+	h.pins = h.pins[:n-1]
+	return p
+}
+
+func (h *Hub) unpin(p *runtime.Pinner) {
+	p.Unpin()
+	h.pins = append(h.pins, p)
+}
+
+// Settle reports whether nothing of this proc's own is under way in the library any more.
+func (h *Hub) Settle() bool {
+	h.Poll()
+	settled := true
+	for _, l := range h.links {
+		if l != nil && h.err == nil {
+			l.reap()
+			settled = settled && len(l.flights) == 0
+		}
+	}
+	return settled || h.err != nil
+}
+
+var _ link.Lender = (*Link)(nil)

@@ -1,0 +1,344 @@
+package native
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// network is the site's MPI for tests: messages between ranks in order, and requests that are done only
+// when the other side has them and some more calls were made.
+type network struct {
+	rng   *rand.Rand
+	boxes map[int][]*letter // by receiver
+}
+
+type letter struct {
+	from int
+	tag  int32
+	data []byte // of the sender, until it is received
+	gone bool   // the sender's memory is its own again
+}
+
+// rank is a rank's library.
+type rank struct {
+	net     *network
+	self    int
+	sending map[request]*letter
+	held    map[int32]*letter
+	coming  map[request]func()
+	last    int32
+	broken  error
+}
+
+func (n *network) rank(self int) *rank {
+	return &rank{net: n, self: self, sending: map[request]*letter{}, held: map[int32]*letter{}, coming: map[request]func(){}}
+}
+
+func (r *rank) send(to int, tag int32, buf unsafe.Pointer, n int) (request, error) {
+	if r.broken != nil {
+		return none, r.broken
+	}
+	l := &letter{from: r.self, tag: tag, data: unsafe.Slice((*byte)(buf), n)}
+	if n < 100 && r.net.rng.IntN(2) == 0 {
+		l.data, l.gone = bytes.Clone(l.data), true
+	}
+	r.net.boxes[to] = append(r.net.boxes[to], l)
+	if l.gone {
+		return none, nil
+	}
+	r.last++
+	r.sending[r.last] = l
+	return r.last, nil
+}
+
+func (r *rank) poll(buf unsafe.Pointer, room int, a *arrival) (bool, error) {
+	box := r.net.boxes[r.self]
+	if r.broken != nil || len(box) == 0 || r.net.rng.IntN(3) == 0 {
+		return false, r.broken
+	}
+	l := box[0]
+	r.net.boxes[r.self] = box[1:]
+	*a = arrival{source: int32(l.from), tag: l.tag, bytes: int64(len(l.data)), held: none}
+	if len(l.data) <= room {
+		copy(unsafe.Slice((*byte)(buf), room), l.data)
+		l.gone = true
+		return true, nil
+	}
+	r.last++
+	a.held = r.last
+	r.held[a.held] = l
+	return true, nil
+}
+
+func (r *rank) recv(held int32, buf unsafe.Pointer, n int) (request, error) {
+	l := r.held[held]
+	delete(r.held, held)
+	r.last++
+	r.coming[r.last] = func() { copy(unsafe.Slice((*byte)(buf), n), l.data); l.gone = true }
+	return r.last, nil
+}
+
+func (r *rank) test(number request) (bool, error) {
+	if number == none {
+		return true, nil
+	}
+	if r.net.rng.IntN(3) == 0 {
+		return false, nil
+	}
+	if l := r.sending[number]; l != nil {
+		if l.gone {
+			delete(r.sending, number)
+		}
+		return l.gone, nil
+	}
+	f := r.coming[number]
+	if f == nil {
+		return false, errors.New("no such request")
+	}
+	f()
+	delete(r.coming, number)
+	return true, nil
+}
+
+// stream is one direction of a link under test.
+type stream struct {
+	from, to  *Link
+	data      []byte // all of it
+	sent, got int
+	eof       bool
+}
+
+// give offers some bytes, cut into slices at random. Those that are lent already begin with the same.
+func (s *stream) give(rng *rand.Rand, lend bool) (n int, err error) {
+	var batch [][]byte
+	rest := s.data[s.sent:]
+	for range 1 + rng.IntN(5) {
+		k := min(len(rest), []int{1, 48, longSize - 1, longSize, 100_000, 3 << 20}[rng.IntN(6)])
+		batch = append(batch, rest[:k])
+		rest = rest[k:]
+	}
+	if lend { // all that was lent has to be in it
+		batch = append(batch, rest)
+		n, err = s.from.Lend(batch)
+	} else {
+		n, err = s.from.Send(batch)
+	}
+	s.sent += n
+	return n, err
+}
+
+// take receives into slices at random, and compares.
+func (s *stream) take(t *testing.T, rng *rand.Rand, into []byte) {
+	cut := rng.IntN(len(into))
+	batch := [][]byte{into[:cut], into[cut:]}
+	if cut == 0 {
+		batch = batch[1:]
+	}
+	n, err := s.to.Recv(batch)
+	if err == io.EOF {
+		s.eof = true
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(into[:n], s.data[s.got:s.got+n]) {
+		t.Fatalf("bytes %d to %d are not what was sent", s.got, s.got+n)
+	}
+	s.got += n
+}
+
+// TestStreams: whatever the sizes of what is sent, lent and received, and however late the library is
+// done, the bytes come whole and in order, in both directions, and all memory is free again at the end.
+func TestStreams(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		net := &network{rng: rng, boxes: map[int][]*letter{}}
+		a, b := newHub(net.rank(0), 2), newHub(net.rank(1), 2)
+		ab, created := a.Link(1)
+		if !created {
+			t.Fatal("the link was there before")
+		}
+		ba, _ := b.Link(0)
+		random := func(n int) []byte {
+			d := make([]byte, n)
+			for i := 0; i+8 <= n; i += 8 {
+				binary.NativeEndian.PutUint64(d[i:], rng.Uint64())
+			}
+			return d
+		}
+		streams := []*stream{{from: ab, to: ba, data: random(5 << 20)}, {from: ba, to: ab, data: random(300_000)}}
+		places := map[*Link][]byte{ab: make([]byte, 2<<20), ba: make([]byte, 2<<20)}
+		for round := 0; !streams[0].eof || !streams[1].eof; round++ {
+			if round == 1_000_000 {
+				t.Fatalf("seed %d: no end: %d of %d and %d of %d were received", seed, streams[0].got, len(streams[0].data), streams[1].got, len(streams[1].data))
+			}
+			for _, s := range streams {
+				if s.sent < len(s.data) {
+					lend := len(s.from.lent) > 0 || rng.IntN(4) > 0
+					if _, err := s.give(rng, lend); err != nil {
+						t.Fatal(err)
+					}
+				} else if err := s.from.CloseSend(); err != nil {
+					t.Fatal(err)
+				}
+				ready := s.to.hub.Poll()
+				for i := len(ready) - 1; i >= 0; i-- {
+					s.take(t, rng, places[s.to])
+				}
+			}
+		}
+		for _, s := range streams {
+			if s.got != len(s.data) {
+				t.Fatalf("seed %d: %d of %d bytes came before the end", seed, s.got, len(s.data))
+			}
+		}
+		for !a.Settle() || !b.Settle() {
+		}
+		for _, h := range []*Hub{a, b} {
+			free := len(h.free)
+			if h.next != nil {
+				free++
+			}
+			if free%slab != 0 || len(h.fresh) != 0 {
+				t.Errorf("seed %d: %d chunks are free, %d links have news", seed, free, len(h.fresh))
+			}
+		}
+		if room := ab.room + int(ba.owed); room != window {
+			t.Errorf("seed %d: room for %d messages", seed, room)
+		}
+	}
+}
+
+// TestWindow: a receiver that takes nothing stops the sender.
+func TestWindow(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+	h := newHub(net.rank(0), 2)
+	l, _ := h.Link(1)
+	big := make([]byte, chunkSize-prefixSize)
+	total := 0
+	for range 1000 {
+		n, err := l.Send([][]byte{big})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
+	}
+	if want := window * (chunkSize - prefixSize); total != want || len(net.boxes[1]) != window {
+		t.Errorf("it takes %d bytes in %d messages, want %d in %d", total, len(net.boxes[1]), want, window)
+	}
+}
+
+// TestBadMessages: what no Link sends breaks the link, and no memory is read beyond the message.
+func TestBadMessages(t *testing.T) {
+	put := func(tag int32, b ...byte) func(*network) {
+		return func(n *network) { n.boxes[0] = append(n.boxes[0], &letter{from: 1, tag: tag, data: b}) }
+	}
+	for what, c := range map[string]struct {
+		send func(*network)
+		says string
+	}{
+		"no prefix":    {put(tagChunk, 1, 2), "kind 1 with 2 bytes"},
+		"unknown":      {put(9, make([]byte, prefixSize)...), "kind 9"},
+		"credit":       {put(tagCredit, 1, 0, 0, 0, 0, 0, 0, 0), "has taken 1 messages, and 0 were under way"},
+		"much credit":  {put(tagCredit, 255, 255, 255, 255, 0, 0, 0, 0), "has taken 4294967295 messages"},
+		"long chunk":   {put(tagChunk, make([]byte, chunkSize+1)...), "kind 1 with 16385 bytes"},
+		"endless long": {put(tagLong, make([]byte, maxLong+1)...), "kind 2 with 1048577 bytes"},
+		"of nobody": {func(n *network) {
+			n.boxes[0] = append(n.boxes[0], &letter{from: 7, tag: tagChunk, data: make([]byte, 8)})
+		}, "rank 7 in a world of 2"},
+	} {
+		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+		h := newHub(net.rank(0), 2)
+		l, _ := h.Link(1)
+		c.send(net)
+		var err error
+		for i := 0; err == nil && i < 100; i++ {
+			for range h.Poll() {
+				_, err = l.Recv([][]byte{make([]byte, 10)})
+			}
+		}
+		if !errors.Is(err, link.ErrBroken) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", what, err, c.says)
+		}
+	}
+}
+
+// TestBrokenLibrary: an error of the library ends all links.
+func TestBrokenLibrary(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+	r := net.rank(0)
+	h := newHub(r, 3)
+	one, _ := h.Link(1)
+	two, _ := h.Link(2)
+	r.broken = errors.New("the fabric is down")
+	h.Poll()
+	for _, l := range []*Link{one, two} {
+		if _, err := l.Recv([][]byte{make([]byte, 1)}); !errors.Is(err, link.ErrBroken) || !errors.Is(err, r.broken) {
+			t.Error(err)
+		}
+		if _, err := l.Send([][]byte{{1}}); !errors.Is(err, r.broken) {
+			t.Error(err)
+		}
+	}
+	if !h.Settle() {
+		t.Error("it is waited for")
+	}
+}
+
+func TestShortMessagesAllocateNothing(t *testing.T) {
+	net := &loopback{}
+	h := newHub(net, 2)
+	l, _ := h.Link(1)
+	out, in := [][]byte{make([]byte, 40), make([]byte, 8)}, [][]byte{make([]byte, 64)}
+	turn := func() {
+		if n, err := l.Lend(out); n != 48 || err != nil {
+			t.Fatal(n, err)
+		}
+		for range h.Poll() {
+			if n, err := l.Recv(in); n != 48 || err != nil {
+				t.Fatal(n, err)
+			}
+			_, _ = l.Recv(in)
+		}
+	}
+	turn()
+	if n := testing.AllocsPerRun(1000, turn); n != 0 {
+		t.Errorf("%v allocations for each message", n)
+	}
+}
+
+// loopback brings each message back to its sender, as of rank 1.
+type loopback struct {
+	data [chunkSize]byte
+	n    int
+	tag  int32
+}
+
+func (l *loopback) send(_ int, tag int32, buf unsafe.Pointer, n int) (request, error) {
+	l.tag, l.n = tag, copy(l.data[:], unsafe.Slice((*byte)(buf), n))
+	return none, nil
+}
+
+func (l *loopback) poll(buf unsafe.Pointer, room int, a *arrival) (bool, error) {
+	if l.n == 0 {
+		return false, nil
+	}
+	*a = arrival{source: 1, tag: l.tag, bytes: int64(l.n), held: none}
+	copy(unsafe.Slice((*byte)(buf), room), l.data[:l.n])
+	l.n = 0
+	return true, nil
+}
+
+func (*loopback) recv(int32, unsafe.Pointer, int) (request, error) {
+	return none, errors.New("none is held")
+}
+func (*loopback) test(request) (bool, error) { return true, nil }

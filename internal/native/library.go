@@ -1,0 +1,182 @@
+//go:build cgo && linux
+
+package native
+
+// #cgo LDFLAGS: -ldl
+// #cgo noescape impi_native_send
+// #cgo nocallback impi_native_send
+// #cgo noescape impi_native_poll
+// #cgo nocallback impi_native_poll
+// #cgo noescape impi_native_recv
+// #cgo nocallback impi_native_recv
+// #cgo nocallback impi_native_test
+// #include <stdlib.h>
+// #include "library.h"
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+)
+
+// Loads reports whether this build of the program can load a site's MPI.
+const Loads = true
+
+// Library is the MPI library of the site. One goroutine at a time may call its methods.
+type Library struct {
+	fn   *C.struct_impi_native
+	Text string // what it says of itself, one line
+
+	Rank, Size int // in its world, once Init was called
+	// thread calls the library, in place of the caller, where only the thread that has called its
+	// Init may. nil: any may.
+	thread *thread
+	home   *thread // that has called Init, and calls Finalize
+}
+
+// Load loads a shim that Build has made, and with it the MPI library that it was built for.
+func Load(shim string) (*Library, error) {
+	if other := linked(); other != "" {
+		return nil, fmt.Errorf("%w: the program is linked to %s: compile it with impicc (or impicxx, impifort) alone", ErrLinked, other)
+	}
+	path := C.CString(shim)
+	defer C.free(unsafe.Pointer(path))
+	l := &Library{}
+	if why := C.impi_native_load(path, &l.fn); why != nil {
+		return nil, fmt.Errorf("%w: %s: %s", ErrNoLibrary, shim, C.GoString(why))
+	}
+	if l.fn.abi != C.IMPI_NATIVE_ABI || l.fn.size != C.sizeof_struct_impi_native {
+		return nil, fmt.Errorf("%w: %s has version %d of the functions, this program wants %d: build it anew with impi-node native build of the same release", ErrNoLibrary, shim, uint32(l.fn.abi), C.IMPI_NATIVE_ABI)
+	}
+	var text [256]C.char
+	if err := l.failed("MPI_Get_library_version", C.impi_native_version(l.fn, &text[0], C.int(len(text)))); err != nil {
+		return nil, err
+	}
+	l.Text = C.GoString(&text[0])
+	if strings.Contains(strings.ToLower(l.Text), "impi ") {
+		return nil, fmt.Errorf("%w: %s was built with our own impicc: build it with the mpicc of the site's MPI", ErrNoLibrary, shim)
+	}
+	return l, nil
+}
+
+// linked finds another MPI library in this process.
+func linked() string {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	for l := range strings.Lines(string(maps)) {
+		at := strings.IndexByte(l, '/')
+		if at < 0 {
+			continue
+		}
+		path := strings.TrimSpace(l[at:])
+		name := filepath.Base(path)
+		for _, other := range []string{"libmpi.so", "libmpich.so", "libmpi_cray.so", "libmpi_intel.so"} {
+			if strings.HasPrefix(name, other) {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// failed is the error of a result, nil if it is none.
+func (l *Library) failed(what string, result C.int) error {
+	if result == 0 {
+		return nil
+	}
+	var text [512]C.char
+	C.impi_native_describe(l.fn, result, &text[0], C.int(len(text)))
+	return fmt.Errorf("%w: %s of %s: %s", ErrFailed, what, l.Text, C.GoString(&text[0]))
+}
+
+// Init begins the library, which connects to its launcher and to the other procs of the site.
+func (l *Library) Init() (err error) {
+	l.home = newThread()
+	l.home.run(func() {
+		var provided, rank, size C.int
+		err = l.failed("MPI_Init_thread", C.impi_native_init(l.fn, C.IMPI_NATIVE_SERIALIZED, &provided, &rank, &size))
+		l.Rank, l.Size = int(rank), int(size)
+		if provided < C.IMPI_NATIVE_SERIALIZED {
+			l.thread = l.home
+		}
+	})
+	return err
+}
+
+// Finalize ends the library, together with those of the other procs of the site.
+func (l *Library) Finalize() (err error) {
+	l.home.run(func() { err = l.failed("MPI_Finalize", C.impi_native_finalize(l.fn)) })
+	return err
+}
+
+// Abort ends all procs of the site.
+func (l *Library) Abort(status int) { C.impi_native_abort(l.fn, C.int(status)) }
+
+func (l *Library) send(to int, tag int32, buf unsafe.Pointer, n int) (number request, err error) {
+	var r C.int
+	if l.thread != nil {
+		l.thread.run(func() { r = C.impi_native_send(l.fn, C.int(to), C.int(tag), buf, C.int64_t(n), (*C.int32_t)(&number)) })
+	} else {
+		r = C.impi_native_send(l.fn, C.int(to), C.int(tag), buf, C.int64_t(n), (*C.int32_t)(&number))
+	}
+	if r != 0 {
+		return none, l.failed("MPI_Isend", r)
+	}
+	return number, nil
+}
+
+// poll looks for one message.
+func (l *Library) poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error) {
+	var r C.int
+	m := (*C.struct_impi_native_message)(unsafe.Pointer(a))
+	if l.thread != nil {
+		l.thread.run(func() { r = C.impi_native_poll(l.fn, buf, C.int64_t(room), m) })
+	} else {
+		r = C.impi_native_poll(l.fn, buf, C.int64_t(room), m)
+	}
+	if r == 0 {
+		return true, nil
+	}
+	if r == C.IMPI_NATIVE_NONE {
+		return false, nil
+	}
+	return false, l.failed("MPI_Improbe", r)
+}
+
+func (l *Library) recv(held int32, buf unsafe.Pointer, n int) (number request, err error) {
+	var r C.int
+	if l.thread != nil {
+		l.thread.run(func() { r = C.impi_native_recv(l.fn, C.int32_t(held), buf, C.int64_t(n), (*C.int32_t)(&number)) })
+	} else {
+		r = C.impi_native_recv(l.fn, C.int32_t(held), buf, C.int64_t(n), (*C.int32_t)(&number))
+	}
+	if r != 0 {
+		return none, l.failed("MPI_Imrecv", r)
+	}
+	return number, nil
+}
+
+// test reports whether a request is done. Its number is free then.
+func (l *Library) test(number request) (done bool, err error) {
+	if number == none {
+		return true, nil
+	}
+	var r C.int
+	if l.thread != nil {
+		l.thread.run(func() { r = C.impi_native_test(l.fn, C.int32_t(number)) })
+	} else {
+		r = C.impi_native_test(l.fn, C.int32_t(number))
+	}
+	if r == 0 {
+		return true, nil
+	}
+	if r == C.IMPI_NATIVE_NONE {
+		return false, nil
+	}
+	return true, l.failed("MPI_Test", r)
+}
+
+// onlyHome reports whether only one thread may call the library.
+func (l *Library) onlyHome() bool { return l.thread != nil }

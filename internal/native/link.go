@@ -1,0 +1,452 @@
+package native
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Link is a link to another proc of the site: a stream of bytes in messages of the site's MPI. Short
+// pieces of it travel in chunks; long ones that are lent leave from the memory of the lender, and arrive
+// in that of the receiver if it is known when they come.
+//
+// It has no handle to sleep on, as the libraries have none: its owner calls Hub.Poll.
+type Link struct {
+	hub    *Hub
+	to     int
+	err    error // why it cannot be used any more
+	closed bool
+	ended  bool // CloseSend was called
+	fresh  bool // it is in Hub.fresh
+
+	flights []flight // messages that the library is sending, oldest first
+	lent    []loan   // what put has not given back, oldest first
+	room    int      // messages that may leave before the peer has taken some
+
+	queue []piece // what has come, oldest first
+	owed  uint32  // messages that were taken, of which the peer does not know yet
+	eof   bool    // the peer has ended its stream, after what is in queue
+}
+
+// flight is a message that the library is sending.
+type flight struct {
+	number request
+	buf    []byte // a chunk; nil: it is lent
+	pin    *runtime.Pinner
+}
+
+// loan is some bytes that put was given. It is done when they are the caller's again.
+type loan struct {
+	size int
+	done bool
+}
+
+// piece is a message that has come.
+type piece struct {
+	size   int
+	buf    []byte // a chunk, or the memory for a long message, once there is one
+	at     int    // bytes of buf that were delivered
+	held   int32  // number of a long message that is not received yet
+	begun  bool   // the library is receiving it into buf
+	number request
+	own    bool // buf is mapped for this message alone
+	pin    *runtime.Pinner
+}
+
+// Peer is the rank of the other proc at the site.
+func (l *Link) Peer() int { return l.to }
+
+// stir puts the link into what Hub.Poll gives.
+func (l *Link) stir() {
+	if !l.fresh && !l.closed {
+		l.fresh = true
+		l.hub.fresh = append(l.hub.fresh, l)
+	}
+}
+
+// calm takes it out again.
+func (l *Link) calm() {
+	if !l.fresh {
+		return
+	}
+	l.fresh = false
+	for i, x := range l.hub.fresh {
+		if x == l {
+			last := len(l.hub.fresh) - 1
+			l.hub.fresh[i] = l.hub.fresh[last]
+			l.hub.fresh = l.hub.fresh[:last]
+			return
+		}
+	}
+}
+
+func (l *Link) fail(err error) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%w: %w", link.ErrBroken, err)
+	}
+}
+
+// usable is the error of a link that cannot be used any more.
+func (l *Link) usable() error {
+	if l.closed {
+		return link.ErrClosed
+	}
+	return l.err
+}
+
+// arrived takes a message that has come, which is in Hub.next if it is short.
+func (l *Link) arrived(a *arrival) error {
+	if l.closed {
+		return nil // nobody wants it any more
+	}
+	if a.held != none {
+		if a.tag != tagLong || a.bytes > maxLong || a.bytes <= 0 {
+			return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d with %d bytes", ErrFailed, l.to, a.tag, a.bytes)
+		}
+		l.queue = append(l.queue, piece{size: int(a.bytes), held: a.held, number: none})
+		return nil
+	}
+	b := l.hub.next[:a.bytes]
+	if a.tag == tagLong {
+		l.hub.next = nil
+		l.queue = append(l.queue, piece{size: len(b), buf: b, held: none, number: none})
+		return nil
+	}
+	if len(b) < prefixSize {
+		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d with %d bytes", ErrFailed, l.to, a.tag, a.bytes)
+	}
+	taken := binary.NativeEndian.Uint32(b)
+	if l.room+int(taken) > window {
+		return fmt.Errorf("%w: rank %d of the site has taken %d messages, and %d were under way", ErrFailed, l.to, taken, window-l.room)
+	}
+	l.room += int(taken)
+	switch a.tag {
+	case tagChunk:
+		l.hub.next = nil
+		l.queue = append(l.queue, piece{size: len(b), buf: b, at: prefixSize, held: none, number: none})
+	case tagEnd:
+		l.eof = true
+	case tagCredit:
+	default:
+		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d", ErrFailed, l.to, a.tag)
+	}
+	return nil
+}
+
+// Send copies what it takes.
+func (l *Link) Send(batch [][]byte) (n int, err error) { return l.put(batch, false) }
+
+// Lend sends long slices from where they are.
+func (l *Link) Lend(batch [][]byte) (n int, err error) { return l.put(batch, true) }
+
+func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
+	if err := l.usable(); err != nil {
+		return 0, err
+	}
+	if l.ended {
+		return 0, link.ErrClosed
+	}
+	l.reap()
+	skip := 0 // what is lent already
+	for i := range l.lent {
+		skip += l.lent[i].size
+	}
+	var chunk []byte // that is being filled
+	used := 0
+	flush := func() {
+		if chunk == nil {
+			return
+		}
+		l.launch(tagChunk, chunk[:used], chunk)
+		l.lent = append(l.lent, loan{size: used - prefixSize, done: true})
+		chunk = nil
+	}
+	for _, b := range batch {
+		k := min(skip, len(b))
+		skip -= k
+		for b = b[k:]; len(b) > 0 && l.err == nil; {
+			if lend && len(b) >= longSize && (chunk == nil || l.room > 1) {
+				flush()
+				if l.room == 0 {
+					break
+				}
+				k := min(len(b), maxLong)
+				l.lendLong(b[:k])
+				b = b[k:]
+				continue
+			}
+			if chunk == nil {
+				if l.room == 0 {
+					break
+				}
+				if chunk, err = l.hub.chunk(); err != nil {
+					l.fail(err)
+					break
+				}
+				used = prefixSize
+			}
+			k := copy(chunk[used:], b)
+			used += k
+			b = b[k:]
+			if used == len(chunk) {
+				flush()
+			}
+		}
+		if len(b) > 0 {
+			break
+		}
+	}
+	flush()
+	if l.err != nil {
+		return 0, l.err
+	}
+	return l.returned(), nil
+}
+
+// returned gives how many bytes at the front of what was lent are the lender's again.
+func (l *Link) returned() (n int) {
+	i := 0
+	for ; i < len(l.lent) && l.lent[i].done; i++ {
+		n += l.lent[i].size
+	}
+	l.lent = append(l.lent[:0], l.lent[i:]...)
+	return n
+}
+
+// launch sends a message with a prefix, whose memory is a chunk's.
+func (l *Link) launch(tag int32, b, chunk []byte) {
+	binary.NativeEndian.PutUint32(b, l.owed)
+	l.owed = 0
+	if tag == tagChunk {
+		l.room--
+	}
+	number, err := l.hub.lib.send(l.to, tag, unsafe.Pointer(&b[0]), len(b))
+	switch {
+	case err != nil:
+		l.fail(err)
+		l.hub.free = append(l.hub.free, chunk)
+	case number == none:
+		l.hub.free = append(l.hub.free, chunk)
+	default:
+		l.flights = append(l.flights, flight{number: number, buf: chunk})
+	}
+}
+
+// lendLong sends a long message from where it is.
+func (l *Link) lendLong(b []byte) {
+	pin := l.hub.pinner()
+	pin.Pin(&b[0])
+	l.room--
+	number, err := l.hub.lib.send(l.to, tagLong, unsafe.Pointer(&b[0]), len(b))
+	if err != nil || number == none {
+		l.hub.unpin(pin)
+		if err != nil {
+			l.fail(err)
+		}
+		l.lent = append(l.lent, loan{size: len(b), done: true})
+		return
+	}
+	l.flights = append(l.flights, flight{number: number, pin: pin})
+	l.lent = append(l.lent, loan{size: len(b)})
+}
+
+// reap looks which messages the library has sent.
+func (l *Link) reap() {
+	kept := l.flights[:0]
+	nth := 0 // of those lent that are not done
+	for _, f := range l.flights {
+		done, err := l.hub.lib.test(f.number)
+		if err != nil {
+			l.fail(err)
+		}
+		if f.buf != nil {
+			if done {
+				l.hub.free = append(l.hub.free, f.buf)
+			} else {
+				kept = append(kept, f)
+			}
+			continue
+		}
+		if !done {
+			nth++
+			kept = append(kept, f)
+			continue
+		}
+		l.hub.unpin(f.pin)
+		l.giveBack(nth)
+	}
+	clear(l.flights[len(kept):])
+	l.flights = kept
+}
+
+// giveBack says that the nth of the lent pieces that are not done is done.
+func (l *Link) giveBack(nth int) {
+	for i := range l.lent {
+		if l.lent[i].done {
+			continue
+		}
+		if nth == 0 {
+			l.lent[i].done = true
+			return
+		}
+		nth--
+	}
+}
+
+// Recv delivers what Hub.Poll has found.
+func (l *Link) Recv(batch [][]byte) (n int, err error) {
+	if l.closed {
+		return 0, link.ErrClosed
+	}
+	total := link.Len(batch)
+	for len(l.queue) > 0 && n < total {
+		p := &l.queue[0]
+		if p.held != none || p.begun {
+			if n > 0 {
+				return n, nil // so that the next call names the memory behind this
+			}
+			if done, err := l.receiveLong(p, batch); err != nil {
+				l.fail(err)
+				break
+			} else if !done {
+				return 0, nil
+			}
+			if p.buf == nil { // it is in batch
+				n = p.size
+				l.took()
+				continue
+			}
+		}
+		k := spread(batch, n, p.buf[p.at:p.size])
+		n += k
+		if p.at += k; p.at == p.size {
+			l.release(p)
+			l.took()
+		}
+	}
+	if n > 0 || total == 0 {
+		return n, nil
+	}
+	l.calm()
+	if len(l.queue) == 0 && l.eof {
+		return 0, io.EOF
+	}
+	return 0, l.err
+}
+
+// receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it is in
+// batch then.
+func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
+	if !p.begun {
+		dst := batch[0]
+		if len(dst) >= p.size {
+			p.pin = l.hub.pinner()
+			p.pin.Pin(&dst[0])
+		} else if dst, err = mapped(p.size); err != nil {
+			return false, err
+		} else {
+			p.own = true
+		}
+		p.buf = dst[:p.size]
+		p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
+		p.held, p.begun = none, true
+		if err != nil {
+			return false, err
+		}
+	}
+	if done, err = l.hub.lib.test(p.number); !done || err != nil {
+		return false, err
+	}
+	p.begun = false
+	if p.pin != nil {
+		l.hub.unpin(p.pin)
+		if len(batch[0]) >= p.size && &batch[0][0] == &p.buf[0] {
+			p.buf = nil
+		} // else the receive was given up meanwhile, and the bytes are copied to where they are not missed
+	}
+	return true, nil
+}
+
+// spread copies b to batch, behind its first n bytes.
+func spread(batch [][]byte, n int, b []byte) (copied int) {
+	for _, to := range batch {
+		if n >= len(to) {
+			n -= len(to)
+			continue
+		}
+		k := copy(to[n:], b[copied:])
+		n = 0
+		if copied += k; copied == len(b) {
+			break
+		}
+	}
+	return copied
+}
+
+// release frees the memory of what has come.
+func (l *Link) release(p *piece) {
+	switch {
+	case p.own:
+		_ = unix.Munmap(p.buf) // fails for nothing that was mapped
+	case p.pin == nil:
+		l.hub.free = append(l.hub.free, p.buf[:chunkSize])
+	}
+}
+
+// took says that the first of queue was delivered, and tells the peer now and then.
+func (l *Link) took() {
+	copy(l.queue, l.queue[1:])
+	l.queue[len(l.queue)-1] = piece{}
+	l.queue = l.queue[:len(l.queue)-1]
+	if l.owed++; l.owed < window/2 || l.err != nil {
+		return
+	}
+	if b, err := l.hub.chunk(); err == nil {
+		l.launch(tagCredit, b[:prefixSize], b)
+	}
+}
+
+// Handle is none: see Link.
+func (l *Link) Handle() int { return link.NoHandle }
+
+// Arm is always true: nothing wakes a sleeper.
+func (l *Link) Arm(link.Interest) bool { return true }
+
+// Limits has no preference.
+func (l *Link) Limits() link.Limits { return link.Limits{} }
+
+// CloseSend tells the other proc that nothing more comes.
+func (l *Link) CloseSend() error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	b, err := l.hub.chunk()
+	if err != nil {
+		return err
+	}
+	l.launch(tagEnd, b[:prefixSize], b)
+	return l.err
+}
+
+// Close drops what has come. What the library is still sending is let go by Hub.Settle.
+func (l *Link) Close() error {
+	l.calm()
+	l.closed = true
+	for i := range l.queue {
+		if p := &l.queue[i]; p.held == none && !p.begun {
+			l.release(p)
+		}
+	}
+	l.queue = nil
+	return nil
+}

@@ -1,0 +1,218 @@
+package native
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/core/link"
+)
+
+// Figures are what Selftest measures between ranks 0 and 1, each the median of several rounds.
+type Figures struct {
+	HalfRoundTrip time.Duration // of 8 bytes
+	Stream        float64       // bytes in a second, of messages of 1 MiB
+}
+
+const (
+	selftestRounds = 7
+	selftestTurns  = 2000 // round trips in a round
+	selftestLong   = 1 << 20
+	selftestLongs  = 64 // long messages in a round
+)
+
+// Selftest is run by each process that the site's launcher has started: it loads the shim, exchanges
+// messages with all others and checks what comes, and measures between ranks 0 and 1. Rank 0 writes what
+// it found to out. The result is an exit status.
+func Selftest(shim string, out, complaints io.Writer) int {
+	l, err := Load(shim)
+	if err == nil {
+		err = l.Init()
+	}
+	if err == nil {
+		err = selftest(l, out)
+	}
+	if err != nil {
+		fmt.Fprintln(complaints, "impi-node:", err)
+		return 1
+	}
+	return 0
+}
+
+func selftest(l *Library, out io.Writer) error {
+	if l.Size < 2 {
+		return errors.New("the launcher has started one process; the test takes two: give it -n 2")
+	}
+	t := &tester{hub: NewHub(l), rank: l.Rank}
+	for shift := 1; shift < l.Size; shift++ {
+		if err := t.exchange((l.Rank+shift)%l.Size, (l.Rank+l.Size-shift)%l.Size); err != nil {
+			return err
+		}
+	}
+	var f Figures
+	var err error
+	if l.Rank < 2 {
+		if f, err = t.measure(1 - l.Rank); err != nil {
+			return err
+		}
+	}
+	if l.Rank == 0 {
+		threads := "any thread may call it"
+		if l.onlyHome() {
+			threads = "only one thread may call it, so that each call takes two switches of threads: see docs/native.md"
+		}
+		fmt.Fprintf(out, "%s\n%d processes; %s\n", l.Text, l.Size, threads)
+		fmt.Fprintf(out, "8 bytes, half a round trip: %v\n1 MiB messages, one way: %.2f GB/s\n", f.HalfRoundTrip, f.Stream/1e9)
+	}
+	if err := t.end(l.Size); err != nil {
+		return err
+	}
+	return l.Finalize()
+}
+
+type tester struct {
+	hub  *Hub
+	rank int
+}
+
+// send sends all of b.
+func (t *tester) send(to int, b []byte) error {
+	l, _ := t.hub.Link(to)
+	batch := [][]byte{b}
+	for len(batch) > 0 {
+		n, err := l.Lend(batch)
+		if err != nil {
+			return err
+		}
+		if batch = link.Advance(batch, n); len(batch) > 0 {
+			t.hub.Poll()
+		}
+	}
+	return nil
+}
+
+// receive fills b.
+func (t *tester) receive(from int, b []byte) error {
+	l, _ := t.hub.Link(from)
+	for len(b) > 0 {
+		t.hub.Poll()
+		n, err := l.Recv([][]byte{b})
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// exchange sends to one rank what another one sends here, of many sizes.
+func (t *tester) exchange(to, from int) error {
+	for _, n := range []int{1, 8, 100, 8 << 10, 100_000, 3 << 20} {
+		mine, theirs, want := make([]byte, n), make([]byte, n), make([]byte, n)
+		pattern(mine, t.rank)
+		pattern(want, from)
+		l, _ := t.hub.Link(to)
+		in, _ := t.hub.Link(from)
+		out, rest := [][]byte{mine}, theirs
+		for len(out) > 0 || len(rest) > 0 {
+			k, err := l.Lend(out)
+			if err != nil {
+				return err
+			}
+			out = link.Advance(out, k)
+			t.hub.Poll()
+			if len(rest) > 0 {
+				if k, err = in.Recv([][]byte{rest}); err != nil {
+					return err
+				}
+				rest = rest[k:]
+			}
+		}
+		if !bytes.Equal(theirs, want) {
+			return fmt.Errorf("%w: %d bytes of rank %d are not those that it has sent", ErrFailed, n, from)
+		}
+	}
+	return nil
+}
+
+func pattern(b []byte, rank int) {
+	for i := range b {
+		b[i] = byte(i*7 + i>>8*13 + rank*31)
+	}
+}
+
+// measure plays with the other rank.
+func (t *tester) measure(other int) (f Figures, err error) {
+	var trips []time.Duration
+	var streams []float64
+	small, long := make([]byte, 8), make([]byte, selftestLong)
+	first := t.rank == 0
+	for range selftestRounds {
+		begin := time.Now()
+		for range selftestTurns {
+			if first {
+				err = errors.Join(t.send(other, small), t.receive(other, small))
+			} else {
+				err = errors.Join(t.receive(other, small), t.send(other, small))
+			}
+			if err != nil {
+				return f, err
+			}
+		}
+		trips = append(trips, time.Since(begin)/(2*selftestTurns))
+		begin = time.Now()
+		for range selftestLongs {
+			if first {
+				err = t.send(other, long)
+			} else {
+				err = t.receive(other, long)
+			}
+			if err != nil {
+				return f, err
+			}
+		}
+		if first {
+			err = t.receive(other, small)
+		} else {
+			err = t.send(other, small)
+		}
+		if err != nil {
+			return f, err
+		}
+		streams = append(streams, selftestLongs*selftestLong/time.Since(begin).Seconds())
+	}
+	slices.Sort(trips)
+	slices.Sort(streams)
+	return Figures{trips[len(trips)/2], streams[len(streams)/2]}, nil
+}
+
+// end waits until all others are done, since Finalize makes no progress for links.
+func (t *tester) end(size int) error {
+	var word [8]byte
+	binary.NativeEndian.PutUint64(word[:], uint64(t.rank))
+	for r := range size {
+		if r != t.rank {
+			if err := t.send(r, word[:]); err != nil {
+				return err
+			}
+		}
+	}
+	for r := range size {
+		if r == t.rank {
+			continue
+		}
+		if err := t.receive(r, word[:]); err != nil {
+			return err
+		}
+		if got := binary.NativeEndian.Uint64(word[:]); got != uint64(r) {
+			return fmt.Errorf("%w: rank %d says that it is %d", ErrFailed, r, got)
+		}
+	}
+	for !t.hub.Settle() {
+	}
+	return nil
+}

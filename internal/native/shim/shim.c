@@ -1,0 +1,311 @@
+/* Compiled by the mpicc of a site's own MPI: what shim.h promises, by that MPI. It needs MPI-3.
+ * Our library calls it by one thread at a time. */
+#include "shim.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Comm all = MPI_COMM_NULL; /* for messages and for the making of communicators */
+
+/* A table of values that are known by number outside. */
+#define TABLE(name, type)                                                                  \
+	static struct {                                                                        \
+		type *of;                                                                          \
+		int32_t *unused;                                                                   \
+		int32_t size, free;                                                                \
+	} name;                                                                                \
+	static int32_t name##_take(void)                                                       \
+	{                                                                                      \
+		if (!name.free) {                                                                  \
+			int32_t i, size = name.size ? 2 * name.size : 64;                              \
+			type *of = realloc(name.of, (size_t)size * sizeof *of);                        \
+			if (!of)                                                                       \
+				return IMPI_NATIVE_NONE;                                                   \
+			name.of = of;                                                                  \
+			int32_t *unused = realloc(name.unused, (size_t)size * sizeof *unused);         \
+			if (!unused)                                                                   \
+				return IMPI_NATIVE_NONE;                                                   \
+			name.unused = unused;                                                          \
+			for (i = size; i-- > name.size;)                                               \
+				unused[name.free++] = i;                                                   \
+			name.size = size;                                                              \
+		}                                                                                  \
+		return name.unused[--name.free];                                                   \
+	}                                                                                      \
+	static void name##_give(int32_t i) { name.unused[name.free++] = i; }
+
+TABLE(requests, MPI_Request)
+TABLE(messages, MPI_Message)
+TABLE(comms, MPI_Comm)
+
+static MPI_Datatype types[IMPI_NATIVE_TYPES];
+static MPI_Op ops[IMPI_NATIVE_OPS];
+
+static int class_of(int error)
+{
+	int class = MPI_ERR_OTHER;
+	if (error == MPI_SUCCESS)
+		return 0;
+	MPI_Error_class(error, &class);
+	return class > 0 ? class : MPI_ERR_OTHER;
+}
+
+static int copy_text(const char *from, char *to, int room)
+{
+	int n = (int)strcspn(from, "\r\n");
+	if (room < 1)
+		return MPI_ERR_ARG;
+	if (n >= room)
+		n = room - 1;
+	memcpy(to, from, (size_t)n);
+	to[n] = 0;
+	return 0;
+}
+
+static int version(char *text, int room)
+{
+	char full[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	int length, error = MPI_Get_library_version(full, &length);
+	return error ? class_of(error) : copy_text(full, text, room);
+}
+
+static int describe(int error, char *text, int room)
+{
+	char full[MPI_MAX_ERROR_STRING] = "";
+	int length;
+	MPI_Error_string(error, full, &length);
+	return copy_text(full, text, room);
+}
+
+static int init(int threads, int *provided, int *rank, int *size)
+{
+	static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+	int there = 0, got = MPI_THREAD_SINGLE, error;
+	if (threads < 0 || threads > IMPI_NATIVE_MULTIPLE)
+		return MPI_ERR_ARG;
+	MPI_Initialized(&there);
+	if (there)
+		return MPI_ERR_OTHER; /* somebody else in this process uses it */
+	if ((error = MPI_Init_thread(NULL, NULL, levels[threads], &got)))
+		return class_of(error);
+	*provided = IMPI_NATIVE_SINGLE;
+	for (int i = 0; i <= IMPI_NATIVE_MULTIPLE; i++)
+		if (got >= levels[i])
+			*provided = i;
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)))
+		return class_of(error);
+	MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(all, rank);
+	MPI_Comm_size(all, size);
+
+	MPI_Datatype t[] = {MPI_BYTE, MPI_INT8_T, MPI_UINT8_T, MPI_INT16_T, MPI_UINT16_T, MPI_INT32_T,
+		MPI_UINT32_T, MPI_INT64_T, MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE};
+	MPI_Op o[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR};
+	memcpy(types, t, sizeof types);
+	memcpy(ops, o, sizeof ops);
+	return 0;
+}
+
+static int finalize(void)
+{
+	for (int32_t i = 0; i < comms.size; i++) { /* those that were given back are null */
+		int32_t used = 1;
+		for (int32_t k = 0; k < comms.free; k++)
+			used &= comms.unused[k] != i;
+		if (used)
+			MPI_Comm_free(&comms.of[i]);
+	}
+	MPI_Comm_free(&all);
+	return class_of(MPI_Finalize());
+}
+
+static int abort_all(int status) { return class_of(MPI_Abort(MPI_COMM_WORLD, status)); }
+
+/* begun gives a request that has begun its number, unless it is done already. */
+static int begun(int error, MPI_Request *r, int32_t *number)
+{
+	int done = 0;
+	*number = IMPI_NATIVE_NONE;
+	if (error)
+		return class_of(error);
+	if ((error = MPI_Test(r, &done, MPI_STATUS_IGNORE)) || done)
+		return class_of(error);
+	if ((*number = requests_take()) == IMPI_NATIVE_NONE)
+		return class_of(MPI_Wait(r, MPI_STATUS_IGNORE)); /* no memory is left: at least nothing is lost */
+	requests.of[*number] = *r;
+	return 0;
+}
+
+static int begin_send(int to, int tag, const void *buf, int64_t bytes, int32_t *number)
+{
+	MPI_Request r;
+	if (bytes < 0 || bytes > INT_MAX)
+		return MPI_ERR_COUNT;
+	return begun(MPI_Isend(buf, (int)bytes, MPI_BYTE, to, tag, all, &r), &r, number);
+}
+
+static int poll_one(void *buf, int64_t room, struct impi_native_message *m)
+{
+	MPI_Message msg;
+	MPI_Status st;
+	int flag = 0, n = 0, error = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, all, &flag, &msg, &st);
+	if (error)
+		return class_of(error);
+	if (!flag)
+		return IMPI_NATIVE_NONE;
+	MPI_Get_count(&st, MPI_BYTE, &n);
+	m->source = st.MPI_SOURCE;
+	m->tag = st.MPI_TAG;
+	m->bytes = n;
+	m->held = IMPI_NATIVE_NONE;
+	if (n <= room)
+		return class_of(MPI_Mrecv(buf, n, MPI_BYTE, &msg, MPI_STATUS_IGNORE));
+	if ((m->held = messages_take()) == IMPI_NATIVE_NONE)
+		return MPI_ERR_NO_MEM;
+	messages.of[m->held] = msg;
+	return 0;
+}
+
+static int begin_recv(int32_t held, void *buf, int64_t bytes, int32_t *number)
+{
+	MPI_Request r;
+	if (held < 0 || held >= messages.size)
+		return MPI_ERR_ARG;
+	if (bytes < 0 || bytes > INT_MAX)
+		return MPI_ERR_COUNT;
+	int error = MPI_Imrecv(buf, (int)bytes, MPI_BYTE, &messages.of[held], &r);
+	messages_give(held);
+	return begun(error, &r, number);
+}
+
+static int test(int32_t number)
+{
+	int done = 0;
+	if (number < 0 || number >= requests.size)
+		return MPI_ERR_REQUEST;
+	int error = MPI_Test(&requests.of[number], &done, MPI_STATUS_IGNORE);
+	if (error || done)
+		requests_give(number);
+	else
+		return IMPI_NATIVE_NONE;
+	return class_of(error);
+}
+
+static int cancel(int32_t number)
+{
+	if (number < 0 || number >= requests.size)
+		return MPI_ERR_REQUEST;
+	MPI_Cancel(&requests.of[number]);
+	int error = MPI_Wait(&requests.of[number], MPI_STATUS_IGNORE);
+	requests_give(number);
+	return class_of(error);
+}
+
+static int open_comm(const int *ranks, int count, int tag, int32_t *comm)
+{
+	MPI_Group of_all, some;
+	int error = MPI_Comm_group(all, &of_all);
+	if (error)
+		return class_of(error);
+	if (!(error = MPI_Group_incl(of_all, count, ranks, &some))) {
+		if ((*comm = comms_take()) == IMPI_NATIVE_NONE)
+			error = MPI_ERR_NO_MEM;
+		else if (!(error = MPI_Comm_create_group(all, some, tag, &comms.of[*comm])))
+			MPI_Comm_set_errhandler(comms.of[*comm], MPI_ERRORS_RETURN);
+		else
+			comms_give(*comm);
+		MPI_Group_free(&some);
+	}
+	MPI_Group_free(&of_all);
+	return class_of(error);
+}
+
+static int close_comm(int32_t comm)
+{
+	if (comm < 0 || comm >= comms.size)
+		return MPI_ERR_COMM;
+	int error = MPI_Comm_free(&comms.of[comm]);
+	comms_give(comm);
+	return class_of(error);
+}
+
+/* PHASE checks what all phases of collectives have in common. */
+#define PHASE(comm, n)                          \
+	MPI_Request r;                              \
+	if ((comm) < 0 || (comm) >= comms.size)     \
+		return MPI_ERR_COMM;                    \
+	if ((n) < 0 || (n) > INT_MAX)               \
+		return MPI_ERR_COUNT
+
+#define IN(in) ((in) ? (in) : MPI_IN_PLACE)
+
+static int barrier(int32_t comm, int32_t *number)
+{
+	PHASE(comm, 0);
+	if (!number)
+		return class_of(MPI_Barrier(comms.of[comm]));
+	return begun(MPI_Ibarrier(comms.of[comm], &r), &r, number);
+}
+
+static int bcast(int32_t comm, void *buf, int64_t bytes, int root, int32_t *number)
+{
+	PHASE(comm, bytes);
+	if (!number)
+		return class_of(MPI_Bcast(buf, (int)bytes, MPI_BYTE, root, comms.of[comm]));
+	return begun(MPI_Ibcast(buf, (int)bytes, MPI_BYTE, root, comms.of[comm], &r), &r, number);
+}
+
+static int reduce(int32_t comm, const void *in, void *out, int64_t count, int type, int op, int root, int32_t *number)
+{
+	PHASE(comm, count);
+	if (type < 0 || type >= IMPI_NATIVE_TYPES || op < 0 || op >= IMPI_NATIVE_OPS)
+		return MPI_ERR_TYPE;
+	if (!number)
+		return class_of(MPI_Reduce(IN(in), out, (int)count, types[type], ops[op], root, comms.of[comm]));
+	return begun(MPI_Ireduce(IN(in), out, (int)count, types[type], ops[op], root, comms.of[comm], &r), &r, number);
+}
+
+static int allreduce(int32_t comm, const void *in, void *out, int64_t count, int type, int op, int32_t *number)
+{
+	PHASE(comm, count);
+	if (type < 0 || type >= IMPI_NATIVE_TYPES || op < 0 || op >= IMPI_NATIVE_OPS)
+		return MPI_ERR_TYPE;
+	if (!number)
+		return class_of(MPI_Allreduce(IN(in), out, (int)count, types[type], ops[op], comms.of[comm]));
+	return begun(MPI_Iallreduce(IN(in), out, (int)count, types[type], ops[op], comms.of[comm], &r), &r, number);
+}
+
+static int gather(int32_t comm, const void *in, void *out, int64_t bytes, int root, int32_t *number)
+{
+	PHASE(comm, bytes);
+	if (!number)
+		return class_of(MPI_Gather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, root, comms.of[comm]));
+	return begun(MPI_Igather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, root, comms.of[comm], &r), &r, number);
+}
+
+static int allgather(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number)
+{
+	PHASE(comm, bytes);
+	if (!number)
+		return class_of(MPI_Allgather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm]));
+	return begun(MPI_Iallgather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm], &r), &r, number);
+}
+
+static int alltoall(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number)
+{
+	PHASE(comm, bytes);
+	if (!number)
+		return class_of(MPI_Alltoall(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm]));
+	return begun(MPI_Ialltoall(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm], &r), &r, number);
+}
+
+const struct impi_native impi_native = {
+	IMPI_NATIVE_ABI, sizeof(struct impi_native),
+	version, init, finalize, abort_all, describe,
+	begin_send, poll_one, begin_recv, test, cancel,
+	open_comm, close_comm,
+	barrier, bcast, reduce, allreduce, gather, allgather, alltoall,
+};

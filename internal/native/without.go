@@ -1,0 +1,37 @@
+//go:build !cgo || !linux
+
+package native
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Loads reports whether this build of the program can load a site's MPI.
+const Loads = false
+
+// Library is the MPI library of the site, which this build cannot load.
+type Library struct {
+	Text       string
+	Rank, Size int
+}
+
+// Load says how the program has to be built.
+func Load(string) (*Library, error) {
+	return nil, fmt.Errorf("%w: the program is built without cgo, which loading the site's MPI takes: build it with CGO_ENABLED=1 and a C compiler", ErrNoLibrary)
+}
+
+// Init, and all that follows, is never called, as nothing can be loaded.
+func (*Library) Init() error { return ErrNoLibrary }
+
+// Finalize is never called.
+func (*Library) Finalize() error { return ErrNoLibrary }
+
+// Abort is never called.
+func (*Library) Abort(int)      {}
+func (*Library) onlyHome() bool { return false }
+
+func (*Library) send(int, int32, unsafe.Pointer, int) (request, error) { return none, ErrNoLibrary }
+func (*Library) poll(unsafe.Pointer, int, *arrival) (bool, error)      { return false, ErrNoLibrary }
+func (*Library) recv(int32, unsafe.Pointer, int) (request, error)      { return none, ErrNoLibrary }
+func (*Library) test(request) (bool, error)                            { return false, ErrNoLibrary }
