@@ -6,14 +6,14 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// spareGreetings is how many connections of one address may be open without having greeted,
-// in addition to one for each host that may connect from it.
+// spareGreetings is how many connections from one address may be open that have not greeted yet, in
+// addition to one for each host that may connect from it.
 const spareGreetings = 4
 
-// Accepted says that somebody connected from that address, which is zero if the link does
-// not tell it. Where there are too many connections that have not greeted, from the address
-// or in all, the oldest silent one is refused, or if all have begun a proof, the oldest of
-// those.
+// Accepted says that a connection from that address was accepted; the address is zero if the link
+// does not tell it. If there are then too many connections that have not greeted, from the address
+// or in all, the oldest that has sent nothing is refused, or if all have begun a proof, the oldest
+// of those.
 func (d *Dance) Accepted(conn int, from wire.HostID) {
 	switch {
 	case d.over && d.missing > 0:
@@ -31,10 +31,10 @@ func (d *Dance) Accepted(conn int, from wire.HostID) {
 	d.conns = append(d.conns, &greeting{conn: conn, from: from})
 }
 
-// maxSilent is how many connections that have not greeted there may be in all.
+// maxSilent returns how many connections that have not greeted may be open in all.
 func (d *Dance) maxSilent() int { return 2*len(d.c.Hosts) + 16 }
 
-// maxFrom is how many of them may come from one address.
+// maxFrom returns how many of them may be open from one address.
 func (d *Dance) maxFrom(from wire.HostID) int {
 	if from == (wire.HostID{}) {
 		return d.maxSilent()
@@ -58,8 +58,8 @@ func (d *Dance) waiting(from wire.HostID) (n int) {
 	return n
 }
 
-// driveOut refuses the oldest connection of an address, or of all if from is nil; most is
-// the limit, for the message.
+// driveOut refuses the oldest connection that has not greeted, of an address or, if from is nil, of
+// all. most is the limit, for the message.
 func (d *Dance) driveOut(from *wire.HostID, most int) {
 	meant := func(g *greeting) bool { return from == nil || g.from == *from }
 	i := slices.IndexFunc(d.conns, func(g *greeting) bool { return meant(g) && !g.proving })
@@ -80,13 +80,13 @@ func (d *Dance) awaits() bool {
 	return !d.over && slices.Contains(d.joined[d.c.Self:], false)
 }
 
-// expectsProof reports whether a host of higher rank may prove itself, which it may do
-// again after it has connected.
+// expectsProof reports whether a host of higher rank may still connect and prove itself. A host
+// that has done so may do it again.
 func (d *Dance) expectsProof() bool {
 	return !d.over && slices.ContainsFunc(d.c.Hosts[d.c.Self+1:], func(h DanceHost) bool { return h.Proves && !h.Skip })
 }
 
-// Wants returns how many bytes of a greeting conn still owes. The driver must not read more
+// Wants returns how many bytes are missing of the greeting on conn. The driver must not read more
 // than that from the connection: what follows are packets.
 func (d *Dance) Wants(conn int) int {
 	if i := d.find(conn); i >= 0 && !d.conns[i].proving {

@@ -35,8 +35,8 @@ type endpoint struct {
 	state state
 	done  bool // a proc: finished; a host: it sent FINI
 	ended bool // a host: our FINI is queued
-	over  bool // a host: ChannelDone was emitted
-	meant bool // a host: its channel is made on demand, and is there or to come
+	over  bool // a host: ChannelDone was returned by Next, or will be
+	meant bool // a host: its channel is made on demand, and exists or is being made
 	own   bool
 
 	in      input
@@ -122,7 +122,7 @@ func (a *Agent) addLocals() {
 	}
 }
 
-// host gives the endpoint of a host, which is made when it is needed first.
+// host returns the endpoint of a host, which is made when it is first needed.
 func (a *Agent) host(h wire.HostRank) *endpoint {
 	if p := a.endpoints[h]; p != nil {
 		return p
@@ -135,7 +135,7 @@ func (a *Agent) host(h wire.HostRank) *endpoint {
 	return p
 }
 
-// local gives the endpoint of a local proc. It is nil if the proc is not one.
+// local returns the endpoint of a local proc, nil if r is not one.
 func (a *Agent) local(r wire.WorldRank) *endpoint {
 	if i := int(r - a.first); i >= 0 && i < len(a.locals) {
 		return &a.locals[i]

@@ -10,10 +10,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ChannelsConfig says which channels the hosts of a site have, as far as the job does not.
+// ChannelsConfig has what Channels need to know besides the job.
 type ChannelsConfig struct {
 	Job   *startup.Job
-	Own   dynamic.Token   // that only this site has; zero: there is none
+	Own   dynamic.Token   // a secret of this site alone; zero: there is none
 	Hosts []wire.HostRank // of the site, whose channels these are
 
 	OnDemand OnDemand // all sites must have the same
@@ -37,22 +37,22 @@ const (
 const FewHosts = 64
 
 // Channels are the channels between the hosts of a site and all others, from the dances that make
-// them until the job's end: how their ends prove themselves, and what becomes of connections that
-// arrive. Only one goroutine may use it at a time.
+// them until the job's end: how their ends prove who they are, and what becomes of connections that
+// arrive (IMPI ch.2, Host-to-host connections). Only one goroutine may use it at a time.
 type Channels struct {
 	c      ChannelsConfig
-	names  map[channelName]channelEnds // of those that somebody else dials
+	names  map[channelName]channelEnds // of channels that the other end dials
 	phases map[wire.HostRank]channelPhase
 	ready  bool
-	kept   map[channelEnds]bool      // that resume, and whether this side dials again
+	kept   map[channelEnds]bool      // channels that resume, and whether this side dials again
 	ties   dynamic.Ties[channelEnds] // of those that are made on demand
 }
 
 // channelEnds is a host of the site and another one.
 type channelEnds struct{ local, peer wire.HostRank }
 
-// channelName is what a dialler calls a channel to one of the site's hosts. Both ends of a channel may
-// be hosts of the site, and dial.
+// channelName is how a dialler names a channel to one of the site's hosts. It has the host, since
+// both ends of a channel may be hosts of the site and dial each other.
 type channelName struct {
 	at   wire.HostRank
 	name dynamic.World
@@ -83,7 +83,8 @@ func NewChannels(c ChannelsConfig) *Channels {
 	return x
 }
 
-// token gives what proves the ends of a channel to each other. ok is false if they have no secret.
+// token returns the token with which the ends of a channel prove themselves to each other; ok is
+// false if they share no secret.
 func (c *Channels) token(ends channelEnds) (token dynamic.Token, ok bool) {
 	if ends.peer < 0 || int(ends.peer) >= len(c.c.Job.Hosts) || ends.local == ends.peer || !slices.Contains(c.c.Hosts, ends.local) {
 		return token, false
@@ -107,10 +108,11 @@ func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	return proves && apart > 0 && (large || c.c.OnDemand == Always)
 }
 
-// dials reports whether the local host connects to the other one: to those of lower rank.
+// dials reports whether the local host connects to the peer: it does to hosts of lower rank (IMPI
+// ch.2, Host-to-host connections).
 func (e channelEnds) dials() bool { return e.local > e.peer }
 
-// secretWith gives what only this site and that of a client have.
+// secretWith returns a secret that this site shares with a client and nobody else has.
 func (c *Channels) secretWith(x wire.ClientRank) (secret dynamic.Token, ok bool) {
 	if c.c.Job.SharesSecret(x) {
 		return c.c.Job.Secret, true
@@ -118,20 +120,20 @@ func (c *Channels) secretWith(x wire.ClientRank) (secret dynamic.Token, ok bool)
 	return c.c.Own, x == c.c.Job.Self && c.c.Own != dynamic.Token{}
 }
 
-// describe describes a host as all clients know it.
+// describe returns what all clients know about a host.
 func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
 	x := c.c.Job.Hosts[h]
 	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}
 }
 
-// Begin begins the dance of a host of the site. Hosts of the site must answer until reach, and all
-// others until the deadline.
+// Begin begins the dance of a host of the site. Other hosts of the site have until reach to answer,
+// all others until the deadline.
 func (c *Channels) Begin(h wire.HostRank, reach, deadline time.Time) (*Dance, error) {
 	hosts := make([]DanceHost, len(c.c.Job.Hosts))
 	for i, x := range c.c.Job.Hosts {
 		_, proves := c.secretWith(x.Client)
 		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves, Skip: c.OnDemand(h, wire.HostRank(i))}
-		if x.Client == c.c.Job.Self { // all of them listened before any was told of the job
+		if x.Client == c.c.Job.Self { // hosts of the site listen before any of them knows the job
 			hosts[i].By = reach
 		}
 		if !proves && c.c.From != nil {
@@ -151,8 +153,8 @@ func (c *Channels) End(h wire.HostRank) { c.phases[h] = danced }
 // Ready says that all hosts of the site have their channels.
 func (c *Channels) Ready() { c.ready = true }
 
-// Unproven lists the clients whose channels nobody proves anything about: ours, which could with a
-// key, and others.
+// Unproven lists the clients whose channels are used without a proof of who is at the other end:
+// those of ours, for which a key would make one possible, and foreign ones.
 func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 	for _, x := range c.c.Job.Clients {
 		switch _, ok := c.secretWith(x.Rank); {
@@ -166,7 +168,7 @@ func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 	return ours, foreign
 }
 
-// Token gives the token that a dialler names to one of the site's hosts.
+// Token returns the token that belongs to the name that a dialler gives to one of the site's hosts.
 func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Token, ok bool) {
 	ends, ok := c.names[channelName{h, name}]
 	if !ok {
@@ -175,8 +177,8 @@ func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Tok
 	return c.token(ends)
 }
 
-// Hello is how a host of the site greets another one, for the first or a further connection of a
-// channel, and the token that it proves. ok is false if they have no secret.
+// Hello returns the greeting of a host of the site for the first or a further connection of a
+// channel, and the token to prove it with; ok is false if there is no secret.
 func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token dynamic.Token, ok bool) {
 	token, ok = c.token(channelEnds{local, peer})
 	if !ok {
@@ -188,9 +190,9 @@ func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token 
 	}, token, true
 }
 
-// Admits decides whether a connection between hosts may be that a host of the site takes, whatever
-// it is for. What hello says the dialler has proven, with the token of a channel to that host.
-// allowed reports whether the routes have it.
+// Admits decides whether a host of the site takes a connection from another host, whatever it is
+// for. The dialler has proven what hello says, with the token of a channel to that host. allowed
+// says whether the site's routes allow the connection.
 func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) dynamic.Verdict {
 	ends := channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)}
 	token, ok := c.token(ends)
@@ -213,10 +215,10 @@ type Place uint8
 // The places.
 const (
 	Nowhere   Place = iota // it is refused
-	Later                  // ask again when Begin, End or Ready was called: the dialler was faster than this site
-	ToDance                // Dance.Brought
-	ToChannel              // it takes the place of the last connection of a channel that has one
-	ToHost                 // it is the channel to the host from now on; Drop if it is lost before it is used
+	Later                  // the dialler was faster than this site: ask again after Begin, End or Ready
+	ToDance                // give it to Dance.Brought
+	ToChannel              // it replaces the last connection of a channel
+	ToHost                 // it becomes the channel to the host; call Drop if it is lost before it is used
 )
 
 // Arrive decides about a connection that Admits has accepted.
@@ -237,16 +239,16 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	switch v := c.ties.Arrive(ends, !ends.dials()); v {
 	case dynamic.Accepted:
 		return ToHost, v
-	case dynamic.StillLinked: // which this host dials again
+	case dynamic.StillLinked: // this host dials that channel again
 		return Nowhere, dynamic.TieLost
 	default:
 		return Nowhere, v
 	}
 }
 
-// Want is for a host that wants a channel which is made on demand. It gives the search for it, which
-// is to be run under the guard of these Channels, by so many ways and within limit; nil if the channel
-// is there, or under way.
+// Want is called for a host that needs a channel which is made on demand. It returns the search by
+// which to make it, over that many ways and within limit, or nil if the channel exists or is being
+// made. The search may run only while the caller guards these Channels.
 func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
 	ends := channelEnds{local, peer}
 	if !c.OnDemand(local, peer) || !c.ties.Want(ends) {
@@ -255,7 +257,7 @@ func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration
 	return dynamic.OnDemandSearch(ways, &c.ties, ends, limit)
 }
 
-// Stop says that the search for a channel has ended before it had a result.
+// Stop says that the search for a channel was given up before it had a result.
 func (c *Channels) Stop(local, peer wire.HostRank) {
 	ends := channelEnds{local, peer}
 	switch c.ties.Phase(ends) {
@@ -265,13 +267,14 @@ func (c *Channels) Stop(local, peer wire.HostRank) {
 	}
 }
 
-// Drop says that a connection which was ToHost was lost before it was used.
+// Drop says that a connection for which Arrive returned ToHost was lost before it was used.
 func (c *Channels) Drop(hello dynamic.Hello) {
 	c.ties.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
 }
 
-// Keep is called with each channel that the site's packet switches are given. resumes reports whether
-// the channel outlives its connection, as the session, and dials whether this site connects again.
+// Keep is called for each channel that the site's packet switches are given. resumes reports
+// whether the channel outlives its connection, session is its name then, and dials says whether
+// this site connects again.
 func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, resumes, dials bool) {
 	ends := channelEnds{local, peer}
 	token, ok := c.token(ends)
@@ -282,8 +285,8 @@ func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.Session, res
 	return token.ChannelSession(), true, ends.dials()
 }
 
-// KeepsListening reports whether a host of the site is dialled when its dance is over: again for a
-// channel that resumes, or for one that is made on demand.
+// KeepsListening reports whether others may connect to a host of the site after its dance: again
+// for a channel that resumes, or for one that is made on demand.
 func (c *Channels) KeepsListening(local wire.HostRank) bool {
 	for i := range c.c.Job.Hosts {
 		ends := channelEnds{local, wire.HostRank(i)}

@@ -5,7 +5,7 @@ package agent
 type chunk struct {
 	buf    []byte
 	refs   int
-	reader *input // that reads into it now, if any: one of refs
+	reader *input // the input that reads into it now, if any; it has one of refs
 	next   *chunk // in the pool
 }
 

@@ -44,7 +44,7 @@ type Host struct {
 type Config struct {
 	Self  wire.HostRank
 	Hosts []Host        // by host rank; it must not change
-	Procs startup.Procs // of the job, hence in order of their hosts, each with another identity
+	Procs startup.Procs // of the job, in the order of their hosts, each with another identity
 
 	MaxData uint32 // most user data bytes of a packet (C_DATALEN)
 	AckMark uint32 // packets that one PROTOACK stands for

@@ -18,15 +18,16 @@ var ErrMissing = errors.New("agent: hosts did not connect in time")
 type DanceHost struct {
 	Address wire.HostID // H_IPV6
 	Port    uint16      // H_PORT
-	Skip    bool        // there is to be no channel to it
+	Skip    bool        // no channel to it is needed
 
-	// Proves says that the host is one of ours and shares a secret with us. Its channel is
+	// Proves says that the host is one of ours and shares a secret with us. The channel to it is
 	// used only after both ends have proven that they have the secret.
 	Proves bool
 	From   []netip.Prefix // addresses besides Address from which it may connect
 
-	// By is for a host that listens already, as those of our own site do: if nothing of it has
-	// answered until then, the dance ends. Zero: it may come until the dance's deadline.
+	// By is when a host must have answered that listens already, as those of our own site do: the
+	// dance ends if such a host has not answered at all until then. Zero: it has until the dance's
+	// deadline.
 	By time.Time
 }
 
@@ -60,10 +61,10 @@ type Dance struct {
 	c       DanceConfig
 	joined  []bool
 	failed  []error // last failure to connect
-	silent  []bool  // which was that nothing answered
+	silent  []bool  // by host: that failure was that nothing answered
 	missing int
 	over    bool
-	conns   []*greeting // accepted, not greeted or not proven yet, oldest first
+	conns   []*greeting // accepted connections that have not greeted or not proven themselves yet, oldest first
 	steps   []Step
 }
 
@@ -152,7 +153,7 @@ func (d *Dance) complete() {
 	d.dismiss("every host is there")
 }
 
-// dismiss refuses all connections that have not greeted.
+// dismiss refuses all connections that have not greeted, as the dance is over.
 func (d *Dance) dismiss(why string) {
 	for _, g := range d.conns {
 		d.refuse(g.conn, d.c.Self, "%s", why)

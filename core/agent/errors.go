@@ -14,8 +14,8 @@ var ErrProtocol = errors.New("IMPI packet protocol violated")
 // packet, and by the error of a refused greeting that ended early.
 var ErrTruncated = errors.New("ended early")
 
-// ErrUnreached is wrapped by the Err of a HostDied whose channel was to be made on demand, and cannot
-// be made.
+// ErrUnreached is wrapped by the Err of a HostDied event of a host to which packets wait, if no
+// channel to it can be made on demand.
 var ErrUnreached = errors.New("a packet for it has waited, and no channel can be made")
 
 // ErrLink is wrapped by the errors of calls with a link, host or proc that is not valid

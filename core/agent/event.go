@@ -16,11 +16,11 @@ const (
 	// stream. It sends no more messages.
 	HostFinished EventKind = iota + 1
 
-	// ChannelDone: both FINIs have passed and nothing is left to send. In the draft, which
-	// has no FINI, only the latter holds: the peer may still send. The driver ends its
-	// sending side (CloseSend), reads until the peer's end or for a short time, closes the
-	// link and calls Closed. If it closed at once the kernel could throw away what the peer
-	// has not read, our FINI included.
+	// ChannelDone: both FINIs have passed (IMPI ch.3, Finalization) and nothing is left to send. In
+	// the draft, which has no FINI, only the latter holds: the peer may still send. The driver ends
+	// its sending side (CloseSend), reads until the peer's end or for a short time, closes the link
+	// and calls Closed. If it closed at once the kernel could throw away what the peer has not
+	// read, our FINI included.
 	ChannelDone
 
 	// HostDied: the channel was lost before the peer's FINI, or the peer broke the
@@ -90,10 +90,10 @@ func (a *Agent) emit(e Event) { a.events = append(a.events, e) }
 type Stats struct {
 	Packets   uint64 // passed on
 	Bytes     uint64 // of them, headers included
-	Dropped   uint64 // packets for an endpoint that is gone or done, and PROTOACKs that exceed the window by far
-	Discarded uint64 // bytes that waited for a link when it ended
+	Dropped   uint64 // packets to an endpoint that is gone or done, and PROTOACKs that the window has no packets for
+	Discarded uint64 // bytes that were still queued for a link when it was closed
 	Queued    int    // bytes that wait now
-	Ends      int    // of them, those of FINIs for channels that are still to be made on demand
+	Ends      int    // bytes of these that are FINIs for channels that do not exist yet
 	Memory    int    // bytes of chunks in use now
 }
 

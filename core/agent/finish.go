@@ -51,7 +51,7 @@ func (a *Agent) allDone() {
 	a.checkFinished()
 }
 
-// end ends our side of a channel.
+// end ends this host's side of a channel, by a FINI if the dialect has one.
 func (a *Agent) end(p *endpoint) {
 	p.ended = true
 	if a.silent {
@@ -115,7 +115,7 @@ func (a *Agent) Closed(l LinkID, cause error) {
 	}
 }
 
-// ending is the cause that an event reports for the end of a link.
+// ending returns the cause that an event reports for the end of p's link.
 func (p *endpoint) ending(cause error) error {
 	switch {
 	case p.err != nil:

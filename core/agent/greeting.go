@@ -62,7 +62,7 @@ func (d *Dance) begun(g *greeting, i int) {
 	d.steps = append(d.steps, Step{Kind: Prove, Conn: g.conn, Host: d.c.Self})
 }
 
-// greeted judges the greeting of IMPI: a host rank (IMPI ch.2, Host-to-host connections).
+// greeted handles IMPI's greeting, a host rank (IMPI ch.2, Host-to-host connections).
 func (d *Dance) greeted(g *greeting) {
 	v := binary.BigEndian.Uint32(g.b[:])
 	if uint64(v) >= uint64(len(d.c.Hosts)) {
@@ -85,7 +85,8 @@ func (d *Dance) greeted(g *greeting) {
 	d.refuse(g.conn, h, "%s", why)
 }
 
-// unfit returns why a connection from that address cannot be the channel to host h, or "".
+// unfit returns why a connection from that address cannot be the channel to host h, or "" if it
+// can.
 func (d *Dance) unfit(from wire.HostID, h wire.HostRank) string {
 	switch {
 	case h < 0 || int(h) >= len(d.c.Hosts):

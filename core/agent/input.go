@@ -21,15 +21,15 @@ type input struct {
 	c               *chunk
 	run, start, pos int
 	end             int
-	lent            bool // the driver may be reading into c
+	lent            bool // the driver has the memory of c from Input, and may be reading into it
 	free            [1][]byte
 
 	dest    *endpoint // of the run
 	packets int       // in the run
 
 	kind   wire.PacketType // of this packet
-	size   int             // of this packet; 0: its header is not complete
-	left   int             // bytes of it that are not here yet or not seen
+	size   int             // of this packet; 0: its header has not come completely
+	left   int             // bytes of it that have not come or were not parsed yet
 	target *endpoint       // of this packet; nil: dropped
 	held   []seg           // parts of this packet in earlier chunks
 }
@@ -156,14 +156,15 @@ func (a *Agent) packet(in *input) {
 	in.start, in.size = in.pos, 0
 }
 
-// mustPass reports whether the packet, a PROTOACK, would wait behind other packets.
+// mustPass reports whether the packet is a PROTOACK that would wait behind other packets, which it
+// must not (IMPI ch.3, Packet Protocol).
 func (a *Agent) mustPass(in *input) bool {
 	t := in.target
 	return t != nil && t.accepts() && (t.out.n > 0 || t == in.dest && in.packets > 0)
 }
 
-// append adds the packet to the run, or begins another run. A packet with parts held in
-// other chunks is the first of its chunk, and the run before it has been flushed.
+// append adds the packet to the run, or begins another run. A packet of which parts are in earlier
+// chunks comes first in its chunk, so the run before it has been flushed already.
 func (a *Agent) append(in *input) {
 	if in.target != in.dest {
 		a.flush(in)
@@ -181,7 +182,7 @@ func (a *Agent) append(in *input) {
 	in.packets++
 }
 
-// flush hands the run to its destination's queue.
+// flush moves the run to its destination's queue.
 func (a *Agent) flush(in *input) {
 	switch {
 	case in.run == in.start:
@@ -196,7 +197,7 @@ func (a *Agent) flush(in *input) {
 	in.run, in.packets = in.start, 0
 }
 
-// abandon releases the memory of the input.
+// abandon releases the memory of the input, whose link is closed.
 func (in *input) abandon(p *pool) {
 	for _, s := range in.held {
 		p.put(s.c)

@@ -11,8 +11,8 @@ func (a *Agent) onDemand(p *endpoint) bool {
 	return !p.isProc() && a.hosts[p.peer.Host].OnDemand && p.peer.Host != a.self
 }
 
-// mean counts a channel that is made on demand among those that have to end. It returns false if
-// that is too late.
+// mean counts a channel that is made on demand among those whose end this host waits for. It
+// returns false if it is too late to make one.
 func (a *Agent) mean(p *endpoint) bool {
 	switch {
 	case a.finished || p.state == gone:
@@ -27,8 +27,8 @@ func (a *Agent) mean(p *endpoint) bool {
 	return true
 }
 
-// owes reports whether packets wait for host p that its procs may need: all but FINI. Also when all procs
-// of this host are done the last ones that they sent may be what others wait for in Finalize's barrier.
+// owes reports whether packets other than FINI wait for host p. Its procs may need them even when
+// all procs of this host are done, for the barrier of Finalize (IMPI ch.3, Finalization).
 func (a *Agent) owes(p *endpoint) bool {
 	end := 0
 	if p.ended && !a.silent {
@@ -37,8 +37,9 @@ func (a *Agent) owes(p *endpoint) bool {
 	return p.out.bytes+p.urgent.bytes > end
 }
 
-// ExpectHost says that host h has made the channel, which AttachHost or Unexpect follows. It returns
-// false if there can be none any more: this host has finished, and the other one needs nothing of it.
+// ExpectHost says that host h has made the channel; AttachHost or Unexpect follows. It returns
+// false if the channel is not wanted any more: this host has finished, and has nothing for the
+// other one.
 func (a *Agent) ExpectHost(h wire.HostRank) bool {
 	if h < 0 || int(h) >= len(a.hosts) || h == a.self || !a.hosts[h].OnDemand {
 		return false
@@ -46,8 +47,8 @@ func (a *Agent) ExpectHost(h wire.HostRank) bool {
 	return a.mean(a.host(h))
 }
 
-// Unexpect says that a channel which ExpectHost was told of was lost before anything was sent on it.
-// Packets that have waited for it want another one.
+// Unexpect says that a channel which ExpectHost was told of was lost before anything was sent on
+// it. Packets that wait for it cause another HostWanted.
 func (a *Agent) Unexpect(h wire.HostRank) {
 	p := a.host(h)
 	switch {
@@ -62,9 +63,9 @@ func (a *Agent) Unexpect(h wire.HostRank) {
 	}
 }
 
-// NotYet says that host h could not be reached at the first attempt, or at another one. It returns
-// false if nobody needs the channel any more: it is there, or all procs of this host are done and nothing
-// of theirs waits for it.
+// NotYet says that an attempt to reach host h has failed. It returns false if nobody needs the
+// channel any more: it exists, or all procs of this host are done and no packet of theirs waits for
+// it.
 func (a *Agent) NotYet(h wire.HostRank) bool {
 	p := a.host(h)
 	if p.meant && p.state == waiting && a.running == 0 && !a.owes(p) {
@@ -73,10 +74,11 @@ func (a *Agent) NotYet(h wire.HostRank) bool {
 	return p.meant && p.state == waiting
 }
 
-// NoChannel says that there will be no channel to host h, which was wanted. cause is nil if the host
-// has said that it is leaving: all procs of the job have passed the barrier of Finalize then, and
-// nobody misses what has waited. Nor is it a failure if all procs of this host are done and nothing of
-// theirs waits. Otherwise the host counts as dead, by an error that wraps ErrUnreached.
+// NoChannel says that there will be no channel to host h, which was wanted. cause is nil if the
+// host has said that it is leaving: then all procs of the job have passed the barrier of Finalize,
+// and nobody needs the packets that waited. It is no failure either if all procs of this host are
+// done and no packet of theirs waits. Otherwise the host counts as dead, by an error that wraps
+// ErrUnreached.
 func (a *Agent) NoChannel(h wire.HostRank, cause error) {
 	p := a.host(h)
 	if !p.meant || p.state != waiting {

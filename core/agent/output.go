@@ -44,8 +44,8 @@ func batchFor(n int) int {
 	return size
 }
 
-// Sent says that the first n bytes of what Output returned have been sent. It panics if
-// Output returned less.
+// Sent says that the first n bytes of what Output returned have been sent. It panics if Output
+// returned fewer.
 func (a *Agent) Sent(l LinkID, n int) {
 	p := a.lookup(l)
 	if p == nil || n < 0 {

@@ -11,15 +11,15 @@ type seg struct {
 // queue is what waits for one link, in order. It has one reference to the chunk of each
 // segment.
 type queue struct {
-	ring  []seg // len is zero or a power of two
+	ring  []seg // a ring; its length is zero or a power of two
 	head  int
 	n     int
 	bytes int
-	mid   bool // a packet has been sent in part, or may have been
+	mid   bool // a packet has been sent in part, or may have been, so that nothing may go before its rest
 	lent  int  // segs at the front that the driver is writing now
 	final bool // the next run is the last one, and must be a segment of its own
 
-	fill    *chunk // gathers short runs; the queue has a reference of its own
+	fill    *chunk // the chunk that gathers copies of short runs, to which the queue has a reference of its own
 	fillEnd int
 }
 
@@ -100,8 +100,8 @@ func (q *queue) grow() {
 	q.ring, q.head = bigger, 0
 }
 
-// partial counts the segments at the front that complete a packet of which a part has been
-// sent.
+// partial returns how many segments at the front have to be sent to complete a packet of which a
+// part has been sent.
 func (q *queue) partial() int {
 	if !q.mid {
 		return 0
@@ -114,7 +114,7 @@ func (q *queue) partial() int {
 	return q.n
 }
 
-// lend appends segs from to (exclusive) to batch, as far as its capacity goes.
+// lend appends the memory of segments from to to-1 to batch, as far as its capacity goes.
 func (q *queue) lend(batch [][]byte, from, to int) [][]byte {
 	for i := from; i < to && len(batch) < cap(batch); i++ {
 		s := q.at(i)
@@ -149,7 +149,7 @@ func (q *queue) sent(p *pool, n, segs int) (left, gone int) {
 	return n, gone
 }
 
-// clear releases everything and returns how many bytes that were.
+// clear releases all segments and returns how many bytes they had.
 func (q *queue) clear(p *pool) int {
 	n := q.bytes
 	for i := range q.n {

@@ -7,17 +7,17 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// recents is how many procs, and how many pairs, are remembered. Looking one up costs several times
-// more otherwise.
+// recents is how many procs, and how many pairs, are cached. A look-up outside the cache costs
+// several times more.
 const recents = 512
 
-// directory finds procs by their identities as they are in headers.
+// directory finds procs by their identities in headers (IMPI ch.3, Packet Format).
 type directory struct {
 	procs  startup.Procs
 	recent [recents]found
 }
 
-// found is a proc that was looked up.
+// found is the result of a look-up.
 type found struct {
 	id   identity
 	rank wire.WorldRank

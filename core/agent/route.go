@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Offsets in a header of the fields that a switch needs (docs/wire.md). Up to the last of
-// them the two dialects do not differ.
+// Offsets in a header of the fields that a packet switch needs (IMPI ch.3, Packet Format;
+// docs/wire.md). The two dialects do not differ in them.
 const (
 	atType = 0
 	atLen  = 4
@@ -15,7 +15,7 @@ const (
 	atDest = 32
 )
 
-// header judges a packet by its header and says where it goes (IMPI ch.3, Packet Protocol).
+// header checks a packet by its header and finds where it goes (IMPI ch.3, Packet Protocol).
 func (a *Agent) header(p *endpoint, h []byte) *ProtocolError {
 	in := &p.in
 	in.kind = wire.PacketType(binary.BigEndian.Uint32(h[atType:]))

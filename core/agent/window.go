@@ -23,7 +23,7 @@ type windows struct {
 	recent           []knownPair // by a hash; made with the first pair
 }
 
-// knownPair is a pair that was looked up.
+// knownPair is a pair in the cache of look-ups.
 type knownPair struct {
 	of   pairOf
 	pair *pair // nil: none
@@ -49,7 +49,7 @@ func (w *windows) pair(x pairOf) *pair {
 	return r.pair
 }
 
-// packet counts one packet. It returns false if the window was full.
+// packet adds one packet to a count. It returns false if the window was full.
 func (w *windows) packet(count *int64) bool {
 	if *count >= w.hiWater {
 		return false
@@ -58,10 +58,10 @@ func (w *windows) packet(count *int64) bool {
 	return true
 }
 
-// ack subtracts the packets that a PROTOACK stands for. Peers may acknowledge more than was
-// counted here, so negative counts are allowed. It returns false if the source is a whole
-// window ahead already. Such a PROTOACK is of no use to it and is dropped: passing them on
-// to a proc that does not read would let a peer fill our memory.
+// ack subtracts the packets that a PROTOACK stands for. Peers may acknowledge more than was counted
+// here, so negative counts are allowed. It returns false if the count is a whole window below zero:
+// the receiver of such a PROTOACK can do nothing with it, so it is dropped, since a peer could fill
+// our memory with PROTOACKs for a proc that does not read.
 func (w *windows) ack(count *int64) bool {
 	if *count-w.ackMark < -w.hiWater {
 		return false

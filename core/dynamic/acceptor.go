@@ -8,16 +8,16 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Acceptor is the greeting at the end that was connected to. Once Peer gives a Hello, the
-// owner must call Accept or Refuse. The first error is final; Output then has the refusal,
-// which the owner sends before it closes the link.
+// Acceptor is the greeting at the end that was connected to, as a state machine. When Peer returns
+// a Hello, the owner must call Accept or Refuse. The first error is final; Output then has the
+// refusal, which the owner sends before it closes the link.
 type Acceptor struct {
 	keys  Keys
-	token Token // once the dialler has said which
+	token Token // set when the dialler has said which one it has
 	nonce Nonce
 	hello Hello
 	named bool   // hello has a session
-	said  []byte // everything, both ways, that the next MAC covers
+	said  []byte // all that both ends have sent, which the next MAC covers
 	out   []byte
 	in    inbox
 	state acceptorState
@@ -36,8 +36,8 @@ const (
 // Keys finds the token for a purpose by its name; ok is false if there is none.
 type Keys func(name World, of Purpose) (Token, bool)
 
-// KeysOfJob has the token of a job, for its own procs and for nodes that spawn. It has no
-// ports and knows no other world.
+// KeysOfJob returns Keys with the token of a job alone, for links between its procs and requests to
+// spawn: no ports, and no other worlds.
 func KeysOfJob(token Token) Keys {
 	name := token.World()
 	return func(w World, of Purpose) (Token, bool) { return token, of == OfJob && w == name }
@@ -48,7 +48,7 @@ func NewAcceptor(keys Keys, nonce Nonce) *Acceptor {
 	return &Acceptor{keys: keys, nonce: nonce}
 }
 
-// Output takes the bytes that are to be sent now.
+// Output returns the bytes that are to be sent now, once.
 func (a *Acceptor) Output() []byte {
 	b := a.out
 	a.out = nil
@@ -58,14 +58,14 @@ func (a *Acceptor) Output() []byte {
 // Done reports whether the link was accepted and packets may follow.
 func (a *Acceptor) Done() bool { return a.state == judged && a.err == nil }
 
-// Peer gives what the dialler wants, once it has proven that it has the token.
+// Peer returns what the dialler wants; ok is false until it has proven that it has the token.
 func (a *Acceptor) Peer() (hello Hello, ok bool) {
 	return a.hello, a.state >= wantJudgement && a.err == nil
 }
 
-// Input takes bytes from the dialler and says how many of them belonged to the
-// greeting. ErrGreeting, ErrJob and ErrToken are the faults. Before Accept the
-// dialler has nothing to send; what it sends then is not consumed.
+// Input takes bytes from the dialler and says how many of them belonged to the greeting. The errors
+// wrap ErrGreeting, ErrJob or ErrToken. Between its proof and the verdict the dialler has nothing
+// to send; what it sends then is not consumed.
 func (a *Acceptor) Input(b []byte) (consumed int, err error) {
 	for a.state < wantJudgement && a.err == nil && consumed < len(b) {
 		n, complete, err := a.in.take(b[consumed:], a.sizeOf)
@@ -99,7 +99,7 @@ func (a *Acceptor) message(m []byte) {
 
 func (a *Acceptor) takeHello(m []byte) {
 	a.said = append(a.said, m...)
-	k, _ := parseHead(m) // sizeOf has seen it
+	k, _ := parseHead(m) // sizeOf has checked the head
 	a.readHello(k, m[headSize+jobIDSize+NonceSize:])
 	name := World(m[headSize : headSize+jobIDSize])
 	var known bool
@@ -116,7 +116,7 @@ func (a *Acceptor) takeHello(m []byte) {
 	a.state = wantProof
 }
 
-// readHello reads what follows the nonce.
+// readHello reads the fields behind the nonce.
 func (a *Acceptor) readHello(k kind, b []byte) {
 	a.hello.set(k)
 	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(b))
@@ -134,7 +134,7 @@ func (a *Acceptor) readHello(k kind, b []byte) {
 	}
 }
 
-// unknown is the verdict for a dialler whose token is not known here.
+// unknown returns the verdict for a dialler whose token is not known here.
 func unknown(k kind) Verdict {
 	if k == kindCall {
 		return ClosedPort
@@ -159,7 +159,7 @@ func (a *Acceptor) takeProof(m []byte) {
 	}
 }
 
-// fault names the ranks that the dialler claims.
+// fault adds the ranks that the dialler claims to an error.
 func (a *Acceptor) fault(err error) error {
 	switch {
 	case a.hello.Call:
@@ -170,14 +170,14 @@ func (a *Acceptor) fault(err error) error {
 	return fmt.Errorf("dynamic: direct link that claims to be from rank %d to rank %d: %w", a.hello.Src, a.hello.Dst, err)
 }
 
-// Accept takes the link. It panics unless Peer is there and has not been judged.
+// Accept accepts the link. It panics unless Peer has returned a Hello and no verdict was given.
 func (a *Acceptor) Accept() {
 	a.mustJudge()
 	a.judge(Accepted)
 }
 
-// Refuse turns the dialler away. It panics unless Peer is there and has not
-// been judged, and for Accepted.
+// Refuse refuses the link. It panics unless Peer has returned a Hello and no verdict was given, and
+// if why is Accepted.
 func (a *Acceptor) Refuse(why Verdict) {
 	a.mustJudge()
 	if why == Accepted {

@@ -10,8 +10,8 @@ import (
 // CardVersion is the version of the cards that this package writes.
 const CardVersion = 1
 
-// Bounds of a card. A port name, which is a tag and a card, stays below
-// MPI_MAX_PORT_NAME, the MPI ABI's 1024 bytes.
+// Bounds of a card. A port name, which is a key and a card, stays below MPI_MAX_PORT_NAME (MPI-4.1,
+// 11.9.2), 1024 bytes in the MPI ABI.
 const (
 	MaxCard       = 960 // bytes of its text
 	MaxOffers     = 16
@@ -20,22 +20,22 @@ const (
 	MaxName       = 32 // bytes of a transport's or feature's name
 )
 
-// Faults of a card.
+// Errors of cards.
 var (
 	ErrCard        = errors.New("malformed business card")
 	ErrCardVersion = errors.New("business card of an unknown version")
 )
 
-// Card says how a proc can be reached. It is exchanged at startup and is the
-// better part of a port name.
+// Card is a business card: it says how a proc can be reached. Cards are exchanged at startup; a
+// port name consists mostly of one (MPI-4.1, 11.9.1).
 type Card struct {
 	Version   int
 	Node      string // equal for procs that share a kernel and a user: those can use one machine's transports
 	ByteOrder string // BigEndian or LittleEndian, of data in memory
 	Offers    []Offer
-	Features  []string // known to both or of no effect
+	Features  []string // names of what the proc can do; readers ignore those they do not know
 
-	Unexpected int64 // bytes of messages nobody has asked for that the proc keeps; 0: it sets no limit
+	Unexpected int64 // bytes of unexpected messages that the proc keeps; 0: it sets no limit
 }
 
 // Values of Card.ByteOrder.
@@ -44,7 +44,7 @@ const (
 	LittleEndian = "little"
 )
 
-// Offer is one way to reach a proc. The list's order is the owner's preference.
+// Offer is one way to reach a proc. A card lists them in the order that its owner prefers.
 type Offer struct {
 	Transport string // the transport's name
 	Address   string // what that transport dials
@@ -55,7 +55,7 @@ func (c *Card) Has(feature string) bool {
 	return slices.Contains(c.Features, feature)
 }
 
-// Offer gives the first offer of a transport.
+// Offer returns the first offer of a transport.
 func (c *Card) Offer(transport string) (Offer, bool) {
 	for _, o := range c.Offers {
 		if o.Transport == transport {
@@ -73,7 +73,7 @@ func (c *Card) SameNode(d *Card) bool { return c.Node != "" && c.Node == d.Node 
 //
 //	impi-card/1 node=5f0c order=little offer=tcp:127.0.0.2:5001 feature=resume
 //
-// It reports a card that ParseCard would refuse, and then gives b unchanged.
+// It returns the error that ParseCard would return, and then b unchanged.
 func (c *Card) AppendText(b []byte) ([]byte, error) {
 	if c.Version != CardVersion {
 		return b, fmt.Errorf("dynamic: %w %d: only %d can be written", ErrCardVersion, c.Version, CardVersion)

@@ -8,16 +8,17 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ChannelEnd is a host at one end of a channel, as all clients know it from startup.
+// ChannelEnd is a host at one end of a channel, as all clients know it from startup (IMPI ch.2,
+// Host labels).
 type ChannelEnd struct {
 	Rank    wire.HostRank
 	Address wire.HostID // H_IPV6
 	Port    uint16      // H_PORT
 }
 
-// Channel gives the token of the channel between two hosts, whichever is named first.
-// It is made from a secret that both sites have and from both ends' ranks and
-// addresses, so a proof for one channel is worth nothing at another one.
+// Channel returns the token of the channel between two hosts, in whichever order they are given. It
+// is derived from t, a secret that both sites have, and from both ends' ranks and addresses, so a
+// proof for one channel is worth nothing at another one.
 func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 	if a.Rank > b.Rank {
 		a, b = b, a
@@ -34,7 +35,7 @@ func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 	return token
 }
 
-// ChannelSession gives the session of the resumable link that a channel with this token is.
+// ChannelSession returns the session of a channel with this token, if that is a resumable link.
 // Both ends derive it, and nobody else can.
 func (t *Token) ChannelSession() (s Session) {
 	h := hmac.New(sha256.New, t[:])
@@ -43,6 +44,7 @@ func (t *Token) ChannelSession() (s Session) {
 	return s
 }
 
-// BeginsGreeting reports whether these are the first bytes of a greeting, of whatever version,
-// and not the host rank that IMPI has there: no job has so many hosts.
+// BeginsGreeting reports whether these are the first bytes of a greeting, of whatever version, and
+// not the host rank that IMPI has there (IMPI ch.2, Host-to-host connections): no job has so many
+// hosts.
 func BeginsGreeting(b [4]byte) bool { return binary.BigEndian.Uint32(b[:])>>8 == magic>>8 }

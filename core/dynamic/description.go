@@ -19,8 +19,8 @@ const (
 var ErrDescription = errors.New("malformed description of a world")
 
 // Description is what a world tells another one when they meet: its procs, and how they can be
-// reached. It has all procs of the world, since those that are not in the communicator that
-// meets may be in one that is made of it.
+// reached. It has all procs of the world, since a communicator between the worlds may serve as the
+// peer communicator of another one that has the rest (MPI-4.1, 7.6.2).
 type Description struct {
 	World  World
 	Secret Token // Meeting of the job's token
@@ -28,21 +28,21 @@ type Description struct {
 	Groups []Group
 }
 
-// Limits are those parameters of a job that both sides of a link, or all members
-// of a communicator, must share. Where worlds differ they take the smaller ones.
+// Limits are the parameters of a job that both ends of a link, or all members of a communicator,
+// must share (IMPI ch.2, Client labels and Host labels). Worlds that differ use the smaller values.
 type Limits struct {
 	DataLen          uint32 // most user data bytes in one packet
 	AckMark, HiWater uint32 // packets
 	TagUB            int32
 	XSize            int32 // short collectives, bytes; negative: without limit
 	MaxLinear        int32 // masters; negative: without limit
-	Check            bool  // the members compare what they call
+	Check            bool  // members of communicators compare the collectives that they call
 }
 
 // Group is some procs with consecutive ranks that can be reached in the same way.
 type Group struct {
 	Count int
-	Site  int // procs with the same number, of the same world, are of one site
+	Site  int // procs of the same world with the same number are of one site
 	Card  Card
 }
 
@@ -54,7 +54,7 @@ func (d *Description) Size() (n int) {
 	return n
 }
 
-// Least gives what two worlds have in common.
+// Least returns the limits that two worlds use together.
 func (l Limits) Least(o Limits) Limits {
 	return Limits{
 		DataLen: min(l.DataLen, o.DataLen), AckMark: min(l.AckMark, o.AckMark), HiWater: min(l.HiWater, o.HiWater),
@@ -63,7 +63,7 @@ func (l Limits) Least(o Limits) Limits {
 	}
 }
 
-// least is the smaller one; a negative number means no limit.
+// least returns the smaller number; a negative one means no limit.
 func least(a, b int32) int32 {
 	if a < 0 || b >= 0 && b < a {
 		return b
@@ -71,7 +71,7 @@ func least(a, b int32) int32 {
 	return a
 }
 
-// check tells what is wrong with limits that came from elsewhere.
+// check returns what is wrong with limits that another world has sent.
 func (l *Limits) check() error {
 	switch {
 	case l.DataLen < 1 || l.DataLen > 1<<31-1:

@@ -7,12 +7,12 @@ import (
 	"fmt"
 )
 
-// Dialler is the greeting of the end that made the connection. Its first
-// output is there at once. The first error is final.
+// Dialler is the greeting at the end that made the connection, as a state machine. It has output
+// from the start. The first error is final.
 type Dialler struct {
 	token  Token
 	hello  Hello
-	said   []byte // everything, both ways, that the next MAC covers
+	said   []byte // all that both ends have sent, which the next MAC covers
 	out    []byte
 	in     inbox
 	proved bool
@@ -40,23 +40,23 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	return &Dialler{token: token, hello: hello, said: bytes.Clone(b), out: b}
 }
 
-// Output takes the bytes that are to be sent now.
+// Output returns the bytes that are to be sent now, once.
 func (d *Dialler) Output() []byte {
 	b := d.out
 	d.out = nil
 	return b
 }
 
-// Proved reports whether Output has given the proof, or will. Before that the acceptor cannot
+// Proved reports whether Output has returned the proof, or will. Before that the acceptor cannot
 // have accepted.
 func (d *Dialler) Proved() bool { return d.proved }
 
 // Done reports whether the link is accepted and packets may follow.
 func (d *Dialler) Done() bool { return d.done }
 
-// Input takes bytes from the acceptor and says how many of them belonged to
-// the greeting: what is left is the beginning of the packets. A refusal is a
-// *RefusedError; ErrGreeting and ErrToken are the other faults.
+// Input takes bytes from the acceptor and says how many of them belonged to the greeting: what is
+// left is the beginning of the packets. A refusal is a *RefusedError; other errors wrap ErrGreeting
+// or ErrToken.
 func (d *Dialler) Input(b []byte) (consumed int, err error) {
 	for !d.done && d.err == nil && consumed < len(b) {
 		n, complete, err := d.in.take(b[consumed:], d.sizeOf)

@@ -47,53 +47,52 @@ type (
 	Nonce [NonceSize]byte
 )
 
-// Hello says what a direct link is for.
+// Hello is what a dialler wants to use the link for.
 type Hello struct {
 	Src, Dst wire.WorldRank // the dialler's proc, and the one it wants
 
-	// Probe tells that the link is not for the procs, but to find out how fast
-	// their nodes can talk by it.
+	// Probe says that the link is not for the procs, but to measure how fast data travel between
+	// their nodes.
 	Probe bool
 
-	// Session is not zero for a link that outlives its connection: it names it.
-	// Again tells that this is a further connection for it, and Hosts that it is a
-	// channel's, perhaps the first: Src and Dst are ranks of hosts then.
+	// Session, if not zero, is the name of a link that resumes. Again says that this is a further
+	// connection for it, and Hosts that it is a channel's, perhaps the first one: Src and Dst are
+	// host ranks then (IMPI ch.2, Host-to-host connections).
 	Session Session
 	Again   bool
 	Hosts   bool
 
-	// Lost tells that the dialler has lost the link, up to the connection Epoch,
-	// which the acceptor once dialled: it is the acceptor's to dial again. No packets
-	// follow.
+	// Lost says that the dialler has lost a link that resumes, up to its connection number Epoch,
+	// and that the acceptor, which made it, should dial again. No packets follow.
 	Lost  bool
 	Epoch uint64
 
-	// Spawn tells that a node wants something of another one; Src and Dst are ranks
-	// of hosts. No packets follow.
+	// Spawn says that a node has a request about spawned procs (MPI-4.1, 11.8.2). Src and Dst are
+	// host ranks. No packets follow.
 	Spawn bool
 
-	// Call tells that the link is for whoever opened the port Port, which stands in
-	// for the job. Src and Dst mean nothing.
+	// Call says that the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes the
+	// place of the job; Src and Dst have no meaning.
 	Call bool
 	Port World
 
-	// World is not zero for a link to a proc of another world: it is the dialler's,
-	// in which Src is a rank.
+	// World, if not zero, says that the link is for a proc of another world. It is the dialler's
+	// world, in which Src is a rank.
 	World World
 }
 
-// Purpose says what kind of token a greeting is about.
+// Purpose is what a token is for.
 type Purpose uint8
 
 // The purposes.
 const (
 	OfJob     Purpose = iota // links inside a job, with its token
-	OfPort                   // calls of a port, with its key
-	OfWorld                  // links from other worlds, with the secret of those that met
-	OfChannel                // channels between hosts, with the token of each
+	OfPort                   // connecting to a port, with the port's key
+	OfWorld                  // links from other worlds, with the secret of those that have connected
+	OfChannel                // channels between hosts, each with a token of its own
 )
 
-// purpose is what a Hello's greeting is about.
+// purpose returns what the token of a greeting of that kind is for.
 func (k kind) purpose() Purpose {
 	switch k {
 	case kindCall:
@@ -107,7 +106,7 @@ func (k kind) purpose() Purpose {
 	}
 }
 
-// String says what the link is.
+// String describes the link, for messages.
 func (h *Hello) String() string {
 	switch {
 	case h.Call:
@@ -122,11 +121,10 @@ func (h *Hello) String() string {
 	return fmt.Sprintf("direct link from rank %d to rank %d", h.Src, h.Dst)
 }
 
-// Session names a link that outlives its connections. It is unguessable, but
-// shown on the way.
+// Session names a link that outlives its connections. Nobody can guess it, but greetings show it.
 type Session [SessionSize]byte
 
-// kind is how a Hello is said.
+// kind returns the kind of the message that says h.
 func (h *Hello) kind() kind {
 	switch {
 	case h.Probe:
@@ -149,7 +147,7 @@ func (h *Hello) kind() kind {
 	return kindResumable
 }
 
-// set is the reverse of kind.
+// set sets the fields of h that a message of kind k implies.
 func (h *Hello) set(k kind) {
 	h.Probe = k == kindProbe
 	h.Again = k == kindAgain || k == kindHosts
@@ -159,7 +157,7 @@ func (h *Hello) set(k kind) {
 	h.Call = k == kindCall
 }
 
-// helloSizeOf is the size of what a dialler may begin with, or 0.
+// helloSizeOf returns the size of a dialler's first message of that kind, 0 if k is none.
 func helloSizeOf(k kind) int {
 	switch k {
 	case kindHello, kindProbe, kindSpawn, kindCall:
@@ -170,32 +168,32 @@ func helloSizeOf(k kind) int {
 		return helloSize + WorldSize
 	case kindLost:
 		return lostSize
-	default: // nobody begins with it
+	default: // no greeting begins with it
 		return 0
 	}
 }
 
-// Verdict is what an acceptor says to a dialler.
+// Verdict is what an acceptor answers a dialler.
 type Verdict uint32
 
 // The verdicts.
 const (
 	Accepted    Verdict = 0
-	UnknownRank Verdict = 1  // the destination is none of the acceptor's procs, or the source not in the job
+	UnknownRank Verdict = 1  // the destination is none of the acceptor's procs, or the source is not in the job
 	TieLost     Verdict = 2  // both dialled at once, and the other link is used
 	WrongJob    Verdict = 3  // the dialler belongs to another job
-	BadToken    Verdict = 4  // the dialler does not have the job's token
+	BadToken    Verdict = 4  // the dialler has not proven the token
 	Malformed   Verdict = 5  // the dialler does not speak this greeting
 	Leaving     Verdict = 6  // the job is ending here
-	NotAllowed  Verdict = 7  // the acceptor's routes do not want such a link
-	Busy        Verdict = 8  // the acceptor answers other probes, or still makes its first channels
+	NotAllowed  Verdict = 7  // the acceptor's routes do not allow such a link
+	Busy        Verdict = 8  // the acceptor measures another link, or still makes its first channels
 	UnknownLink Verdict = 9  // the acceptor has no link of that session, or no longer
 	ClosedPort  Verdict = 10 // the port is closed
-	Crowded     Verdict = 11 // too many wait at the port already
-	StillLinked Verdict = 12 // the acceptor's proc has not closed the last link to the dialler's yet
+	Crowded     Verdict = 11 // too many connections wait at the port already
+	StillLinked Verdict = 12 // the acceptor's proc has not closed its last link to the dialler's yet
 )
 
-// String says what the verdict means.
+// String returns the meaning of the verdict.
 func (v Verdict) String() string {
 	names := [...]string{"accepted", "unknown rank", "another link is used", "wrong job", "wrong token", "malformed greeting", "the job is ending", "not allowed by the routes", "busy with other probes", "no link of that session is left", "the port is closed", "too many wait at the port", "the last link is not closed yet"}
 	if int(v) < len(names) {
@@ -204,7 +202,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("reason %d", uint32(v))
 }
 
-// Why a greeting fails.
+// Errors of greetings.
 var (
 	ErrGreeting = errors.New("malformed greeting")
 	ErrToken    = errors.New("peer does not have the job's token")
@@ -216,8 +214,8 @@ type RefusedError struct {
 	Hello   Hello
 	Verdict Verdict
 
-	// Proven tells that the verdict came with the job's token. Without it,
-	// anybody may have said it.
+	// Proven says that the verdict came with a MAC of the token. Otherwise anybody may have sent
+	// it.
 	Proven bool
 }
 
@@ -234,14 +232,14 @@ const (
 	kindChallenge
 	kindProof
 	kindVerdict
-	kindProbe     // a HELLO for a link that is measured; who does not know it refuses it as malformed
-	kindResumable // a HELLO for a link that outlives this connection; then the session
-	kindAgain     // a HELLO for a further connection of such a link
-	kindHosts     // the first or a further connection of a channel: src and dst are ranks of hosts
-	kindLost      // instead of a HELLO: the acceptor should dial such a link again; then the epoch
-	kindSpawn     // a HELLO between nodes, of hosts: a request follows, no packets
+	kindProbe     // a HELLO for a link that is only measured; older acceptors refuse it as malformed
+	kindResumable // a HELLO for a link that resumes; the session follows
+	kindAgain     // a HELLO for a further connection of such a link; the session follows
+	kindHosts     // a HELLO for a connection of a channel; src and dst are host ranks, the session follows
+	kindLost      // asks the acceptor to dial such a link again; session and epoch follow
+	kindSpawn     // a HELLO between nodes, with host ranks; a request follows, and no packets
 	kindCall      // a HELLO with a port's key
-	kindMeet      // a HELLO with the secret of a world that was met; then the dialler's world
+	kindMeet      // a HELLO with the secret of another world; the dialler's world follows
 )
 
 // magic begins every message; its last byte is the version of the greeting.
@@ -275,7 +273,7 @@ func parseHead(b []byte) (kind, error) {
 	return kind(binary.BigEndian.Uint32(b[4:])), nil
 }
 
-// jobID names a job without giving its token away.
+// jobID returns a name of a job that does not show its token.
 func jobID(t *Token) (id [jobIDSize]byte) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi direct link: job"))
@@ -283,7 +281,7 @@ func jobID(t *Token) (id [jobIDSize]byte) {
 	return id
 }
 
-// sign gives the MAC of everything said, under a label of its own.
+// sign returns the MAC of all that both ends have said, under a label for its kind.
 func sign(t *Token, label string, said []byte) []byte {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi direct link: " + label))

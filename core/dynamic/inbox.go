@@ -2,15 +2,15 @@ package dynamic
 
 import "fmt"
 
-// inbox collects one message of the greeting at a time. It takes no byte beyond it, since
-// packets come behind the last one.
+// inbox collects one message of the greeting at a time. It takes no byte behind the message, since
+// packets follow the last one.
 type inbox struct {
 	buf  [lostSize]byte
 	have int
 }
 
-// take moves bytes from b until the message is complete. Its size depends on
-// its kind, and sizeOf says which kinds may come: 0 means that this one may not.
+// take moves bytes from b until the message is complete. sizeOf returns the size of a message of a
+// kind, 0 if none of that kind may come now.
 func (i *inbox) take(b []byte, sizeOf func(kind) int) (n int, complete bool, err error) {
 	if i.have < headSize {
 		n = copy(i.buf[i.have:headSize], b)
@@ -31,7 +31,7 @@ func (i *inbox) take(b []byte, sizeOf func(kind) int) (n int, complete bool, err
 	return n + m, i.have == size, nil
 }
 
-// message gives the complete message and makes room for the next.
+// message returns the complete message and makes room for the next.
 func (i *inbox) message() []byte {
 	m := i.buf[:i.have]
 	i.have = 0

@@ -10,23 +10,24 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// MaxPortName is the most bytes of a port's name: MPI_MAX_PORT_NAME of the MPI
-// ABI, which counts the zero at the end.
+// MaxPortName is the most bytes of a port's name: MPI_MAX_PORT_NAME of the MPI ABI (MPI-4.1,
+// 11.9.2), without the terminating zero.
 const MaxPortName = 1023
 
-// ErrPort means that a text is not the name of a port, or not one of ours.
+// ErrPort means that a text is not the name of a port (MPI_ERR_PORT; MPI-4.1, 11.9.3), or not one
+// of ours.
 var ErrPort = errors.New("malformed port name")
 
-// Port is where a proc waits for those who connect. Its name is all that they
-// need: how the proc can be reached, and a key without which nobody gets in. The
-// key is random, made for this port, and gives access to nothing else.
+// Port is where a proc accepts connections of other worlds (MPI-4.1, 11.9.1). Its name is all that
+// they need: how the proc can be reached, and a key without which nobody can connect. The key is
+// random, made for this port, and gives access to nothing else.
 type Port struct {
 	Key    Token
 	Opener Member
 	Card   Card // of the opener
 }
 
-// Name is what the key is recognised by; it does not give the key away.
+// Name returns the name of the port's key, by which its node finds it. It does not show the key.
 func (p *Port) Name() World { return p.Key.World() }
 
 // AppendText appends the port's name: one word of letters, digits and . _ : / = , @ - + %,
@@ -51,7 +52,7 @@ func (p *Port) AppendText(b []byte) ([]byte, error) {
 	return b, fmt.Errorf("dynamic: %w: no way to reach the opener fits into %d bytes", ErrPort, MaxPortName)
 }
 
-// tooLong reports whether the only thing wrong with a card is its length.
+// tooLong reports whether a card is correct except for its length.
 func tooLong(c *Card) bool { return c.Version == CardVersion && c.check() == nil }
 
 const (
@@ -59,8 +60,8 @@ const (
 	portVersion = 1
 )
 
-// portWord makes one word of a text: + for spaces, % and two digits for what
-// shells and others may take for something special.
+// portWord returns text as one word: + for spaces, and % with two digits for what shells and others
+// could misread.
 func portWord(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -76,7 +77,7 @@ func portWord(text string) string {
 	return b.String()
 }
 
-// portText is the reverse of portWord.
+// portText returns the text of a portWord.
 func portText(word string) (string, error) {
 	b := make([]byte, 0, len(word))
 	for i := 0; i < len(word); i++ {
@@ -134,8 +135,8 @@ func parsePort(name string) (p Port, err error) {
 	return p, nil
 }
 
-// parseHead reads what comes before the card: version, key, world, rank, in this
-// order; a later writer of version 1 may add fields behind them.
+// parseHead reads the fields before the card: version, key, world and rank, in this order. It
+// ignores others behind them, which a later writer of version 1 may add.
 func (p *Port) parseHead(head string) error {
 	fields := strings.Split(head, " ")
 	if v := strings.TrimPrefix(fields[0], portPrefix); v != strconv.Itoa(portVersion) {
@@ -159,7 +160,7 @@ func (p *Port) parseHead(head string) error {
 	return nil
 }
 
-// fixedHex reads exactly as many bytes as to has.
+// fixedHex decodes field, which must be exactly as many bytes as to has.
 func fixedHex(to []byte, field, name string) bool {
 	digits, ok := strings.CutPrefix(field, name)
 	if !ok || len(digits) != 2*len(to) {

@@ -9,13 +9,13 @@ import (
 
 // Bounds of ports.
 const (
-	DefaultBacklog = 256     // connections that may wait at a port whose owner does not say
+	DefaultBacklog = 256     // connections that may wait at a port whose owner sets no number
 	MaxBacklog     = 4096    // also where the owner asks for more
 	MaxPorts       = 1024    // of one owner
 	MaxAccepts     = 1 << 16 // that wait at a port for connections
 )
 
-// Why a port cannot be had, or an accept ends without a connection.
+// Why a port cannot be opened, or an accept ends without a connection.
 var (
 	ErrPortOpen      = errors.New("the port is open already")
 	ErrTooManyPorts  = errors.New("the proc has too many ports")
@@ -26,17 +26,16 @@ var (
 	ErrTooManyWait   = errors.New("too many wait for connections to the port")
 )
 
-// Ports are the open ports of a node's procs (MPI-4.1, 11.8.2). Each has connections of
-// other worlds that wait, or accepts of its owner that wait for one, but never both. The node
-// greets who connects and keeps the connection, so that others are answered while the port's
-// owner computes.
+// Ports are the open ports of a node's procs (MPI-4.1, 11.9.2). Each has connections of other
+// worlds that wait, or accepts of its owner that wait for one, but never both. The node does the
+// greeting and keeps the connection, so that a connect is answered while the port's owner computes.
 //
-// O names a proc, and C is a connection that was let in. What is to be done comes from
-// [Ports.Next]. The node passes the time, and calls [Ports.Tick] when [Ports.Deadline]
-// has come. The zero value is ready.
+// O names a proc, and C is a connection that has greeted. What is to be done comes from
+// [Ports.Next]. The node passes the time, and calls [Ports.Tick] when [Ports.Deadline] has come.
+// The zero value is ready.
 type Ports[O comparable, C any] struct {
-	// Gone says whether a connection that waits has been closed by its other end; nil: none
-	// ever is.
+	// Gone reports whether a connection that waits has been closed by its other end; nil: none ever
+	// is.
 	Gone func(C) bool
 
 	open  map[World]*openPort[O, C]
@@ -47,11 +46,11 @@ type openPort[O comparable, C any] struct {
 	owner   O
 	key     Token
 	backlog int
-	held    int // places of connections that are being greeted
+	held    int // places that Hold has reserved for connections that are greeting
 	waiting []C
-	accepts []uint64 // requests of the owner, first come first served
+	accepts []uint64 // numbers of the owner's requests, in the order in which they came
 	until   time.Time
-	broken  error // why nobody will connect; nil: somebody may
+	broken  error // why nobody will connect, set by Break; nil: somebody may
 }
 
 // PortStep is what a node has to do: give Conn to the owner's accept with the number Request;
@@ -65,7 +64,7 @@ type PortStep[O comparable, C any] struct {
 	Broken  bool // Err is what Break was told
 }
 
-// Next is what is to be done next; ok is false if there is nothing.
+// Next returns what is to be done next; ok is false if there is nothing.
 func (p *Ports[O, C]) Next() (s PortStep[O, C], ok bool) {
 	if len(p.steps) == 0 {
 		return s, false
@@ -74,10 +73,10 @@ func (p *Ports[O, C]) Next() (s PortStep[O, C], ok bool) {
 	return s, true
 }
 
-// Len is how many ports are open.
+// Len returns how many ports are open.
 func (p *Ports[O, C]) Len() int { return len(p.open) }
 
-// Key is that of an open port, by its name.
+// Key returns the key of an open port, by its name.
 func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
 	if x := p.open[name]; x != nil {
 		return x.key, true
@@ -85,7 +84,7 @@ func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
 	return key, false
 }
 
-// Owner is that of an open port.
+// Owner returns the owner of an open port.
 func (p *Ports[O, C]) Owner(name World) (owner O, open bool) {
 	if x := p.open[name]; x != nil {
 		return x.owner, true
@@ -93,8 +92,8 @@ func (p *Ports[O, C]) Owner(name World) (owner O, open bool) {
 	return owner, false
 }
 
-// Open opens a port. A backlog or lifetime that is not positive is the default, and no
-// end. The error is ErrPortOpen or ErrTooManyPorts.
+// Open opens a port. A backlog that is not positive means DefaultBacklog; a lifetime that is not
+// positive has no end. The error is ErrPortOpen or ErrTooManyPorts.
 func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifetime time.Duration) error {
 	mine := 0
 	for _, x := range p.open {
@@ -122,8 +121,8 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 	return nil
 }
 
-// Hold keeps a place for a connection that is being greeted, until Enter or Release. The
-// verdict is Accepted, ClosedPort or Crowded.
+// Hold reserves a place for a connection that is greeting, until Enter or Release. The verdict is
+// Accepted, ClosedPort or Crowded.
 func (p *Ports[O, C]) Hold(name World) Verdict {
 	x := p.open[name]
 	if x == nil {
@@ -146,9 +145,9 @@ func (p *Ports[O, C]) Release(name World) {
 	}
 }
 
-// Enter lets in a connection for which Hold has kept a place: an accept gets it, or it waits
-// for one, or it is dropped because the port was closed meanwhile. Next has what is to be
-// done. taken says that an accept got it.
+// Enter admits a connection for which Hold has reserved a place: it is given to an accept, or waits
+// for one, or is dropped because the port was closed meanwhile; Next returns which. taken says that
+// an accept gets it.
 func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {
 	x := p.open[name]
 	if x == nil {
@@ -165,8 +164,8 @@ func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {
 	return true
 }
 
-// Accept gives the next connection that is still open to an accept of the port's owner, now
-// or when one comes.
+// Accept gives the owner's request the next connection that is still open, now or when one comes
+// (MPI_Comm_accept; MPI-4.1, 11.9.2).
 func (p *Ports[O, C]) Accept(owner O, key Token, request uint64) {
 	x := p.of(owner, key)
 	switch {
@@ -193,7 +192,7 @@ func (p *Ports[O, C]) Accept(owner O, key Token, request uint64) {
 	x.accepts = append(x.accepts, request)
 }
 
-// Cancel ends the wait of a request with ErrAcceptDropped, if it waits.
+// Cancel ends a request that waits with ErrAcceptDropped.
 func (p *Ports[O, C]) Cancel(owner O, key Token, request uint64) {
 	x := p.of(owner, key)
 	if x == nil {
@@ -205,8 +204,8 @@ func (p *Ports[O, C]) Cancel(owner O, key Token, request uint64) {
 	}
 }
 
-// Close closes a port: connections that wait there are dropped, accepts end with
-// ErrPortClosed. False: the owner has no such port.
+// Close closes a port (MPI_Close_port; MPI-4.1, 11.9.2): connections that wait there are dropped,
+// accepts end with ErrPortClosed. It returns false if the owner has no such port.
 func (p *Ports[O, C]) Close(owner O, key Token) bool {
 	x := p.of(owner, key)
 	if x == nil {
@@ -216,7 +215,7 @@ func (p *Ports[O, C]) Close(owner O, key Token) bool {
 	return true
 }
 
-// Leave closes all ports of a proc that has ended. No accept of it is answered.
+// Leave closes all ports of a proc that has ended. Its accepts are not answered.
 func (p *Ports[O, C]) Leave(owner O) {
 	for _, name := range p.names() {
 		if x := p.open[name]; x.owner == owner {
@@ -239,7 +238,7 @@ func (p *Ports[O, C]) Break(owner O, name World, why error) {
 	x.accepts = nil
 }
 
-// Deadline is when the next lifetime of a port is over; ok is false if none ends.
+// Deadline returns when the lifetime of the next port is over; ok is false if no lifetime ends.
 func (p *Ports[O, C]) Deadline() (at time.Time, ok bool) {
 	for _, x := range p.open {
 		if !x.until.IsZero() && (!ok || x.until.Before(at)) {
@@ -258,7 +257,7 @@ func (p *Ports[O, C]) Tick(now time.Time) {
 	}
 }
 
-// names are those of the open ports in order, so that the same happens each time.
+// names returns the names of the open ports in order, so that equal inputs give equal steps.
 func (p *Ports[O, C]) names() []World {
 	names := make([]World, 0, len(p.open))
 	for name := range p.open {
@@ -275,7 +274,8 @@ func (p *Ports[O, C]) of(owner O, key Token) *openPort[O, C] {
 	return nil
 }
 
-// end closes a port. The owner's accepts end with why; nil: they are not answered.
+// end closes a port. The owner's accepts end with the error why, or are not answered if that is
+// nil.
 func (p *Ports[O, C]) end(x *openPort[O, C], why error) {
 	delete(p.open, x.key.World())
 	for _, c := range x.waiting {

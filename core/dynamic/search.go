@@ -2,30 +2,30 @@ package dynamic
 
 import "time"
 
-// How long a search goes on.
+// How long a search takes at most.
 const (
-	YieldTime = time.Second // for the other end's link after a tie was lost
+	YieldTime = time.Second // how long it waits for the other end's link after it has lost a tie
 	MaxYields = 20          // such waits until a search gives up
 
-	shortPause = time.Millisecond // before a link to another world is tried again, at first
+	shortPause = time.Millisecond // the first pause before a link to another world is tried again
 )
 
-// retries are the pauses before the same way is dialled again where a fault passes by itself: a
-// plugin that is started again opens its listeners within that time.
+// retries are the pauses before the same way is dialled again after a fault that may pass by
+// itself: a plugin that has crashed and is started again opens its listeners within that time.
 var retries = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
 
 // MaxDials is how often a way is dialled in a row.
 const MaxDials = 1 + len(retries)
 
-// Fault is what kind of trouble a dial met, other than a refusal by the peer. Its bits may be
-// combined; 0 is trouble of any other kind.
+// Fault says how a dial has failed, other than by the peer's refusal. Its bits may be combined; 0
+// is a failure of any other kind.
 type Fault uint8
 
 // The faults.
 const (
 	NotListening Fault = 1 << iota // nobody listens at the address
-	NoRoom                         // too many are greeting there, or here
-	Uncertain                      // a link that resumes broke in its greeting: the peer may have accepted it
+	NoRoom                         // too many connections are greeting there, or here
+	Uncertain                      // the greeting of a link that resumes broke off: the peer may have accepted it
 	Impossible                     // the address or the transport can never work
 )
 
@@ -33,7 +33,7 @@ const (
 type Answer struct {
 	Err     error // nil: there is a link
 	Verdict Verdict
-	Fault   Fault // if there is no verdict that the peer has proved
+	Fault   Fault // how it failed, if the peer has given no verdict that it has proven
 }
 
 // Action is what a SearchStep wants.
@@ -43,21 +43,21 @@ type Action uint8
 const (
 	DialWay   Action = iota // dial Way and call Answered
 	Pause                   // call Waited after Wait
-	Rest                    // the same, when all ways have failed: Missed says how
+	Rest                    // the same, since all ways have failed: Missed says how
 	KeepLink                // the link that was made is used
-	CloseLink               // it is of no use: the other end's has come
-	GiveUp                  // there is no link: Missed says why, or Verdict, or Yielded
-	Abandon                 // nobody wants the link any more, or the other end's has come
+	CloseLink               // close the link that was made: the other end's is used
+	GiveUp                  // there will be no link: Missed, Verdict or Yielded says why
+	Abandon                 // no link is needed any more, or the other end's is used
 )
 
 // SearchStep is what a search wants done.
 type SearchStep struct {
 	Action  Action
 	Way     int
-	Again   bool          // DialWay: the greeting says that it is a further connection of the last link
-	Fresh   bool          // DialWay: it is a new link, with a session of its own if it resumes
+	Again   bool          // DialWay: the greeting names the session of an existing link, as this is a further connection for it
+	Fresh   bool          // DialWay: this is a new link, with a new session if it resumes
 	Wait    time.Duration // Pause, Rest
-	Verdict Verdict       // GiveUp: what the peer said that was final
+	Verdict Verdict       // GiveUp: the peer's verdict, if that was final
 	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
@@ -69,21 +69,23 @@ type Miss struct {
 
 // A Search finds a link: it decides which ways are dialled, in which order, when again and when no
 // more. Ways are numbers, the best one is 0. Begin gives the first step, Answered and Waited the
-// next ones. It is for one goroutine, and for who guards the Ties that it was made with.
+// next ones. One goroutine may use it, and only while it guards the Ties that the search was made
+// with. A search makes links inside a job, or those of MPI_Comm_connect (MPI-4.1, 11.9.3).
 type Search struct {
 	rules
 	tie    tie
 	ways   int
-	way    int // that is dialled
-	retry  int // of it
+	way    int // the way that is being dialled
+	retry  int // how often it was dialled again
 	round  int
 	yields int
-	pause  time.Duration // the next one between rounds
+	pause  time.Duration // the next pause between rounds
 	end    time.Time     // no round begins after it; zero: at any time
 	missed []Miss
 	waited func(now time.Time) SearchStep
 
-	// While it is not known whether the peer has accepted a link that resumes:
+	// While it is not known whether the peer has accepted a link that resumes: whether that is so,
+	// and until when it matters.
 	unsure    bool
 	again     bool
 	unsureEnd time.Time
@@ -91,11 +93,11 @@ type Search struct {
 
 // rules are what is different in searches for different purposes.
 type rules struct {
-	passes      Fault              // for which the same way is dialled again
-	final       func(Verdict) bool // what a peer says after which no other way is of use
+	passes      Fault              // faults after which the same way is dialled again
+	final       func(Verdict) bool // reports whether the peer's verdict makes all other ways useless
 	first, last time.Duration      // between rounds, doubling from first to last; 0: there is one round
 	limit       time.Duration      // of all rounds; 0: none
-	resume      time.Duration      // how long it may be unsure whether the link was accepted; 0: not at all
+	resume      time.Duration      // how long a link that may have been accepted is asked for; 0: not at all
 	hopeless    bool               // it ends when all ways are Impossible
 }
 
@@ -108,8 +110,8 @@ type tie interface {
 	gaveUp() bool
 }
 
-// DirectSearch is for the first link between two procs of a job. resume is how long a link that
-// resumes may be without a connection, 0 for one that does not.
+// DirectSearch returns the search for the first link between two procs of a job. resume is how long
+// the link may be without a connection, 0 if it does not resume.
 func DirectSearch[K comparable](ways int, t *Ties[K], x K, resume time.Duration) *Search {
 	return &Search{ways: ways, tie: &directTie[K]{t, x}, rules: rules{
 		passes: NotListening | NoRoom, resume: resume,
@@ -117,17 +119,17 @@ func DirectSearch[K comparable](ways int, t *Ties[K], x K, resume time.Duration)
 	}}
 }
 
-// WorldSearch is for a link between procs of two worlds.
+// WorldSearch returns the search for a link between procs of two worlds (MPI-4.1, 11.9).
 func WorldSearch[K comparable](ways int, t *Ties[K], x K) *Search {
 	return &Search{ways: ways, tie: &worldTie[K]{directTie[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// CallSearch is for a connection to a port.
+// CallSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3).
 func CallSearch(ways int) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// ResumeSearch is for a further connection of a resumable link, within limit.
+// ResumeSearch returns the search for a further connection of a link that resumes, within limit.
 func ResumeSearch(ways int, limit time.Duration) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 250 * time.Millisecond,
@@ -135,8 +137,8 @@ func ResumeSearch(ways int, limit time.Duration) *Search {
 	}}
 }
 
-// ChannelSearch is for a channel at the start of a job. It has no time limit of its own; the
-// dance has one.
+// ChannelSearch returns the search for a channel at the start of a job (IMPI ch.2, Host-to-host
+// connections). It has no time limit of its own; the dance has one.
 func ChannelSearch(ways int) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{
 		first: 50 * time.Millisecond, last: 2 * time.Second, hopeless: true,
@@ -144,8 +146,8 @@ func ChannelSearch(ways int) *Search {
 	}}
 }
 
-// OnDemandSearch is for a channel that is made when the first packet for the other host comes, within
-// limit.
+// OnDemandSearch returns the search for a channel that is made when the first packet for the other
+// host comes, within limit.
 func OnDemandSearch[K comparable](ways int, t *Ties[K], x K, limit time.Duration) *Search {
 	return &Search{ways: ways, tie: &onDemandTie[K]{directTie[K]{t, x}}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 500 * time.Millisecond, hopeless: true,
@@ -155,13 +157,13 @@ func OnDemandSearch[K comparable](ways int, t *Ties[K], x K, limit time.Duration
 
 func anyVerdict(Verdict) bool { return true }
 
-// Missed gives the ways that have failed in this round, in their order.
+// Missed returns the ways that have failed in this round, in their order.
 func (s *Search) Missed() []Miss { return s.missed }
 
-// Rounds is how often all ways were tried, the last time included.
+// Rounds returns how often all ways were tried, the last round included.
 func (s *Search) Rounds() int { return s.round }
 
-// Begin gives the first step.
+// Begin returns the first step.
 func (s *Search) Begin(now time.Time) SearchStep {
 	if s.limit > 0 {
 		s.end = now.Add(s.limit)
@@ -195,7 +197,7 @@ func (s *Search) dialOn(now time.Time) SearchStep {
 	return s.dial(now)
 }
 
-// Answered says what came of the dial that was the last step.
+// Answered takes the result of the dial that was the last step, and returns the next step.
 func (s *Search) Answered(now time.Time, a Answer) SearchStep {
 	if a.Err == nil {
 		s.unsure = false
@@ -208,7 +210,7 @@ func (s *Search) Answered(now time.Time, a Answer) SearchStep {
 	}
 	if s.unsure {
 		switch {
-		case a.Verdict == UnknownLink && s.again: // it had not: begin it once more
+		case a.Verdict == UnknownLink && s.again: // the peer had not accepted it: begin it once more
 			s.again = false
 			return s.dialUnsure(now)
 		case a.Verdict == Accepted && now.Before(s.unsureEnd):
@@ -237,7 +239,7 @@ func (s *Search) dialUnsure(time.Time) SearchStep {
 	return SearchStep{Action: DialWay, Way: s.way, Again: s.again}
 }
 
-// Waited says that the time of the last step is over.
+// Waited says that the wait of the last step is over, and returns the next step.
 func (s *Search) Waited(now time.Time) SearchStep { return s.waited(now) }
 
 func (s *Search) wait(d time.Duration, then func(time.Time) SearchStep) SearchStep {
@@ -245,7 +247,7 @@ func (s *Search) wait(d time.Duration, then func(time.Time) SearchStep) SearchSt
 	return SearchStep{Action: Pause, Wait: d}
 }
 
-// double gives the pause and doubles the next one.
+// double returns the pause, and doubles it for the next time up to most.
 func (s *Search) double(most time.Duration) (d time.Duration) {
 	d = s.pause
 	s.pause = min(2*d, most)
@@ -294,7 +296,7 @@ func (s *Search) refused(v Verdict) SearchStep {
 			}
 			return s.yielded(now, SearchStep{Yielded: true})
 		})
-	case v == StillLinked && !alone: // both procs have closed it, and the other node is about to hear of it
+	case v == StillLinked && !alone: // both procs have closed the last link, and the other node will soon hear of it
 		d := s.double(YieldTime)
 		return s.wait(d, func(now time.Time) SearchStep {
 			switch {
@@ -309,7 +311,7 @@ func (s *Search) refused(v Verdict) SearchStep {
 	return s.giveUp(SearchStep{Verdict: v})
 }
 
-// yielded counts how often the search has waited for the other end's link.
+// yielded counts the waits for the other end's link, and gives up after MaxYields.
 func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
 	if s.yields++; s.yields == MaxYields {
 		return s.giveUp(last)
@@ -336,8 +338,8 @@ func (s *Search) giveUp(step SearchStep) SearchStep {
 	return step
 }
 
-// directTie is that of two procs of a job. The end that is dialled knows first of its link, so that
-// it is of no use here if the other end's has come.
+// directTie is the tie of two procs of a job. A link that this end has made is not used if the
+// other end's has come meanwhile.
 type directTie[K comparable] struct {
 	t *Ties[K]
 	x K
@@ -349,15 +351,15 @@ func (t *directTie[K]) overdue() bool            { return t.t.Overdue(t.x) }
 func (t *directTie[K]) made() (used, later bool) { return t.t.Made(t.x), false }
 func (t *directTie[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
 
-// worldTie is that of two procs of different worlds. The proc at the other end uses a link as soon as
-// its node has accepted it, so it must not be closed here, even if our proc has got another link in
-// the meantime: then it has agreed to close that other one, which the other node knows already.
+// worldTie is the tie of two procs of different worlds. The proc at the other end uses a link as
+// soon as its node has accepted it, so it must not be closed here. If our proc has a link of the
+// other end by then, both procs have agreed to close that one.
 type worldTie[K comparable] struct{ directTie[K] }
 
 func (t *worldTie[K]) made() (used, later bool) { return t.t.Use(t.x), true }
 func (t *worldTie[K]) gaveUp() bool             { return t.t.Fail(t.x) }
 
-// onDemandTie is that of two hosts whose channel is made on demand.
+// onDemandTie is the tie of two hosts whose channel is made on demand.
 type onDemandTie[K comparable] struct{ directTie[K] }
 
 func (t *onDemandTie[K]) gaveUp() bool { return t.t.Fail(t.x) }

@@ -5,9 +5,9 @@ type Wish uint8
 
 // The wishes.
 const (
-	Nothing    Wish = iota // it is under way, or the link was given up
+	Nothing    Wish = iota // nothing: it is being done, or the link was given up
 	Redial                 // dial again, and call Answered
-	HaveTold               // have the other end's node told that its proc should dial, and call Answered
+	HaveTold               // ask the other end's node that its proc dials, and call Answered
 	NoSuchLink             // the proc has no such link
 )
 
@@ -19,11 +19,11 @@ type Sessions[K comparable] struct{ of map[K]*SessionState }
 // SessionState is one resumable link, as the node of its proc knows it.
 type SessionState struct {
 	ID      Session
-	Dialled bool // by this node, which dials again
+	Dialled bool // by this node, which therefore dials again
 	Making  bool // its first connection is being made by this node, so that the proc here has none yet
 	Busy    bool // a wish is being fulfilled
 	Over    bool // the proc has given the link up
-	Resumes int  // further connections that the proc was given
+	Resumes int  // how many further connections the proc was given
 }
 
 // Enrol enters a new link, which replaces the pair's last one. dialled reports whether this node
@@ -36,8 +36,8 @@ func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 	return s.of[x]
 }
 
-// Begin enters a link that this node is making. The other end may have it already, and then
-// asks about it. Enrol or Dismiss follows. It gives nil if the other end's link has come
+// Begin enters a link that this node is making, since the other end may have accepted it already
+// and ask to resume it. Enrol or Dismiss follows. It returns nil if the other end's link has come
 // first.
 func (s *Sessions[K]) Begin(x K, id Session, ties *Ties[K]) *SessionState {
 	if ties.Phase(x) != Dialling {
@@ -55,10 +55,11 @@ func (s *Sessions[K]) Dismiss(x K, state *SessionState) {
 	}
 }
 
-// Get gives a pair's link, or nil.
+// Get returns a pair's link, or nil.
 func (s *Sessions[K]) Get(x K) *SessionState { return s.of[x] }
 
-// Want is the wish of a proc whose link has lost its connection, or that has given it up for good.
+// Want returns what to do for a proc whose link has lost its connection, or, if over is set, that
+// has given the link up.
 func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
 	state := s.of[x]
 	switch {
@@ -77,8 +78,9 @@ func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
 	return HaveTold
 }
 
-// Judge decides about a connection that the other end's node has made for a link, or its word that
-// its proc has lost the last one. finished reports whether the proc here has left MPI.
+// Judge returns the verdict about a further connection that the other end's node has made for a
+// link, or about its message that its proc has lost the last one. finished reports whether the proc
+// here has left MPI.
 func (s *Sessions[K]) Judge(x K, h Hello, finished bool) Verdict {
 	state := s.of[x]
 	switch {

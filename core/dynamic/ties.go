@@ -5,14 +5,14 @@ import (
 	"maps"
 )
 
-// Phase is how far a link between a proc of a node and another proc is.
+// Phase is the state of the link between a proc of a node and another proc.
 type Phase uint8
 
 // The phases.
 const (
 	Unlinked Phase = iota
 	Dialling       // by this node
-	Yielding       // it dialled, and waits for the link of the other end, which dialled too
+	Yielding       // dialled by this node, which waits for the other end's link, as that dialled too and is prior
 	Linked
 	Refused // given up for good: the packets of the pair go another way
 )
@@ -22,37 +22,39 @@ const (
 // other end waits for it. K names a proc of the node and another one. The zero value is ready.
 type Ties[K comparable] struct{ phases map[K]Phase }
 
-// Phase tells how far a pair is.
+// Phase returns the phase of a pair.
 func (t *Ties[K]) Phase(x K) Phase { return t.phases[x] }
 
-// All gives the pairs that are not Unlinked, in any order.
+// All yields the pairs that are not Unlinked, in any order.
 func (t *Ties[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
 
-// Len is how many pairs are not Unlinked.
+// Len returns how many pairs are not Unlinked.
 func (t *Ties[K]) Len() int { return len(t.phases) }
 
-// Want is for a proc that asks for a link. True: dial. False: it is there, or under way, or
-// was refused.
+// Want is called for a proc that asks for a link. It returns true if the node has to dial; false if
+// there is a link, or one is being made, or was refused.
 func (t *Ties[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
 
-// Made says that the link that was dialled is made. False: the other end's has come
-// meanwhile, and this one is of no use.
+// Made says that the link which was dialled is made. It returns false if the other end's is used
+// instead.
 func (t *Ties[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
 
-// Use says that the link that was dialled is made, and that the other end uses it already.
-// False: the pair still has its last link, which both ends are about to close; ask again.
+// Use says that the link which was dialled is made, and that the other end uses it already. It
+// returns false if the pair still has its last link, which both ends are about to close; call again
+// later.
 func (t *Ties[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
 
-// Lost says that the other end dials too, and is prior. True: wait for its link, and then
-// ask Overdue. False: it has come.
+// Lost says that the other end dials too, and is prior. It returns true if its link has to be
+// waited for, and Overdue called then; false if that has come.
 func (t *Ties[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
 
-// Overdue says that the other end's link was waited for. True: it has not come, and the
-// other end may have given up, so dial again.
+// Overdue says that the wait for the other end's link is over. It returns true if the link has not
+// come: the other end may have given up, so dial again.
 func (t *Ties[K]) Overdue(x K) bool { return t.move(x, Dialling, Yielding) }
 
-// GiveUp says that no link can be made. True: the pair sends by its agents from now on, and a
-// link of the other end is refused too. False: the other end's has come.
+// GiveUp says that no link can be made. It returns true if there is none: the pair sends by its
+// agents from now on, and a link of the other end is refused too. It returns false if the other
+// end's has come.
 func (t *Ties[K]) GiveUp(x K) bool { return t.move(x, Refused, Dialling) }
 
 // Fail is GiveUp for a pair that may want a link again.
@@ -64,10 +66,10 @@ func (t *Ties[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
 // Forget is for a pair of which one proc has ended.
 func (t *Ties[K]) Forget(x K) { delete(t.phases, x) }
 
-// Arrive judges a link that the other end has made: Accepted, TieLost, StillLinked where the
-// pair has one, or NotAllowed where a link was refused. A pair has a link for both directions
-// or none: if one proc sent by the agents, the end of its link could overtake its packets, and
-// the other would take it for the end of its peer.
+// Arrive returns the verdict about a link that the other end has made: Accepted, TieLost,
+// StillLinked if the pair has one, or NotAllowed after GiveUp. Both procs of a pair send by the
+// link or both by the agents: if only one did, the end of the link could overtake its packets, and
+// the other would take that for the end of its peer.
 func (t *Ties[K]) Arrive(x K, prior bool) Verdict {
 	free := []Phase{Unlinked, Yielding}
 	if prior {
@@ -84,7 +86,7 @@ func (t *Ties[K]) Arrive(x K, prior bool) Verdict {
 	return TieLost
 }
 
-// move changes a pair's phase from one of those in from. False: it was another.
+// move changes a pair's phase to to if it is one of from, and reports whether it was.
 func (t *Ties[K]) move(x K, to Phase, from ...Phase) bool {
 	for _, f := range from {
 		if t.phases[x] != f {

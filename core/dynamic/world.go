@@ -11,22 +11,24 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// WorldSize is the size of a world's name, which fits where IMPI has a host's.
+// WorldSize is the size of a world's name, that of a host ID of IMPI (IMPI ch.2, Proc labels), in
+// whose place it stands in packets.
 const WorldSize = jobIDSize
 
-// World names the procs that were started together and share one MPI_COMM_WORLD. It is derived
-// from the token of their job, but does not reveal it. All procs of a job know it, and no two
-// jobs have the same.
+// World names the procs that were started together and share one MPI_COMM_WORLD (MPI-4.1, 11.2). It
+// is derived from the token of their job, but does not reveal it. All procs of a job know it, and
+// no two jobs have the same.
 type World [WorldSize]byte
 
-// String is the name in hexadecimal digits.
+// String returns the name in hexadecimal digits.
 func (w World) String() string { return hex.EncodeToString(w[:]) }
 
-// World names the world of the job that has this token, or the port that has this key.
+// World returns the name of the world of the job that has this token, or of the port that has this
+// key.
 func (t *Token) World() World { return jobID(t) }
 
-// Meeting derives the secret that worlds which meet this one are told. With it they can greet
-// each proc of this world; it is good for nothing else.
+// Meeting derives the secret that this world tells others when they connect. With it their procs
+// can make links to procs of this world, and nothing else.
 func (t *Token) Meeting() (secret Token) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi: worlds that meet"))
@@ -49,14 +51,14 @@ func (m Member) Compare(o Member) int {
 	return cmp.Compare(m.Rank, o.Rank)
 }
 
-// Identity is what packets between worlds call the proc. Hosts and process
-// numbers of two jobs can be the same; the name of a world stands in for the host,
-// and the rank for the process number.
+// Identity returns how packets between worlds name the proc. Hosts and pids of two jobs can be the
+// same, so the name of the world takes the place of the host ID, and the rank that of the pid (IMPI
+// ch.3, Packet Format).
 func (m Member) Identity() wire.Proc {
 	return wire.Proc{Host: wire.HostID(m.World), PID: int64(m.Rank)}
 }
 
-// String says rank and world, the latter shortened.
+// String returns rank and world, the latter shortened.
 func (m Member) String() string {
 	return fmt.Sprintf("rank %d of world %s", m.Rank, m.World.String()[:8])
 }

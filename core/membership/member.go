@@ -11,9 +11,9 @@ import (
 var (
 	// ErrUnknownHost: a connection of a host that has no place here.
 	ErrUnknownHost = errors.New("it is not one of the hosts that connect here")
-	// ErrTwice: a second connection of a host that is there.
+	// ErrTwice: a second connection of a host that is connected.
 	ErrTwice = errors.New("this host is there already")
-	// ErrPart: hosts that a report is about are not below who sent it, or it has them twice.
+	// ErrPart: a report has hosts that are not below its sender, or has one twice.
 	ErrPart = errors.New("a report about hosts that are not below its sender")
 	// ErrSilent: nothing was heard of a host for too long.
 	ErrSilent = errors.New("nothing was heard of it")
@@ -25,33 +25,33 @@ var (
 type Config struct {
 	Tree
 	Self    int
-	Beat    time.Duration // between two signs of life
-	Silence time.Duration // after which a host that gave none is lost
-	Until   time.Time     // the site must be whole by then; only the head looks at it
+	Beat    time.Duration // time between two signs of life
+	Silence time.Duration // a host from which nothing came for so long is lost
+	Until   time.Time     // when the site must be complete; only the head looks at it
 }
 
-// Part is what one host tells the whole site before the job begins. The Member does not
+// Part is what one host submits to the whole site before the job begins. The Member does not
 // interpret it.
 type Part struct {
 	Host int
 	Data []byte
 }
 
-// Kind says what a Step is.
+// Kind is what a Step is about.
 type Kind uint8
 
 // The kinds of steps.
 const (
 	// Report: send Parts to the parent: all hosts below, and this one, are there.
 	Report Kind = iota
-	// Whole: at the head, Parts are those of all hosts, by host.
+	// Whole: at the head, the site is complete; Parts are those of all hosts, in their order.
 	Whole
 	// Wait: tell the parent that Hosts are missing. At the head, tell the operator.
 	Wait
 	// Beat: send a sign of life to Hosts, which are the parent or children.
 	Beat
-	// Finished: tell the parent that the hosts below, and this one, have finished. At the
-	// head: all have.
+	// Finished: tell the parent that this host and all below it have finished. At the head: all
+	// hosts have.
 	Finished
 	// Lost: Hosts[0], the parent or a child, is lost, for Err. The site cannot go on.
 	Lost
@@ -70,11 +70,11 @@ type Step struct {
 // neighbour is the parent or a child.
 type neighbour struct {
 	there    bool
-	heard    time.Time // last
-	parts    []Part    // of it and those below; nil: not yet
-	missing  []int     // below it, as it said last
+	heard    time.Time // when something came from it last
+	parts    []Part    // of it and those below; nil: not submitted yet
+	missing  []int     // hosts below it that it has last said are missing
 	finished bool
-	left     bool // in order: it may go
+	left     bool // it has finished, and may close its connection
 }
 
 // Member is one host's view of its site.
@@ -82,13 +82,13 @@ type Member struct {
 	cfg        Config
 	neighbours map[int]*neighbour
 	own        []byte
-	ready      bool // own is there
-	reported   bool // everybody is there, and the parent or the owner was told
-	finished   bool // this host has
-	told       bool // that all below and this one have finished
-	over       bool // nothing is lost or missing any more
+	ready      bool // this host's own part was submitted
+	reported   bool // all hosts below are there, and the parent or the owner was told
+	finished   bool // this host has finished
+	told       bool // the parent or the owner was told that all below and this one have finished
+	over       bool // the job is over: no host is reported as lost or missing any more
 	said       []int
-	beat       time.Time // the next
+	beat       time.Time // when the next sign of life is due
 	now        time.Time
 	steps      []Step
 }
@@ -111,7 +111,7 @@ func New(cfg Config, now time.Time) (*Member, error) {
 	return m, nil
 }
 
-// Next takes the next thing to be done; ok is false if there is none.
+// Next returns the next step that it has not returned yet; ok is false if there is none.
 func (m *Member) Next() (s Step, ok bool) {
 	if len(m.steps) == 0 {
 		return s, false
@@ -201,8 +201,8 @@ func (m *Member) Misses(child int, hosts []int, now time.Time) error {
 	return nil
 }
 
-// Speaks handles a message for the head that a child sends for itself or passes on for a host below
-// it.
+// Speaks checks a message for the head that a child sends for itself or passes on for a host below
+// it, and counts it as a sign of life.
 func (m *Member) Speaks(child, host int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
@@ -233,8 +233,8 @@ func (m *Member) Finishes(child int, now time.Time) error {
 	return nil
 }
 
-// End records that the job is over, for whatever reason: from then on nobody is lost or
-// missing.
+// End records that the job is over, for whatever reason: from then on no host is reported as lost
+// or missing.
 func (m *Member) End() {
 	m.over = true
 	m.steps = slices.DeleteFunc(m.steps, func(s Step) bool { return s.Kind == Lost || s.Kind == Missing })
@@ -283,7 +283,7 @@ func (m *Member) Deadline() time.Time {
 	return at
 }
 
-// awaits reports whether this is the head and hosts may still turn out to be missing.
+// awaits reports whether this is the head and it may still report hosts as missing.
 func (m *Member) awaits() bool {
 	return m.cfg.Self == 0 && !m.reported && !m.over && len(m.Missing()) > 0
 }

@@ -1,6 +1,6 @@
 package membership
 
-// Fan is the default of how many children a host has at most.
+// Fan is the default of Tree.Fan.
 const Fan = 32
 
 // Tree is the shape of a site: host i > 0 is a child of host (i-1)/Fan.
@@ -9,7 +9,7 @@ type Tree struct {
 	Fan   int // children of a host, at most
 }
 
-// Parent is the host above another. The head has none: -1.
+// Parent returns the host above another, -1 for the head.
 func (t Tree) Parent(host int) int {
 	if host == 0 {
 		return -1
@@ -23,8 +23,7 @@ func (t Tree) Children(host int) (first, end int) {
 	return first, min(first+t.Fan, t.Hosts)
 }
 
-// Toward returns the child of host that is to, or that has to below it; -1 if to is not
-// below host.
+// Toward returns the child of host that is to, or below which to is; -1 if to is not below host.
 func (t Tree) Toward(host, to int) int {
 	if to >= t.Hosts {
 		return -1

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// ConnID is the owner's number for a connection to the server. A number is not used again
+// ConnID is the owner's number for a connection to the server. A number must not be used again
 // after its connection has ended.
 type ConnID int64
 
@@ -33,7 +33,7 @@ type Action struct {
 // EventKind is the kind of an Event.
 type EventKind uint8
 
-// The events of a job, in about the order in which they come.
+// The events of a job, roughly in the order in which they happen.
 const (
 	EventRefused  EventKind = iota // a connection that never became a client has ended: Conn, Peer, Err
 	EventJoined                    // Client has joined: Conn, Peer

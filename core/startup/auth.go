@@ -44,10 +44,10 @@ func (a Auth) Mask() wire.AuthMask {
 	return m
 }
 
-// String names the mechanisms and never the key.
+// String names the mechanisms, and never shows the key.
 func (a Auth) String() string { return a.Mask().String() }
 
-// GoString is String, so that no verb prints the key.
+// GoString is String, so that no formatting verb prints the key.
 func (a Auth) GoString() string { return a.String() }
 
 // choose returns the strongest mechanism that both this side and the mask have.

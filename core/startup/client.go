@@ -39,7 +39,7 @@ type Client struct {
 	deadline time.Time
 	mech     wire.Mechanism
 	labels   []wire.Label // not answered yet; labels[0] has been sent
-	taken    wire.Label   // the highest label whose answer was used
+	taken    wire.Label   // the highest label whose answer was handled
 	d        *derivation
 	err      error
 }
@@ -149,7 +149,7 @@ func (c *Client) stepAuth() (more bool, err error) {
 		return false, nil
 	}
 	if cmd, _ := wire.ParseCommand(b); cmd == wire.CmdFail {
-		c.state = clientIMPI // no mechanism has the number that these letters are
+		c.state = clientIMPI // the server gives up, and sends a command with the reason instead of its choice
 		return true, nil
 	}
 	c.in.raw(wire.AuthChoiceSize)
@@ -179,7 +179,7 @@ func (c *Client) command(f frame, now time.Time) error {
 	case f.cmd == wire.CmdColl && c.state == clientColl:
 		return c.takeAnswer(f.payload)
 	case f.cmd == wire.CmdColl && c.state > clientColl:
-		return nil // labels that others sent and we did not
+		return nil // answers to labels that only others sent
 	case f.cmd == wire.CmdDone && c.state == clientDone:
 		c.d.settleProcs()
 		c.d.job.settleSecret(c.mech == wire.MechKey, c.cfg.Auth.Key)
@@ -189,8 +189,8 @@ func (c *Client) command(f frame, now time.Time) error {
 	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
 }
 
-// told is the error of a connection that the server ends with a reason. It wraps ErrBusy if
-// the client may try again on another connection.
+// told returns the error of a connection that the server has ended with a reason. It wraps ErrBusy
+// if the client may try again on another connection.
 func (c *Client) told(reason string) error {
 	if c.state == clientIMPI && strings.HasPrefix(reason, ErrBusy.Error()) {
 		return fmt.Errorf("the server %w: %w%s", ErrFailed, ErrBusy, reason[len(ErrBusy.Error()):])
@@ -252,9 +252,9 @@ func (c *Client) takeAnswer(payload []byte) error {
 	return nil
 }
 
-// takeOmitted handles the answer to a label that this client leaves out. It must come at
-// the label's place in the order: values of hosts, for example, belong to hosts that
-// earlier labels have announced.
+// takeOmitted handles the answer to a label that this client leaves out. It must come at the
+// label's place in the ascending order: values of hosts, for example, belong to hosts that earlier
+// labels have announced.
 func (c *Client) takeOmitted(l wire.Label, mask wire.ClientMask, data []byte) error {
 	if l <= c.taken || l > c.labels[0] {
 		return fmt.Errorf("%w: the server answered %v after %v while we waited for %s", ErrProtocol, l, c.taken, c.awaited())

@@ -8,20 +8,21 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// collection holds the values that clients have submitted until their label is complete. It
-// does not look into the values.
+// collection holds the values that clients have submitted until their label is complete. It does
+// not look into the values: IMPI's server need not know what labels mean (IMPI ch.2, Collection of
+// startup information).
 type collection struct {
 	clients []submitter
 	pending []*pendingLabel // ascending
 	sent    []wire.Label    // ascending: labels that were answered; there is no second answer to a label
 }
 
-// submitter is one client's part.
+// submitter is what one client has submitted so far.
 type submitter struct {
 	highest wire.Label // that it has submitted
-	last    wire.Label // that it submitted last
+	last    wire.Label // that it submitted last, which is not the highest if they did not ascend
 	count   int        // labels that it has submitted
-	bytes   int        // of its values that wait for an answer
+	bytes   int        // bytes of its values whose labels are not complete
 	done    bool
 }
 

@@ -78,7 +78,7 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
-// limit is Limit, or its default, plus Grace.
+// limit returns Limit or its default, plus Grace.
 func (c *ClientConfig) limit() time.Duration {
 	if c.Limit > 0 {
 		return c.Limit + Grace
@@ -94,7 +94,7 @@ func (c *ClientConfig) Validate() error {
 	case c.Auth.Mask() == 0:
 		return fmt.Errorf("%w: no authentication mechanism is enabled", ErrConfig)
 	case c.Decline != nil:
-		return nil // nothing else is said
+		return nil // a client that declines sends nothing else
 	case len(c.Hosts) == 0:
 		return fmt.Errorf("%w: a client needs a host", ErrConfig)
 	case c.nprocs() == 0 || c.nprocs() > MaxProcs || len(c.Hosts) > MaxProcs:

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// derivation makes a Job of the server's answers, label by label in ascending order, and
-// stops at the first value that is not valid.
+// derivation makes a Job from the server's answers, label by label in ascending order. The first
+// value that is not valid ends it.
 type derivation struct {
 	job     *Job
 	size    int // clients
@@ -17,7 +17,7 @@ type derivation struct {
 
 	// hostMarks has each host's ackmark, 0 if it sent none, until its hiwater comes.
 	hostMarks []uint32
-	said      map[wire.Label]bool // labels that at least one client sent
+	said      map[wire.Label]bool // labels that at least one client has sent
 	homes     []home              // of the procs, by rank
 	pids      []int64             // by rank
 }

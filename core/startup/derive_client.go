@@ -71,7 +71,7 @@ func (d *derivation) findOwn() {
 	}
 }
 
-// takeClientValue handles a 4-byte value of which each client has one.
+// takeClientValue handles a 4-byte value of which each client has one (IMPI ch.2, Client labels).
 func (d *derivation) takeClientValue(l wire.Label, c *ClientInfo, v uint32) error {
 	switch l {
 	case wire.LabelNHosts, wire.LabelNProcs:
@@ -137,7 +137,7 @@ func (d *derivation) rankHosts() error {
 	return checkTotal(next)
 }
 
-// rankProcs numbers the procs by client; H_NPROCS tells their hosts later.
+// rankProcs numbers the procs by client; which host each is on follows from H_NPROCS later.
 func (d *derivation) rankProcs() error {
 	next := 0
 	for c := range d.job.Clients {

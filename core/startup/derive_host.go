@@ -83,8 +83,9 @@ func (d *derivation) rankHostProcs() error {
 	return nil
 }
 
-// checkMarks checks that the smallest ackmark is not above the smallest hiwater: they may
-// come from different hosts if some left out one of the labels.
+// checkMarks checks that the smallest ackmark is not above the smallest hiwater: they may come from
+// different hosts if some left out one of the labels (IMPI ch.3, Packet Protocol: a window of
+// hiwater packets must not be smaller than ackmark).
 func (d *derivation) checkMarks() error {
 	d.hostMarks = nil
 	if j := d.job; j.AckMark > j.HiWater && j.AckMark != math.MaxUint32 {
@@ -93,9 +94,9 @@ func (d *derivation) checkMarks() error {
 	return nil
 }
 
-// unsaid sets the values of labels that no client has sent, to which there was no answer.
-// For the data length and the tag bound it takes values that every implementation can use.
-// For the window no value is safe with peers that use another one; it takes our default.
+// unsaid sets the values of labels that no client has sent, and that were therefore not answered.
+// For the data length and the tag bound it takes values that every implementation can use. For the
+// window no value is safe with peers that use another one; it takes our default.
 func (d *derivation) unsaid() {
 	j := d.job
 	if !d.said[wire.LabelDataLen] {

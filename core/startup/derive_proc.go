@@ -9,9 +9,9 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// home is a host ID that consecutive ranks share. Jobs have many procs and few host IDs, so
-// this form of the first half of the identities takes little memory while clients wait for
-// the second half.
+// home is a host ID that consecutive ranks share. Jobs have many procs and few host IDs, so storing
+// P_IPV6, the first half of the identities, in this form takes little memory until P_PID, the
+// second half, comes.
 type home struct {
 	id    wire.HostID
 	first int // rank

@@ -13,9 +13,9 @@ var (
 	errMeetsCards   = errors.New("not every proc has a business card")
 )
 
-// Describe gives what other worlds have to know of the job, with the business card of each proc, as
-// [dynamic.Description] encodes it. All sites find the same but for the order of a proc's offers. The
-// error says why the job cannot meet other worlds.
+// Describe returns what other worlds have to know about the job, encoded by [dynamic.Description],
+// with the business card of each proc. All sites get the same result except for the order of a
+// proc's offers. The error says why the job cannot meet other worlds.
 func (j *Job) Describe(cards []*dynamic.Card) ([]byte, error) {
 	if !j.AllOwn {
 		return nil, errMeetsForeign

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// awaited says what the client is waiting for, as the object of a sentence.
+// awaited names what the client is waiting for, as the object of a sentence.
 func (c *Client) awaited() string {
 	switch c.state {
 	case clientAuth:
@@ -40,7 +40,7 @@ func (c *Client) hint() string {
 	return "; another client may have failed"
 }
 
-// lost makes the error of a connection that has ended; cause is nil if the peer closed it.
+// lost returns the error of a connection that has ended; cause is nil if the peer closed it.
 func lost(cause error, when string) error {
 	if cause == nil {
 		return fmt.Errorf("%w %s", ErrLost, when)

@@ -24,7 +24,7 @@ type Job struct {
 	// AllOwn says that every client listed wire.PrivateVersion, so that Token and every
 	// ProcInfo.Card are set.
 	AllOwn bool
-	Token  [TokenSize]byte // chosen by client 0; secret; zero unless AllOwn
+	Token  [TokenSize]byte // a secret, chosen by client 0; zero unless AllOwn
 
 	// Secret is known to the clients of ours and to nobody else. It is Token or, in a job
 	// with other clients, derived from the key with which this client has joined. It is

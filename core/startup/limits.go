@@ -42,5 +42,5 @@ const (
 	Unchosen         = -1
 )
 
-// MinTagUB is the least MPI_TAG_UB that MPI allows.
+// MinTagUB is the least MPI_TAG_UB that MPI allows (MPI-4.1, 9.1.2).
 const MinTagUB wire.Tag = 32767

@@ -20,8 +20,8 @@ type Procs struct {
 	n       int
 }
 
-// procRun is consecutive ranks of one host with one card and ascending PIDs: that of the i-th is pid
-// + i*step, and its offset.
+// procRun is consecutive ranks of one host with one card and ascending PIDs: that of the i-th is
+// pid + i*step plus its offset.
 type procRun struct {
 	id      wire.HostID
 	pid     int64
@@ -31,8 +31,8 @@ type procRun struct {
 	host    wire.HostRank
 	client  wire.ClientRank
 	card    int32 // NoRank: nil
-	offsets int32 // where they begin; NoRank: all are 0
-	before  int32 // the run before with that ID, or NoRank
+	offsets int32 // index into offsets of the first one; NoRank: all are 0
+	before  int32 // index of the run before that has the same host ID, or NoRank
 }
 
 // maxStep keeps multiples of steps within 64 bits.
@@ -107,7 +107,7 @@ func (p *Procs) cardOf(r *procRun) []byte {
 	return p.cards[r.card]
 }
 
-// pid gives the PID of the i-th proc of a run.
+// pid returns the PID of the i-th proc of a run.
 func (p *Procs) pid(r *procRun, i int32) int64 {
 	pid := r.pid + int64(i)*r.step
 	if r.offsets >= 0 {
@@ -126,7 +126,7 @@ func (p *Procs) info(r *procRun, i int32) ProcInfo {
 	return ProcInfo{ID: wire.Proc{Host: r.id, PID: p.pid(r, i)}, Client: r.client, Host: r.host, Card: p.cardOf(r)}
 }
 
-// All gives the procs by ascending rank.
+// All yields the procs by ascending rank.
 func (p *Procs) All() iter.Seq2[wire.WorldRank, ProcInfo] {
 	return func(yield func(wire.WorldRank, ProcInfo) bool) {
 		for k := range p.runs {

@@ -15,7 +15,7 @@ type reader struct {
 	want int // bytes of the command that is not complete, its header included
 }
 
-// frame is one command. The payload is valid until the next feed.
+// frame is one command with its payload, which is valid until the next feed.
 type frame struct {
 	cmd     wire.Command
 	payload []byte
@@ -45,7 +45,7 @@ func (r *reader) reserve(n int) {
 		return
 	}
 	size, all := 2*need, r.off+r.want
-	if size > all-all/8 { // otherwise it would grow once more for the rest
+	if size > all-all/8 { // so that it does not have to grow once more for the last bytes
 		size = max(all, need)
 	}
 	r.buf = append(make([]byte, 0, size), r.buf...)

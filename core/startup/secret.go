@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 )
 
-// settleSecret sets Secret. In a job with clients of others, no cards are sent and the key
-// is the only thing that strangers do not have.
+// settleSecret sets Secret. In a job with clients of others, no cards are sent, and the key is the
+// only thing that only the job's clients have (IMPI ch.2, Authentication).
 func (j *Job) settleSecret(keyed bool, key uint64) {
 	switch {
 	case j.AllOwn:

@@ -17,8 +17,8 @@ type ServerConfig struct {
 	Limit     time.Duration // for all clients to come, and then again to be DONE; 0 means DefaultLimit
 	ConnLimit time.Duration // for a connection to name its client rank; 0 means 10 s
 
-	// WaitingThere and Waiting bound the connections that have not named their rank, from
-	// one address and in all. 0 means 64 and 256: all clients of a job may be at one
+	// WaitingThere and Waiting bound how many connections that have not named their rank may be
+	// open, from one address and in all. 0 means 64 and 256: all clients of a job may be at one
 	// address and come at once.
 	WaitingThere, Waiting int
 }
@@ -62,7 +62,7 @@ type conn struct {
 	gone  bool // the connection has ended: nothing can be sent
 	in    reader
 
-	wrong  error // set if the connection will be refused, at the time answer; its input is ignored
+	wrong  error // set if the connection is to be refused at the time answer; until then its input is ignored
 	answer time.Time
 }
 
@@ -90,7 +90,7 @@ type Server struct {
 	deadline time.Time             // for joining and collecting
 	conns    []*conn               // in the order of Accept
 	clients  []*conn               // by rank; nil while it has not come
-	left     []bool                // by rank: finished, its connection may be gone
+	left     []bool                // by rank: the client has sent FINI, so its connection may end
 	refused  []string              // what happened to the first few refused connections
 	unknown  *unproved.Set[ConnID] // connections that have not named their rank
 	slow     unproved.Slow         // sources of wrong keys
@@ -128,8 +128,8 @@ func (s *Server) Next() (Action, bool) {
 	return a, true
 }
 
-// Ended reports whether the job is over, and with which error. The owner still has to do
-// the actions that Next returns.
+// Ended reports whether the job is over, and the error with which it has ended. The owner still has
+// to do the actions that Next returns.
 func (s *Server) Ended() (bool, error) { return s.state == serverEnded, s.err }
 
 // Deadline returns the time at which Tick must be called, if there is one.
@@ -145,7 +145,7 @@ func (s *Server) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// deadline is the time at which a connection that has not become a client is refused.
+// deadline returns when a connection that has not become a client is refused.
 func (c *conn) deadline(limit time.Duration) time.Time {
 	if d := c.since.Add(limit); c.wrong == nil || d.Before(c.answer) {
 		return d
@@ -153,7 +153,8 @@ func (c *conn) deadline(limit time.Duration) time.Time {
 	return c.answer
 }
 
-// Tick tells the time. What is late by then is refused or ends the job.
+// Tick tells the time. Connections that are late are refused, and clients that are late end the
+// job.
 func (s *Server) Tick(now time.Time) {
 	for _, c := range slices.Clone(s.conns) {
 		switch {

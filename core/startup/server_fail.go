@@ -28,7 +28,7 @@ func (s *Server) blame(c *conn, err error) error {
 	return fmt.Errorf("client %d (%s): %w", c.rank, c.peer, err)
 }
 
-// refuse ends a connection that is not a client's and tells the peer why.
+// refuse ends a connection that is not a client's, and tells the peer why.
 func (s *Server) refuse(c *conn, err error) {
 	s.sendReason(c, err)
 	s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})
@@ -43,22 +43,22 @@ func (s *Server) Refuse(id ConnID, why error) {
 	}
 }
 
-// WrongKey says that a connection has failed a proof of the key that the owner ran. It
-// counts as if the peer had sent a wrong key: answers to its source are slowed.
+// WrongKey says that a connection has failed a proof of the key that the owner ran. It counts like
+// a wrong key: later answers to its source are delayed.
 func (s *Server) WrongKey(id ConnID, now time.Time) {
 	if c := s.conn(id); c != nil && c.state < connColl {
 		s.takeKey(c, nil, now) // nil is never the key
 	}
 }
 
-// Forget removes a connection that turned out not to be for startup.
+// Forget removes a connection that is not for startup, such as one for the name service.
 func (s *Server) Forget(id ConnID) {
 	if c := s.conn(id); c != nil && c.state < connColl {
 		s.drop(c)
 	}
 }
 
-// note remembers a refused connection.
+// note keeps what happened to a refused connection, for the message if clients are missing.
 func (s *Server) note(c *conn, err error) {
 	if len(s.refused) < maxNotes {
 		s.refused = append(s.refused, fmt.Sprintf("%s: %v", c.peer, err))
@@ -70,8 +70,8 @@ func (s *Server) sendReason(c *conn, err error) {
 	s.do(Action{Kind: ActSend, Conn: c.id, Bytes: wire.AppendFail(nil, err.Error())})
 }
 
-// failBy ends the job because of an error of a connection that has proven that it belongs
-// to the job. It is told the reason, as clients are.
+// failBy ends the job because of an error of connection c, which has proven that it belongs to the
+// job. Its peer is told the reason, as all clients are.
 func (s *Server) failBy(c *conn, err error) {
 	s.sendReason(c, err)
 	s.do(Action{Kind: ActClose, Conn: c.id, Reason: err})

@@ -29,7 +29,7 @@ const (
 	LabelCards Label = 0x49000000
 )
 
-// Scope says of what a label has one value each.
+// Scope says what a label has one value of: each client, host or proc.
 type Scope uint8
 
 // The scopes.

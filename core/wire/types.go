@@ -26,10 +26,10 @@ type WorldRank int32
 // CommRank is a rank in some communicator's group.
 type CommRank int32
 
-// ContextID separates the traffic of communicators.
+// ContextID separates the traffic of communicators (IMPI ch.4, Context IDs).
 type ContextID uint64
 
-// Tag is a message tag; user tags are 0 to the job's MPI_TAG_UB.
+// Tag is a message tag; user tags are 0 to the job's MPI_TAG_UB (IMPI ch.2, C_TAGUB).
 type Tag int32
 
 // TagOutOfRange is what a draft tag decodes to that does not fit into 32 bits. No receive
@@ -44,8 +44,8 @@ type RequestID uint64
 // carry one bit for each.
 const MaxClients = 32
 
-// HostID is the host part of a proc's identity: 16 bytes in the form of an IPv6 address,
-// compared and returned byte by byte.
+// HostID is the host part of a proc's identity (IMPI ch.2, Proc labels): 16 bytes in the form of an
+// IPv6 address, compared and returned byte by byte.
 type HostID [16]byte
 
 // IPv4 returns the IPv4 address in h; ok is false if h has neither of the two forms

@@ -15,7 +15,8 @@ const LinesPerCitation = 100
 
 // protocol are the packages that do what a standard prescribes.
 var protocol = []string{
-	"core/coll", "core/comm", "core/datatype", "core/flow", "core/match", "core/message", "core/rma", "core/wire",
+	"core/agent", "core/coll", "core/comm", "core/datatype", "core/dynamic", "core/flow", "core/match",
+	"core/message", "core/rma", "core/startup", "core/wire",
 }
 
 // impiSections are what comments call the sections of IMPI 0.0, by chapter: the published text
