@@ -15,7 +15,6 @@ type Attempt struct {
 	Parts    []*Placed // that have procs, in the order of the new ranks
 
 	plan    []*Placed // not asked yet
-	most    int       // hosts that may share a part
 	clients int
 	begun   bool
 	inInit  int // parts
@@ -26,7 +25,6 @@ type Attempt struct {
 // that its procs are in Init.
 type Reply struct {
 	Granted []int    `json:"granted,omitempty"` // procs, by command of the part
-	Clients int      `json:"clients,omitempty"` // how many hosts share them, each a client of the world; 0: one
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
@@ -35,8 +33,8 @@ func NewAttempt(commands []Command) *Attempt {
 	return &Attempt{Commands: commands, Granted: make([]int, len(commands))}
 }
 
-// Follow sets the plan. A world has at most [MaxParts] clients, which its parts share evenly.
-func (t *Attempt) Follow(plan []*Placed) { t.plan, t.most = plan, MaxParts/max(len(plan), 1) }
+// Follow sets the plan.
+func (t *Attempt) Follow(plan []*Placed) { t.plan = plan }
 
 // Next returns the next part to be asked for; ok is false if all were asked, or the attempt is refused.
 func (t *Attempt) Next() (p *Placed, ok bool) {
@@ -44,9 +42,6 @@ func (t *Attempt) Next() (p *Placed, ok bool) {
 		return nil, false
 	}
 	p, t.plan = t.plan[0], t.plan[1:]
-	if p.Host == "" && t.most > 1 {
-		p.Most = t.most
-	}
 	return p, true
 }
 
@@ -56,8 +51,10 @@ func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
 		return false
 	}
-	p.First, p.Clients = wire.ClientRank(t.clients), max(a.Clients, 1)
-	t.clients += p.Clients
+	if k := len(t.Parts) - 1; k < 0 || !p.shares(t.Parts[k]) {
+		t.clients++
+	}
+	p.As = wire.ClientRank(t.clients - 1)
 	t.Parts = append(t.Parts, p)
 	for i, n := range a.Granted {
 		t.Granted[p.Commands[i].Number] += n

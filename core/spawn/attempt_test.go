@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/mpierr"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // attemptOf is an attempt of one command for each part.
@@ -21,32 +22,43 @@ func attemptOf(parts int) *Attempt {
 	return t
 }
 
-// TestAttempt has three parts, one of which has no procs: the others are clients in a row, and the
+// TestAttempt has parts at this site (0 and 1, 4 and 5) and at another one (2, 3), of which one has no
+// procs: those at this site that follow each other are one client, each of the others is one, and the
 // attempt succeeds with the last of them.
 func TestAttempt(t *testing.T) {
-	a := attemptOf(3)
-	replies := []Reply{{Granted: []int{2}, Clients: 2}, {Granted: []int{0}}, {Granted: []int{1}}}
+	a := attemptOf(6)
+	for _, i := range []int{0, 1, 4, 5} {
+		a.plan[i].Hosts = []int{i}
+	}
 	var begins []bool
 	for p, ok := a.Next(); ok; p, ok = a.Next() {
-		if p.Most != MaxParts/3 {
-			t.Errorf("a part may be on %d hosts", p.Most)
+		n := 2 - len(begins)%2
+		if len(begins) == 4 {
+			n = 0
 		}
-		begins = append(begins, a.Answered(p, replies[len(begins)]))
+		begins = append(begins, a.Answered(p, Reply{Granted: []int{n}}))
 	}
-	if !slices.Equal(begins, []bool{true, false, true}) || a.Clients() != 3 || a.Parts[1].First != 2 {
-		t.Errorf("%v, %d clients, the second part is client %d", begins, a.Clients(), a.Parts[1].First)
+	if !slices.Equal(begins, []bool{true, true, true, true, false, true}) {
+		t.Errorf("%v", begins)
+	}
+	for i, want := range []wire.ClientRank{0, 0, 1, 2, 3} {
+		if got := a.Parts[i].As; got != want {
+			t.Errorf("part %d is of client %d, not %d", i, got, want)
+		}
 	}
 	if r := a.Begin(); r != nil {
 		t.Error(r)
 	}
-	if a.InInit() {
-		t.Error("started before all procs are in Init")
+	for range 4 {
+		if a.InInit() {
+			t.Error("started before all procs are in Init")
+		}
 	}
 	if !a.InInit() || a.Refuse(Refuse(-1, "too late")) || a.Refusal() != nil {
 		t.Errorf("not started: %v", a.Refusal())
 	}
 	ok, no := int(mpierr.Success), int(mpierr.Spawn)
-	if got := a.Codes(); !slices.Equal(got, []int{ok, ok, no, no, ok, no}) {
+	if got := a.Codes(); !slices.Equal(got, []int{ok, ok, ok, no, ok, ok, ok, no, no, no, ok, no}) {
 		t.Errorf("codes %v", got)
 	}
 }

@@ -43,14 +43,19 @@ type Placed struct {
 	Client wire.ClientRank // of the job of the parents
 	Hosts  []int           // of the proc's own site, which may start it, in the order of the new ranks; nil: of another site
 
-	// Set by [Attempt.Answered]: it is Clients clients of the new world, of which this is the first.
-	First   wire.ClientRank
-	Clients int
+	As wire.ClientRank // the client of the new world that has it; set by [Attempt.Answered]
 }
 
-// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands,
-// and those of one client of the new world are in a row: commands that follow each other at
-// the same hosts are therefore one part.
+// shares tells whether a part is of the same client of the new world as the one before it: the hosts of
+// the proc's own site are one client, of which the node that spawns makes the list. Another site is
+// asked for each part by itself, and knows of no other.
+func (p *Placed) shares(before *Placed) bool {
+	return p.Hosts != nil && before.Hosts != nil
+}
+
+// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands, and
+// those of one host of the new world are in a row: commands that follow each other at the same hosts
+// are therefore one part.
 func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusal) {
 	for _, c := range commands {
 		p, problem := j.locate(c.Info["host"])
@@ -64,8 +69,14 @@ func (j *Job) Plan(world string, commands []Command) (parts []*Placed, r *Refusa
 		p.World, p.Commands = world, []Command{c}
 		parts = append(parts, &p)
 	}
-	if len(parts) > MaxParts {
-		return nil, Refuse(-1, "the commands are in %d groups at one host each, at most %d are possible: bring those of one host together", len(parts), MaxParts)
+	clients := 0
+	for i, p := range parts {
+		if i == 0 || !p.shares(parts[i-1]) {
+			clients++
+		}
+	}
+	if clients > MaxClients {
+		return nil, Refuse(-1, "the commands are in %d groups at one site each, at most %d are possible: bring those of one site together", clients, MaxClients)
 	}
 	return parts, nil
 }

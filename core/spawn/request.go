@@ -11,7 +11,7 @@ import (
 const (
 	MaxCommands = 1024    // of one spawn
 	MaxProcs    = 1 << 13 // that one spawn may ask for: an answer has a number for each
-	MaxParts    = 32      // of a world, each of which is a client of it. IMPI ch.2: client_mask has 32 bits
+	MaxClients  = 32      // of a world. IMPI ch.2: client_mask has 32 bits
 )
 
 // Command is one program of a spawn.
@@ -87,8 +87,7 @@ func Codes(commands []Command, granted []int, r *Refusal) (codes []int) {
 // Part is what one site is asked to start of a spawned world.
 type Part struct {
 	World    string    `json:"world"`          // name, for people
-	Host     string    `json:"host,omitempty"` // address of the site's host; empty: any
-	Most     int       `json:"most,omitempty"` // how many hosts may share it, each of which is a client; 0: one
+	Host     string    `json:"host,omitempty"` // address of the site's host; empty: on any, or several
 	Commands []Command `json:"commands"`
 }
 

@@ -37,18 +37,16 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// Wish is what a part wants: as many procs of each command as its soft key allows, on at most
-// Most of some hosts.
+// Wish is what a part wants: as many procs of each command as its soft key allows, on some hosts.
 type Wish struct {
 	Commands []Command
 	Soft     []Soft
 	Hosts    []int // at least one, in the order in which they get ranks
-	Most     int   // at least 1
 }
 
 // WishFor is the wish for the procs of some commands, whose Info needs only the key soft.
-func WishFor(commands []Command, hosts []int, most int) (w Wish, r *Refusal) {
-	w = Wish{Commands: commands, Hosts: hosts, Most: max(most, 1)}
+func WishFor(commands []Command, hosts []int) (w Wish, r *Refusal) {
+	w = Wish{Commands: commands, Hosts: hosts}
 	for i := range commands {
 		soft, problem := ReadSoft(commands[i].Info["soft"], commands[i].Procs)
 		if problem != "" {
@@ -181,7 +179,7 @@ func (s *Slots[P]) try(w *slotWish[P]) (answered bool) {
 		room -= granted[i]
 	}
 	s.taken = s.Total - room
-	pieces := spread(granted, w.Hosts, w.Most, s.loads(), s.weight)
+	pieces := spread(granted, w.Hosts, s.loads(), s.weight)
 	for _, x := range pieces {
 		h := holder[P]{part: w.part, host: x.Host}
 		for _, n := range x.Procs {

@@ -22,27 +22,21 @@ func (x *Piece) Of(p *Part) *Part {
 	return q
 }
 
-// spread divides procs among hosts, at most most of them. Each next one goes to the host that has
-// the fewest spawned procs for its weight, the first of several. The procs of a host are in a row,
-// and hosts are in the order in which they are given.
-func spread(granted, hosts []int, most int, load, weight func(host int) int) (pieces []Piece) {
+// spread divides procs among hosts. Each next one goes to the host that has the fewest spawned procs for
+// its weight, the first of several. The procs of a host are in a row, and hosts are in the order in
+// which they are given.
+func spread(granted, hosts []int, load, weight func(host int) int) (pieces []Piece) {
 	total := 0
 	for _, n := range granted {
 		total += n
 	}
-	counts, used := make([]int, len(hosts)), 0
+	counts := make([]int, len(hosts))
 	for range total {
 		best := -1
 		for i, h := range hosts {
-			if counts[i] == 0 && used == most {
-				continue
-			}
 			if best < 0 || (load(h)+counts[i]+1)*weight(hosts[best]) < (load(hosts[best])+counts[best]+1)*weight(h) {
 				best = i
 			}
-		}
-		if counts[best] == 0 {
-			used++
 		}
 		counts[best]++
 	}

@@ -13,21 +13,18 @@ func TestSpread(t *testing.T) {
 		name          string
 		granted       []int // by command
 		hosts         []int
-		most          int
 		load, weights map[int]int // by host; 0 and 1 if there is none
 		want          []Piece
 	}{
-		{name: "nothing", granted: []int{0}, hosts: []int{1}, most: 1},
-		{name: "one host", granted: []int{2, 0, 1}, hosts: []int{3}, most: 9, want: []Piece{{3, []int{2, 0, 1}}}},
-		{name: "evenly, the first of equals gets more", granted: []int{5}, hosts: []int{2, 0, 1}, most: 9, want: []Piece{{2, []int{2}}, {0, []int{2}}, {1, []int{1}}}},
-		{name: "a command is cut where a host's procs end", granted: []int{1, 3}, hosts: []int{0, 1}, most: 9, want: []Piece{{0, []int{1, 1}}, {1, []int{0, 2}}}},
-		{name: "fewer procs than hosts", granted: []int{1}, hosts: []int{2, 0, 1}, most: 9, want: []Piece{{2, []int{1}}}},
-		{name: "who has fewer gets more", granted: []int{3}, hosts: []int{0, 1, 2}, most: 9, load: map[int]int{0: 2, 1: 1}, want: []Piece{{1, []int{1}}, {2, []int{2}}}},
-		{name: "a host for twice as many", granted: []int{6}, hosts: []int{0, 1}, most: 9, weights: map[int]int{1: 2}, want: []Piece{{0, []int{2}}, {1, []int{4}}}},
-		{name: "on two hosts at most", granted: []int{5}, hosts: []int{0, 1, 2}, most: 2, want: []Piece{{0, []int{3}}, {1, []int{2}}}},
-		{name: "two at most are the emptiest", granted: []int{4}, hosts: []int{0, 1, 2}, most: 2, load: map[int]int{0: 1}, want: []Piece{{1, []int{2}}, {2, []int{2}}}},
+		{name: "nothing", granted: []int{0}, hosts: []int{1}},
+		{name: "one host", granted: []int{2, 0, 1}, hosts: []int{3}, want: []Piece{{3, []int{2, 0, 1}}}},
+		{name: "evenly, the first of equals gets more", granted: []int{5}, hosts: []int{2, 0, 1}, want: []Piece{{2, []int{2}}, {0, []int{2}}, {1, []int{1}}}},
+		{name: "a command is cut where a host's procs end", granted: []int{1, 3}, hosts: []int{0, 1}, want: []Piece{{0, []int{1, 1}}, {1, []int{0, 2}}}},
+		{name: "fewer procs than hosts", granted: []int{1}, hosts: []int{2, 0, 1}, want: []Piece{{2, []int{1}}}},
+		{name: "who has fewer gets more", granted: []int{3}, hosts: []int{0, 1, 2}, load: map[int]int{0: 2, 1: 1}, want: []Piece{{1, []int{1}}, {2, []int{2}}}},
+		{name: "a host for twice as many", granted: []int{6}, hosts: []int{0, 1}, weights: map[int]int{1: 2}, want: []Piece{{0, []int{2}}, {1, []int{4}}}},
 	} {
-		got := spread(tt.granted, tt.hosts, tt.most, func(h int) int { return tt.load[h] }, func(h int) int { return max(tt.weights[h], 1) })
+		got := spread(tt.granted, tt.hosts, func(h int) int { return tt.load[h] }, func(h int) int { return max(tt.weights[h], 1) })
 		if fmt.Sprint(got) != fmt.Sprint(tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
@@ -51,7 +48,7 @@ func TestSlotsOfHosts(t *testing.T) {
 	s := Slots[string]{Site: "alpha", Total: 6, Procs: []int{2, 1}}
 	reserve := func(part string, procs int, hosts ...int) []Piece {
 		soft, _ := ReadSoft("", procs)
-		s.Reserve(time.Unix(1, 0), part, Wish{Commands: commands(procs), Soft: []Soft{soft}, Hosts: hosts, Most: 8})
+		s.Reserve(time.Unix(1, 0), part, Wish{Commands: commands(procs), Soft: []Soft{soft}, Hosts: hosts})
 		a, ok := s.Next()
 		if !ok || a.Part != part {
 			t.Fatalf("%s: %+v", part, a)

@@ -3,13 +3,16 @@ package node
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/spawn"
 )
 
 func init() {
@@ -33,19 +36,31 @@ func init() {
 // procs say "h0", "h1" or "h2" as extra.
 func spawnApart(t *testing.T, slots int, orders ...order) []*running {
 	t.Helper()
-	job := clusterJob("spawn", 1, 3)
-	s := &job.Sites[0]
-	s.Hosts[2].Name = "node3.invalid"
-	s.Program.Env = spawnOrders(orders...)
-	s.Spawn = config.Spawn{Slots: slots}
+	return spawnOn(t, []int{3}, slots, orders...)[0]
+}
+
+// spawnOn is spawnApart for several sites, with so many hosts each. Hosts are counted over all.
+func spawnOn(t *testing.T, hosts []int, slots int, orders ...order) [][]*running {
+	t.Helper()
+	job := clusterJob("spawn", 1, hosts...)
+	for i := range job.Sites {
+		s := &job.Sites[i]
+		s.Program.Env = spawnOrders(orders...)
+		s.Spawn = config.Spawn{Slots: slots}
+		if i > 0 { // guests have its environment
+			s.Program.Env[modeVariable] = "either"
+			s.Spawn.Allow = []string{s.Program.Path}
+		}
+	}
+	job.Sites[0].Hosts[2].Name = "node3.invalid"
 	job.Limits.Stop = 100 * time.Millisecond
 	host := 0
 	return startApart(t, job, func(o *Options) {
-		o.Site.Server.Embedded = host == 0
+		o.Site.Server.Embedded = host == 0 && len(hosts) == 1
 		o.Site.Program.Env = maps.Clone(o.Site.Program.Env)
 		o.Site.Program.Env["EXTRA"] = fmt.Sprint("h", host)
 		host++
-	})[0]
+	})
 }
 
 // at is an order of procs at some hosts.
@@ -86,6 +101,54 @@ func TestSpawnOnAllHosts(t *testing.T) {
 	wantHosts(t, out, "spawn7", 0, 0, 1, 1, 2)
 	wantLines(t, out, map[string]int{`\[spawn5\.0\] child 0 of 5 appnum 0 .*`: 1, `\[spawn5\.[1-4]\] child . of 5 appnum 1 .*`: 4, `\[0\] all done`: 1})
 	wantNothingLeft(t, all)
+}
+
+// TestSpawnOnManyHosts: a world is spawned on more hosts than IMPI has clients, by one command for all of
+// them and by a command for each; each time it is one client. If a proc on one of them fails before
+// Init, what is refused is its command.
+func TestSpawnOnManyHosts(t *testing.T) {
+	const hosts = spawn.MaxClients + 1
+	each, one := order{Root: 1}, order{Root: 2}
+	var want []int
+	for i := range hosts {
+		h := hosts - 1 - i
+		want = append(want, h)
+		address := netip.AddrFrom4([4]byte{127, 0, 1, byte(1 + h)}).String()
+		each.Commands = append(each.Commands, ordered{Mode: "child", Procs: 1, Info: map[string]string{"host": address}})
+		mode := "never-init"
+		if i == hosts-2 {
+			mode = "no-init"
+		}
+		one.Commands = append(one.Commands, ordered{Mode: mode, Procs: 1, Info: map[string]string{"host": address}})
+	}
+	all := spawnOn(t, []int{hosts}, hosts, at("alpha", "child", hosts, 0), each, one)[0]
+	wantNone(t, all)
+	out := all[0].out
+	wantHosts(t, out, "spawn2", want...)
+	slices.Sort(want)
+	wantHosts(t, out, "spawn1", want...)
+	wantLines(t, out, map[string]int{
+		fmt.Sprintf(`\[2\] .* error .*command %d .*proc %d of site alpha, spawn3 exited with status 3 before it called MPI Init.*`, hosts-2, hosts-2): 1,
+		`\[0\] all done`: 1,
+	})
+	wantNothingLeft(t, all)
+}
+
+// TestSpawnOnHostsOfAnotherSite: another site spreads procs over its hosts, too, in a world that has
+// hosts of the spawner's site before and behind.
+func TestSpawnOnHostsOfAnotherSite(t *testing.T) {
+	o := order{Root: 1, Commands: []ordered{
+		{Mode: "child", Procs: 2, Info: map[string]string{"host": "127.0.1.[2-3]"}}, {Mode: "child", Procs: 4, Info: map[string]string{"host": "beta"}}, {Mode: "child", Procs: 3},
+	}}
+	all := spawnOn(t, []int{3, 3}, 5, o)
+	wantNone(t, flat(all))
+	for rank, h := range []int{1, 2, 3, 3, 4, 5, 1, 2, 0} {
+		if all[h/3][0].out.count(fmt.Sprintf(`\[alpha\.spawn1\.%d\] child %d of 9 .* extra h%d`, rank, rank, h)) != 1 {
+			t.Errorf("rank %d is not on host %d", rank, h)
+		}
+	}
+	wantLines(t, all[0][0].out, map[string]int{`\[0\] all done`: 1})
+	wantNothingLeft(t, flat(all))
 }
 
 // TestSpawnOnHostsRefused: who asks for too much, or for hosts or programs that are not there, hears

@@ -131,6 +131,13 @@ func newNode(opt Options) *node {
 	n.fallBacks.Routes = &n.routes
 	if n.opt.spawned != nil {
 		n.moveIn()
+		if c := opt.Cluster; c != nil {
+			n.others = &member.Others{
+				Cluster: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
+				Signal: func(syscall.Signal) {}, StopSpawned: func() {}, // by the hosts of the site
+			}
+			n.others.Place()
+		}
 	} else {
 		stdout, stderr := member.NewOutlet(opt.Stdout), member.NewOutlet(opt.Stderr)
 		n.stdout = launch.NewOutput(stdout, n.outputLost)
@@ -218,7 +225,7 @@ func (n *node) run(ctx context.Context) error {
 	return n.finish(ctx)
 }
 
-// sitesOf is how many sites have procs of a job. In a spawned world each host of one is a client.
+// sitesOf is how many sites have procs of a job. In a spawned world one may be several clients.
 func sitesOf(job *startup.Job, rt *routes.Table) int {
 	names := make(map[string]bool)
 	others := 0 // that the file does not know
@@ -322,7 +329,7 @@ func (n *node) awaitHellos(ctx context.Context) error {
 		case <-limit.C:
 			who, first := n.procs.Missing()
 			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it, or end before", n.opt.Site.Name, n.opt.Job.Limits.Start, who)
-			f.Proc = first + 1
+			f.Proc = n.routes.ProcsBefore + first + 1
 			return f
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -29,9 +29,9 @@ func (n *node) passSignals() (stop func()) {
 
 // signal sends a signal to the procs that run here.
 func (n *node) signal(s syscall.Signal) {
-	n.others.PassSignal(s)
-	n.procs.Signal(s)
 	if n.opt.spawned == nil {
+		n.others.PassSignal(s)
 		n.spawner.Signal(s)
 	}
+	n.procs.Signal(s)
 }

@@ -33,7 +33,11 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
 		},
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
-			return spawnedNode{newNode(Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n})}
+			opt := Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n}
+			if c := p.Cluster(); c != nil {
+				opt.Cluster = &member.Cluster{Hosts: c.Hosts, Self: c.Self, Secret: c.Secret, Head: c.Head, Listener: c.Listener}
+			}
+			return spawnedNode{newNode(opt)}
 		},
 	}
 	if o := n.others; o != nil {
@@ -96,7 +100,7 @@ func (n *node) borrowTransports() {
 // program is what a proc runs.
 func (n *node) program(local int) config.Program {
 	if s := n.opt.spawned; s != nil {
-		return s.Program(local)
+		return s.Program(local - n.routes.ProcsBefore)
 	}
 	program, _ := n.opt.Site.ProgramOf(local)
 	return program
@@ -105,7 +109,7 @@ func (n *node) program(local int) config.Program {
 // appNum is a proc's MPI_APPNUM.
 func (n *node) appNum(p *procs.Proc) int {
 	if s := n.opt.spawned; s != nil {
-		return s.AppNum(p.Local)
+		return s.AppNum(p.Local - n.routes.ProcsBefore)
 	}
 	if n.opt.Joined != nil {
 		return p.AppNum

@@ -44,6 +44,9 @@ func (x *execution) judge(all []job.Result) *Failure {
 			return x.broken(r.Err)
 		}
 	}
+	if x.misplaced != nil {
+		return failure("startup", x.misplaced)
+	}
 	if f := x.wrong(all); f != nil {
 		return f
 	}

@@ -93,6 +93,8 @@ type execution struct {
 	shared  script.Shared
 	trace   bool
 	program func(e script.Env) error // of each proc
+
+	misplaced error // a spawned world has other sites than it must have
 }
 
 // proc is what a proc of package job can do.

@@ -13,20 +13,20 @@ import (
 // that was spawned itself have the slots of the same one.
 type home struct{ world, site int }
 
-// placed is a row of spawned procs at one site, which is one of their world.
+// placed is a row of spawned procs at one site, which is one of their world. How they are spread over
+// its hosts is not said.
 type placed struct {
 	home
 	site  job.Site
-	of    int // site of the world of the parents
 	slots int // procs
 }
 
-// spawnedAt works out where the procs of a spawn run, as docs/dynamic.md says it: where the proc
-// is that spawns them, or at the host that a command names. Neighbours at one host are a site of
-// their world.
+// spawnedAt works out where the procs of a spawn run, as docs/dynamic.md says it: at the site of the
+// proc that spawns them, or where a command names a host. Neighbours at that site are one site of their
+// world; at another one they are if the same host was named.
 func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 	world := c.Program.WorldOf(s.Root)
-	first, site, host := 0, 0, 0
+	first, site := 0, 0
 	for _, n := range c.Program.Worlds[:world] {
 		first += n
 	}
@@ -34,28 +34,27 @@ func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 	if err != nil {
 		return nil, err
 	}
-	for rank := s.Root - first; site < len(sites) && rank >= sites[site].Hosts[host]; {
-		rank -= sites[site].Hosts[host]
-		if host++; host == len(sites[site].Hosts) {
-			site, host = site+1, 0
-		}
+	for rank := s.Root - first; site < len(sites) && rank >= procsAt(sites[site:site+1]); site++ {
+		rank -= procsAt(sites[site : site+1])
 	}
 	if site == len(sites) {
 		return nil, fmt.Errorf("%w: proc %d is at no site", ErrCase, s.Root)
 	}
+	own := homes[site]
+	sites = c.sitesOf(own.world)
 	var all []placed
 	last := ""
 	for i, n := range s.Procs {
-		name, to := fmt.Sprintf("10.%d.%d.1", site, host), site
+		name, to := "", own.site
 		if s.Hosts != nil && s.Hosts[i] != "localhost" && s.Fails != script.Place {
-			if name, to, err = hostOf(sites, s.Hosts[i], site); err != nil {
+			if name, to, err = hostOf(sites, s.Hosts[i], own.site); err != nil {
 				return nil, err
 			}
 		}
 		if k := len(all) - 1; k >= 0 && last == name {
 			all[k].slots += n
 		} else {
-			all = append(all, placed{home: homes[to], of: to, slots: n, site: job.Site{Params: sites[to].Params}})
+			all = append(all, placed{home: home{own.world, to}, slots: n, site: job.Site{Params: sites[to].Params}})
 		}
 		last = name
 	}
@@ -65,21 +64,19 @@ func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 	return all, nil
 }
 
-// hostOf gives the site of a host that a command names, and a name that hosts have in common that
-// are the same.
+// hostOf gives the site of a host that a command names, and the host's name unless it is of the own
+// site.
 func hostOf(sites []job.Site, host string, own int) (name string, site int, err error) {
 	for i, s := range sites {
-		switch {
-		case host != fmt.Sprintf("s%d", i):
-		case i == own:
-			return fmt.Sprintf("10.%d.0.1", i), i, nil
-		default:
-			return host, i, nil
-		}
+		is := host == fmt.Sprintf("s%d", i)
 		for h := range s.Hosts {
-			if host == fmt.Sprintf("10.%d.%d.1", i, h) {
-				return host, i, nil
-			}
+			is = is || host == fmt.Sprintf("10.%d.%d.1", i, h)
+		}
+		switch {
+		case is && i == own:
+			return "", i, nil
+		case is:
+			return host, i, nil
 		}
 	}
 	return "", 0, fmt.Errorf("%w: there is no host %s", ErrCase, host)
@@ -144,7 +141,7 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 func (c *Case) spawnsAt(s script.Spawn, p placed) bool {
 	s.Procs, s.Hosts = []int{1}, nil
 	list, err := c.spawnedAt(s)
-	return err == nil && list[0].of == p.of
+	return err == nil && list[0].home == p.home
 }
 
 // spawns gives the steps that are one.
@@ -232,6 +229,16 @@ func hosts(sites []job.Site) (names []string) {
 	return append(names, "localhost", "localhost")
 }
 
+// wellPlaced wants a spawned world to have the sites that it must have, with as many procs at each.
+func (c *Case) wellPlaced(world int, sites []job.Site) error {
+	s, _ := c.Program.Spawned(world)
+	want, err := c.spawnedAt(s)
+	if err == nil && !slices.EqualFunc(want, sites, func(p placed, s job.Site) bool { return p.slots == procsAt([]job.Site{s}) }) {
+		err = fmt.Errorf("world %c has sites %+v, and must have %+v", 'a'+world, sites, want)
+	}
+	return err
+}
+
 // errStillborn is what a proc ends with that is to end before it is in MPI.
 var errStillborn = errors.New("it ends before it is in MPI")
 
@@ -269,14 +276,17 @@ func (x *execution) spawned(program string, sites []job.Site) (*job.Config, erro
 	for _, n := range x.c.Program.Worlds[:world] {
 		first += n
 	}
+	if x.misplaced = x.c.wellPlaced(world, sites); x.misplaced != nil {
+		return nil, x.misplaced
+	}
 	one := x.c.job(world)
+	one.Sites = sites // with the hosts over which the procs are spread
 	watch, err := newWatch(x.k, one, x.cover, x.trace)
 	if err != nil {
 		return nil, err
 	}
 	x.watches[world] = watch
 	cfg := x.config(one, watch, first)
-	cfg.Sites = sites
 	cfg.Started = func(w *job.World) { x.worlds[world] = w }
 	return &cfg, nil
 }

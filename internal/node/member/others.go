@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -82,6 +83,10 @@ type Others struct {
 	Stdin          *os.File // of the head's node; nil: none
 	Stdout, Stderr *launch.Output
 	Outlets        [2]*Outlet // where Stdout and Stderr write
+
+	// Spawned names the spawned world of which they are hosts. Its output goes by the hosts of the site:
+	// Stdin, Stdout, Stderr and Outlets are nil. Empty: they are the site's own hosts.
+	Spawned string
 
 	StopSpawned func() // ends all that was spawned at this host
 
@@ -172,7 +177,7 @@ func (o *Others) open(ctx context.Context) error {
 		Secret: o.Secret, Version: version.String(), File: o.digest(),
 		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener,
 		Until:  o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
-		Stdout: func() io.Writer { return o.Stdout.Stream(nil) }, Stderr: func() io.Writer { return o.Stderr.Stream(nil) }, Owner: events{o}, Logger: o.Log.Named("hosts"),
+		Stdout: o.writerTo(o.Stdout), Stderr: o.writerTo(o.Stderr), Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
 	if id != nil {
 		c.Identity = id.WithOwn()
@@ -206,18 +211,35 @@ func (o *Others) open(ctx context.Context) error {
 			err = fmt.Errorf("%w: another job may have its head there; write head = \"ADDRESS:PORT\" with another port in the site block", err)
 		}
 		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-			return ending.TimedOut("site %s: %v passed: %v; run impi-node there with the same file, and let this host reach that address", o.Routes.Site.Name, o.Routes.Job.Limits.Start, err)
+			return ending.TimedOut("site %s: %v passed: %v; %slet this host reach that address", o.Routes.Site.Name, o.Routes.Job.Limits.Start, err, o.remedy(", and "))
 		}
 		return err
 	}
 	o.tree.Store(tree)
 	go o.passOn()
-	if !o.IsHead() {
+	if !o.IsHead() && o.Spawned == "" {
 		for i, w := range []io.Writer{tree.Stdout(), tree.Stderr()} {
 			o.Outlets[i].to.Store(&w)
 		}
 	}
 	return nil
+}
+
+// remedy says what the operator can do about hosts that are not there: hosts of a spawned world are
+// nobody's to start.
+func (o *Others) remedy(and string) string {
+	if o.Spawned != "" {
+		return ""
+	}
+	return "run impi-node there with the same file" + and
+}
+
+// writerTo makes writers for the output of other hosts. There is none of a spawned world's.
+func (o *Others) writerTo(out *launch.Output) func() io.Writer {
+	if o.Spawned != "" {
+		return func() io.Writer { return io.Discard }
+	}
+	return func() io.Writer { return out.Stream(nil) }
 }
 
 // seeks says which host this one waits for before it has a place in the tree.
@@ -375,8 +397,8 @@ func (o *Others) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, membership.ErrMissing):
-		return ending.TimedOut("site %s: %v passed and hosts of the site are missing: %s; run impi-node there with the same file",
-			o.Routes.Site.Name, o.Routes.Job.Limits.Start, o.names(o.waits()))
+		return ending.TimedOut("site %s: %v passed and hosts of %s are missing: %s; %s",
+			o.Routes.Site.Name, o.Routes.Job.Limits.Start, cmp.Or(o.Spawned, "the site"), o.names(o.waits()), cmp.Or(o.remedy(""), "let them reach host "+o.name(0)))
 	case errors.Is(err, cluster.ErrOver): // events has heard why, or does so now
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -556,6 +578,9 @@ func (o *Others) Close() {
 		tree.Dismiss(dismissal)
 	}
 	tree.Close(o.leaveTime())
+	if o.Spawned != "" {
+		return
+	}
 	for _, x := range o.Outlets {
 		x.to.Store(&x.own)
 	}

@@ -23,14 +23,13 @@ type granted struct {
 	pieces []spawn.Piece
 }
 
-// claimSlots gets slots for a part on some hosts of the site, of which one is enough unless it says how many
-// may share it.
+// claimSlots gets slots for a part on some hosts of the site.
 func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int) (g *granted, r *spawn.Refusal) {
 	d.mu.Lock()
 	d.claims++
 	g = &granted{claim: claim{d.Self, d.claims}}
 	d.mu.Unlock()
-	e := &hostRequest{Do: doClaim, Claim: g.claim, Hosts: hosts, Most: min(max(part.Most, 1), spawn.MaxParts)}
+	e := &hostRequest{Do: doClaim, Claim: g.claim, Hosts: hosts}
 	for _, c := range part.Commands { // the head looks at nothing else of them
 		e.Commands = append(e.Commands, spawn.Command{Number: c.Number, Path: c.Path, Procs: c.Procs, Info: map[string]string{"soft": c.Info["soft"]}})
 	}
@@ -48,7 +47,7 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 
 // reserveSlots is claimSlots at the head.
 func (d *Spawner) reserveSlots(ctx context.Context, e *hostRequest) (a result) {
-	w, r := spawn.WishFor(e.Commands, e.Hosts, e.Most)
+	w, r := spawn.WishFor(e.Commands, e.Hosts)
 	if r != nil {
 		return result{Refused: r}
 	}

@@ -15,7 +15,7 @@ func TestClaimThatComesLate(t *testing.T) {
 	d := New(t.Context(), Settings{Routes: &routes.Table{Site: site}})
 	late := claim{Host: 1, Number: 1}
 	ask := func(c claim) result {
-		return d.do(t.Context(), &hostRequest{Do: doClaim, Claim: c, Hosts: []int{0, 1}, Most: 2, Commands: []spawn.Command{{Path: "p", Procs: 4}}})
+		return d.do(t.Context(), &hostRequest{Do: doClaim, Claim: c, Hosts: []int{0, 1}, Commands: []spawn.Command{{Path: "p", Procs: 4}}})
 	}
 	d.do(t.Context(), &hostRequest{Do: doWithdraw, Claim: late})
 	if a := ask(late); a.Refused == nil {

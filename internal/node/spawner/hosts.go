@@ -36,7 +36,6 @@ type hostRequest struct {
 	Claim     claim           `json:"claim,omitzero"`
 	At        int             `json:"at,omitempty"`    // the host; of a release: -1 are all
 	Hosts     []int           `json:"hosts,omitempty"` // of a claim
-	Most      int             `json:"most,omitempty"`
 	Commands  []spawn.Command `json:"commands,omitempty"`
 	Part      *spawn.Part     `json:"part,omitempty"`      // of prepare
 	Elsewhere bool            `json:"elsewhere,omitempty"` // another site spawns it
@@ -79,13 +78,15 @@ func (x *failed) outcome() (o ending.Outcome) {
 	return ending.Outcome{Failure: &ending.Failure{Text: x.Text, Status: x.Status, Remote: x.Remote, Weight: x.Weight}, Late: x.Late}
 }
 
-// result answers an hostRequest.
+// result answers a hostRequest.
 type result struct {
 	Number  int            `json:"number,omitempty"`
+	Head    string         `json:"head,omitempty"` // of begin, at the first host of several: where it takes the others
 	Granted []int          `json:"granted,omitempty"`
 	Pieces  []spawn.Piece  `json:"pieces,omitempty"`
 	Wait    bool           `json:"wait,omitempty"` // it is not settled yet: ask again
 	Refused *spawn.Refusal `json:"refused,omitempty"`
+	Proc    int            `json:"proc,omitempty"` // that has failed, among those of the client, from 1; 0: none
 
 	what *Local // of prepare, at this node
 }
@@ -198,10 +199,11 @@ func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 	}
 	switch e.Do {
 	case doBegin:
-		if e.Start == nil || e.Start.Client < 0 || e.Start.Client >= len(e.Start.Sites) {
+		if !d.check(e.Start, e.At) {
 			return result{Refused: spawn.Refuse(-1, "a malformed order to begin %s", p.part.World)}
 		}
-		if err := p.begin(e.Start); err != nil {
+		var err error
+		if a.Head, err = p.begin(e.Start); err != nil {
 			return result{Refused: spawn.Refuse(-1, "%v", err)}
 		}
 	case doSettled:
@@ -213,6 +215,23 @@ func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 		p.end(e.why)
 	}
 	return a
+}
+
+// check checks an order for a host to begin.
+func (d *Spawner) check(s *start, host int) bool {
+	if s == nil || s.Client < 0 || s.Client >= len(s.Sites) {
+		return false
+	}
+	x, all := s.Hosts, len(d.hosts())
+	if x == nil {
+		return true
+	}
+	for i, h := range x.Hosts {
+		if h < 0 || h >= all || i >= len(x.Procs) || x.Procs[i] < 1 || x.Procs[i] > spawn.MaxProcs {
+			return false
+		}
+	}
+	return len(x.Procs) == len(x.Hosts) && x.Self >= 0 && x.Self < len(x.Hosts) && x.Hosts[x.Self] == host && len(x.Secret) == secretSize && (x.Self == 0) == (x.Head == "")
 }
 
 // preparedAt gives this node's part with slots of a claim on a host.
@@ -232,7 +251,7 @@ func (d *Spawner) settledIn(ctx context.Context, p *Local) (a result) {
 	select {
 	case <-p.node.Ready():
 	case <-p.done:
-		a.Refused = p.whyEnded()
+		a.Refused, a.Proc = p.whyEnded()
 	case <-turn.C:
 		a.Wait = true
 	case <-ctx.Done():

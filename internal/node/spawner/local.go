@@ -3,6 +3,7 @@ package spawner
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 )
 
-// Local is this site's part of a spawned world: procs on one host of the site, with a node of their
-// own. The node is in the process of the site's and has its output and its transports.
+// Local is what one host of this site has of a spawned world: procs with a node of their own. The node
+// is in the process of the site's and has its output and its transports.
 type Local struct {
 	place    // of its slots
 	spawner  *Spawner
@@ -26,6 +27,7 @@ type Local struct {
 	numbers []int  // by proc: its command among all of the spawn
 	runs    []int  // by proc: its command among the part's
 	parent  string // the port that the procs connect to
+	cluster *Cluster
 
 	// Of the spawner's mu until it has begun.
 	ended   bool // it was given up
@@ -42,7 +44,30 @@ type start struct {
 	Key    uint64         `json:"key"`
 	Sites  []string       `json:"sites"` // names, by client
 	Client int            `json:"client"`
-	Parent string         `json:"parent"` // port
+	Parent string         `json:"parent"`          // port
+	Hosts  *clientHosts   `json:"hosts,omitempty"` // of the client; nil: it has one
+}
+
+// clientHosts are the hosts of a client of a spawned world, which have a node each. The first one is
+// their head.
+type clientHosts struct {
+	Hosts  []int  `json:"hosts"` // their numbers in the site; one of them may be there several times
+	Procs  []int  `json:"procs"`
+	Self   int    `json:"self"`
+	Secret []byte `json:"secret"`         // that they prove to each other
+	Head   string `json:"head,omitempty"` // where it takes the others: "ip:port"; empty at the head
+}
+
+// secretSize is how many bytes such a secret has.
+const secretSize = 32
+
+// Cluster is this host's place among the hosts of a client of a spawned world.
+type Cluster struct {
+	Hosts    []config.Host
+	Self     int
+	Secret   []byte
+	Head     string
+	Listener net.Listener // the head's
 }
 
 // Spawner is that of the site.
@@ -54,7 +79,7 @@ func (p *Local) World() string { return p.part.World }
 // Parent is the port that the procs connect to in Init.
 func (p *Local) Parent() string { return p.parent }
 
-// Program is what a proc runs, by its number at the site.
+// Program is what a proc runs, by its number at the host.
 func (p *Local) Program(local int) config.Program { return p.programs[p.runs[local]] }
 
 // AppNum is a proc's MPI_APPNUM.
@@ -102,10 +127,16 @@ func (d *Spawner) release(p *Local) {
 	d.tellHost(0, &hostRequest{Do: doRelease, Claim: p.claim, At: p.at})
 }
 
-// begin starts the procs and their node.
-func (p *Local) begin(o *start) error {
+// begin starts the procs and their node. The head of several hosts says where it takes the others.
+func (p *Local) begin(o *start) (head string, err error) {
 	d := p.spawner
 	p.parent = o.Parent
+	if err := p.join(o.Hosts); err != nil {
+		return "", err
+	}
+	if p.cluster != nil && p.cluster.Listener != nil {
+		head = p.cluster.Listener.Addr().String()
+	}
 	for i, n := range p.granted {
 		for range n {
 			p.runs, p.numbers = append(p.runs, i), append(p.numbers, p.part.Commands[i].Number)
@@ -118,7 +149,8 @@ func (p *Local) begin(o *start) error {
 	if p.ended || p.done != nil {
 		d.mu.Unlock()
 		cancel(nil)
-		return fmt.Errorf("%s has begun already, or was given up", p.part.World)
+		p.leave()
+		return "", fmt.Errorf("%s has begun already, or was given up", p.part.World)
 	}
 	p.node, p.cancel, p.done = node, cancel, make(chan struct{})
 	d.running[p] = struct{}{}
@@ -126,28 +158,56 @@ func (p *Local) begin(o *start) error {
 	goes := d.tasks.Go(func() {
 		defer cancel(nil)
 		p.outcome = node.Run(ctx)
+		p.leave()
 		close(p.done)
 		d.release(p)
 		d.tellHost(p.claim.Host, &hostRequest{Do: doOver, Claim: p.claim, At: p.at, Failure: tell(p.outcome)})
 	})
 	if !goes {
 		cancel(nil)
+		p.leave()
 		d.release(p)
-		return ending.Ended("the node of its host has ended")
+		return "", ending.Ended("the node of its host has ended")
 	}
-	return nil
+	return head, nil
 }
 
-// whyEnded says why the procs, which have ended, were not all in Init.
-func (p *Local) whyEnded() *spawn.Refusal {
-	switch f := p.outcome.Failure; {
-	case f == nil:
-		return spawn.Refuse(-1, "%s ended", p.part.World)
-	case f.Proc > 0:
-		return p.part.Commands[p.runs[f.Proc-1]].Refuse(f.Text)
-	default:
-		return spawn.Refuse(-1, "%s", f.Text)
+// join settles this host's place among those of its client.
+func (p *Local) join(x *clientHosts) (err error) {
+	if x == nil {
+		return nil
 	}
+	c := &Cluster{Self: x.Self, Secret: x.Secret, Head: x.Head}
+	all := p.spawner.hosts()
+	for i, h := range x.Hosts {
+		c.Hosts = append(c.Hosts, config.Host{Address: all[h].Address, Name: all[h].Name, Procs: x.Procs[i], NoBoard: all[h].NoBoard})
+	}
+	c.Hosts[c.Self].Address = p.host.Address // as this machine knows it
+	if c.Self == 0 {
+		c.Listener, err = net.Listen("tcp", netip.AddrPortFrom(p.host.Address, 0).String())
+	}
+	p.cluster = c
+	return err
+}
+
+// leave closes what the head has opened, if its node has not come to that.
+func (p *Local) leave() {
+	if p.cluster != nil && p.cluster.Listener != nil {
+		_ = p.cluster.Listener.Close()
+	}
+}
+
+// Cluster is this host's place among those of its client; nil: there is no other.
+func (p *Local) Cluster() *Cluster { return p.cluster }
+
+// whyEnded says why the procs, which have ended, were not all in Init, and which proc of the client is
+// to blame, if one is: its number at the site, counted from 1.
+func (p *Local) whyEnded() (*spawn.Refusal, int) {
+	f := p.outcome.Failure
+	if f == nil {
+		return spawn.Refuse(-1, "%s ended", p.part.World), 0
+	}
+	return spawn.Refuse(-1, "%s", f.Text), f.Proc
 }
 
 // end gives back what was reserved, or ends what was started.
@@ -170,7 +230,10 @@ func (p *Local) asClient(o *start) config.Site {
 	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
 	site.Auth = config.Auth{Keyed: true, Key: o.Key}
 	site.Hosts = []config.Host{{Address: p.host.Address, Procs: len(p.runs), NoBoard: p.host.NoBoard}}
-	site.Program = p.programs[0]
+	if p.cluster != nil {
+		site.Hosts = p.cluster.Hosts
+	}
+	site.Program = config.Program{Path: p.programs[0].Path, Stdin: -1} // for messages; see Program
 	if trace := site.Log.Trace; trace != "" && !strings.Contains(trace, "%r") {
 		site.Log.Trace = trace + "." + p.part.World + ".%r"
 	} else {

@@ -1,7 +1,9 @@
 package spawner
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -65,27 +67,30 @@ func (h *piece) prepare() *spawn.Refusal {
 	return a.Refused
 }
 
-func (h *piece) begin(s start) error {
+// begin has the host start its procs. The first of several hosts says where it takes the others.
+func (h *piece) begin(s start) (head string, err error) {
 	a, err := h.ask(&hostRequest{Do: doBegin, Start: &s})
 	if err == nil && a.Refused != nil {
 		err = a.Refused
 	}
 	h.begun = err == nil
 	if err != nil && !h.here() {
-		return fmt.Errorf("host %s: %w", h.name(), err)
+		return "", fmt.Errorf("host %s: %w", h.name(), err)
 	}
-	return err
+	return a.Head, err
 }
 
-func (h *piece) settled() *spawn.Refusal {
+// settled waits until the procs are in Init. If they are not, it says why, and which proc of the client
+// is to blame, if one is.
+func (h *piece) settled() (r *spawn.Refusal, proc int) {
 	for {
 		a, err := h.ask(&hostRequest{Do: doSettled, what: h.what})
 		switch {
 		case err != nil:
-			return h.unreached(err)
+			return h.unreached(err), 0
 		case !a.Wait:
 			h.over.Store(a.Refused == nil)
-			return a.Refused
+			return a.Refused, a.Proc
 		}
 	}
 }
@@ -159,36 +164,85 @@ func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, 
 	}
 	for i := range g.pieces {
 		x := &g.pieces[i]
-		h := &piece{place: place{g.claim, x.Host}, spawner: d, part: x.Of(wanted), of: of, ctx: ctx, gone: make(chan struct{})}
-		if r := h.prepare(); r != nil {
-			all.end(nil)
-			d.tellHost(0, &hostRequest{Do: doRelease, Claim: g.claim, At: -1})
-			return nil, spawn.Reply{Refused: r}
+		all = append(all, &piece{place: place{g.claim, x.Host}, spawner: d, part: x.Of(wanted), of: of, ctx: ctx, gone: make(chan struct{})})
+	}
+	refusals := make([]*spawn.Refusal, len(all))
+	all.each(func(i int, h *piece) { refusals[i] = h.prepare() })
+	var prepared pieces
+	for i, h := range all {
+		if refusals[i] == nil {
+			prepared = append(prepared, h)
+		} else {
+			a.Refused = cmp.Or(a.Refused, refusals[i])
 		}
-		all = append(all, h)
+	}
+	if a.Refused != nil {
+		prepared.end(nil)
+		d.tellHost(0, &hostRequest{Do: doRelease, Claim: g.claim, At: -1})
+		return nil, a
 	}
 	a.Granted = g.procs
-	if len(all) > 1 {
-		a.Clients = len(all)
-	}
 	return all, a
 }
 
-func (all pieces) begin(s start) error {
-	for _, h := range all {
-		if err := h.begin(s); err != nil {
-			return err
-		}
-		s.Client++
+// blame makes a refusal one of the command of the proc that is to blame.
+func (all pieces) blame(r *spawn.Refusal, proc int) *spawn.Refusal {
+	if r == nil || proc < 1 {
+		return r
 	}
-	return nil
+	for _, h := range all {
+		for i := range h.part.Commands {
+			c := &h.part.Commands[i]
+			if proc -= c.Procs; proc <= 0 {
+				return c.Refuse(r.Reason)
+			}
+		}
+	}
+	return r
+}
+
+// each calls f for all at the same time, and waits until it has returned.
+func (all pieces) each(f func(i int, h *piece)) {
+	var wg sync.WaitGroup
+	for i, h := range all {
+		wg.Go(func() { f(i, h) })
+	}
+	wg.Wait()
+}
+
+// begin has all begin, as one client of the world.
+func (all pieces) begin(s start) (err error) {
+	if len(all) == 1 {
+		_, err = all[0].begin(s)
+		return err
+	}
+	x := clientHosts{Secret: make([]byte, secretSize)}
+	_, _ = rand.Read(x.Secret) // never fails
+	for _, h := range all {
+		procs := 0
+		for i := range h.part.Commands {
+			procs += h.part.Commands[i].Procs
+		}
+		x.Hosts, x.Procs = append(x.Hosts, h.at), append(x.Procs, procs)
+	}
+	s.Hosts = &x
+	if x.Head, err = all[0].begin(s); err != nil {
+		return err
+	}
+	errs := make([]error, len(all))
+	all[1:].each(func(i int, h *piece) {
+		mine, s := x, s
+		mine.Self, s.Hosts = i+1, &mine
+		_, errs[i] = h.begin(s)
+	})
+	return cmp.Or(errs...)
 }
 
 // settled waits until the procs of all are in Init. If those of one are not, all end.
 func (all pieces) settled() *spawn.Refusal {
 	answers := make(chan *spawn.Refusal, len(all))
 	for _, h := range all {
-		go func() { answers <- h.settled() }() // the world is followed, or ended, meanwhile
+		go func() { answers <- all.blame(h.settled()) }() // the world is followed, or ended, meanwhile
 	}
 	for range all {
 		if r := <-answers; r != nil {
@@ -199,11 +253,7 @@ func (all pieces) settled() *spawn.Refusal {
 	return nil
 }
 
-func (all pieces) end(f *ending.Failure) {
-	for _, h := range all {
-		h.end(f)
-	}
-}
+func (all pieces) end(f *ending.Failure) { all.each(func(_ int, h *piece) { h.end(f) }) }
 
 // here gives those that this node runs.
 func (all pieces) here() (list pieces) {

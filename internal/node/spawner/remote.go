@@ -98,15 +98,15 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spa
 	if err = p.node.write(&part.Part); err == nil {
 		err = p.node.read(&a)
 	}
-	switch hosts := max(a.Clients, 1); {
+	switch {
 	case err != nil:
 		p.close()
 		return refuse("%s does not answer: %v", peer, err)
 	case a.Refused != nil:
 		p.close()
-	case !part.Fits(a.Granted) || hosts > max(part.Most, 1):
+	case !part.Fits(a.Granted):
 		p.close()
-		return refuse("%s grants %v procs on %d hosts", peer, a.Granted, hosts)
+		return refuse("%s grants %v procs", peer, a.Granted)
 	}
 	return p, a
 }

@@ -53,7 +53,7 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 	if err == nil && len(all) > 0 {
 		err = node.read(&order)
 	}
-	if err != nil || order.Client < 0 || order.Client > len(order.Sites)-len(all) || len(order.Sites) > spawn.MaxParts {
+	if err != nil || order.Client < 0 || order.Client >= len(order.Sites) || len(order.Sites) > spawn.MaxClients {
 		d.Log.Debug("a spawn is given up by who wanted it", "world", part.World, "error", err)
 		all.end(nil)
 		return
@@ -68,7 +68,7 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 	}
 }
 
-// reserveFor gets slots for what another site asks for, on one host unless it says otherwise.
+// reserveFor gets slots for what another site asks for.
 func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (pieces, spawn.Reply) {
 	if r := wanted.Check(); r != nil {
 		return nil, spawn.Reply{Refused: r}

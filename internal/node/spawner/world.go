@@ -15,7 +15,7 @@ import (
 
 // part is what a site starts of a world: this one by the pieces of its hosts, another one as a remote.
 type part interface {
-	begin(start) error       // as the first client that the part is, and those that follow it
+	begin(start) error       // as a client of the world
 	settled() *spawn.Refusal // waits until the procs are in Init, or says why they are not
 	end(*ending.Failure)     // nothing is started, or what was is ended
 }
@@ -26,7 +26,7 @@ type world struct {
 	*spawn.Attempt
 	parents *Parents
 	name    string
-	parts   []part // of the attempt's Parts
+	parts   []part // by client
 	own     pieces // of the parts: what hosts of this site start
 	server  Server
 
@@ -68,17 +68,17 @@ func (w *world) start(parent string) *spawn.Refusal {
 	}
 	order := start{Parent: parent}
 	for _, p := range w.Parts {
-		for range p.Clients {
+		if int(p.As) == len(order.Sites) {
 			order.Sites = append(order.Sites, d.siteOf(p))
 		}
 	}
 	if err := w.serve(&order); err != nil {
 		return spawn.Refuse(-1, "%v", err)
 	}
-	for i, p := range w.Parts {
-		order.Client = int(p.First)
-		if err := w.parts[i].begin(order); err != nil {
-			return spawn.Refuse(-1, "site %s: %v", d.siteOf(p), err)
+	for i, p := range w.parts {
+		order.Client = i
+		if err := p.begin(order); err != nil {
+			return spawn.Refuse(-1, "site %s: %v", order.Sites[i], err)
 		}
 	}
 	return nil
@@ -94,20 +94,24 @@ func (d *Spawner) siteOf(p *spawn.Placed) string {
 // reserve gets slots for a part, unless it may do without procs and has to.
 func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
 	var of part
+	var own pieces
 	var a spawn.Reply
 	if d := w.parents.spawner; p.Client == d.Routes.World.Self {
-		var own pieces
 		own, a = d.reserve(w.ctx, &p.Part, p.Hosts, w)
-		w.own, of = append(w.own, own...), own
+		of = own
 	} else {
 		of, a = d.request(w.ctx, p)
 	}
 	switch {
 	case a.Refused != nil: // nothing is left of it
-	case w.Answered(p, a):
-		w.parts = append(w.parts, of)
-	default:
+	case !w.Answered(p, a):
 		of.end(nil)
+	case int(p.As) < len(w.parts): // it is of the same client as the part before it
+		w.parts[p.As] = append(w.parts[p.As].(pieces), own...)
+		w.own = append(w.own, own...)
+	default:
+		w.parts = append(w.parts, of)
+		w.own = append(w.own, own...)
 	}
 	return a.Refused
 }
@@ -120,8 +124,10 @@ func (w *world) serve(order *start) (err error) {
 	_, _ = rand.Read(key[:]) // never fails
 	order.Key = binary.BigEndian.Uint64(key[:])
 	at := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if len(w.own.here()) < w.Clients() {
-		at = root.Hosts[0].Address
+	for _, p := range w.parts {
+		if own, is := p.(pieces); !is || !own[0].here() { // who is the client is elsewhere
+			at = root.Hosts[0].Address
+		}
 	}
 	job := &config.Job{File: d.Routes.Job.File, Limits: d.Routes.Job.Limits}
 	for client, name := range order.Sites {

@@ -78,8 +78,9 @@ func (p *proc) run() (err error) {
 		p.take(d)
 	}
 	p.early = nil
-	if p.s.part != nil {
-		p.s.part.inMPI()
+	if len(p.s.parts) > 0 {
+		part, _ := p.s.parts.procOf(int(p.rank - p.s.job.Clients[p.s.rank].FirstProc))
+		part.inMPI()
 		if err := p.mpi.FindParents(); err != nil {
 			return err
 		}

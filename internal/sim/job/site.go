@@ -44,7 +44,7 @@ type site struct {
 	parents parents
 	meets   *meetingNode // nil: the job has not begun
 	names   nameService
-	part    *part // of a spawned world; nil: nobody has spawned the site's job
+	parts   parts // of a spawned world that it is; nil: nobody has spawned the site's job
 
 	left    bool // has told the server that it has finished, or has failed
 	done    bool // nothing of it is left
@@ -291,8 +291,9 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	if s.w.cfg.Abroad != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe()
 	}
-	if s.part != nil {
-		x.Parent, x.AppNum = s.part.of.port, s.part.command(int(r-j.Clients[s.rank].FirstProc))
+	if len(s.parts) > 0 {
+		p, command := s.parts.procOf(int(r - j.Clients[s.rank].FirstProc))
+		x.Parent, x.AppNum = p.of.port, command
 	}
 	return x
 }
@@ -358,8 +359,8 @@ func (s *site) over(f *ending.Failure) {
 // gone is called once nothing of the site is left.
 func (s *site) gone() {
 	s.names.close()
-	if s.part != nil {
-		s.part.gone()
+	for _, p := range s.parts {
+		p.gone()
 	}
 }
 
@@ -487,7 +488,7 @@ func (s *site) crash() {
 		s.w.k.After(s.w.k.Between(0, 100*time.Microsecond), p.down)
 		s.w.cfg.Abroad.gone(p)
 	}
-	if s.part == nil {
+	if len(s.parts) == 0 {
 		for _, p := range slices.Clone(s.spawner.running) { // they are in the same process
 			p.site.crash()
 		}

@@ -49,16 +49,38 @@ type spawned struct {
 type part struct {
 	*spawn.Placed
 	of      *spawned
-	at      *site // of the parents' job
+	at      *site // of the job that was there from the start
 	granted []int
-	site    *site // of the spawned world; nil: it is not started
+	pieces  []spawn.Piece
+	site    *site // of the spawned world, which it may share with the parts next to it; nil: it is not started
 	procs   int   // in MPI
 	ended   bool
 }
 
+// homeOf gives the site in whose node that of a spawned world's site runs, and which has its slots: a site of
+// a job that nobody has spawned.
+func homeOf(s *site) *site {
+	if len(s.parts) > 0 {
+		return s.parts[0].at
+	}
+	return s
+}
+
+// machine is a host's machine, by its number among those of its home.
+func (h *host) machine() int {
+	n := h.number
+	for _, p := range h.s.parts {
+		if n < len(p.pieces) {
+			return p.pieces[n].Host
+		}
+		n -= len(p.pieces)
+	}
+	return h.number
+}
+
 func newSpawner(w *World, rank int, slots int) *spawner {
 	d := &spawner{k: w.k, asked: make(map[*part]func(spawn.SlotAnswer[*part]))}
-	d.slots = spawn.Slots[*part]{Site: siteName(rank), Total: slots, Leaving: (*part).leaving}
+	d.slots = spawn.Slots[*part]{Site: siteName(rank), Total: slots, Procs: w.cfg.Sites[rank].Hosts, Leaving: (*part).leaving}
 	return d
 }
 
@@ -79,7 +101,7 @@ func (d *spawner) withSlots(f func(now time.Time)) {
 }
 
 // local tells whether the part is one of the site that spawns.
-func (p *part) local() bool { return p.at == p.of.parents }
+func (p *part) local() bool { return p.at == homeOf(p.of.parents) }
 
 func (p *part) leaving() bool {
 	if p.local() && p.of.State() == spawn.Disconnected {
@@ -138,8 +160,9 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	}
 	w.a.spawns++
 	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
-	j := spawn.Job{Self: w.parents.rank, By: w.By.h.number, Names: []string{"here"}}
-	for _, s := range w.parents.w.sites {
+	home := homeOf(w.parents)
+	j := spawn.Job{Self: home.rank, By: w.By.h.machine(), Names: []string{"here"}, Spread: home.machines != nil}
+	for _, s := range home.w.sites {
 		x := spawn.Site{Name: siteName(int(s.rank))}
 		for i := range s.hosts {
 			x.Hosts = append(x.Hosts, spawn.Host{Addresses: []netip.Addr{address(s.rank, i).Addr()}})
@@ -158,7 +181,7 @@ func (w *spawned) reserve() {
 		}
 		return
 	}
-	p := &part{Placed: placed, of: w, at: w.parents.w.sites[placed.Client]}
+	p := &part{Placed: placed, of: w, at: homeOf(w.parents).w.sites[placed.Client]}
 	p.tell(func() {
 		p.reserve(func(a spawn.Reply) {
 			p.tell(func() {
@@ -179,22 +202,35 @@ func (w *spawned) reserve() {
 // reserve is the part's site's: it takes slots, or says why it does not.
 func (p *part) reserve(answer func(spawn.Reply)) {
 	r := p.Part.Check()
-	if r == nil && p.at.left {
+	if r == nil && p.at.left && !p.local() {
 		r = spawn.Refuse(-1, "site %d is ending", p.at.rank)
 	}
-	wish, problem := spawn.WishFor(p.Commands, []int{0}, 1)
+	wish, problem := spawn.WishFor(p.Commands, p.hosts())
 	if r = cmp.Or(r, problem); r != nil {
 		answer(spawn.Reply{Refused: r})
 		return
 	}
 	d := p.at.spawner
 	d.asked[p] = func(a spawn.SlotAnswer[*part]) {
-		p.granted = a.Granted
+		p.granted, p.pieces = a.Granted, a.Pieces
 		answer(spawn.Reply{Granted: a.Granted, Refused: a.Refused})
 	}
 	d.withSlots(func(now time.Time) {
 		d.slots.Reserve(now, p, wish)
 	})
+}
+
+// hosts are those of the site that may start the part.
+func (p *part) hosts() (hosts []int) {
+	if p.local() {
+		return p.Placed.Hosts
+	}
+	for i := range p.at.hosts {
+		if p.Host == "" && (i == 0 || p.at.machines != nil) || p.Host == address(p.at.rank, i).Addr().String() {
+			hosts = append(hosts, i)
+		}
+	}
+	return hosts
 }
 
 // begin starts the world: its server, and the nodes of its parts.
@@ -205,11 +241,13 @@ func (w *spawned) begin() {
 	}
 	var sites []Site
 	for _, p := range w.parts {
-		total := 0
-		for _, n := range p.granted {
-			total += n
+		if int(p.As) == len(sites) {
+			sites = append(sites, Site{Params: p.at.cfg.Params})
 		}
-		sites = append(sites, Site{Hosts: []int{total}, Params: p.at.cfg.Params})
+		s := &sites[p.As]
+		for i := range p.pieces {
+			s.Hosts = append(s.Hosts, total(p.pieces[i].Procs))
+		}
 	}
 	cfg, err := w.a.cfg.Spawn(w.Commands[0].Path, sites)
 	if err == nil {
@@ -224,30 +262,40 @@ func (w *spawned) begin() {
 		cfg.Started(w.world)
 	}
 	for _, p := range w.parts {
-		p.site = w.world.sites[p.First]
-		p.site.part, p.site.spawner = p, p.at.spawner
+		p.site = w.world.sites[p.As]
+		p.site.parts, p.site.spawner = append(p.site.parts, p), p.at.spawner
 		p.at.spawner.running = append(p.at.spawner.running, p)
 	}
 }
 
-// command is that of a proc of the part, among all of the spawn.
-func (p *part) command(local int) int {
-	for i, n := range p.granted {
-		if local < n {
-			return p.Commands[i].Number
+func total(procs []int) (n int) {
+	for _, k := range procs {
+		n += k
+	}
+	return n
+}
+
+// parts are those that one site of a spawned world has.
+type parts []*part
+
+// procOf gives the part of a proc of the site, and its command among all of the spawn.
+func (all parts) procOf(local int) (p *part, command int) {
+	for _, p := range all {
+		for i := range p.pieces {
+			for c, n := range p.pieces[i].Procs {
+				if local < n {
+					return p, p.Commands[c].Number
+				}
+				local -= n
+			}
 		}
-		local -= n
 	}
 	panic("job: a proc of no command")
 }
 
 // inMPI says that one more proc of the part is in MPI.
 func (p *part) inMPI() {
-	total := 0
-	for _, n := range p.granted {
-		total += n
-	}
-	if p.procs++; p.procs < total {
+	if p.procs++; p.procs < total(p.granted) {
 		return
 	}
 	p.tell(func() {
@@ -404,8 +452,8 @@ func (s *site) inherit(o ending.Outcome) {
 		passOn = s.end.Inherit(s.w.time(), o)
 		s.report(func(time.Time) {})
 	}
-	if passOn && s.part != nil && s.part.of.State() == spawn.Connected {
-		s.part.of.parents.inherit(o)
+	if passOn && len(s.parts) > 0 && s.parts[0].of.State() == spawn.Connected {
+		s.parts[0].of.parents.inherit(o)
 	}
 }
 
