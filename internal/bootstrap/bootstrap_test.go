@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -156,7 +154,7 @@ func TestProcsAreLetIn(t *testing.T) {
 		got <- r
 	}()
 	say := func(m wireup.Message) *wireup.Conn {
-		c, err := Attach(p.Socket)
+		c, err := wireup.Attach(p.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,24 +222,6 @@ func TestGatherEndsWithItsStarter(t *testing.T) {
 	}
 }
 
-func TestPeersAreOfThisUser(t *testing.T) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := os.NewFile(uintptr(fds[0]), "a")
-	defer f.Close()
-	defer unix.Close(fds[1])
-	c, err := net.FileConn(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if pid, err := peerOf(c.(*net.UnixConn)); err != nil || pid != os.Getpid() {
-		t.Errorf("%d, %v", pid, err)
-	}
-}
-
 func TestLinesAreBounded(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
@@ -250,34 +230,5 @@ func TestLinesAreBounded(t *testing.T) {
 	var p Place
 	if err := newLine(b).receive(&p, maxPlace); err == nil || !strings.Contains(err.Error(), "more than 1024") {
 		t.Error(err)
-	}
-}
-
-// TestASilentProcess: who connects and says nothing does not keep the others out, and who was
-// slow is heard.
-func TestASilentProcess(t *testing.T) {
-	ours, file, err := wireup.Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
-	fd, err := unix.Dup(int(file.Fd()))
-	_ = file.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := wireup.NewConn(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
-	if _, _, err := recvWithin(ours, time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("nothing was said: %v", err)
-	}
-	if err := theirs.Send(wireup.Message{Kind: wireup.KindAttach}); err != nil {
-		t.Fatal(err)
-	}
-	if m, _, err := recvWithin(ours, time.Hour); err != nil || m.Kind != wireup.KindAttach {
-		t.Errorf("%v, %v", m, err)
 	}
 }

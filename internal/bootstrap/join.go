@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -139,7 +138,7 @@ func (m *Managed) join() error {
 	if err != nil {
 		return err
 	}
-	if m.Control, err = Attach(place.Socket); err != nil {
+	if m.Control, err = wireup.Attach(place.Socket); err != nil {
 		return fmt.Errorf("the node of rank %d, which rank %d has started: %w", me.Rank, blocks[self].First, err)
 	}
 	return m.Control.Send(wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(me.Rank), Code: me.AppNum})
@@ -239,55 +238,6 @@ func (m *Managed) tellPlaces(blocks []Block) error {
 		return fmt.Errorf("the node is gone: %w", err)
 	}
 	return nil
-}
-
-// Attach connects to a node's abstract socket, which must be of the same user.
-func Attach(socket string) (*wireup.Conn, error) {
-	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + socket, Net: "unixpacket"})
-	if err != nil {
-		return nil, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)
-	}
-	defer func() { _ = c.Close() }()
-	if _, err := peerOf(c); err != nil {
-		return nil, err
-	}
-	return control(c)
-}
-
-// control makes a Conn of a connection, which the caller closes.
-func control(c *net.UnixConn) (*wireup.Conn, error) {
-	f, err := c.File() // a copy
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, errors.Join(err, unix.Close(fd))
-	}
-	return wireup.NewConn(fd)
-}
-
-// peerOf gives the process at the other end, which must be of this user.
-func peerOf(c *net.UnixConn) (pid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	if cerr := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); cerr != nil {
-		err = cerr
-	}
-	if err != nil {
-		return 0, fmt.Errorf("who is at the other end of a socket cannot be found out: %w", err)
-	}
-	if int(cred.Uid) != os.Geteuid() {
-		return 0, fmt.Errorf("the other end of a socket is of user %d, not %d", cred.Uid, os.Geteuid())
-	}
-	return int(cred.Pid), nil
 }
 
 // Finalize leaves the job, once the process has told its node that it is done: who has started the node

@@ -21,7 +21,7 @@ type Node struct {
 
 	line   *line
 	place  Place
-	door   *net.UnixListener
+	door   wireup.Door
 	server net.Listener // keeps the port of the job's server at the head; nil elsewhere
 }
 
@@ -63,9 +63,9 @@ func (n *Node) refuse(err error) error {
 // Open opens what others connect to, and says where it is. address is asked where there are several
 // blocks.
 func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
-	n.place.Socket = "impi-" + rand.Text()
-	if n.door, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: "@" + n.place.Socket, Net: "unixpacket"}); err != nil {
-		return n.refuse(fmt.Errorf("a socket for the procs: %w", err))
+	n.place.Socket = wireup.DoorName()
+	if n.door, err = wireup.OpenDoor(n.place.Socket); err != nil {
+		return n.refuse(err)
 	}
 	if len(n.Blocks) > 1 {
 		if n.place.Address, err = address(); err != nil {
@@ -158,42 +158,20 @@ func closeAll(procs []Proc) {
 
 // admit takes a connection and hears whose it is.
 func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
-	defer func() { _ = c.Close() }()
-	pid, err := peerOf(c)
+	a, err := wireup.Admit(c)
 	if err != nil {
 		return err
 	}
-	conn, err := control(c)
-	if err != nil {
-		return err
-	}
-	m, fds, err := recvWithin(conn, greeting)
-	wireup.CloseAll(fds)
-	i := int(m.Peer) - block.First
-	switch {
-	case err != nil:
-		err = fmt.Errorf("process %d: %w", pid, err)
-	case m.Kind != wireup.KindAttach || m.Version != wireup.Version:
-		err = fmt.Errorf("it begins with %q of version %d, not %q of version %d", m.Kind, m.Version, wireup.KindAttach, wireup.Version)
+	switch i := int(a.Peer) - block.First; {
 	case i < 0 || i >= len(procs):
-		err = fmt.Errorf("rank %d is none of %d to %d, which are here", m.Peer, block.First, block.First+block.Procs-1)
+		err = fmt.Errorf("rank %d is none of %d to %d, which are here", a.Peer, block.First, block.First+block.Procs-1)
 	case procs[i].Control != nil:
-		err = fmt.Errorf("rank %d is there already", m.Peer)
+		err = fmt.Errorf("rank %d is there already", a.Peer)
 	default:
-		procs[i] = Proc{conn, pid, m.Code}
+		procs[i] = Proc{a.Conn, a.PID, a.Code}
 		return nil
 	}
-	return errors.Join(err, conn.Close())
-}
-
-// greeting is how long a process may take to say who it is, while others wait.
-const greeting = 10 * time.Second
-
-func recvWithin(conn *wireup.Conn, limit time.Duration) (m wireup.Message, fds []int, err error) {
-	if err = conn.RecvBy(time.Now().Add(limit)); err == nil {
-		m, fds, err = conn.Recv()
-	}
-	return m, fds, errors.Join(err, conn.RecvBy(time.Time{}))
+	return errors.Join(err, a.Conn.Close())
 }
 
 // Close tells who has started this that nothing of the job is left, and how it has ended.

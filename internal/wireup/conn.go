@@ -68,7 +68,11 @@ func NewConn(fd int) (*Conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("control socket, descriptor %d: %T is not a Unix socket", fd, c), c.Close())
 	}
-	return &Conn{conn: uc, buf: make([]byte, maxMessage), oob: make([]byte, unix.CmsgSpace(4*maxFDs))}, nil
+	return newConn(uc), nil
+}
+
+func newConn(c *net.UnixConn) *Conn {
+	return &Conn{conn: c, buf: make([]byte, maxMessage), oob: make([]byte, unix.CmsgSpace(4*maxFDs))}
 }
 
 // Inherited returns the control socket with which this process was started. It removes the

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/wire"
-	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/native"
@@ -21,7 +20,7 @@ func joinNative(place native.Place) (*proc.Process, error) {
 		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
 	}
 	native.Forget()
-	control, err := bootstrap.Attach(place.Socket)
+	control, err := wireup.Attach(place.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("the node of rank %d of site %s: %w: has the site's launcher started this process on a machine that is no host of the site?", library.Rank, place.Site, err)
 	}
