@@ -50,9 +50,8 @@ type Client struct {
 	turn chan struct{} // its element is taken by whoever uses the fields below
 
 	conn    *conn // nil if there is none
-	mine    names.Published
+	mine    names.Client
 	keeping bool // the goroutine of look runs
-	used    bool // used since the last look
 }
 
 // conn is a connection on which both ends have proved who they are.
@@ -88,17 +87,13 @@ func (s *Client) Close() {
 
 // Publish publishes port under the name service.
 func (s *Client) Publish(ctx context.Context, scope, service, port string) error {
-	n, again := names.Name{Scope: scope, Service: service}, false
-	return s.do(ctx, n, port, func(ctx context.Context, c *conn) error {
-		r := s.mine.Request(n, port, again)
-		again = true
-		return s.publish(ctx, c, r)
-	})
+	n := names.Name{Scope: scope, Service: service}
+	return s.do(ctx, n, port, func(ctx context.Context, again bool) error { return s.publish(ctx, s.mine.Request(n, port, again)) })
 }
 
 // publish makes a request. It returns what gRPC does.
-func (s *Client) publish(ctx context.Context, c *conn, r names.Request) error {
-	_, err := c.Publish(ctx, &proto.PublishRequest{Name: messageOf(r.Name), Port: []byte(r.Port), Owner: s.set.Owner[:], Renew: r.Renew})
+func (s *Client) publish(ctx context.Context, r names.Request) error {
+	_, err := s.conn.Publish(ctx, &proto.PublishRequest{Name: messageOf(r.Name), Port: []byte(r.Port), Owner: s.set.Owner[:], Renew: r.Renew})
 	reason, answered := fromStatus(err)
 	if answered && s.mine.Answered(r, reason) {
 		s.set.Logger.Warn("a name is lost", "service", r.Name.Service, "scope", r.Name.Scope, "reason", reason)
@@ -109,8 +104,8 @@ func (s *Client) publish(ctx context.Context, c *conn, r names.Request) error {
 // Unpublish removes a name. Any site of the job may do that.
 func (s *Client) Unpublish(ctx context.Context, scope, service string) error {
 	n := names.Name{Scope: scope, Service: service}
-	return s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
-		_, err := c.Unpublish(ctx, &proto.UnpublishRequest{Name: messageOf(n), Owner: s.set.Owner[:]})
+	return s.do(ctx, n, "", func(ctx context.Context, _ bool) error {
+		_, err := s.conn.Unpublish(ctx, &proto.UnpublishRequest{Name: messageOf(n), Owner: s.set.Owner[:]})
 		if err == nil {
 			s.mine.Unpublished(n)
 		}
@@ -121,8 +116,8 @@ func (s *Client) Unpublish(ctx context.Context, scope, service string) error {
 // Lookup returns the port that is published under the name service.
 func (s *Client) Lookup(ctx context.Context, scope, service string) (port string, err error) {
 	n := names.Name{Scope: scope, Service: service}
-	err = s.do(ctx, n, "", func(ctx context.Context, c *conn) error {
-		r, err := c.Lookup(ctx, messageOf(n))
+	err = s.do(ctx, n, "", func(ctx context.Context, _ bool) error {
+		r, err := s.conn.Lookup(ctx, messageOf(n))
 		port = string(r.GetPort())
 		return err
 	})
@@ -133,9 +128,8 @@ func messageOf(n names.Name) *proto.ServiceName {
 	return &proto.ServiceName{Scope: []byte(n.Scope), Service: []byte(n.Service)}
 }
 
-// do makes a request. If the connection has broken since it was last used, do connects once
-// more and repeats the request.
-func (s *Client) do(ctx context.Context, n names.Name, port string, request func(context.Context, *conn) error) error {
+// do makes a request, perhaps twice: again says that it is the second time.
+func (s *Client) do(ctx context.Context, n names.Name, port string, request func(_ context.Context, again bool) error) error {
 	if err := n.Check(port); err != nil {
 		return err
 	}
@@ -151,13 +145,8 @@ func (s *Client) do(ctx context.Context, n names.Name, port string, request func
 	if s.ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, net.ErrClosed)
 	}
-	s.used = true
-	old := s.conn != nil
-	answered, err := s.ask(ctx, request)
-	if !answered && old && ctx.Err() == nil && !errors.Is(err, ErrDenied) {
-		answered, err = s.ask(ctx, request)
-	}
-	if answered && !s.keeping {
+	err := s.carryOut(ctx, s.mine.Begin(), request)
+	if s.conn != nil && !s.keeping {
 		s.keeping = true
 		lost := s.conn.net.Done()
 		s.wg.Go(func() { s.look(lost) })
@@ -165,21 +154,36 @@ func (s *Client) do(ctx context.Context, n names.Name, port string, request func
 	return err
 }
 
-// ask makes a request, on a new connection if there is none. The caller has taken turn.
-// Without an answer the connection is closed, since it is unknown what the server did.
-func (s *Client) ask(ctx context.Context, request func(context.Context, *conn) error) (answered bool, err error) {
-	if s.conn == nil {
-		if err := s.connect(ctx); err != nil {
-			return false, err
+// carryOut does what an exchange wants. The caller has taken turn. Without an answer the connection is
+// closed, since it is unknown what the server did.
+func (s *Client) carryOut(ctx context.Context, e *names.Exchange, request func(_ context.Context, again bool) error) (err error) {
+	for {
+		answered := false
+		switch step := e.Next(); step.Action {
+		case names.Over:
+			return err
+		case names.Connect:
+			if err = s.connect(ctx); err == nil {
+				e.Connected()
+				continue
+			}
+			e.Unanswered(ctx.Err() != nil || errors.Is(err, ErrDenied))
+			continue
+		case names.Renew:
+			if err, answered = fromStatus(s.publish(ctx, step.Request)); answered {
+				err = nil // if the name is lost the operator was told
+			}
+		case names.Ask:
+			err, answered = fromStatus(request(ctx, step.Again))
 		}
-	}
-	if err = request(ctx, s.conn); err != nil {
-		if err, answered = fromStatus(err); !answered {
-			s.hangUp()
-			return false, s.unreachable(ctx, err)
+		if answered {
+			e.Answered()
+			continue
 		}
+		s.hangUp()
+		err = s.unreachable(ctx, err)
+		e.Unanswered(ctx.Err() != nil)
 	}
-	return true, err
 }
 
 func (s *Client) hangUp() {
@@ -197,8 +201,7 @@ func (s *Client) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, s.set.Server, err)
 }
 
-// connect makes a connection and publishes this client's names on it. A name that another
-// job has published meanwhile is lost.
+// connect makes a connection.
 func (s *Client) connect(ctx context.Context) error {
 	nc, err := s.set.Dial(ctx, "tcp", s.set.Server)
 	if err != nil {
@@ -219,12 +222,6 @@ func (s *Client) connect(ctx context.Context) error {
 		return s.unreachable(ctx, err)
 	}
 	s.conn = &conn{proto.NewNamesClient(made), made, c}
-	for _, r := range s.mine.All() {
-		if err, answered := fromStatus(s.publish(ctx, s.conn, r)); !answered {
-			s.hangUp()
-			return s.unreachable(ctx, err)
-		}
-	}
 	return nil
 }
 
@@ -248,7 +245,7 @@ func (s *Client) look(lost <-chan struct{}) {
 		if lost = nil; s.conn != nil {
 			lost = s.conn.net.Done()
 		}
-		s.keeping = s.conn != nil || s.mine.Len() > 0
+		s.keeping = s.mine.Keeps()
 		more := s.keeping
 		s.turn <- struct{}{}
 		switch {
@@ -271,17 +268,18 @@ func (s *Client) tend() error {
 		select {
 		case <-s.conn.net.Done():
 			s.hangUp()
+			s.mine.Lost()
 		default:
 		}
 	}
-	if s.mine.Len() == 0 && !s.used {
+	hangUp, e := s.mine.Look()
+	if hangUp {
 		s.hangUp()
 	}
-	s.used = false
-	if s.mine.Len() == 0 || s.conn != nil {
+	if e == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, lastPause)
 	defer cancel()
-	return s.connect(ctx)
+	return s.carryOut(ctx, e, nil)
 }

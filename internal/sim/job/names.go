@@ -53,7 +53,7 @@ type nameClient struct {
 	owner  names.Owner
 	holder names.Holder // the connection; 0: there is none
 	old    names.Holder // one that has ended, of which the server has not noticed; 0: none
-	mine   names.Published
+	state  names.Client
 }
 
 // nameClient gives the one for a scope.
@@ -89,8 +89,6 @@ var errNoNames = errors.New("the server for names does not answer")
 
 // named makes a request, and makes it again if the answer is lost.
 func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
-	deaf := s.names.deaf
-	s.names.deaf = false
 	scope, given := x.Info["scope"]
 	c, scope, err := s.nameClient(scope, given)
 	n := names.Name{Scope: scope, Service: x.Service}
@@ -103,29 +101,61 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 	case s.names.down:
 		return "", errNoNames
 	}
-	c.connect()
-	if deaf {
-		_, _ = c.ask(kind, n, x.Port, false, false)
-		c.hangUp(true)
-		c.connect()
+	deaf := s.names.deaf
+	s.names.deaf = false
+	if deaf && c.holder == 0 { // or a node would not ask again: it has used the connection for something
+		c.carryOut(c.state.Begin(), func(bool) bool { return true })
 	}
-	return c.ask(kind, n, x.Port, deaf, true)
+	c.carryOut(c.state.Begin(), func(again bool) bool {
+		lost := deaf
+		deaf = false
+		if port, err = c.ask(kind, n, x.Port, again, !lost); lost {
+			c.hangUp(true)
+		}
+		return !lost
+	})
+	return port, err
+}
+
+// carryOut does what an exchange wants. ask makes the request and tells whether there is an answer.
+func (c *nameClient) carryOut(e *names.Exchange, ask func(again bool) bool) {
+	for {
+		switch step := e.Next(); step.Action {
+		case names.Over:
+			return
+		case names.Connect:
+			c.connect()
+			e.Connected()
+		case names.Renew:
+			c.a.Counts.Renamed++
+			if c.state.Published.Answered(step.Request, c.publish(step.Request)) {
+				c.a.Counts.Lost++
+			}
+			e.Answered()
+		case names.Ask:
+			if ask(step.Again) {
+				e.Answered()
+			} else {
+				e.Unanswered(false)
+			}
+		}
+	}
 }
 
 // ask is a request at the server, whose answer the client may hear. again: it has been made before.
 func (c *nameClient) ask(kind wireup.Kind, n names.Name, port string, again, heard bool) (string, error) {
 	switch kind {
 	case wireup.KindPublish:
-		r := c.mine.Request(n, port, again)
+		r := c.state.Request(n, port, again)
 		err := c.publish(r)
 		if heard {
-			c.mine.Answered(r, err)
+			c.state.Published.Answered(r, err)
 		}
 		return "", err
 	case wireup.KindUnpublish:
 		err := c.at.table.Unpublish(&c.owner, n)
 		if heard && err == nil {
-			c.mine.Unpublished(n)
+			c.state.Unpublished(n)
 		}
 		return "", err
 	default: // wireup.KindLookup
@@ -137,21 +167,11 @@ func (c *nameClient) publish(r names.Request) error {
 	return c.at.table.Publish(c.holder, &c.owner, r.Name, r.Port, r.Renew)
 }
 
-// connect makes a connection if there is none, and publishes again what the node has published. Some
-// time later the server notices the end of the old one.
+// connect makes a connection. Some time later the server notices the end of the old one.
 func (c *nameClient) connect() {
-	if c.holder != 0 {
-		return
-	}
 	c.at.last++
 	c.holder = c.at.last
 	c.at.table.Enter(c.holder)
-	for _, r := range c.mine.All() {
-		c.a.Counts.Renamed++
-		if c.mine.Answered(r, c.publish(r)) {
-			c.a.Counts.Lost++
-		}
-	}
 	if old := c.old; old != 0 {
 		c.old = 0
 		c.a.after(10*time.Millisecond, func() { c.at.table.Leave(old) })
@@ -189,8 +209,12 @@ func (p *proc) Rejoin() {
 	}
 	s.down = false
 	for _, c := range []*nameClient{s.own, s.shared} {
-		if c != nil && c.mine.Len() > 0 {
-			c.connect()
+		if c == nil {
+			continue
+		}
+		c.state.Lost()
+		if _, e := c.state.Look(); e != nil {
+			c.carryOut(e, nil)
 		}
 	}
 }

@@ -1,0 +1,85 @@
+package names
+
+import (
+	"slices"
+	"testing"
+)
+
+// script goes through an exchange: it answers each step by what the word for it says, and returns the
+// steps. "ok" is an answer, "no" none, "final" none that makes trying again useless.
+func script(t *testing.T, e *Exchange, words ...string) (did []Action) {
+	t.Helper()
+	for _, word := range words {
+		s := e.Next()
+		did = append(did, s.Action)
+		switch {
+		case s.Action == Ask && s.Again != slices.Contains(did[:len(did)-1], Ask):
+			t.Errorf("%v: the last step says that it was made before: %v", did, s.Again)
+		case word != "ok":
+			e.Unanswered(word == "final")
+		case s.Action == Connect:
+			e.Connected()
+		default:
+			e.Answered()
+		}
+	}
+	return append(did, e.Next().Action)
+}
+
+func TestClient(t *testing.T) {
+	n := Name{Service: "a"}
+	for _, x := range []struct {
+		what        string
+		open, names bool
+		words       []string
+		want        []Action
+	}{
+		{"first", false, false, []string{"ok", "ok"}, []Action{Connect, Ask, Over}},
+		{"connected", true, false, []string{"ok"}, []Action{Ask, Over}},
+		{"nobody is there", false, false, []string{"no"}, []Action{Connect, Over}},
+		{"a new connection gives no answer", false, false, []string{"ok", "no"}, []Action{Connect, Ask, Over}},
+		{"an old connection has broken", true, true, []string{"no", "ok", "ok", "ok"}, []Action{Ask, Connect, Renew, Ask, Over}},
+		{"twice", true, true, []string{"no", "ok", "no"}, []Action{Ask, Connect, Renew, Over}},
+		{"the time is over", true, false, []string{"final"}, []Action{Ask, Over}},
+	} {
+		t.Run(x.what, func(t *testing.T) {
+			var c Client
+			if x.open {
+				script(t, c.Begin(), "ok", "ok")
+			}
+			if x.names {
+				c.Answered(c.Request(n, "port", false), nil)
+			}
+			if got := script(t, c.Begin(), x.words...); !slices.Equal(got, x.want) {
+				t.Errorf("%v, want %v", got, x.want)
+			}
+		})
+	}
+}
+
+// TestClientLooks has a client keep a connection for its names, and hang up when it has none.
+func TestClientLooks(t *testing.T) {
+	var c Client
+	if hangUp, e := c.Look(); hangUp || e != nil || c.Keeps() {
+		t.Error("there is nothing to look after")
+	}
+	script(t, c.Begin(), "ok", "ok")
+	for _, want := range []bool{false, true, false} { // it was used; not since; it is gone
+		if hangUp, e := c.Look(); hangUp != want || e != nil {
+			t.Errorf("hangs up: %v, want %v; %v", hangUp, want, e)
+		}
+	}
+	n := Name{Service: "a"}
+	c.Answered(c.Request(n, "port", false), nil)
+	_, e := c.Look()
+	if e == nil || !slices.Equal(script(t, e, "ok", "ok"), []Action{Connect, Renew, Over}) {
+		t.Error("the name is not published again")
+	}
+	if hangUp, e := c.Look(); hangUp || e != nil || !c.Keeps() {
+		t.Error("a connection with a name is not kept")
+	}
+	c.Lost()
+	if _, e = c.Look(); e == nil || !slices.Equal(script(t, e, "no"), []Action{Connect, Over}) {
+		t.Error("one try of each look")
+	}
+}
