@@ -10,13 +10,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// bcastBytes plans a Bcast from rank 0 by messages.
+// bcastBytes returns a function that plans a Bcast of b from rank 0 by messages.
 func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 	return func(p *coll.Planner, s *coll.Schedule) error { return p.Bcast(s, b, datatype.Byte, 0) }
 }
 
-// boardLimits are the longest blocks that go by way of the board, in bytes: up to
-// them it is faster than messages, see docs/decisions/0039-experiments-on-speed.md.
+// boardLimits are the longest blocks, in bytes, for which the board is used: up to them it is
+// faster than messages (docs/decisions/0039-experiments-on-speed.md).
 var boardLimits = [...]int{
 	OpBarrier: 0, OpBcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgather: 64 << 10,
 	alltoall: 64 << 10, reduce: 64 << 10, allreduce: 4 << 10,
@@ -29,7 +29,8 @@ const pairLimit = 8 << 10
 const boardPieces = 16 << 20
 
 // fits reports whether the operation uses the board, and the size in bytes of each member's block,
-// which is the same for all. Wrong arguments do not fit: the planner reports them.
+// which is the same for all. It returns false for wrong arguments too, so that the planner reports
+// them.
 func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	if a.What == OpBarrier {
 		return 0, true
@@ -38,7 +39,7 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	if int(a.What) >= len(boardLimits) || boardLimits[a.What] == 0 || a.Root < 0 || a.Root >= n || !a.Kind.Valid() {
 		return 0, false
 	}
-	all := 1 // blocks in a message of this member's
+	all := 1 // how many blocks of this member's length a message has
 	switch a.What {
 	case OpBcast:
 		block, ok = len(a.Send), true
@@ -64,13 +65,13 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	return block, block <= boardLimits[a.What] && all*block <= board.MaxPost || piecemeal(s, a, block)
 }
 
-// piecemeal reports whether a reduction that is too long for one post is done in pieces.
+// piecemeal reports whether a reduction that is too long to be posted at once is done in pieces.
 func piecemeal(s *proc.BoardPlace, a *Call, block int) bool {
 	return (a.What == reduce || a.What == allreduce) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
-// share is the length of a block. A member that has all n of them, in whole, may leave out part, its
-// own.
+// share returns the length of a block. A member that has all n blocks, in whole, may leave out
+// part, its own.
 func share(part, whole []byte, n int, has bool) (block int, ok bool) {
 	if !has {
 		return len(part), true
@@ -81,7 +82,8 @@ func share(part, whole []byte, n int, has bool) (block int, ok bool) {
 	return block, block*n == len(whole)
 }
 
-// operands is the length of a reduction's vectors.
+// operands returns the length of a reduction's vectors; ok is false if the buffers do not fit each
+// other.
 func operands(a *Call, result bool) (int, bool) {
 	if a.op.Check(a.Kind) != nil {
 		return 0, false
@@ -106,7 +108,7 @@ func overlapping(a *Call, me int) bool {
 	return coll.Overlap(a.Send, a.recv)
 }
 
-// run does an operation that fits.
+// run executes an operation for which fits has returned true.
 func run(s *proc.BoardPlace, a *Call, block int) error {
 	p := s.C.Process()
 	p.Lock()
@@ -123,7 +125,8 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	return nil
 }
 
-// misread gives errors of members that call different operations their class.
+// misread gives the errors that the board reports where members call different operations their
+// error class.
 func misread(err error) error {
 	var m *board.Mismatch
 	if errors.As(err, &m) || errors.Is(err, board.ErrBoard) {
@@ -158,7 +161,7 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	}
 }
 
-// post posts b.
+// post posts b on the board, for the other members to read.
 func post(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
 	room, err := s.Room(t, len(b))
 	if err != nil {
@@ -170,7 +173,7 @@ func post(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
 	return nil
 }
 
-// take copies to dst what is at some offset of the n bytes that a member has posted.
+// take waits for the n bytes that a member posts, and fills dst with those from offset at on.
 func take(s *proc.BoardPlace, a *Call, t board.Turn, member int, dst []byte, at, n int) error {
 	b, err := look(s, a, t, member, n)
 	if err == nil {
@@ -179,7 +182,7 @@ func take(s *proc.BoardPlace, a *Call, t board.Turn, member int, dst []byte, at,
 	return err
 }
 
-// look waits for the n bytes that a member posts.
+// look waits for the n bytes that a member posts and returns them.
 func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, error) {
 	if err := s.Await(s.Place.Posted(board.Member(member), t)); err != nil {
 		return nil, err
@@ -187,7 +190,7 @@ func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, err
 	return s.Place.Look(member, t, uint8(a.What), n)
 }
 
-// boardCopy copies, large blocks without the lock.
+// boardCopy copies bytes to or from the board, large blocks without the process's lock.
 func boardCopy(s *proc.BoardPlace, dst, src []byte) {
 	if len(dst) < bigStep {
 		copy(dst, src)
@@ -210,7 +213,7 @@ func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return collect(s, a, t, n, block)
 }
 
-// collect takes the block of each other member.
+// collect copies the block of each other member from the board.
 func collect(s *proc.BoardPlace, a *Call, t board.Turn, n, block int) error {
 	me := s.C.Rank()
 	for i := 1; i < n; i++ {
@@ -286,7 +289,7 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 	if c.Process().Check || !s.Locate() {
 		return nil
 	}
-	var told [1]byte // the slot; 0 is that of the communicator of all procs of the host
+	var told [1]byte // the slot's number; 0 is the slot of the communicator of all procs of the host
 	if c != c.Process().Comms.World {
 		if c.Rank() == 0 {
 			slot, _ := c.Process().Boards.Board.Take()

@@ -36,8 +36,8 @@ func reducePieces(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// combinePiece posts a piece of the own operand and combines the own part of
-// everybody's there.
+// combinePiece posts a piece of the own operand, and combines this member's part of that piece of
+// all operands in the own post.
 func combinePiece(s *proc.BoardPlace, a *Call, t board.Turn, own []byte) error {
 	if err := post(s, a, t, own); err != nil {
 		return err
@@ -57,7 +57,7 @@ func combinePiece(s *proc.BoardPlace, a *Call, t board.Turn, own []byte) error {
 	return nil
 }
 
-// collectPiece takes all parts once they are combined.
+// collectPiece copies all parts of a piece to into, once they are combined.
 func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error {
 	n, me := s.C.Size(), s.C.Rank()
 	for i := range n {
@@ -77,7 +77,7 @@ func collectPiece(s *proc.BoardPlace, a *Call, t board.Turn, into []byte) error 
 	return nil
 }
 
-// partOf is the range of bytes of a piece that a member combines.
+// partOf returns the range of bytes of a piece that a member combines.
 func partOf(s *proc.BoardPlace, a *Call, piece, member int) (from, to int) {
 	size, n := a.Kind.Size(), s.C.Size()
 	count := piece / size

@@ -38,7 +38,7 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	return nil
 }
 
-// keep copies b to scratch memory i of the communicator.
+// keep copies b to scratch memory number i of the communicator.
 func keep(s *proc.BoardPlace, i int, b []byte) []byte {
 	if len(s.Scratch[i]) < len(b) {
 		s.Scratch[i] = aligned(len(b))
@@ -46,8 +46,8 @@ func keep(s *proc.BoardPlace, i int, b []byte) []byte {
 	return s.Scratch[i][:copy(s.Scratch[i], b)]
 }
 
-// combine combines an operand of a lower rank with the result. A user's function gets a copy, which
-// other procs cannot write to meanwhile.
+// combine combines an operand of a lower rank with the result. A user's function gets a copy, since
+// other procs can write to the board meanwhile.
 func combine(s *proc.BoardPlace, a *Call, x []byte) error {
 	if a.op.Predefined() {
 		return apply(s, a, x, a.recv)
@@ -58,7 +58,7 @@ func combine(s *proc.BoardPlace, a *Call, x []byte) error {
 	return a.op.Apply(keep(s, 1, x), a.recv, a.Kind, len(a.recv)/a.Kind.Size())
 }
 
-// apply applies a predefined operation, to large operands without the lock.
+// apply calls a predefined operation, for large operands without the process's lock.
 func apply(s *proc.BoardPlace, a *Call, x, result []byte) error {
 	count := len(result) / a.Kind.Size()
 	if len(x) < bigStep {

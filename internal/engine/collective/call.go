@@ -8,10 +8,11 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Root is what the root of an operation on an intercommunicator gives as root.
+// Root is the argument with which the root of an operation on an intercommunicator says that it is
+// the root: MPI_ROOT (MPI-4.1, 6.2.3).
 const Root = coll.Root
 
-// what names a collective operation.
+// what says which collective operation a Call is.
 type what uint8
 
 // The operations.
@@ -51,8 +52,8 @@ type Call struct {
 	Kind             datatype.Kind
 	Root             int
 	op               Op
-	Send, recv       []byte // of Bcast send alone
-	counts, displs   []int  // of send where there are two, else the only ones
+	Send, recv       []byte // of Bcast only send is used
+	counts, displs   []int  // of send in operations that have counts for both buffers
 	rcounts, rdispls []int
 	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
 }
@@ -122,7 +123,7 @@ func (a *Call) planReduction(p *coll.Planner, s *coll.Schedule) error {
 	}
 }
 
-// record is what must be the same at all members of c.
+// record returns what must be the same at all members of c, for their comparison.
 func (a *Call) record(c *proc.Comm) coll.Call {
 	r := coll.Call{Name: whatNames[a.What], Root: coll.NoRoot}
 	if a.op != nil {
@@ -132,7 +133,7 @@ func (a *Call) record(c *proc.Comm) coll.Call {
 	case OpBcast, gather, gatherv, scatter, scatterv, reduce:
 		r.Root = a.Root
 		if c.Inter() && a.Root == Root {
-			r.Root = proc.ProcNull // the root's group agrees on where it is
+			r.Root = proc.ProcNull // the root's group alone knows its rank
 		}
 	default:
 	}
@@ -144,7 +145,8 @@ func (a *Call) record(c *proc.Comm) coll.Call {
 	return r
 }
 
-// amount is the number of bytes that must be the same at all n members; me is this one's rank.
+// amount returns the number of bytes that must be the same at all n members; me is this member's
+// rank.
 func (a *Call) amount(n, me int) uint64 {
 	block := func(each, all []byte, place bool) uint64 {
 		if each == nil && place {
@@ -214,7 +216,8 @@ func Execute(c *proc.Comm, a *Call) error {
 	return x.run(x.Plan(a))
 }
 
-// startCall begins a collective operation, which is called fn.
+// startCall begins a collective operation. fn is the name of the function that the program has
+// called.
 func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
 	x, err := Begin(c)
 	if err != nil {
@@ -223,12 +226,12 @@ func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
 	return x.start(fn, x.Plan(a))
 }
 
-// GatherAll is Allgather for constructors.
+// GatherAll is Allgather for constructors, which report errors themselves.
 func GatherAll[T proc.Type](c *proc.Comm, send, recv []T) error {
 	return Execute(c, &Call{What: allgather, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()})
 }
 
-// ReduceAll is Allreduce for constructors.
+// ReduceAll is Allreduce for constructors, which report errors themselves.
 func ReduceAll[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
 	return Execute(c, &Call{What: allreduce, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()})
 }

@@ -5,17 +5,18 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// checking is the comparison that comes before an operation.
+// checking is the comparison of the members' calls before an operation.
 type checking struct {
 	call   coll.Call
 	sched  coll.Schedule
 	memory [coll.CheckLen]byte
-	bad    error // why this member cannot do its part
+	bad    error // why this member cannot take part; the others are told that one cannot
 	then   func(verdict error)
 }
 
-// compare makes the operation begin with a comparison, if the program asked for it and all members
-// can take part. planned is the planner's error, which all members get then.
+// compare plans a comparison of the members' calls before the operation, if CheckVariable is set
+// and all members run this library. planned is the planner's error at this member: with a
+// comparison all members get an error then.
 func (x *collective) compare(call coll.Call, planned error) error {
 	cs := &x.c.State().Colls
 	if !x.c.Checks() || !cs.Ours {
@@ -28,7 +29,8 @@ func (x *collective) compare(call coll.Call, planned error) error {
 	return nil
 }
 
-// checked ends the comparison.
+// checked ends the comparison: it returns the error if the calls differ, and goes on with the
+// operation otherwise.
 func (x *collective) checked() error {
 	k := x.checking
 	x.checking, x.sched = nil, &x.main
@@ -42,8 +44,8 @@ func (x *collective) checked() error {
 	return err
 }
 
-// Announce compares that all members call the constructor name, if the program asked for it. The
-// process is not locked.
+// Announce checks that all members call the constructor name, if CheckVariable is set. The process
+// is not locked.
 func Announce(c *proc.Comm, name string) error {
 	if !c.Checks() {
 		return nil
@@ -56,12 +58,13 @@ func Announce(c *proc.Comm, name string) error {
 	return x.run(x.compare(coll.Call{Name: name, Root: coll.NoRoot}, nil))
 }
 
-// ordinal is the number from which constructors are counted after an announcement. The members'
-// own counts may differ, as some may have failed in a constructor that others did not call.
+// ordinal returns the number from which constructors are counted after an announcement, from the
+// number of the operation, which is the same at all members. Their own counts may differ, as some
+// may have failed in a constructor that others did not call.
 func (x *collective) ordinal() uint32 { return x.number << 4 }
 
-// AnnounceLater is Announce for a constructor that must not wait: it calls then with the
-// constructor's number and the verdict. The process is locked.
+// AnnounceLater is Announce for a constructor that must not wait: it calls the function then,
+// later, with the constructor's number and the result of the comparison. The process is locked.
 func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict error)) error {
 	if !c.Checks() {
 		then(c.Ordinal(), nil)
@@ -78,7 +81,7 @@ func AnnounceLater(c *proc.Comm, name string, then func(seq uint32, verdict erro
 	return err
 }
 
-// Announced are names of constructors.
+// Announced are the names of constructors, by the flags below.
 var Announced = map[uint32]string{DoesDup: "Dup", DoesCreate: "Create", DoesDerive: "a topology's constructor"}
 
 // The constructors, as flags of a member's proposal: if the sum has several, members call

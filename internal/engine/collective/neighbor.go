@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// neighbors returns the neighbours of this member. gaps reports that some do not exist; their items
-// must stay as they are.
+// neighbors returns the neighbours of this member. gaps reports whether some are MPI_PROC_NULL; the
+// items of the buffers that are theirs must stay as they are (MPI-4.1, 8.6).
 func (s *staging) neighbors() (n comm.Neighbours, gaps bool) {
 	if s.err != nil {
 		return n, false
@@ -41,7 +41,8 @@ func (s *staging) neighborAlltoallv(send proc.Buffer, scounts, sdispls []int, re
 	a.recv, a.rcounts, a.rdispls = s.blocks(recv, rcounts, rdispls, len(n.In), true, gaps)
 }
 
-// neighborAlltoallw leaves the buffers of neighbours that do not exist alone.
+// neighborAlltoallw stages NeighborAlltoallw, leaving out the buffers of neighbours that do not
+// exist.
 func (s *staging) neighborAlltoallw(send, recv []proc.Buffer) {
 	n, _ := s.neighbors()
 	if s.err == nil && (len(send) != len(n.Out) || len(recv) != len(n.In)) {

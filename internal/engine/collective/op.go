@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Op is a reduction operation. Ops are equal if they are the same one.
+// Op is a reduction operation (MPI-4.1, 6.9.1). Ops are equal if they are the same one.
 type Op = *datatype.Op
 
 func NewOp[T proc.Type](f func(in, inout []T), commutative bool) Op {

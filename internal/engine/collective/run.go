@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// bigStep is how many bytes of local work are done without the lock, so that
-// other goroutines can communicate meanwhile.
+// bigStep is the size in bytes from which local work is done without the lock, so that other
+// goroutines can communicate meanwhile.
 const bigStep = 32 << 10
 
 // collective is one operation under way: a schedule and the messages of its
@@ -22,25 +22,25 @@ type collective struct {
 	proc.Steady
 	c        *proc.Comm
 	number   uint32
-	sched    *coll.Schedule // main, or one that comes before it
+	sched    *coll.Schedule // the schedule under way: main, or the comparison before it
 	main     coll.Schedule
 	checking *checking    // sched is the check before main
-	after    func() error // called once main has been executed; it may plan into main again
+	after    func() error // called once main has been executed; it may plan another schedule into main
 	open     []part
 	Err      error
 	ended    bool
 	begun    bool // something was sent or received
-	busy     bool // somebody works for it without the lock
+	busy     bool // a goroutine works for it without the lock
 }
 
-// part is one message of the round. A receive expects exactly want bytes.
+// part is one message of the current round. A receive expects exactly want bytes.
 type part struct {
 	r    *message.Request
 	want int
 	peer wire.CommRank
 }
 
-// CollectivePlanner returns the planner of the communicator, which the first collective makes.
+// CollectivePlanner returns the planner of the communicator, made at the first call.
 func CollectivePlanner(c *proc.Comm) *coll.Planner {
 	c.State().Colls.Once.Do(func() {
 		profile := coll.Profile{Ours: true}
@@ -61,8 +61,8 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 	return c.State().Colls.Planner
 }
 
-// closeBy reports whether the members of this proc's client are few and on one machine, so that hosts
-// are no level. All of them get the same answer.
+// closeBy reports whether the members of this proc's client are few and on one machine, so that
+// operations need not be done host by host. All of them get the same answer.
 func closeBy(c *proc.Comm) bool {
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
 	if team.Size() > coll.MaxFew {
@@ -98,7 +98,7 @@ func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *
 	}
 }
 
-// Begin returns a collective to plan into, with its number.
+// Begin returns a collective to plan into, with its number among the operations of c.
 func Begin(c *proc.Comm) (*collective, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func Begin(c *proc.Comm) (*collective, error) {
 		x = &collective{c: c}
 		x.sched = &x.main
 	}
-	x.number = uint32(c.State().Colls.Number.Add(1) - 1) // whatever becomes of it, so that all members count the same
+	x.number = uint32(c.State().Colls.Number.Add(1) - 1) // counted even if the operation fails here, so that all members count the same
 	if !c.State().Colls.Ours {
 		c.State().Colls.Turns = append(c.State().Colls.Turns, x)
 	}
@@ -159,7 +159,7 @@ func (x *collective) start(fn string, planned error) (proc.Request, error) {
 	return p.Begun(x.c, fn, x), nil
 }
 
-// CarryOn makes the operation a background operation of the process.
+// CarryOn implements proc.BackgroundOp.
 func (x *collective) CarryOn() (over bool) { return x.Done() }
 
 // over reports whether the operation has ended, with an error or without.
@@ -191,7 +191,7 @@ func (x *collective) Done() bool {
 	return true
 }
 
-// next is called when a schedule has been executed.
+// next goes on after a schedule has been executed: with main after a comparison, or with the end.
 func (x *collective) next() {
 	if x.checking != nil {
 		x.Err = x.checked()
@@ -208,7 +208,8 @@ func (x *collective) next() {
 	x.ended = true
 }
 
-// first reports whether it is the operation's turn.
+// first reports whether it is the operation's turn: with members that run another library,
+// operations are executed one after the other.
 func (x *collective) first() bool {
 	cs := &x.c.State().Colls
 	if cs.Ours {
@@ -219,7 +220,7 @@ func (x *collective) first() bool {
 	return len(cs.Turns) == 0 || cs.Turns[0] == proc.BackgroundOp(x)
 }
 
-// leave lets the next operation have its turn.
+// leave ends the operation's turn, so that the next one has its turn.
 func (x *collective) leave() {
 	cs := &x.c.State().Colls
 	if cs.Ours {
@@ -258,7 +259,7 @@ func (x *collective) collect() bool {
 	return true
 }
 
-// do does a local step or starts a message.
+// do does a step: local work, or the start of a message.
 func (x *collective) do(t *coll.Step) error {
 	if t.Local() {
 		if len(t.Dst) < bigStep {
@@ -288,7 +289,7 @@ func (x *collective) do(t *coll.Step) error {
 	return nil
 }
 
-// outside works without the lock.
+// outside does work without the process's lock.
 func (x *collective) outside(work func() error) error {
 	p := x.c.Process()
 	x.busy = true
@@ -296,14 +297,14 @@ func (x *collective) outside(work func() error) error {
 	err := work()
 	p.Lock()
 	x.busy = false
-	p.Rouse() // who waits for the operation has found it busy
+	p.Rouse() // goroutines that wait for the operation have found it busy
 	return err
 }
 
-// Status is what finish will give.
+// Status returns what Finish will return.
 func (x *collective) Status() (proc.Status, error) { return proc.EmptyStatus, x.Err }
 
-// Finish tells how the operation ended, and keeps its memory for the next.
+// Finish returns how the operation has ended, and keeps its memory for the next one.
 func (x *collective) Finish() (proc.Status, error) {
 	err := x.Err
 	if err == nil && !x.ended {
@@ -313,12 +314,12 @@ func (x *collective) Finish() (proc.Status, error) {
 	x.Gen++
 	x.ended = true
 	if err != nil && x.begun {
-		x.abandon() // messages may still land in its memory
+		x.abandon() // messages that are under way may still be received into its memory
 		return proc.EmptyStatus, err
 	}
 	x.main.Reset()
 	x.sched, x.checking, x.after = &x.main, nil, nil
-	x.Err, x.ended, x.begun = nil, true, false // ended: it may still be a background operation
+	x.Err, x.ended, x.begun = nil, true, false // ended, since it may still be in the process's list of background operations
 	x.c.State().Colls.Mu.Lock()
 	defer x.c.State().Colls.Mu.Unlock()
 	x.c.State().Colls.Free = append(x.c.State().Colls.Free, x)

@@ -11,36 +11,37 @@ import (
 )
 
 // staging converts a collective operation over Buffers to a Call, of native elements of one kind.
-// Items that lie so in memory are not copied. Others are: to elements of their kind if all are of
-// one, or else packed, natively among equal machines and in the common representation elsewhere.
+// Items that are such elements without gaps are not copied. Others are copied: to elements of their
+// kind if all have one, or else packed, in native form among equal machines and in the common
+// representation elsewhere.
 type staging struct {
 	c     *proc.Comm
 	call  Call
 	typed bool   // call.kind is known
-	temps []temp // what becomes of the copies
+	temps []temp // copies to be unpacked at the end
 	err   error  // the first
 }
 
-// form is how items of a type go to the planner.
+// form says how items of a type are passed to the planner.
 type form struct {
 	kind datatype.Kind
 	rep  datatype.Representation
 	unit int // bytes of an item
 }
 
-// temp is a copy of what is to be received, to be unpacked in the end.
+// temp is a copy in place of a receive buffer, to be unpacked at the end.
 type temp struct {
 	b    proc.Buffer
 	rep  datatype.Representation
 	mem  []byte
-	at   []int // items from where on
-	size []int // and how many; nil: all
+	at   []int // the first item of each block
+	size []int // the number of items of each block; nil: one block with all
 }
 
-// nothing is a buffer of no bytes that is not in place.
+// nothing is a buffer of no bytes that is not nil, since nil means in place.
 var nothing = []byte{}
 
-// stage begins a call.
+// stage begins the staging of a call.
 func stage(c *proc.Comm, w what) staging {
 	s := staging{c: c, call: Call{What: w, Kind: datatype.Byte}}
 	s.err = c.Usable()
@@ -68,7 +69,8 @@ func (s *staging) form(t *proc.Datatype) form {
 // opaque reports whether a kind is bytes that may be anything.
 func opaque(k datatype.Kind) bool { return k == datatype.Byte || k == datatype.Packed }
 
-// agree sets the kind of all elements of the call, or checks that it is k, that of one buffer.
+// agree sets the kind of the call's elements, or checks that it is k, the kind of the elements of
+// one buffer.
 func (s *staging) agree(k datatype.Kind, t *proc.Datatype) {
 	known := s.call.Kind
 	switch {
@@ -82,7 +84,7 @@ func (s *staging) agree(k datatype.Kind, t *proc.Datatype) {
 	}
 }
 
-// ready checks b and gives its form.
+// ready checks b and returns its form.
 func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
 	if s.err == nil {
 		s.err = b.Check()
@@ -96,18 +98,18 @@ func (s *staging) ready(b *proc.Buffer) (f form, ok bool) {
 	case b.Count() > 0:
 		s.agree(f.kind, b.Datatype())
 	case !s.typed:
-		s.call.Kind = f.kind // the items of others may go through this process
+		s.call.Kind = f.kind // all members must have one kind, as the items of others may pass through this process
 	}
 	return f, s.err == nil
 }
 
-// send gives all items of b to be sent.
+// send returns all items of b as elements to be sent.
 func (s *staging) send(b proc.Buffer) []byte {
 	mem, _, _ := s.memory(b, true)
 	return mem
 }
 
-// recv returns memory for all items of b. load says that their present values matter: they are
+// recv returns memory for all items of b. load says that their present values are needed: they are
 // operands too, or some of them may stay as they are.
 func (s *staging) recv(b proc.Buffer, load bool) []byte {
 	mem, rep, copied := s.memory(b, load)
@@ -139,8 +141,8 @@ func (s *staging) memory(b proc.Buffer, load bool) (mem []byte, rep datatype.Rep
 // aligned makes n bytes with the alignment of the largest numbers.
 func aligned(n int) []byte { return make([]byte, (n+15)&^15)[:n] }
 
-// blocks gives the memory of n blocks of items of b, and their counts and
-// displacements in elements. into says that they are to be received into.
+// blocks returns the memory of n blocks of items of b, and their counts and displacements in
+// elements. into says that b is a receive buffer.
 func (s *staging) blocks(b proc.Buffer, counts, displs []int, n int, into, load bool) (mem []byte, c, d []int) {
 	f, ok := s.ready(&b)
 	if !ok {
@@ -177,7 +179,7 @@ func (s *staging) blocks(b proc.Buffer, counts, displs []int, n int, into, load 
 	return mem, scaled(counts, each), nil
 }
 
-// scaled multiplies numbers of items to numbers of elements.
+// scaled multiplies numbers of items by the elements that each item has.
 func scaled(items []int, each int) []int {
 	if items == nil || each == 1 {
 		return items
@@ -211,7 +213,7 @@ func checkBlocks(b *proc.Buffer, counts, displs []int, n int) error {
 	return nil
 }
 
-// each goes over the blocks of a copy.
+// each calls f for each block of a copy.
 func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
 	if t.size == nil {
 		f(t.b.Memory(), t.b.Count(), t.mem)
@@ -226,7 +228,7 @@ func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
 	}
 }
 
-// settle makes the operation unpack the copies when it is over.
+// settle has the copies unpacked when the operation is over.
 func (x *collective) settle(temps []temp) {
 	if len(temps) == 0 {
 		return
@@ -249,7 +251,7 @@ func unpackAll(temps []temp) {
 	}
 }
 
-// planStaged plans what was staged.
+// planStaged plans the call that s has staged.
 func (x *collective) planStaged(s *staging) error {
 	err := s.err
 	if err == nil {
@@ -264,7 +266,7 @@ func (x *collective) planStaged(s *staging) error {
 	return err
 }
 
-// run executes what was staged.
+// run executes the call that s has staged.
 func (s *staging) run() error {
 	if s.err == nil {
 		if place := BoardPlace(s.c); place != nil {
@@ -284,7 +286,8 @@ func (s *staging) run() error {
 	return x.run(x.planStaged(s))
 }
 
-// start begins what was staged.
+// start begins the call that s has staged. fn is the name of the function that the program has
+// called.
 func (s *staging) start(fn string) (proc.Request, error) {
 	x, err := Begin(s.c)
 	if err != nil {
@@ -293,13 +296,15 @@ func (s *staging) start(fn string) (proc.Request, error) {
 	return x.start(fn, x.planStaged(s))
 }
 
-// inPlace reports whether b is MPI_IN_PLACE, which only intracommunicators have.
+// inPlace reports whether b is MPI_IN_PLACE, and sets an error if that is not allowed: on
+// intercommunicators (MPI-4.1, 6.2.3).
 func (s *staging) inPlace(b *proc.Buffer) bool {
 	return b.InPlace() && s.err == nil && !s.c.Inter()
 }
 
-// root sets the root, and reports whether it is this proc. other reports whether this proc exchanges
-// data with the root: on an intercommunicator, that it is in the group without the root.
+// root sets the root of the call, and reports whether it is this proc. other reports whether this
+// proc exchanges data with the root: on an intercommunicator, that it is in the group without the
+// root.
 func (s *staging) root(root int) (is, other bool) {
 	s.call.Root = root
 	if s.err != nil {
@@ -317,7 +322,7 @@ func (s *staging) root(root int) (is, other bool) {
 	return root == s.c.Rank(), true
 }
 
-// only fails on an intercommunicator.
+// only sets an error on an intercommunicator, where the function fn does not exist.
 func (s *staging) only(fn string) {
 	if s.err == nil && s.c.Inter() {
 		s.fail(fmt.Errorf("%w: %s on an intercommunicator", comm.ErrComm, fn))

@@ -107,14 +107,14 @@ func (s *staging) alltoallw(send, recv []proc.Buffer) {
 	}
 }
 
-// piece is one buffer of Alltoallw, whose elements are of any kind.
+// piece returns one buffer of Alltoallw as a piece, which may have elements of any kind.
 func (s *staging) piece(b proc.Buffer, take func(proc.Buffer) []byte) coll.Piece {
 	s.typed, s.call.Kind = false, datatype.Byte
 	mem := take(b)
 	return coll.Piece{Buf: mem, Kind: s.call.Kind}
 }
 
-// partners is how many ranks there are to exchange with.
+// partners returns how many ranks there are to exchange with.
 func (s *staging) partners() int {
 	if s.err != nil {
 		return 0

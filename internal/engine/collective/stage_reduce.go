@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// operation sets the operation of a reduction of items of t. An operation for any type gets the
-// items as the program has them.
+// operation sets the operation of a reduction of items of t. A user's operation for any datatype
+// gets items with their gaps, as they are in the program's memory.
 func (s *staging) operation(op Op, t *proc.Datatype) {
 	if s.err == nil {
 		s.err = op.CheckType(t)
@@ -20,14 +20,15 @@ func (s *staging) operation(op Op, t *proc.Datatype) {
 	}
 	s.call.op = op
 	if k, ok := t.Homogeneous(); ok && !s.typed {
-		s.call.Kind = k // also where there are no items
+		s.call.Kind = k // a member without items must have the same kind
 	}
 	if op.Typed() {
 		s.call.op = packedOp(op, t, s.form(t))
 	}
 }
 
-// packedOp is a user's operation over items of t for operands in a form.
+// packedOp returns a user's operation for any datatype as one for operands in form f, of items of
+// t.
 func packedOp(op Op, t *proc.Datatype, f form) Op {
 	direct := f.rep == datatype.Native && t.Contig()
 	return datatype.NewWholeOp(func(in, inout []byte, n int, k datatype.Kind) {
@@ -45,20 +46,21 @@ func packedOp(op Op, t *proc.Datatype, f form) Op {
 	}, op.Commutative())
 }
 
-// unpacked unpacks items as the program has them, and returns their origin.
+// unpacked unpacks items with their gaps into memory of its own, and returns their origin.
 func unpacked(t *proc.Datatype, rep datatype.Representation, items int, packed []byte) unsafe.Pointer {
 	lo, hi, err := t.Span(items)
 	if err != nil {
-		panic("mpi: " + err.Error()) // the program has as many of them
+		panic("mpi: " + err.Error()) // the program has this many items in memory, so the size is valid
 	}
-	lo, hi = min(lo, 0), max(hi, 1) // the origin is in it
+	lo, hi = min(lo, 0), max(hi, 1) // the origin must be inside the memory
 	mem := aligned(int(hi - lo))
 	origin := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), -lo)
 	t.Decode(rep, origin, items, 0, packed, nil)
 	return origin
 }
 
-// operands stages a reduction whose result comes to recv where result is true.
+// operands stages the buffers of a reduction. result says that this member gets the result, in
+// recv.
 func (s *staging) operands(send, recv proc.Buffer, op Op, result bool) {
 	in := result && s.inPlace(&send)
 	t := send.Datatype()
@@ -80,7 +82,7 @@ func (s *staging) operands(send, recv proc.Buffer, op Op, result bool) {
 func (s *staging) reduce(send, recv proc.Buffer, op Op, root int) {
 	is, other := s.root(root)
 	switch {
-	case s.err == nil && is && !other: // of an intercommunicator
+	case s.err == nil && is && !other: // on an intercommunicator, the root has no operand
 		s.operation(op, recv.Datatype())
 		s.call.recv = s.recv(recv, false)
 	case s.err == nil && !other:

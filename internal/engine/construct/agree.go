@@ -15,13 +15,13 @@ import (
 )
 
 // Derive makes a communicator of a part of c, with a context on which all members of c agree. All
-// of them call it; those with a nil group get nil. bad is why this member cannot take part: then
-// no member gets a communicator.
+// of them call it (MPI-4.1, 7.4.2); those with a nil group get nil. bad is why this member cannot
+// take part: then no member gets a communicator.
 func Derive(c *proc.Comm, s comm.Spec, bad error) (*proc.Comm, error) {
 	return deriveBy(c, collective.DoesDerive, s, bad)
 }
 
-// deriveBy is Derive for a kind of constructor.
+// deriveBy is Derive for the kind of constructor that does names.
 func deriveBy(c *proc.Comm, does uint32, s comm.Spec, bad error) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Adopt(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error
 	return d, nil
 }
 
-// inOneVoice is an error if members have called different constructors.
+// inOneVoice returns an error if members have called different constructors.
 func inOneVoice(flags uint32) error {
 	if bits.OnesCount32(flags&collective.DoesAll) > 1 {
 		return fmt.Errorf("%w: they call different constructors", coll.ErrMismatch)
@@ -65,7 +65,7 @@ func inOneVoice(flags uint32) error {
 	return nil
 }
 
-// newContext agrees with the members of c on n contexts and returns the first.
+// newContext agrees with the members of c on n context IDs in a row, and returns the first.
 func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, error) {
 	p := c.Process()
 	p.Lock()
@@ -79,26 +79,26 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 	return x.Settle(n, bad)
 }
 
-// Propose begins an agreement, after which ends is called. bad is why this member cannot make the
-// communicator.
+// Propose begins an agreement, and calls ends when it is over. bad is why this member cannot make
+// the communicator.
 func (x *agreement) Propose(flags uint32, bad error, ends func()) {
 	mine := comm.Proposal{Offer: x.p.Comms.Contexts.Offer(x.leads()), Fault: FaultCode(bad), Flags: flags}
 	x.Begin(mine, ends)
 }
 
-// Settle returns the first of n contexts, once the agreement is over.
+// Settle returns the first of n context IDs, when the agreement is over.
 func (x *agreement) Settle(n int, bad error) (wire.ContextID, error) {
 	v := Verdict{Proposal: x.All}
 	v.Flags |= x.Side
 	return Conclude(x.p, x.Mine, v, n, bad, x.Err)
 }
 
-// reasons are the errors that members tell each other if they cannot make a communicator. Their
-// indices travel; 1 stands for all other errors.
+// reasons are the errors that members tell each other if they cannot make a communicator. The index
+// of an error is what is sent; 1 stands for all other errors.
 var reasons = [...]error{1: proc.ErrElsewhere, comm.ErrComm, comm.ErrGroup, comm.ErrRank, proc.ErrTag, proc.ErrArg, comm.ErrContexts, coll.ErrMismatch,
 	dynamic.ErrPort, proc.ErrCall, proc.ErrUnreachable, proc.ErrAlone, message.ErrPeerDown, proc.ErrInfoValue, proc.ErrPeerGone}
 
-// FaultCode is the index of err in reasons; 0 for nil.
+// FaultCode returns the index of err in reasons; 0 for nil.
 func FaultCode(err error) uint32 {
 	if err == nil {
 		return 0
@@ -111,7 +111,8 @@ func FaultCode(err error) uint32 {
 	return 1
 }
 
-// Elsewhere is the error of the members that could have made the communicator.
+// Elsewhere returns the error for members that could have made the communicator, if another one has
+// failed with code.
 func Elsewhere(code uint32) error {
 	if code <= 1 || code >= uint32(len(reasons)) {
 		return proc.ErrElsewhere

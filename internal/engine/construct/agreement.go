@@ -21,7 +21,7 @@ const agreementLen = comm.ProposalSize + 4
 
 // agreement is an agreement of the members of a communicator, which all run this library, on making
 // another one. It is a background operation. Each member makes a proposal; afterwards all know the
-// sum of the proposals, on an intercommunicator those of both sides.
+// combination of the proposals, on an intercommunicator for each side.
 type agreement struct {
 	p     *proc.Process
 	near  Exchange // with the members, or those of the local group
@@ -33,23 +33,23 @@ type agreement struct {
 
 	Mine comm.Offer
 	All  comm.Proposal
-	Side uint32 // flags of the other side
+	Side uint32 // flags of the other side's proposals
 
 	open []openMessage
-	in   [][]byte // what is received
-	then func()   // after open is done
-	ends func()   // once the agreement is over
+	in   [][]byte // buffers of the receives under way
+	then func()   // called when the messages in open are done
+	ends func()   // called when the agreement is over
 	Err  error
-	told bool // it is settled, and those below are being told
+	told bool // the result is known, and is being sent to those below
 	over bool
 
-	Wide      bool               // some members are of other worlds
-	confirm   *comm.Confirmation // nil: it is the first round
-	first     comm.Proposal      // what that has come to
+	Wide      bool               // some members are of other worlds, so a private context ID has to be confirmed
+	confirm   *comm.Confirmation // nil in the first round
+	first     comm.Proposal      // combined proposals of the first round
 	firstSide uint32
 }
 
-// openMessage is a message of the agreement under way.
+// openMessage is a message of the current round.
 type openMessage struct {
 	r    *message.Request
 	recv bool
@@ -73,8 +73,8 @@ func Agreement(c *proc.Comm, seq uint32) *agreement {
 // leads reports whether this proc leads its side.
 func (x *agreement) leads() bool { return x.me == 0 }
 
-// Begin proposes something, and calls ends once all is known here. The process
-// is locked.
+// Begin makes this member's proposal, and calls ends when the result is known here. The process is
+// locked.
 func (x *agreement) Begin(mine comm.Proposal, ends func()) {
 	x.Mine, x.All, x.ends = mine.Offer, mine, ends
 	x.start()
@@ -90,7 +90,7 @@ func (x *agreement) start() {
 	}
 }
 
-// CarryOn is of backgroundOp.
+// CarryOn implements proc.BackgroundOp.
 func (x *agreement) CarryOn() bool {
 	for !x.over {
 		if !x.arrived() {
@@ -102,8 +102,8 @@ func (x *agreement) CarryOn() bool {
 }
 
 // arrived takes the messages that are done and reports whether all are. A message of another length
-// is of another constructor, and one that fails is of a member that has died: the others are told,
-// so that they do not wait for each other.
+// belongs to another constructor, and one that fails to a member that has died: the error is passed
+// on to the others, so that they do not wait for each other.
 func (x *agreement) arrived() bool {
 	for len(x.open) > 0 {
 		m := x.open[len(x.open)-1]
@@ -130,7 +130,7 @@ func (x *agreement) fail(err error) {
 	}
 }
 
-// recv receives from a rank, which in has then.
+// recv begins to receive from a rank, into a new buffer of in.
 func (x *agreement) recv(t *Exchange, rank int) {
 	b := make([]byte, agreementLen)
 	x.in = append(x.in, b)
@@ -144,7 +144,7 @@ func (x *agreement) send(t *Exchange, rank int) {
 	x.open = append(x.open, openMessage{t.Isend(rank, b), false})
 }
 
-// addReceived combines the proposals received with what this member knows.
+// addReceived combines the proposals received with that of this member.
 func (x *agreement) addReceived() {
 	for _, b := range x.in {
 		p, err := comm.ReadProposal(b)
@@ -158,7 +158,8 @@ func (x *agreement) addReceived() {
 }
 
 // disseminate is a round of dissemination: each member sends what it knows to the rank at this
-// distance, and receives the same from the other direction. Receiving something twice does no harm.
+// distance, and receives the same from the other direction. Combining a proposal twice does no
+// harm.
 func (x *agreement) disseminate(distance int) {
 	if distance >= x.size {
 		x.end()
@@ -183,7 +184,8 @@ func (x *agreement) gather() {
 	}
 }
 
-// report exchanges the sum with the member above, or with the leader of the other side.
+// report sends the combination to the member above and receives the result from it; the leader of
+// an intercommunicator's side exchanges them with the other leader.
 func (x *agreement) report() {
 	parent, below := x.tree.Parent(x.me)
 	switch {
@@ -200,7 +202,7 @@ func (x *agreement) report() {
 	}
 }
 
-// learn handles the answer to report. The flags of the two sides are kept apart.
+// learn handles the result that report has received. The flags of the two sides are kept apart.
 func (x *agreement) learn(below bool) {
 	if len(x.in) == 0 {
 		return
@@ -215,7 +217,7 @@ func (x *agreement) learn(below bool) {
 	x.All.Flags, x.Side = flags, theirs.Flags
 }
 
-// scatter sends the result to the members below. One that has died changes nothing any more.
+// scatter sends the result to the members below. If one has died, the others still get it.
 func (x *agreement) scatter() {
 	x.told = true
 	for _, child := range x.tree.Children(x.me) {

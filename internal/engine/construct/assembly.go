@@ -11,21 +11,21 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// assembly gathers what the members of an intracommunicator, which all run this library, say, and lets
-// the leader, rank 0, decide which of them get which communicator. A decision is sent only to the
-// members that it concerns. The process is locked.
+// assembly gathers the arguments of the members of an intracommunicator, which all run this
+// library, at the leader, rank 0, which decides which of them get which communicator. A decision is
+// sent only to the members that it concerns. The process is locked.
 type assembly struct {
 	c      *proc.Comm
 	t      Exchange
 	tree   comm.Tree
 	me     int // position
-	each   int // bytes of what a member says, besides its proposal
+	each   int // bytes of each member's words, besides its proposal
 	remote int // size of the group that remote ranks are of; 0: none
-	// Between is what this process does, unless it leads, after it has reported.
+	// Between is called after this process has reported, unless it is the leader.
 	Between func()
 }
 
-// Assemble begins a meeting of c's members that is the number seq'th constructor.
+// Assemble begins an assembly of c's members for constructor number seq.
 func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
 	tree := comm.NewTree(c.Masters())
 	return &assembly{
@@ -35,21 +35,21 @@ func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
 
 func (a *assembly) Leads() bool { return a.me == 0 }
 
-// Hold gathers and decides. mine and words are what this member says; decide is called at the leader
-// with the sum of the proposals and all members' words, by position.
+// Hold gathers and decides. mine and words are this member's proposal and arguments; decide is
+// called at the leader with the combination of the proposals and all members' words, by position.
 func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) Verdict) (v Verdict, err error) {
 	all, words := a.gather(mine, words)
 	if a.Leads() {
 		v = decide(all, words)
 	} else if v, err = a.hear(all, words); err != nil {
 		v = Verdict{Proposal: all}
-		v.Fault = max(v.Fault, FaultCode(err)) // so that those below do not wait
+		v.Fault = max(v.Fault, FaultCode(err)) // to be passed on, so that those below do not wait
 	}
 	return v, errors.Join(err, a.tell(v))
 }
 
-// gather adds up what the members below say, in the order of positions. It fails if one of them has
-// called something else.
+// gather combines this member's proposal and words with those of the members below, in the order of
+// positions. It fails if one of them has called something else.
 func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []byte) {
 	all := make([]byte, a.each*(a.tree.End(a.me)-a.me))
 	copy(all, words)
@@ -91,7 +91,7 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) 
 	return a.t.RecvVerdict(rank, a.c.Size(), a.remote)
 }
 
-// tell sends the verdict to the members below, each with the parts for its positions.
+// tell sends the verdict to the members below, to each the parts that it and those below it are in.
 func (a *assembly) tell(v Verdict) error {
 	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
@@ -101,7 +101,7 @@ func (a *assembly) tell(v Verdict) error {
 	return a.t.Sent(open)
 }
 
-// Part is the one that this process is in, if any.
+// Part returns the part that this process is in, if any.
 func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 	mine := v.Parts.For(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
 	if len(mine) == 0 {
@@ -110,8 +110,8 @@ func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 	return mine[0], true
 }
 
-// Conclude returns the first of n contexts that were agreed on. bad is why this member could not take
-// part, fault the error of its messages.
+// Conclude returns the first of the n context IDs that were agreed on. bad is why this member could
+// not take part, fault the error of its messages.
 func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
 	defer p.Rouse() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)

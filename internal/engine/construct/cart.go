@@ -31,8 +31,8 @@ func arrange(c *proc.Comm, t comm.Topology, n int, reorder bool) (*proc.Comm, er
 	return Derive(c, s, nil)
 }
 
-// placed returns the n members of c that get a place, in order. With reorder those of one site follow
-// each other, if all members run this library.
+// placed returns the n members of c that get a place, in order. With reorder the members of one
+// site follow each other, if all run this library.
 func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
 	ranks, m := comm.NewGroup(0, c.Size()), c.Masters()
 	if reorder && m.Count() > 1 && Ours(c) {
@@ -74,7 +74,7 @@ func place(c *proc.Comm, n int, reorder bool) (int, error) {
 	return proc.Undefined, nil
 }
 
-// grid gives the topology of c.
+// grid returns the Cartesian topology of c.
 func grid(c *proc.Comm) (*comm.Cart, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

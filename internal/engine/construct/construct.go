@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Constructors of communicators are collective over all members of the one that
-// they are called on, of an intercommunicator on both sides, but for CreateGroup.
-// A new communicator inherits the error handler. Where one member cannot make it,
-// nobody does, unless some members run another MPI library. Several goroutines
-// may call constructors of different communicators at a time, in any order.
+// Constructors of communicators (MPI-4.1, 7.4.2) are collective over all members of the
+// communicator that they are called on, on both sides of an intercommunicator; only CreateGroup is
+// not. A new communicator inherits the error handler. Where one member cannot make it, nobody does,
+// unless some members run another MPI library. Several goroutines may call constructors of
+// different communicators at a time, in any order.
 
-// WireTag is the tag of messages of constructor number seq.
+// WireTag returns the tag of messages of constructor number seq.
 func WireTag(seq uint32) wire.Tag { return wire.Tag(seq & (1<<31 - 1)) }
 
 // Dup copies the attributes first, so that no member gets a communicator if copying fails at one.
@@ -54,7 +54,7 @@ func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	return deriveBy(c, collective.DoesCreate, s, bad)
 }
 
-// Holds is an error unless all members of a group are members of c.
+// Holds returns an error unless all members of a group are members of c.
 func Holds(c *proc.Comm, group *proc.Group) error {
 	if err := group.Usable(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func Holds(c *proc.Comm, group *proc.Group) error {
 	return nil
 }
 
-// createInter makes the leaders exchange the groups of their sides.
+// createInter is Create on an intercommunicator: the leaders exchange the groups of their sides.
 func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error) {
 	if err := collective.Announce(c, "Create"); err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 		return nil, proc.ForeignError("CreateGroup")
 	}
 	x := &agreement{p: p, near: NewExchange(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
-	// Members are told apart by their ranks in c: in another group with the tag, which
-	// somebody may be ahead with, another proc has the same rank.
+	// Members name themselves by their ranks in c: a member may have called CreateGroup already for
+	// another group with the same tag, in which another proc has its rank.
 	x.near.names, x.near.Group = x.near.Group, group.Members()
 	x.me = x.tree.Position(me)
 	x.Propose(collective.DoesCreateGroup, nil, func() {})

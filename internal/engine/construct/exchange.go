@@ -11,8 +11,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Messages of constructors among procs of this library are in the context of collectives, from which
-// they are kept apart by ranks that no communicator has.
+// Messages of constructors among procs of this library are in the context of collectives (IMPI
+// ch.4, Context IDs). They cannot match those, since their sender ranks are ranks that no
+// communicator has.
 const (
 	Leaders wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
 	InOrder wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
@@ -43,8 +44,8 @@ type Exchange struct {
 	data      conversion
 
 	Group *comm.Group      // the others, by rank
-	names *comm.Group      // whose ranks tell senders apart; nil: those of group
-	Self  message.Envelope // of messages from here; the ranks of others count from base
+	names *comm.Group      // whose ranks name the senders; nil: Group
+	Self  message.Envelope // of messages from here; base is added to the ranks of others
 	Base  wire.CommRank
 }
 
@@ -54,8 +55,8 @@ func NewExchange(c *proc.Comm, base wire.CommRank, tag wire.Tag) Exchange {
 	return ExchangeOf(c.Process(), c.Partners(), self, base)
 }
 
-// ExchangeOf makes an exchange of p with the members of a group. self is the envelope of what p
-// sends, base the rank that the others' count from.
+// ExchangeOf makes an exchange of p with the members of a group. self is the envelope of the
+// messages that p sends; base is added to the ranks of the others in theirs.
 func ExchangeOf(p *proc.Process, g *comm.Group, self message.Envelope, base wire.CommRank) Exchange {
 	return Exchange{endpoints: &p.Endpoints, waiter: p, data: &p.Data, Group: g, Self: self, Base: base}
 }
@@ -65,12 +66,12 @@ func (t *Exchange) peer(rank int) message.Peer {
 	return message.Peer(proc)
 }
 
-// Isend begins to send b, which must not change until it is done.
+// Isend begins to send b, which must not change until the request is done.
 func (t *Exchange) Isend(rank int, b []byte) *message.Request {
 	return t.endpoints.IsendBytes(t.peer(rank), t.Self, b)
 }
 
-// Irecv begins to receive into b.
+// Irecv begins to receive into b, which belongs to the exchange until Done.
 func (t *Exchange) Irecv(rank int, b []byte) *message.Request {
 	from := t.peer(rank)
 	if t.names != nil {
@@ -90,7 +91,7 @@ func (t *Exchange) Done(r *message.Request) (int, error) {
 	return n, t.waiter.End(r, nil)
 }
 
-// A sized message begins with its length, which the receiver does not know: what exceeds a page
+// A sized message begins with its length, since the receiver does not know it. What exceeds a page
 // follows in a second message.
 const (
 	page      = 512

@@ -89,7 +89,8 @@ func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (ag
 	return wire.ContextID(max(values[0], in[0])), in[len(in)-1] != 0, nil
 }
 
-// leadCrisscross is the leader's part. It sets values[0] to the largest value.
+// leadCrisscross is the part of a side's leader in Crisscross. It sets values[0] to the largest
+// value.
 func (t *Exchange) leadCrisscross(values []uint64) (theirs []uint64, err error) {
 	for r := 1; r < t.Group.Size(); r++ {
 		in, err := t.recvValues(r, 1)
@@ -146,7 +147,7 @@ func (t *Exchange) swapValues(rank int, values []uint64, n int) ([]uint64, error
 	return theirs, errors.Join(err, e)
 }
 
-// values takes out of b what r has received, which must fill it.
+// values returns what r has received into b, which must fill it.
 func (t *Exchange) values(rank int, b []byte, r *message.Request) ([]uint64, error) {
 	n, err := t.Done(r)
 	if err != nil {

@@ -23,7 +23,7 @@ func Free(c *proc.Comm) error {
 	return end(c)
 }
 
-// mayEnd is an error if the communicator cannot be freed.
+// mayEnd returns an error if the communicator cannot be freed.
 func mayEnd(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func mayEnd(c *proc.Comm) error {
 	return nil
 }
 
-// end deletes the attributes and frees c. If several goroutines do so at a time, one succeeds.
+// end deletes the attributes and frees c. If several goroutines call it at a time, one succeeds.
 func end(c *proc.Comm) error {
 	if err := object.DeleteAttrs(c); err != nil {
 		return err
@@ -88,10 +88,11 @@ func quiet(c *proc.Comm) bool {
 	return true
 }
 
-// Meet is Barrier without the handler.
+// Meet is Barrier; errors are returned without a call of the error handler.
 func Meet(c *proc.Comm) error { return MeetAfter(c, nil) }
 
-// MeetAfter is Meet, which fails at all members, if they run this library, if one has failed before.
+// MeetAfter is Meet. If failed is not nil at one member, it fails at all members that run this
+// library.
 func MeetAfter(c *proc.Comm, failed error) error {
 	p := c.Process()
 	p.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// What TopoTest tells, with the values of the MPI ABI; Undefined is no topology.
+// What TopoTest returns (MPI-4.1, 8.5.5), with the values of the MPI ABI; Undefined is no topology.
 const (
 	Cart      = 211 // CartCreate, CartSub
 	Graph     = 212 // GraphCreate
@@ -53,7 +53,7 @@ func GraphMap(c *proc.Comm, index, edges []int) (int, error) {
 	return place(c, g.Size(), false)
 }
 
-// graph gives the topology of c.
+// graph returns the graph topology of c.
 func graph(c *proc.Comm) (*comm.Graph, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

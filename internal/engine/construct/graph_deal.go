@@ -28,7 +28,7 @@ type dealing struct {
 	err      error
 }
 
-// edgeMessage has the edges that one member gives.
+// edgeMessage has the edges that one member contributes.
 type edgeMessage struct {
 	rank int
 	text []byte
@@ -91,7 +91,7 @@ func (x *dealing) exchange(messages map[int][]byte) error {
 	return x.err
 }
 
-// until takes what comes, and makes progress, until something is done.
+// until receives edge messages that come, and makes progress, until done returns true.
 func (x *dealing) until(done func() bool) {
 	p := x.c.Process()
 	for x.take(); !done() && p.Failure == nil; x.take() {
@@ -103,14 +103,14 @@ func allDone(requests []*message.Request) bool {
 	return !slices.ContainsFunc(requests, func(r *message.Request) bool { return !r.Done() })
 }
 
-// note keeps the first error.
+// note keeps err, if it is the first error.
 func (x *dealing) note(err error) {
 	if x.err == nil {
 		x.err = err
 	}
 }
 
-// send begins to send the messages, but for the one to this member.
+// send begins to send the messages to other members.
 func (x *dealing) send(messages map[int][]byte) {
 	c, p := x.c, x.c.Process()
 	for _, rank := range slices.Sorted(maps.Keys(messages)) {
@@ -127,8 +127,8 @@ func (x *dealing) send(messages map[int][]byte) {
 	}
 }
 
-// take begins to receive the messages that have come, those that cannot be right included, as their
-// senders wait for that.
+// take begins to receive the messages that have come, also of those that cannot be valid, as their
+// senders wait until they are received.
 func (x *dealing) take() {
 	p := x.c.Process()
 	env := message.Envelope{Context: x.context, Rank: message.AnySource, Tag: message.AnyTag}

@@ -13,7 +13,8 @@ import (
 var (
 	// Unweighted stands for weights where edges have none.
 	Unweighted []int
-	// WeightsEmpty are those of no edges in a graph whose edges have weights.
+	// WeightsEmpty stands for the weights of no edges, in a graph whose edges have weights
+	// (MPI-4.1, 8.5.4).
 	WeightsEmpty = []int{}
 )
 
@@ -75,15 +76,15 @@ func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info 
 	return d, nil
 }
 
-// What members say of weights, as flags of their proposals.
+// What members say about weights, as flags of their proposals.
 const (
 	noWeights uint32 = 1 << iota
 	someWeights
 	saidOfWeights = noWeights | someWeights
 )
 
-// agreeOnWeights agrees on the contexts of the new communicator, with one more for
-// the edges, and tells what all members say of weights.
+// agreeOnWeights agrees on the context IDs of the new communicator, with one more for the edge
+// messages, and returns what all members say about weights.
 func agreeOnWeights(c *proc.Comm, says uint32, bad error) (context wire.ContextID, all uint32, err error) {
 	p := c.Process()
 	p.Lock()
@@ -99,7 +100,7 @@ func agreeOnWeights(c *proc.Comm, says uint32, bad error) (context wire.ContextI
 	return context, all, err
 }
 
-// distributed gives the topology of c.
+// distributed returns the distributed graph topology of c.
 func distributed(c *proc.Comm) (*comm.DistGraph, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err

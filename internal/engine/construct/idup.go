@@ -45,7 +45,7 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 	return d, p.Begun(c, fn, o), err
 }
 
-// born completes the communicator when its context is known.
+// born completes the communicator when its context IDs are known.
 func (o *duplication) born(bad error) {
 	s := o.c.Spec()
 	n := comm.IntraContexts

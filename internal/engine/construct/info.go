@@ -30,7 +30,7 @@ func GetInfo(c *proc.Comm) (*proc.Info, error) {
 	return hints.Dup()
 }
 
-// Snapshot copies info as it is now. That of nil is nil.
+// Snapshot returns a copy of info as it is now, nil for nil.
 func Snapshot(info *proc.Info) (*proc.Info, error) {
 	if info == nil {
 		return nil, nil

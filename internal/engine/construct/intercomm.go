@@ -39,7 +39,7 @@ func RemoteGroup(c *proc.Comm) (*proc.Group, error) {
 	return c.Process().NewGroup(c.Remote()), nil
 }
 
-// CheckInter is an error unless c is an intercommunicator.
+// CheckInter returns ErrComm unless c is an intercommunicator.
 func CheckInter(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
@@ -50,7 +50,7 @@ func CheckInter(c *proc.Comm) error {
 	return nil
 }
 
-// CheckIntra is an error unless c is an intracommunicator.
+// CheckIntra returns ErrComm unless c is an intracommunicator.
 func CheckIntra(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err

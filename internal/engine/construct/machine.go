@@ -6,10 +6,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The types of SplitType, with the values of the MPI ABI.
+// The types of SplitType (MPI-4.1, 7.4.2), with the values of the MPI ABI.
 const (
 	CommTypeShared         = 221 // procs that can share memory: those of one machine
-	CommTypeHWUnguided     = 222 // smaller parts of machines, of which this package knows none
+	CommTypeHWUnguided     = 222 // smaller parts of machines; this package knows none
 	CommTypeHWGuided       = 223 // parts of machines that info names
 	CommTypeResourceGuided = 224 // resources that info names
 )
@@ -28,7 +28,7 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 		bad = fmt.Errorf("%w: %d is no type of SplitType", proc.ErrArg, kind)
 	}
 	if bad != nil {
-		color, key = badChoice, 0 // so that all learn of it
+		color, key = badChoice, 0 // take part with it, so that all members get the error
 	}
 	d, err := Split(c, color, key)
 	if bad != nil {
@@ -43,7 +43,7 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 // badChoice is a colour that no member may give.
 const badChoice = -1
 
-// neighbour is the lowest rank of c on this proc's machine.
+// neighbour returns the lowest rank of c on this proc's machine.
 func neighbour(c *proc.Comm) int {
 	self := c.Process().Worlds.ProcOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {

@@ -54,8 +54,8 @@ func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 	})
 }
 
-// partition makes communicators of parts of c. The leader of each side finds the parts from what its
-// members say, in words of equal length. The process is locked.
+// partition makes communicators of parts of c. The leader of each side finds the parts from its
+// members' words, which have equal lengths. The process is locked.
 func partition(c *proc.Comm, does uint32, bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*proc.Comm, error) {
 	p, within, remote, n := c.Process(), c, 0, comm.IntraContexts
 	seq := c.Ordinal()
@@ -101,7 +101,7 @@ func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
 	v.Fault = max(v.Fault, FaultCode(err))
 }
 
-// section is the specification of the communicator of a part of c.
+// section returns the specification of the communicator of a part of c.
 func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 	if s.Group, err = c.Comm.Group().Select(part.Group); err != nil {
 		return s, err
@@ -115,8 +115,8 @@ func section(c *proc.Comm, part comm.Part) (s comm.Spec, err error) {
 	return s, err
 }
 
-// splitForeign splits an intracommunicator some of whose members run another MPI. Those cannot be told
-// of a bad choice, so a member that makes one takes part without a colour.
+// splitForeign splits an intracommunicator some of whose members run another MPI. Those cannot be
+// told of a wrong argument, so a member with one takes part without a colour.
 func splitForeign(c *proc.Comm, color, key int, bad error) (*proc.Comm, error) {
 	if c.State().Local != nil {
 		return nil, errors.Join(bad, proc.ForeignError("Split"))

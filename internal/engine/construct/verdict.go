@@ -5,8 +5,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Verdict is the result of an assembly: the sum of the proposals, and the parts that concern the
-// receiver.
+// Verdict is the result of an assembly: the combination of the proposals, and the parts that
+// concern the receiver.
 type Verdict struct {
 	comm.Proposal
 	Parts comm.Partition
