@@ -6,12 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/openimpi/impi/internal/launch/sshtest"
 	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
-// programApart is where impi-node, and the procs' program, are on machines that are apart.
-const programApart = "/tmp/impi-node"
+// programApart is where impi-node, and the procs' program, are on machines that are apart. nodeApart is
+// impi-node for who does not pass the environment of tests on.
+const (
+	programApart = "/tmp/impi-node"
+	nodeApart    = "/tmp/node"
+)
 
 // machinesApart makes machines that share no files, each with a copy of impi-node.
 func machinesApart(t *testing.T, count int) []*netns.Machine {
@@ -28,6 +35,7 @@ func machinesApart(t *testing.T, count int) []*netns.Machine {
 	for _, m := range machines {
 		m.Apart()
 		m.Put(programApart, program, 0o755)
+		m.Put(nodeApart, []byte("#!/bin/sh\n"+asNode+"=1 exec "+programApart+` "$@"`+"\n"), 0o755)
 	}
 	return machines
 }
@@ -174,6 +182,69 @@ program { command = [%q] }
 			if s := ends(nodes); s[0] == 0 || !strings.Contains(nodes[0].err.String(), c.says) {
 				t.Errorf("status %d, and it does not say %q\n%s", s[0], c.says, nodes[0].err)
 			}
+		})
+	}
+}
+
+// TestCertificateThatIsWrongBehindSSH: the head says which of the hosts that it has started has a
+// certificate that is no good, why, and what to do.
+func TestCertificateThatIsWrongBehindSSH(t *testing.T) {
+	machines := machinesApart(t, 2)
+	config := sshtest.StartOn(t, machines)
+	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
+	put := func(m *netns.Machine, dir string) {
+		t.Helper()
+		for _, name := range []string{"site.pem", "site.key", "ca.pem"} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Put("/tmp/"+name, b, 0o600)
+		}
+	}
+	put(machines[0], certificatesOn(t, ours, time.Now()))
+	machines[0].Put("/tmp/job.hcl", fmt.Appendf(nil, `job { embedded_server {} }
+site "alpha" {
+  client = 0
+  hosts  = "10.77.0.[1-2]"
+  procs  = 2
+  launch "ssh" {
+    options = ["-F", %q]
+    program = %q
+  }
+}
+%s
+limits { start = "10h" }
+program { command = [%q] }
+`, config, nodeApart, strings.ReplaceAll(withCertificates, "${env.CERTS}", "/tmp"), programApart), 0o600)
+	for _, c := range []struct {
+		name       string
+		make       func()
+		says, then string
+	}{
+		{"none", func() {}, "there is no file /tmp/site.pem", "correct the name, or make the file with: impi-node cert"},
+		{"expired", func() { put(machines[1], certificatesOn(t, ours, time.Now().Add(-2*time.Hour))) }, `the certificate of "alpha" expired on `, "make a new one with: impi-node cert issue"},
+		{"foreign", func() { put(machines[1], certificatesOn(t, theirs, time.Now())) }, `the certificate of "alpha" was not signed by the CA`, "impi-node cert issue makes a new one"},
+		{"open to all", func() {
+			put(machines[1], certificatesOn(t, ours, time.Now()))
+			if err := os.Chmod(machines[1].Path("/tmp/site.key"), 0o644); err != nil { //nolint:gosec // that is the fault
+				t.Fatal(err)
+			}
+		}, "others than its owner can read /tmp/site.key", "chmod 600 /tmp/site.key"},
+		{"good", func() { put(machines[1], certificatesOn(t, ours, time.Now())) }, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.make()
+			n := startApart(t, machines[0], "meet", "-config", "/tmp/job.hcl")
+			s, log := ends([]*machineNode{n})[0], n.err.String()
+			if c.says == "" {
+				if s != 0 || strings.Count(n.out.String(), "met\n") != 4 {
+					t.Errorf("status %d", s)
+				}
+			} else if s != statusUsage || !strings.Contains(log, "impi-node: site alpha: host 10.77.0.2: ") || !strings.Contains(log, c.says) || !strings.Contains(log, c.then) || strings.Contains(log, "10h0m0s") {
+				t.Errorf("status %d, or it does not name the host and say %q and %q", s, c.says, c.then)
+			}
+			awaitEmpty(t, machines[1])
 		})
 	}
 }

@@ -169,7 +169,7 @@ func (m *Machine) Put(file string, content []byte, mode os.FileMode) {
 	path := m.Path(file)
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, content, mode)
+		err = errors.Join(os.WriteFile(path, content, mode), os.Chmod(path, mode)) // which it may have had before
 	}
 	if err != nil {
 		m.t.Fatalf("%v", err)
