@@ -82,7 +82,20 @@ func program(mode string) {
 	case "early":
 		signal.Notify(early, syscall.SIGUSR1)
 	}
+	at, how, _ := strings.Cut(os.Getenv(managedEnd), ":")
+	me := mode == "managed" && at == os.Getenv("PMI_RANK")
+	if me && how == "closes" {
+		if err := leaveInInit(); err != nil {
+			panic(err)
+		}
+	}
+	if me && how == "fails" {
+		_ = os.Setenv("IMPI_NODE", "/nowhere")
+	}
 	if err := mpi.Init(); err != nil {
+		if me && how == "fails" {
+			hang()
+		}
 		panic(err)
 	}
 	rank := mpi.World().Rank()

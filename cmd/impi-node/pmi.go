@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -15,8 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
@@ -71,7 +68,7 @@ func managed(n *bootstrap.Node, std streams) int {
 	opt.Failing = func(f *ending.Failure) {
 		if !f.Told {
 			complain(std.err, f)
-			awaitReader(std.err)
+			bootstrap.AwaitReader(std.err)
 		}
 		said = true
 	}
@@ -82,37 +79,6 @@ func managed(n *bootstrap.Node, std streams) int {
 		return f.Status
 	}
 	return conclude(err, std)
-}
-
-// readTime is how long awaitReader waits at most for a reader that is there and does not read.
-const readTime = 10 * time.Second
-
-// awaitReader waits until what was written to a pipe has been read. A process manager that is told of an
-// abort ends before it has read what its programs wrote before.
-func awaitReader(w io.Writer) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return
-	}
-	if at, err := f.Stat(); err != nil || at.Mode()&os.ModeNamedPipe == 0 {
-		return
-	}
-	for end := time.Now().Add(readTime); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		unread := 0
-		raw, err := f.SyscallConn()
-		if err == nil {
-			_ = raw.Control(func(fd uintptr) {
-				p := []unix.PollFd{{Fd: int32(fd)}}
-				if _, e := unix.Poll(p, 0); e == nil && p[0].Revents&unix.POLLERR != 0 {
-					return // nobody has the other end
-				}
-				unread, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-			})
-		}
-		if err != nil || unread == 0 {
-			return
-		}
-	}
 }
 
 // managedOptions makes the job of the order that a node has got: one site, whose hosts are the blocks.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/launch/slurmtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
 	"github.com/openimpi/impi/internal/netns"
@@ -94,7 +95,7 @@ type manager struct {
 	t       *testing.T
 	size    int
 	mapping string
-	kills   bool              // it ends all when one has failed
+	kills   bool              // it ends all when one has failed, or aborts
 	answers map[string]string // instead of its own, by the beginning of what is asked; "-": it hangs up
 
 	mu        sync.Mutex
@@ -103,6 +104,7 @@ type manager struct {
 	fence     chan struct{}
 	finalized int
 	aborts    []string
+	cancel    func()
 }
 
 // run has some processes be managedProgram, and gives what they print and how they end.
@@ -113,6 +115,7 @@ func (m *manager) run(env ...string) (out string, statuses []int) {
 	output := &locked{w: &text}
 	ctx, cancel := context.WithCancel(m.t.Context())
 	defer cancel()
+	m.cancel = cancel
 	var served, ended sync.WaitGroup
 	statuses = make([]int, m.size)
 	for rank := range m.size {
@@ -220,7 +223,9 @@ func (m *manager) answer(rank int, asked string) string {
 		m.finalized++
 		return "cmd=finalize_ack"
 	case "abort":
-		m.aborts = append(m.aborts, fields["exitcode"])
+		if m.aborts = append(m.aborts, fields["exitcode"]); m.kills {
+			m.cancel()
+		}
 		return ""
 	}
 	return "-"
@@ -277,6 +282,37 @@ func TestManagedFailures(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// leaveInInit joins the job of a process manager, and is gone for its node from then on, but for its process.
+func leaveInInit() error {
+	m, err := bootstrap.Join()
+	if err != nil {
+		return err
+	}
+	if err := m.Control.Close(); err != nil {
+		return err
+	}
+	hang()
+	return nil
+}
+
+// TestManagedThatLivesOn: a rank that fails in Init, or closes its connection to the node there, and whose
+// process goes on, ends the job at once: nobody waits for the limit of the start.
+func TestManagedThatLivesOn(t *testing.T) {
+	for _, c := range []struct{ how, mapping, says string }{
+		{"closes", "(vector,(0,1,4))", "impi-node: proc 1 of site local closed its connection to the node"},
+		{"closes", "(vector,(0,2,2))", "impi-node: proc 1 of site local closed its connection to the node"},
+		{"fails", "(vector,(0,4,1))", "impi: mpi.Init: rank 1 of 4 cannot join the job, which ends: IMPI_NODE=/nowhere: stat "},
+	} {
+		t.Run(c.how+c.mapping, func(t *testing.T) {
+			m := &manager{t: t, size: 4, mapping: c.mapping, kills: true}
+			out, statuses := m.run(managedEnd + "=1:" + c.how)
+			if !strings.Contains(out, c.says) || strings.Contains(out, "have passed since") || statuses[0] == 0 || len(m.aborts) == 0 {
+				t.Errorf("statuses %v, aborts %v, want %q\n%s", statuses, m.aborts, c.says, out)
+			}
+		})
 	}
 }
 
@@ -474,6 +510,15 @@ func TestSrun(t *testing.T) {
 		}
 	}
 	for _, mpi := range []string{"pmi2", "pmix"} {
+		// The others wait for it, and srun does nothing about one that only ends.
+		for _, rank := range []string{"0", "4"} {
+			t.Run(mpi+" rank "+rank+" fails in Init", func(t *testing.T) {
+				out, status := srun(t, mpi, "", "sh", "-c", "[ $SLURM_PROCID != "+rank+" ] || export IMPI_NODE=/nowhere; exec \"$0\"")
+				if status == 0 || !strings.Contains(out, "rank "+rank+" of 5 cannot join the job, which ends: IMPI_NODE=/nowhere: stat ") {
+					t.Errorf("status %d\n%s", status, out)
+				}
+			})
+		}
 		t.Run(mpi+" abort", func(t *testing.T) {
 			out, status := srun(t, mpi, "4:abort")
 			if status == 0 || !strings.Contains(out, "rank 4 on site local called MPI Abort with code 7: as the test wants") {

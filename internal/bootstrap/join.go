@@ -72,7 +72,8 @@ func Join() (*Managed, error) {
 	}
 	m := &Managed{manager: manager}
 	if err = m.join(); err != nil {
-		return nil, err // who ends without Finalize ends all; srun does that only with --kill-on-bad-exit
+		m.giveUp(err)
+		return nil, err
 	}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); forOneProcess(name) {
@@ -80,6 +81,20 @@ func Join() (*Managed, error) {
 		}
 	}
 	return m, nil
+}
+
+// giveUp ends the job of a process that cannot join it. The others may wait for it without limit: srun does
+// not mind that one ends without Finalize, and this one may live on. It says why itself, since it may be
+// killed before its program does.
+func (m *Managed) giveUp(why error) {
+	me := m.manager.Me()
+	if me.Size == 1 {
+		return // nobody waits
+	}
+	text := fmt.Sprintf("rank %d of %d cannot join the job, which ends: %v", me.Rank, me.Size, why)
+	fmt.Fprintln(os.Stderr, "impi: mpi.Init:", text)
+	AwaitReader(os.Stderr)
+	_ = m.manager.Abort(1, text) // the process manager may be gone
 }
 
 // open speaks to the process manager as VersionVariable wants it.
