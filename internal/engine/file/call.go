@@ -6,8 +6,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Call does something with a file that can be used, and puts the name of the method before an
-// error.
+// Call calls do with a file that can be used, and puts the name of the method before an error.
 func Call[T any](fn string, f *File, do func(f *File) (T, error)) (T, error) {
 	var result T
 	err := f.usable()
@@ -20,13 +19,13 @@ func Call[T any](fn string, f *File, do func(f *File) (T, error)) (T, error) {
 	return result, err
 }
 
-// Do is Call without a result.
+// Do is Call for a method without a result.
 func Do(fn string, f *File, do func(f *File) error) error {
 	_, err := Call(fn, f, func(f *File) (struct{}, error) { return struct{}{}, do(f) })
 	return err
 }
 
-// usable refuses files that are none.
+// usable returns ErrFile if f is nil, closed or was never opened.
 func (f *File) usable() error {
 	if f == nil {
 		return fmt.Errorf("%w: nil, which is MPI_FILE_NULL", ErrFile)

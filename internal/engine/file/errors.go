@@ -13,12 +13,12 @@ import (
 // ErrFile means a file that was never opened, or is closed.
 var ErrFile = &mpierr.Error{Code: mpierr.File, Class: mpierr.File, Text: "invalid file"}
 
-// fault is an error of a class of MPI's that no Go package below knows.
+// fault returns an error of a class that has no sentinel.
 func fault(class proc.Class, format string, args ...any) error {
 	return &mpierr.Error{Code: class, Class: class, Text: fmt.Sprintf(format, args...)}
 }
 
-// ofSystem gives the system's error its class.
+// ofSystem gives an error of the operating system its error class.
 func ofSystem(err error) error {
 	class := mpierr.IO
 	switch {

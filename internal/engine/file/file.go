@@ -15,13 +15,13 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// The access modes of a file, of which one says whether it is read, written or both, with the
-// values of the MPI ABI.
+// The access modes of a file (MPI-4.1, 14.2.1), with the values of the MPI ABI. Exactly one of
+// ModeRead, ModeWrite and ModeReadWrite is set.
 const (
-	ModeAppend        = 1 // all pointers begin at the end
+	ModeAppend        = 1 // all pointers begin at the end of the file
 	ModeCreate        = 2
 	ModeDeleteOnClose = 4
-	ModeExclusive     = 8 // with ModeCreate: it must not exist
+	ModeExclusive     = 8 // with ModeCreate: the file must not exist
 	ModeReadOnly      = 16
 	ModeReadWrite     = 32
 	ModeSequential    = 64 // only the shared pointer is used
@@ -30,12 +30,12 @@ const (
 
 // File is a file that all members of a communicator have opened. Each reads and writes it by its
 // own system calls, so that they need a file system that all of them see. Errors are returned and
-// no handler is told of them; they have the classes of files (MPI ch. 14), and those of the
+// no handler is told of them; they have the classes of files (MPI-4.1, 14.8), and those of the
 // communication between the members. Methods that all members call fail for all of them.
 //
 // A File may be used by several goroutines.
 type File struct {
-	comm *proc.Comm // of its own
+	comm *proc.Comm // a duplicate of the program's, for the messages of f
 	file *os.File
 	name string
 	mode int
@@ -43,13 +43,13 @@ type File struct {
 
 	mu           sync.Mutex
 	view         *fileview.View
-	datarep      string // of the view; empty: native
+	datarep      string // of the view: native, internal or external32; empty means native
 	disp         int64
 	etype, ftype *proc.Datatype // nil: bytes
 	pos          int64          // of the individual pointer, in bytes of data
 	atomic       bool
 	closed       bool
-	split        *proc.Status // of a split operation that has begun
+	split        *proc.Status // of the split operation that has begun, between its two halves
 
 	shared sharedPointer
 }
@@ -69,14 +69,14 @@ func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, err
 	f.shared.path, f.shared.info = name, f.info
 	if err := f.open(err); err != nil {
 		if f.file != nil {
-			_ = f.file.Close() // the error is another
+			_ = f.file.Close() // the error is that of the members
 		}
 		return nil, errors.Join(err, construct.Free(f.comm))
 	}
 	return f, nil
 }
 
-// flags are those of open.
+// flags returns the flags of open(2) for access modes.
 func flags(mode int) (int, error) {
 	var f int
 	switch mode & (ModeReadOnly | ModeReadWrite | ModeWriteOnly) {
@@ -95,7 +95,8 @@ func flags(mode int) (int, error) {
 	return f, nil
 }
 
-// open opens the file. Rank 0 opens it first, and creates it if needed. bad is why this member cannot.
+// open opens the file. Rank 0 opens it first, and creates it if needed. bad is why this member
+// cannot open it.
 func (f *File) open(bad error) error {
 	how, err := flags(f.mode)
 	err = errors.Join(bad, err)
@@ -115,7 +116,7 @@ func (f *File) open(bad error) error {
 		err = errors.Join(err, bad)
 		first[0], first[1] = int64(proc.ErrorClass(err)), id
 		if err == nil && f.mode&ModeAppend != 0 {
-			first[2], _ = f.Size() // else the others are told of an empty file
+			first[2], _ = f.Size() // if it fails, the others learn of an empty file
 		}
 	}
 	if bad := collective.Bcast(f.comm, first, 0); bad != nil {
@@ -139,7 +140,7 @@ func (f *File) openAs(flag int) (err error) {
 	return ofSystem(err)
 }
 
-// Close closes the file for all members. It is of no use afterwards, whatever the error is.
+// Close closes the file for all members. It cannot be used afterwards, whatever the error is.
 func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -155,7 +156,7 @@ func (f *File) Close() error {
 // Delete deletes a file by its name.
 func Delete(name string) error { return ofSystem(os.Remove(name)) }
 
-// Size is that of the file in bytes.
+// Size returns the size of the file in bytes.
 func (f *File) Size() (int64, error) {
 	i, err := f.file.Stat()
 	if err != nil {
@@ -174,7 +175,7 @@ func (f *File) SetSize(size int64) error {
 	})
 }
 
-// Preallocate makes the file at least as long.
+// Preallocate makes the file at least size bytes long.
 func (f *File) Preallocate(size int64) error {
 	return f.atRoot(func() error {
 		now, err := f.Size()
@@ -190,7 +191,7 @@ func (f *File) Preallocate(size int64) error {
 	})
 }
 
-// Sync has what was written reach the storage, for all members.
+// Sync has what was written reach the storage, for all members (MPI-4.1, 14.6).
 func (f *File) Sync() error {
 	if f.mode&ModeReadOnly != 0 {
 		return f.Agree(nil)
@@ -198,13 +199,13 @@ func (f *File) Sync() error {
 	return f.Agree(ofSystem(f.file.Sync()))
 }
 
-// Group is that of the members.
+// Group returns the group of the members.
 func (f *File) Group() (*proc.Group, error) { return f.comm.Group() }
 
-// Mode gives the access modes.
+// Mode returns the access modes.
 func (f *File) Mode() int { return f.mode }
 
-// SetInfo adds hints; others stay.
+// SetInfo sets hints; hints that i does not have stay as they are.
 func (f *File) SetInfo(i *proc.Info) error {
 	n, err := i.Len()
 	for k := 0; k < n && err == nil; k++ {
@@ -219,10 +220,11 @@ func (f *File) SetInfo(i *proc.Info) error {
 	return err
 }
 
-// Info gives a copy of the hints.
+// Info returns a copy of the hints.
 func (f *File) Info() (*proc.Info, error) { return f.info.Dup() }
 
-// SetAtomicity says whether operations of several members are one after the other.
+// SetAtomicity says whether conflicting operations of several members are executed one after the
+// other (MPI-4.1, 14.6).
 func (f *File) SetAtomicity(on bool) error {
 	f.mu.Lock()
 	f.atomic = on
@@ -230,14 +232,14 @@ func (f *File) SetAtomicity(on bool) error {
 	return f.Agree(nil)
 }
 
-// Atomicity tells it.
+// Atomicity returns what SetAtomicity has set.
 func (f *File) Atomicity() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.atomic
 }
 
-// Extent is how many bytes apart items of t lie in the file.
+// Extent returns how many bytes apart items of t are in the file.
 func (f *File) Extent(t *proc.Datatype) (int64, error) {
 	t, err := filed(f.rep(), t)
 	if err != nil {
@@ -246,8 +248,8 @@ func (f *File) Extent(t *proc.Datatype) (int64, error) {
 	return t.Extent(), nil
 }
 
-// Agree returns an error if any member has one: its own, or one of another member's class. All members
-// call it.
+// Agree returns an error if any member has one: err itself, or an error of another member's class.
+// All members call it.
 func (f *File) Agree(err error) error {
 	mine, all := []int32{int32(proc.ErrorClass(err))}, []int32{0}
 	if bad := collective.Allreduce(f.comm, mine, all, datatype.Max); bad != nil {
@@ -259,7 +261,7 @@ func (f *File) Agree(err error) error {
 	return err
 }
 
-// atRoot makes rank 0 do something for all members.
+// atRoot calls do at rank 0, and returns its error to all members.
 func (f *File) atRoot(do func() error) error {
 	var err error
 	if f.comm.Rank() == 0 {
@@ -268,7 +270,7 @@ func (f *File) atRoot(do func() error) error {
 	return f.Agree(err)
 }
 
-// kept is a duplicate of a datatype, as the program may free it.
+// kept returns a duplicate of a datatype, since the program may free t.
 func kept(t *proc.Datatype) (*proc.Datatype, error) {
 	if t.Named() {
 		return t, nil

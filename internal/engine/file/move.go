@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// MoveAt reads or writes b from an offset on, in etypes of the view. Where the file ends, less
-// is read.
+// MoveAt reads or writes b from an offset on, in etypes of the view. At the end of the file less is
+// read.
 func (f *File) MoveAt(offset int64, b proc.Buffer, write bool) (proc.Status, error) {
 	f.mu.Lock()
 	pos, err := f.view.Position(offset)
@@ -47,7 +47,7 @@ func (f *File) MoveShared(b proc.Buffer, write bool) (proc.Status, error) {
 	return f.move(b, pos, write)
 }
 
-// MoveOrdered is MoveShared of all members, one behind the other by rank.
+// MoveOrdered is MoveShared by all members, whose data follow each other by rank (MPI-4.1, 14.4.4).
 func (f *File) MoveOrdered(b proc.Buffer, write bool) (proc.Status, error) {
 	pos, err := f.order(b)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *File) MoveOrdered(b proc.Buffer, write bool) (proc.Status, error) {
 	return f.move(b, pos, write)
 }
 
-// Begun is the request of an operation that is complete, or its error.
+// Begun returns the request of an operation that is complete already, or its error.
 func (f *File) Begun(st proc.Status, err error) (proc.Request, error) {
 	if err != nil {
 		return proc.Request{}, err
@@ -68,8 +68,8 @@ func (f *File) Begun(st proc.Status, err error) (proc.Request, error) {
 	return q, p2p.Complete(&q)
 }
 
-// Split keeps the status of the first half of a split operation for the other half, if that half
-// had no error.
+// Split keeps the status of the first half of a split operation (MPI-4.1, 14.4.5) for SplitEnd,
+// unless err is set.
 func (f *File) Split(st proc.Status, err error) error {
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (f *File) Split(st proc.Status, err error) error {
 	return nil
 }
 
-// SplitEnd is the other half of a split operation.
+// SplitEnd is the second half of a split operation.
 func (f *File) SplitEnd() (proc.Status, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +110,7 @@ func memory(b *proc.Buffer, r datatype.Representation, write bool) (mem []byte, 
 	if disp, ok := t.Run(count); ok && t.Identity(r) {
 		return unsafe.Slice((*byte)(unsafe.Add(at, disp)), size), func(int64) {}, nil
 	}
-	touch(unsafe.Add(at, hi-1)) // before there is memory for as much
+	touch(unsafe.Add(at, hi-1)) // fail early, before a copy of this size is allocated
 	mem = make([]byte, size)
 	if write {
 		t.Encode(r, mem, at, count, 0)
@@ -118,7 +118,7 @@ func memory(b *proc.Buffer, r datatype.Representation, write bool) (mem []byte, 
 	return mem, func(n int64) { t.Decode(r, at, count, 0, mem[:n], nil) }, nil
 }
 
-// move moves data at pos, in bytes of data of the view.
+// move reads or writes b at pos, in bytes of data of the view.
 func (f *File) move(b proc.Buffer, pos int64, write bool) (proc.Status, error) {
 	st := proc.EmptyStatus
 	f.mu.Lock()
@@ -161,7 +161,7 @@ func (f *File) move(b proc.Buffer, pos int64, write bool) (proc.Status, error) {
 	return st, ofSystem(err)
 }
 
-// lock locks the file for an atomic operation.
+// lock locks the whole file for an atomic operation.
 func lock(f *os.File, write bool) (unlock func(), err error) {
 	l := syscall.Flock_t{Type: syscall.F_RDLCK, Whence: io.SeekStart}
 	if write {
@@ -172,7 +172,7 @@ func lock(f *os.File, write bool) (unlock func(), err error) {
 	}
 	return func() {
 		l.Type = syscall.F_UNLCK
-		_ = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &l) // closing unlocks, too
+		_ = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &l) // closing the file unlocks it, too
 	}, nil
 }
 
@@ -187,7 +187,7 @@ func (f *File) advance(b proc.Buffer) (int64, error) {
 	return pos, nil
 }
 
-// bytes is the number of bytes of b in the file.
+// bytes returns how many bytes b has in the file.
 func (f *File) bytes(b proc.Buffer) (int64, error) {
 	r := f.rep()
 	if _, _, err := memory(&b, r, false); err != nil {

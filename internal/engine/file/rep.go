@@ -8,12 +8,12 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The data of a file are as in memory, or as its view's representation says. Items
+// The data of a file are as in memory, or in the representation of its view (MPI-4.1, 14.5). Items
 // follow each other without the gaps of the datatype, and without padding in pairs.
 
 const external32 = "external32"
 
-// inMemory has the bytes of this machine's memory.
+// inMemory is the representation of this machine's memory.
 var inMemory = func() datatype.Representation {
 	if runtime.GOARCH == "amd64" {
 		return datatype.NativeX86
@@ -21,7 +21,7 @@ var inMemory = func() datatype.Representation {
 	return datatype.HostOrder()
 }()
 
-// representation is what a view's datarep means.
+// representation returns the representation that a view's datarep names.
 func representation(name string) (datatype.Representation, error) {
 	switch name {
 	case "native", "internal":
@@ -32,7 +32,7 @@ func representation(name string) (datatype.Representation, error) {
 	return 0, fault(mpierr.UnsupportedDatarep, "data representation %q: native, internal and external32 are known", name)
 }
 
-// rep is that of the file's view.
+// rep returns the representation of the file's view.
 func (f *File) rep() datatype.Representation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (f *File) repLocked() datatype.Representation {
 	return inMemory
 }
 
-// width is how many bytes of a file an item of t is.
+// width returns how many bytes of a file an item of t takes.
 func width(r datatype.Representation, t *proc.Datatype) int64 {
 	if r == datatype.External32 {
 		return t.Packed(r)
@@ -54,7 +54,7 @@ func width(r datatype.Representation, t *proc.Datatype) int64 {
 	return t.Size()
 }
 
-// filed is a datatype with the layout in memory that t has in a file.
+// filed returns a datatype whose layout in memory is the layout that t has in a file.
 func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) {
 	switch {
 	case width(r, t) == t.Size():
@@ -69,8 +69,8 @@ func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) 
 	return nil, fault(mpierr.UnsupportedDatarep, "a view of items of %v, whose parts have other sizes in %v than in memory", t, r)
 }
 
-// counted is the number of bytes for a status of n bytes in a file that are items of t: it includes
-// the padding of pairs.
+// counted returns the number of bytes that a status has for n bytes of a file that are items of t:
+// there pairs have their padding.
 func counted(r datatype.Representation, t *proc.Datatype, n int64) int64 {
 	w, own := width(r, t), t.Packed(datatype.Native)
 	if w == own || w == 0 {

@@ -14,31 +14,31 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// The shared pointer is a number in a file beside the file, which all members see if
-// they see that. It counts bytes of data of the view; each view has one of its own.
+// The shared pointer is a number in a file beside the file, in the same folder, so that all members
+// see it. It counts bytes of data of the view; each view has another one (MPI-4.1, 14.4.4).
 
-// sharedDir is the key of info that names another folder for it.
+// sharedDir is the info key that names another folder for that file.
 const sharedDir = "impi_shared_dir"
 
-// sharedPointer is that of an open file.
+// sharedPointer is the shared pointer of an open file.
 type sharedPointer struct {
 	path    string     // of the file
 	info    *proc.Info // of the file
 	mu      sync.Mutex
-	id      int64 // of this open file, among all
-	views   int   // that the file has had
+	id      int64 // of this opening of the file, different from all others
+	views   int   // how many views the file has had
 	start   int64
 	counter *fileview.Counter // nil: not used in this view
 }
 
-// newID makes an id that no other open file has.
+// newID returns an id that no other opening of a file has.
 func newID() (int64, error) {
 	var b [8]byte
 	_, err := rand.Read(b[:])
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1), err
 }
 
-// use does something with the shared pointer.
+// use calls do with the shared pointer of the current view.
 func (s *sharedPointer) use(do func(c *fileview.Counter) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *sharedPointer) use(do func(c *fileview.Counter) error) error {
 	return err
 }
 
-// move moves the shared pointer by n bytes and gives where it was.
+// move moves the shared pointer by n bytes and returns where it was.
 func (s *sharedPointer) move(n int64) (before int64, err error) {
 	err = s.use(func(c *fileview.Counter) error {
 		before, err = c.Add(n)
@@ -65,7 +65,7 @@ func (s *sharedPointer) move(n int64) (before int64, err error) {
 	return before, err
 }
 
-// drop ends the pointer of a view, whose members do not use it any more.
+// drop removes the pointer of a view that the members do not use any more.
 func (s *sharedPointer) drop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,8 @@ func (s *sharedPointer) drop() error {
 	return ofSystem(c.Close())
 }
 
-// order returns the position of this member's data in an ordered operation.
+// order returns the position of this member's data in an ordered operation: after the data of all
+// lower ranks.
 func (f *File) order(b proc.Buffer) (int64, error) {
 	n, err := f.bytes(b)
 	if err := f.Agree(err); err != nil {
@@ -126,7 +127,7 @@ func (f *File) SeekShared(offset int64, whence int) error {
 	})
 }
 
-// same is an error unless all members give the same numbers.
+// same returns an error unless all members give the same numbers.
 func same(c *proc.Comm, numbers ...int64) error {
 	var mine []int64
 	for _, n := range numbers {
@@ -144,7 +145,7 @@ func same(c *proc.Comm, numbers ...int64) error {
 	return nil
 }
 
-// PositionShared is where the shared pointer is, in etypes.
+// PositionShared returns the position of the shared pointer, in etypes.
 func (f *File) PositionShared() (int64, error) {
 	pos, err := f.shared.move(0)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// Where Seek and SeekShared count from, and the displacement of a view that stands for where the
-// shared pointer is, with the values of the MPI ABI.
+// What the offset of Seek and SeekShared is relative to, and the displacement that stands for the
+// position of the shared pointer in SetView (MPI-4.1, 14.3), with the values of the MPI ABI.
 const (
 	SeekCur             = 401
 	SeekEnd             = 402
@@ -19,19 +19,19 @@ const (
 	DisplacementCurrent = -1
 )
 
-// bytesType is what a file consists of.
+// bytesType is the etype and filetype of a file without a view.
 var bytesType = datatype.Basic(datatype.Byte)
 
-// View is how a member sees a file: from byte Displacement on, items of Filetype one after the
-// other, which are made of Etypes, in the representation Datarep.
+// View is what a member sees of a file (MPI-4.1, 14.3): from byte Displacement on, items of
+// Filetype one after the other, which consist of Etypes, in the representation Datarep.
 type View struct {
 	Displacement    int64
 	Etype, Filetype *proc.Datatype
 	Datarep         string // native, internal or external32
 }
 
-// SetView gives each member its view, and sets all pointers to its beginning. bad is why the
-// caller has none: then nobody gets one.
+// SetView gives each member its view, and sets all pointers to its beginning. bad is why this
+// member has no valid view: then no member's view changes.
 func (f *File) SetView(v View, bad error) error {
 	if v.Displacement == DisplacementCurrent && f.mode&ModeSequential != 0 {
 		var err error
@@ -48,9 +48,9 @@ func (f *File) SetView(v View, bad error) error {
 	return f.shared.drop()
 }
 
-// current returns the byte of the file at the shared pointer. All members call it.
+// current returns the byte of the file that the shared pointer is at. All members call it.
 func (f *File) current() (int64, error) {
-	if err := f.Agree(nil); err != nil { // they do not move it any more
+	if err := f.Agree(nil); err != nil { // from here on no member moves it any more
 		return 0, err
 	}
 	pos, err := f.shared.move(0)
@@ -102,7 +102,7 @@ func (f *File) setView(v View) error {
 	return nil
 }
 
-// View gives the member's view; derived datatypes are the caller's to free.
+// View returns the member's view. The caller has to free derived datatypes.
 func (f *File) View() (v View, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +119,7 @@ func (f *File) View() (v View, err error) {
 	return v, err
 }
 
-// Seek moves the individual pointer and gives where it is then, in etypes.
+// Seek moves the individual pointer and returns its new position, in etypes.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	f.mu.Lock()
 	now := f.pos
@@ -134,7 +134,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return to / f.view.Unit(), nil
 }
 
-// target is where a seek goes to from now, in bytes of data.
+// target returns the position that a seek leads to, in bytes of data; now is the position before.
 func (f *File) target(offset int64, whence int, now int64) (int64, error) {
 	size, err := f.Size()
 	if err != nil {
@@ -162,14 +162,15 @@ func (f *File) target(offset int64, whence int, now int64) (int64, error) {
 	return to, nil
 }
 
-// Position is where the individual pointer is, in etypes.
+// Position returns the position of the individual pointer, in etypes.
 func (f *File) Position() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pos / f.view.Unit()
 }
 
-// ByteOffset is where in the file the etype lies that is offset etypes from the beginning of the view.
+// ByteOffset returns the byte of the file at which the etype is that is offset etypes from the
+// beginning of the view.
 func (f *File) ByteOffset(offset int64) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

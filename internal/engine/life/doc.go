@@ -1,2 +1,2 @@
-// Package life begins and ends a proc: Init, Finalize, and ranks of simulators.
+// Package life begins and ends a proc (MPI-4.1, 11.2): Init, Finalize, and the ranks of simulators.
 package life

@@ -56,12 +56,12 @@ func Init() error {
 	return nil
 }
 
-// alone makes a job of this proc.
+// alone returns a proc that is a job of its own.
 func alone() (*proc.Process, error) {
 	return proc.NewProcess(singleton(), nil, machine.Local{}, nil)
 }
 
-// singleton is the job of a program that was started by itself.
+// singleton returns the job of a program that nobody has launched (MPI-4.1, 11.10.2).
 func singleton() *wireup.Job {
 	return &wireup.Job{
 		Name:    "singleton",
@@ -82,7 +82,7 @@ func Join(control proc.NodeConn, here machine.Machine) (*proc.Process, error) {
 		return nil, fmt.Errorf("waiting for the job to start: %w", err)
 	case m.Kind == wireup.KindDown:
 		wireup.CloseAll(fds)
-		here.Exit(cmp.Or(m.Code, proc.ExitDown)) // the node says why
+		here.Exit(cmp.Or(m.Code, proc.ExitDown)) // the node reports the reason
 	case m.Kind != wireup.KindWelcome || m.Version != wireup.Version || len(fds) < 3 || len(fds) > 3 != m.Board:
 		wireup.CloseAll(fds)
 		return nil, fmt.Errorf("it sent %q version %d with %d descriptors, want %q version %d with 3: %w",
@@ -150,13 +150,13 @@ func finalizeProc(p *proc.Process) error {
 	if err := object.DeleteAttrs(p.Comms.Self); err != nil {
 		return err
 	}
-	// Everything that was sent leaves: a proc that is past the barrier
-	// acknowledges nothing any more.
+	// Everything that was sent has to leave and be acknowledged now: a proc that is past the
+	// barrier acknowledges nothing any more.
 	if err := p.Settle(p.Eng.Idle); err != nil {
 		return err
 	}
 	p.State.Store(int32(proc.Finalizing))
-	// LAM/MPI says that IMPI mandates this barrier.
+	// IMPI ch.3, Finalization: a host may send FINI when all its procs have passed this barrier.
 	if err := collective.Collective(p.Comms.World, (*coll.Planner).Barrier); err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func finalizeProc(p *proc.Process) error {
 	return err
 }
 
-// endDirect ends our side of all direct links. The other sides do the same;
-// closing before theirs has arrived could destroy what is under way to them.
+// endDirect ends our side of all direct links. The other sides do the same. Links are closed only
+// when their ends have arrived, since closing earlier could destroy data on the way to them.
 func endDirect(p *proc.Process) {
 	p.Lock()
 	defer p.Unlock()
@@ -190,13 +190,13 @@ func endDirect(p *proc.Process) {
 		}
 		q.CloseSend()
 		if p.Worlds.Foreign(q.Peer) && p.Endpoints.List[q.ID] == q && p.Disconnects.Left(q) {
-			q.Drop(io.EOF) // who is there may be computing
+			q.Drop(io.EOF) // the peer may be computing for long
 		}
 	}
 }
 
-// allEnded reports whether the peers have ended all direct links, and those of resumable links know
-// that this proc has.
+// allEnded reports whether the peers have ended all direct links, and the peers of resumable links
+// know that this proc has.
 func allEnded(p *proc.Process) bool {
 	for _, q := range p.Endpoints.List {
 		if q != nil && q.Peer != message.NoPeer {

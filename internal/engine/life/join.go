@@ -9,19 +9,19 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// What a simulator gives a rank that is not its whole program.
+// What a simulator gives a rank that shares its process with others.
 type (
-	// Job is the job as the node tells it.
+	// Job is the job as its node describes it.
 	Job = wireup.Job
-	// Proc is a rank as the job tells it.
+	// Proc is a rank as the job describes it.
 	Proc = wireup.Proc
-	// Message is what the node and a rank say to each other.
+	// Message is a message between the node and a rank.
 	Message = wireup.Message
-	// Machine has the clock and the poll set of a rank.
+	// Machine provides the clock and the poll set of a rank.
 	Machine = machine.Machine
-	// Node hears what a rank wants.
+	// Node receives the messages of a rank to its node.
 	Node = machine.Node
-	// Bell wakes a rank for others of its host.
+	// Bell wakes a sleeping rank, for others of its host.
 	Bell = machine.Bell
 )
 

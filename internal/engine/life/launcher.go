@@ -9,11 +9,12 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// singletonVariable set to 1 lets a program be a job of its own whoever has started it.
+// singletonVariable set to 1 lets a program be a job of its own even if another MPI's launcher has
+// started it.
 const singletonVariable = "IMPI_SINGLETON"
 
-// counts are the variables in which launchers of others say how many processes they start,
-// each with the one that numbers them.
+// counts are the variables by which launchers of other MPIs say how many processes they start, each
+// with the variable that numbers them.
 var counts = []struct{ size, rank, by string }{
 	{"PMI_SIZE", "PMI_RANK", "a launcher that speaks PMI"},
 	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"},
@@ -23,7 +24,7 @@ var counts = []struct{ size, rank, by string }{
 	{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MVAPICH's mpirun_rsh"},
 }
 
-// numbers are variables that number processes. Without a count of them there may be any number.
+// numbers are variables that number processes. Without a count, the number of processes is unknown.
 var numbers = []struct{ rank, by string }{
 	{"PMI_RANK", "a launcher that speaks PMI"},
 	{"PMIX_RANK", "a launcher that speaks PMIx"},
@@ -32,9 +33,9 @@ var numbers = []struct{ rank, by string }{
 	{"LAMRANK", "LAM's mpirun"},
 }
 
-// mayBeAlone is an error if another MPI's launcher has started several processes: N jobs of one rank are
-// not what the user wants, but look like success. The variables of a step count more than those of a
-// Slurm allocation, which batch scripts have too.
+// mayBeAlone returns an error if another MPI's launcher has started several processes: N jobs of
+// one rank are not what the user wants, but look like success. The variables of a Slurm step take
+// precedence over those of the allocation, which batch scripts have too.
 func mayBeAlone(getenv func(string) string) error {
 	if getenv(singletonVariable) == "1" {
 		return nil
@@ -61,7 +62,7 @@ func mayBeAlone(getenv func(string) string) error {
 	return nil
 }
 
-// count reads a number of processes: 0 if it is none.
+// count reads a number of processes; 0 if v is none.
 func count(v string) int {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
@@ -70,8 +71,8 @@ func count(v string) int {
 	return n
 }
 
-// launched is the error for one of n processes, or of an unknown number if n is 0, with the variables
-// that show it.
+// launched returns the error for one of n processes, or of an unknown number if n is 0, with the
+// variables that show that by has started them.
 func launched(getenv func(string) string, n int, by string, variables ...string) error {
 	var found []string
 	for _, name := range variables {

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 )
 
-// managed is this computer for a proc that a process manager has started.
+// managed is the machine of a proc that a process manager has started.
 type managed struct {
 	machine.Local
 	self *bootstrap.Managed
@@ -21,8 +21,8 @@ func (m managed) Exit(code int) {
 	m.Local.Exit(code)
 }
 
-// joinManaged joins the job of the processes that the process manager has started. One that is the only
-// process of its job needs no library for that.
+// joinManaged joins the job of the processes that the process manager has started. A process that
+// is alone in its job needs no library of the process manager.
 func joinManaged() (*proc.Process, error) {
 	m, err := bootstrap.Join()
 	if errors.Is(err, bootstrap.ErrNoLibrary) && mayBeAlone(os.Getenv) == nil {

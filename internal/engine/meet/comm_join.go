@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinLimit is how long CommJoin waits for the other end to say who it is, and then for its link.
+// joinLimit is how long CommJoin waits for the other end's joiner, and then for its link.
 const joinLimit = 30 * time.Second
 
 func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
@@ -45,19 +45,19 @@ func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
 		c, err = Connect(p.Comms.Self, theirs.Port, nil, 0, proc.ToConnect)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s", proc.ErrJoin, err.Error()) // not the class of a port, of which the program knows nothing
+		err = fmt.Errorf("%w: %s", proc.ErrJoin, err.Error()) // the error class is not that of a port, as the program has none
 	}
 	return c, err
 }
 
-// endJoin closes the port of a join, if it is open.
+// endJoin closes the port that a join has opened, if it is open.
 func endJoin(p *proc.Process, port string) {
 	p.Lock()
 	_ = shutPort(p, port)
 	p.Unlock()
 }
 
-// joinable is an error unless the descriptor is a connected stream socket.
+// joinable returns an error unless the descriptor is a connected stream socket.
 func joinable(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	switch {
@@ -72,23 +72,23 @@ func joinable(fd int) error {
 	return nil
 }
 
-// Joiner is what each end of the socket tells the other: who it is, and the port by which it can be
-// reached.
+// Joiner is what each end of the socket of MPI_Comm_join (MPI-4.1, 11.10.5) sends the other: its
+// world and rank, and the port at which it can be reached.
 type Joiner struct {
 	Who   dynamic.Member
 	nonce [16]byte
 	Port  string
 }
 
-// A joiner in the socket: magic, version, world, rank, nonce, length of the port's name, and the name.
-// Nothing more is sent, so that what follows in the socket is not read.
+// A joiner in the socket: magic, version, world, rank, nonce, length of the port's name, and the
+// name. The reader reads no further, since what follows in the socket is the program's.
 const (
 	JoinMagic   = "impijoin"
 	joinVersion = 1
 	JoinHead    = len(JoinMagic) + 2 + dynamic.WorldSize + 4 + 16 + 2
 )
 
-// before reports whether this end accepts.
+// before reports whether this end accepts and the other connects.
 func (x *Joiner) before(y *Joiner) bool {
 	if c := x.Who.Compare(y.Who); c != 0 {
 		return c < 0
@@ -104,7 +104,8 @@ func (x *Joiner) Append(b []byte) []byte {
 	return append(b, x.Port...)
 }
 
-// ReadHead reads all but the port's name, and returns the length of that. b is not trusted.
+// ReadHead reads all but the port's name, and returns the length of the name. b may come from
+// anywhere.
 func (x *Joiner) ReadHead(b []byte) (port int, err error) {
 	magic, b := string(b[:len(JoinMagic)]), b[len(JoinMagic):]
 	version, b := binary.BigEndian.Uint16(b), b[2:]
@@ -120,7 +121,8 @@ func (x *Joiner) ReadHead(b []byte) (port int, err error) {
 	return port, nil
 }
 
-// SwapJoiners sends one joiner and receives another. One fits into the empty buffer of any socket.
+// SwapJoiners sends one joiner and receives another. Both ends may send first, since a joiner fits
+// into the empty buffer of any socket.
 func SwapJoiners(fd int, mine *Joiner, until time.Time) (*Joiner, error) {
 	if err := pass(fd, mine.Append(nil), unix.POLLOUT, until, sendSome); err != nil {
 		return nil, err
@@ -153,8 +155,8 @@ func recvSome(fd int, b []byte) (int, error) {
 	return n, err
 }
 
-// pass makes step send or receive all of b, and waits for the socket if needed, whether that blocks
-// or not.
+// pass calls step until all of b is sent or received, and waits for the socket in between, whether
+// it blocks or not.
 func pass(fd int, b []byte, event int16, until time.Time, step func(int, []byte) (int, error)) error {
 	for len(b) > 0 {
 		switch n, err := step(fd, b); {

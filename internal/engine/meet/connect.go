@@ -15,33 +15,32 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Step is a step of connecting. The two sides take the same ones: the root of
-// either is the one that talks to the other side. Errors name the step, and the
-// messages between the roots have it as their tag.
+// Step is a step of connecting, the same on both sides. Only the two roots exchange messages
+// between the sides. Errors name the step, and the messages between the roots have it as their tag.
 type Step int
 
 // The steps. The first is that of OpenPort.
 const (
 	stepOpen      Step = iota
-	stepDial           // the connecting root finds out whom to call,
-	stepGreet          // and shows the key of the port;
-	stepQueue          // who is called keeps the caller until
-	stepTake           // the accepting root takes it.
+	stepDial           // the connecting root finds out where the port is,
+	stepGreet          // and proves that it has the port's key;
+	stepQueue          // the other node keeps the connection until
+	stepTake           // the accepting root accepts it.
 	stepTemporary      // Both roots have a temporary link.
-	stepCollect        // Each side agrees on context IDs and finds the worlds of its members;
-	StepSizes          // the roots exchange how much is to come,
-	StepTellSizes      // and tell the others.
+	stepCollect        // Each side agrees on context IDs, and collects the worlds of its members;
+	StepSizes          // the roots exchange how many bytes the next messages have,
+	StepTellSizes      // and tell their members.
 	StepWorlds         // The same with descriptions of the worlds,
 	StepTellWorlds
 	StepGroups // and with the groups.
 	StepTellGroups
 	StepMake    // The communicator is made;
-	StepSync    // both roots know that their members have it,
-	StepBarrier // and so do all members,
+	StepSync    // the roots know that all their members have it,
+	StepBarrier // and tell their members so,
 	stepClose   // and the temporary link is closed.
 )
 
-// fault names the step of an error.
+// fault adds the step to an error.
 func (s Step) fault(err error) error {
 	if err == nil {
 		return nil
@@ -49,23 +48,23 @@ func (s Step) fault(err error) error {
 	return fmt.Errorf("step %d of connecting: %w", s, err)
 }
 
-// Meeting is a side's part in connecting. Its process is locked.
+// Meeting is one side's part in connecting two groups. Its process is locked.
 type Meeting struct {
 	P     *proc.Process
 	C     *proc.Comm
 	Root  int
 	Shown *proc.Procedure
-	seq   uint32             // of the constructor
+	seq   uint32             // of the constructor, among those of the communicator
 	near  construct.Exchange // with the members of c
 	tree  comm.Tree
 	me    int     // position in the tree
-	peer  *Remote // at the root, while there is a temporary link
-	far   far     // at the root: the other side's
+	peer  *Remote // at the root, while it has a temporary link; else nil
+	far   far     // at the root: the other side's root
 
-	late   *deadline // of it all; nil: it may take as long as it does
-	taking uint64    // the accept that waits at the node; 0: none
+	late   *deadline // the time limit of all of it; nil: none
+	taking uint64    // the number of the accept that waits at the node; 0: none
 
-	bad     error // why this proc cannot have the communicator, though it goes on
+	bad     error // why this member cannot make the communicator; it goes on, since the others wait for it
 	Context wire.ContextID
 	theirs  extent
 	worlds  []*dynamic.Description // of the other side
@@ -73,7 +72,7 @@ type Meeting struct {
 	made    *proc.Comm
 }
 
-// Connect connects or accepts, as kind says: proc.ToConnect or proc.ToAccept.
+// Connect connects or accepts (MPI-4.1, 11.9): kind is proc.ToConnect or proc.ToAccept.
 func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) (*proc.Comm, error) {
 	if err := mayConnect(c, root, "Connect and Accept"); err != nil {
 		return nil, err
@@ -94,13 +93,13 @@ func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 	return m.complete(err)
 }
 
-// far sends messages to the root of the other side and receives from it.
+// far exchanges messages with the root of the other side.
 type far interface {
-	// swap sends body, or bad in its place, and receives the same.
+	// swap sends body, or the error bad instead, and returns what the other side sends.
 	swap(s Step, body []byte, bad error) ([]byte, error)
 }
 
-// mayConnect is an error if the communicator or the root cannot take part in a meeting.
+// mayConnect returns an error if the communicator or the root cannot be used to connect.
 func mayConnect(c *proc.Comm, root int, what string) error {
 	if err := construct.CheckIntra(c); err != nil {
 		return err
@@ -128,7 +127,7 @@ func meeting(c *proc.Comm, root int) *Meeting {
 	return m
 }
 
-// show makes a trace show the steps.
+// show begins to show the steps in the trace, if there is one.
 func (m *Meeting) show(kind string) {
 	m.Shown = m.P.Trace.Procedure(kind)
 	m.Shown.Says(func() string {
@@ -136,23 +135,23 @@ func (m *Meeting) show(kind string) {
 	})
 }
 
-// Took shows in a trace that this proc has taken a step.
+// Took shows in the trace that this proc has taken a step.
 func (m *Meeting) Took(s Step, what func() string) { m.Shown.Took(int(s), what) }
 
-// label tags the messages to the members of c with the step, once all members are known to connect.
-// Until then they look like those of other constructors, so that a member which calls another one
-// is detected.
+// label sets the tag of messages to the members of c to that of the step, once all members are
+// known to connect. Until then they look like those of other constructors, so that a member which
+// calls another one is detected.
 func (m *Meeting) label(s Step) {
 	if s > stepCollect {
 		m.near = construct.NewExchange(m.C, construct.ByStep, StepTag(m.seq, s))
 	}
 }
 
-// StepTag is the tag of the messages of a step in a side, for constructor number seq.
+// StepTag returns the tag of a step's messages within a side, for constructor number seq.
 func StepTag(seq uint32, s Step) wire.Tag { return construct.WireTag(seq<<5) | wire.Tag(s) }
 
-// complete takes the steps after the roots have a link, or bad is why they have none, and ends that
-// link.
+// complete takes the steps after the roots have a link, and ends that link. bad is why they have
+// none.
 func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	err := m.hold(bad)
 	if m.peer != nil {
@@ -166,7 +165,7 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	return m.made, err
 }
 
-// settle cleans up after a meeting that has failed.
+// settle cleans up after a meeting that has failed with err.
 func (m *Meeting) settle(err error) error {
 	if err == nil {
 		m.Shown.Ends(nil, m.made)
@@ -189,8 +188,8 @@ func (m *Meeting) settle(err error) error {
 	return err
 }
 
-// reach gets the temporary link. The connecting root has a limited time until it is accepted; the
-// accepting root takes the next connection if one has been closed or sends nothing.
+// reach makes the temporary link. The connecting root has a limited time until it is accepted; the
+// accepting root goes on to the next connection if one was closed or sends nothing.
 func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
@@ -248,10 +247,10 @@ func (m *Meeting) cut() {
 	}
 }
 
-// overdue reports whether the time is over that the program allows.
+// overdue reports whether the program's time limit has passed.
 func (m *Meeting) overdue() bool { return m.late != nil && m.late.over }
 
-// because makes err say that the time was over, if it was.
+// because adds to err that the time limit has passed, if it has.
 func (m *Meeting) because(err error) error {
 	if err == nil || !m.overdue() {
 		return err
@@ -259,7 +258,7 @@ func (m *Meeting) because(err error) error {
 	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
 }
 
-// welcome makes a Remote of the proc at the other end of a link.
+// welcome makes a Remote of the proc at the other end of a new link.
 func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
@@ -279,18 +278,18 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, lat
 	return nil
 }
 
-// callLimit is the time for connecting if the program gives none, and for the first message on a
-// connection that is accepted.
+// callLimit is the time limit of a connect if the program sets none, and of the first message on an
+// accepted connection.
 const callLimit = time.Minute
 
-// deadline is an end of waiting. The process's lock guards it.
+// deadline is a time limit of a wait. The process's lock guards it.
 type deadline struct {
 	timer machine.Timer
 	limit time.Duration
 	over  bool
 }
 
-// newDeadline begins to wait; at the end it calls then, which may be nil.
+// newDeadline starts a time limit; when it has passed, then is called, unless it is nil.
 func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 	d := &deadline{limit: limit}
 	d.timer = p.Machine.AfterFunc(limit, func() {
@@ -307,7 +306,7 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-// callPort makes the node dial a port.
+// callPort has the node connect to a port.
 func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
@@ -326,13 +325,13 @@ func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Mem
 	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
 
-// acceptConnection waits for a connection to a port.
+// acceptConnection waits for the next connection at a port of this proc.
 func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Delivery, err error) {
 	key, err := door(m.P, text)
 	if err != nil {
 		return name, d, stepTake.fault(err)
 	}
-	name, m.taking = key.World(), m.P.Node.Questions+1 // which ask gives it
+	name, m.taking = key.World(), m.P.Node.Questions+1 // the number that Ask will give the request
 	defer func() { m.taking = 0 }()
 	m.Shown.Says(func() string { return "waits for a caller of " + proc.PortLabel(name) })
 	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)
@@ -343,7 +342,7 @@ func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Deli
 	return name, d, m.because(stepTake.fault(err))
 }
 
-// hold takes the steps after the roots have a link, or bad is why they have none.
+// hold takes the steps after the roots have a link, up to the end. bad is why they have none.
 func (m *Meeting) hold(bad error) error {
 	if _, err := m.share(stepTemporary, nil, bad); err != nil {
 		return err
@@ -357,9 +356,9 @@ func (m *Meeting) hold(bad error) error {
 	return m.acquaint(nil)
 }
 
-// acquaint exchanges the worlds and groups of both sides and makes the communicator, whose context is
-// known. bad is why it cannot be made. A member with an error of its own goes on, as the others wait
-// for it, and tells them in the next exchange.
+// acquaint exchanges the worlds and groups of both sides and makes the communicator, whose context
+// IDs are known. bad is why it cannot be made. A member with an error of its own goes on, as the
+// others wait for it, and tells them in the next exchange.
 func (m *Meeting) acquaint(bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	text, err := own.describe()
@@ -384,13 +383,13 @@ func (m *Meeting) acquaint(bad error) error {
 	return err
 }
 
-// ails records why this proc cannot have the communicator.
+// ails keeps err as the reason why this member cannot make the communicator, if it is the first.
 func (m *Meeting) ails(err error) { m.bad = errorsFirst(m.bad, err) }
 
-// agree agrees on context IDs, within each side and then between the two.
+// agree agrees on context IDs within each side, and then between the two.
 func (m *Meeting) agree() error {
 	x := construct.Agreement(m.C, m.C.Ordinal())
-	x.Wide = false // the other side takes part
+	x.Wide = false // confirming has to wait for the other side
 	x.Propose(collective.DoesConnect, nil, func() {})
 	x.Wait()
 	err := m.sizes(x.All, x.Err)
@@ -402,7 +401,7 @@ func (m *Meeting) agree() error {
 	return stepCollect.fault(err)
 }
 
-// sizes exchanges how much is to come, and the proposals of the two sides.
+// sizes exchanges the sizes of the next messages, and the proposals of the two sides.
 func (m *Meeting) sizes(all comm.Proposal, bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	mine := extent{Proposal: all, members: m.C.Size(), worlds: len(own.worlds)}
@@ -425,7 +424,7 @@ func (m *Meeting) make() (err error) {
 	return StepMake.fault(err)
 }
 
-// arrive waits until the links to the others can be used.
+// arrive waits until the links to members of the other side may be used.
 func (m *Meeting) arrive() error {
 	if err := m.P.Disconnects.Settled(m.remote); err != nil {
 		return StepMake.fault(err)
@@ -436,7 +435,7 @@ func (m *Meeting) arrive() error {
 	return nil
 }
 
-// confirm makes the two sides of a meeting confirm the private context ID.
+// confirm has both sides confirm the private context ID, if there is one.
 func (m *Meeting) confirm(v *construct.Verdict) error {
 	k := m.P.Comms.Contexts.Confirm(m.me == 0)
 	for {

@@ -1,3 +1,3 @@
-// Package meet joins communicators: intercommunicators, procs of other jobs that connect and accept,
-// procs that are spawned, names that are published.
+// Package meet joins groups of procs (MPI-4.1, 7.6 and 11.9): intercommunicators, connecting and
+// accepting between jobs, spawning, and published names.
 package meet

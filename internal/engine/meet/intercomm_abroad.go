@@ -6,13 +6,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// abroad is the flag of a proposal that says that the members of a leader's side, or of the
-// communicator between the leaders, are of several jobs.
+// abroad is the flag of a proposal which says that members of a leader's side, or of the
+// communicator between the leaders, belong to several jobs.
 const abroad uint32 = 1 << 6
 
-// joinAbroad is the rest of joinOurs if procs of several jobs take part: the two sides exchange what
-// they would if they connected, by the communicator of the leaders instead of a temporary link. The
-// process is locked.
+// joinAbroad is the rest of joinOurs if procs of several jobs take part: the two sides exchange the
+// same as when they connect, but in the communicator of the leaders instead of over a temporary
+// link. The process is locked.
 func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer, v construct.Verdict) (*proc.Comm, error) {
 	m := meeting(c, localLeader)
 	m.show(proc.ToCreate)
@@ -33,7 +33,7 @@ func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer,
 	return m.made, err
 }
 
-// otherLeader is the leader of the other side, in a communicator.
+// otherLeader is the leader of the other side, as a rank of the communicator between the leaders.
 type otherLeader struct {
 	t    construct.Exchange
 	rank int

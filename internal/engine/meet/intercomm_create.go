@@ -10,13 +10,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// introduction is what the leader of a side needs to exchange messages with the other one.
+// introduction has what a side's leader needs to exchange messages with the other leader.
 type introduction struct {
 	c      *proc.Comm
 	peer   *proc.Comm
-	leader int // in peer
+	leader int // the other leader's rank in peer
 	tag    wire.Tag
-	bad    error // why it cannot
+	bad    error // why this leader cannot
 }
 
 func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeader, tag int) (*proc.Comm, error) {
@@ -43,7 +43,7 @@ func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeade
 	return joinForeign(c, localLeader, x)
 }
 
-// check checks the arguments that matter at the leader only.
+// check checks the arguments that only matter at the leader.
 func (x *introduction) check() error {
 	if err := x.peer.Usable(); err != nil {
 		return fmt.Errorf("peer communicator: %w", err)
@@ -67,7 +67,7 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	p.Disconnects.BeginMeeting() // somebody of the other side may be of a job that is not known yet
+	p.Disconnects.BeginMeeting() // members of the other side may be of a job that is not known yet
 	defer p.Disconnects.EndMeeting()
 	seq := c.Ordinal()
 	a := construct.Assemble(c, seq, 0, p.Members.World().Size())
@@ -103,13 +103,14 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: part.Remote}, context)
 }
 
-// meet exchanges verdicts with the other side's leader; all members of this side get its group.
+// meet exchanges verdicts with the other side's leader, so that all members of this side get its
+// group.
 func (x *introduction) meet(v *construct.Verdict) {
 	if x.bad != nil {
-		return // the other leader is not known
+		return // there is nobody to exchange with
 	}
 	own := x.c.Comm.Group()
-	if x.c.Wide() || x.peer.Wide() { // the other leader may know some members by other numbers, or not at all
+	if x.c.Wide() || x.peer.Wide() { // the leaders may number members differently, or not know them
 		v.Flags |= abroad
 		own = comm.NewGroup(0, 1)
 	}
@@ -132,17 +133,19 @@ func (x *introduction) meet(v *construct.Verdict) {
 	v.Fault = max(v.Fault, construct.FaultCode(err))
 }
 
-// deputize is the part of a leader that is not rank 0: rank 0 asks it to meet the other leader.
+// deputize is the part of a local leader that is not rank 0: it exchanges verdicts with the other
+// leader for rank 0.
 func (x *introduction) deputize(inner *construct.Exchange) {
 	v, err := inner.RecvVerdict(0, x.c.Size(), 0)
 	if err == nil {
 		x.meet(&v)
 	}
 	v.Fault = max(v.Fault, construct.FaultCode(err))
-	_ = inner.Sent(inner.IsendVerdict(0, v)) // what breaks here does so in rank 0, too
+	_ = inner.Sent(inner.IsendVerdict(0, v)) // if this fails, it fails in rank 0, too
 }
 
-// delegate is the part of rank 0 if another member is the local leader, which meets the other one.
+// delegate is the part of rank 0 if another member is the local leader, which exchanges verdicts
+// with the other leader.
 func delegate(t *construct.Exchange, leader int, v *construct.Verdict, procs, size int) {
 	answer, err := t.SwapVerdicts(leader, construct.Verdict{Proposal: v.Proposal}, size, procs)
 	if err == nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// noContext is the context on which a leader that cannot make the intercommunicator makes all agree:
-// other MPIs take it for the end of the context IDs.
+// noContext is the largest context ID, which a leader that cannot make the intercommunicator
+// proposes: members that run another MPI then fail because no ID is left.
 const noContext wire.ContextID = math.MaxUint64
 
-// joinForeign makes an intercommunicator in a job in which some procs run another MPI. The standard's
-// page about it is lost. This uses what IMPI defines: an Allreduce, an exchange of the leaders on
-// the peer communicator, and a Bcast.
+// joinForeign makes an intercommunicator in a job in which some procs run another MPI. IMPI's text
+// about it (IMPI ch.4, Intercomm_create) could not be had. This uses what IMPI defines: an
+// Allreduce, an exchange of the leaders on the peer communicator, and a Bcast.
 func joinForeign(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error) {
 	p := c.Process()
 	p.Lock()
@@ -44,8 +44,8 @@ func joinForeign(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, er
 	return construct.Adopt(c, comm.Spec{Group: c.Comm.Group(), Masters: c.Masters(), Remote: remote}, context)
 }
 
-// introduce returns the context on which both sides agree, and the world ranks of the other side. The
-// process is locked, but not meanwhile.
+// introduce returns the context ID on which both sides agree, and the world ranks of the other
+// side. It unlocks the process meanwhile.
 func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.ContextID) (agreed wire.ContextID, procs []int32, err error) {
 	c.Process().Unlock()
 	defer c.Process().Lock()
@@ -56,7 +56,7 @@ func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.Context
 	head := []uint64{m[0], 0}
 	if x != nil && x.bad == nil {
 		if head, procs, err = x.exchange(m[0]); err != nil {
-			head = []uint64{uint64(noContext), 0} // the others must not wait for ever
+			head = []uint64{uint64(noContext), 0} // so that the others do not wait for ever
 		}
 	}
 	if e := broadcast(c, head, localLeader); e != nil {
@@ -71,9 +71,8 @@ func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.Context
 	return wire.ContextID(head[0]), procs, err
 }
 
-// exchange is what leaders tell each other on the peer communicator: {largest
-// context ID, size of the group}, then the group's world ranks. What both agree
-// on, and the other group, is the result.
+// exchange exchanges with the other leader, on the peer communicator, {largest context ID, size of
+// the group} and then the group's world ranks. It returns the larger ID and the other group.
 func (x *introduction) exchange(m uint64) (head []uint64, procs []int32, err error) {
 	own := x.c.Comm.Group()
 	head = []uint64{m, uint64(own.Size())}
@@ -95,7 +94,7 @@ func (x *introduction) exchange(m uint64) (head []uint64, procs []int32, err err
 	return []uint64{max(m, theirs[0]), theirs[1]}, procs, nil
 }
 
-// others makes the remote group of world ranks. Each member checks it.
+// others makes the remote group from world ranks, which each member checks.
 func others(c *proc.Comm, ranks []int32, bad error) (*comm.Group, error) {
 	if bad != nil {
 		return nil, bad
@@ -114,14 +113,15 @@ func others(c *proc.Comm, ranks []int32, bad error) (*comm.Group, error) {
 	return g, nil
 }
 
-// swapSlices exchanges slices with the other leader, without the handler.
+// swapSlices exchanges slices with the other leader. Errors are returned without a call of the
+// handler.
 func swapSlices[T proc.Type](x *introduction, out, in []T) error {
 	tag := int(x.tag)
 	_, err := p2p.Exchange(x.peer, p2p.Swap{Out: proc.Of(out), Dst: x.leader, Stag: tag, In: proc.Of(in), Src: x.leader, Rtag: tag})
 	return err
 }
 
-// broadcast is Bcast without the handler.
+// broadcast is Bcast. Errors are returned without a call of the handler.
 func broadcast[T proc.Type](c *proc.Comm, buf []T, root int) error {
 	return collective.Execute(c, &collective.Call{What: collective.OpBcast, Send: datatype.Bytes(buf), Root: root, Kind: datatype.KindOf[T]()})
 }

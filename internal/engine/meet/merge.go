@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The values of high that members of a side have given, as flags of their proposals.
+// The values of high that members of a side have passed, as flags of their proposals.
 const (
 	saidHigh = 1 << iota
 	saidLow
@@ -38,7 +38,7 @@ func Merge(c *proc.Comm, high bool) (*proc.Comm, error) {
 	return construct.Adopt(c, comm.Spec{Group: first.Union(second)}, context)
 }
 
-// mergeContext agrees on the context, and returns the other side's value of high.
+// mergeContext agrees on the context IDs, and returns the other side's value of high.
 func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool, err error) {
 	p := c.Process()
 	p.Lock()

@@ -30,7 +30,7 @@ func LookupName(p *proc.Process, service string, info *proc.Info) (string, error
 	return aboutName(p, wireup.KindLookup, service, info, "")
 }
 
-// aboutName sends the node a request about a name, and returns the port of its answer.
+// aboutName sends the node a request about a name, and returns the port name in its answer.
 func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Info, port string) (string, error) {
 	x, err := nameInfo(info)
 	switch {
@@ -74,7 +74,7 @@ func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
 	return x, err
 }
 
-// nameFault is the error of a request about a name that failed.
+// nameFault returns the error of a request about a name that has failed.
 func nameFault(class mpierr.Class, reason string) error {
 	kind := proc.ErrNames
 	switch class {
@@ -88,12 +88,12 @@ func nameFault(class mpierr.Class, reason string) error {
 		kind = proc.ErrInfoValue
 	case mpierr.Arg:
 		kind = proc.ErrArg
-	default: // it cannot be reached
+	default: // the server cannot be reached
 	}
 	return fmt.Errorf("%w: %s", kind, reason)
 }
 
-// seconds is the value of an info key as a time; 0 if it is not set.
+// seconds returns the value of an info key as a duration; 0 if the key is not set.
 func seconds(hints *proc.Info, key string) (time.Duration, error) {
 	if hints == nil {
 		return 0, nil

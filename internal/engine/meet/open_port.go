@@ -29,7 +29,7 @@ func OpenPort(p *proc.Process, info *proc.Info) (string, error) {
 	return makePortAs(p, x)
 }
 
-// maxBacklog is the largest backlog that can be asked for.
+// maxBacklog is the largest backlog that a program can ask for.
 const maxBacklog = 4096
 
 // portHints reads the info keys of ports.
@@ -47,14 +47,13 @@ func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
 	return x, nil
 }
 
-// makePort opens a port, which has no end if lifetime is 0. The process is locked.
+// makePort opens a port (MPI-4.1, 11.9.2) that lives for lifetime, or without end if that is 0. The
+// process is locked.
 func makePort(p *proc.Process, lifetime time.Duration) (string, error) {
 	return makePortAs(p, wireup.Meeting{Timeout: lifetime})
 }
 
-// makePortAs is makePort with the hints of x.
-//
-// Step 0 of connecting.
+// makePortAs is makePort with the hints of x. It is step 0 of connecting.
 func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	if err := mayMeet(p); err != nil {
 		return "", err
@@ -71,7 +70,7 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	}
 	x.Key = port.Key[:]
 	if _, err := p.Node.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
-		return "", err // nobody could call it yet, or ever
+		return "", err // nobody can connect to it now, or ever
 	}
 	if p.Node.PortKeys == nil {
 		p.Node.PortKeys = make(map[string]dynamic.Token)
@@ -81,7 +80,7 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 	return string(name), nil
 }
 
-// random fills b with random bytes, which are secret.
+// random fills b with random bytes, which become secrets.
 func random(p *proc.Process, b []byte) {
 	if r, ok := p.Machine.(machine.Random); ok {
 		r.Random(b)
@@ -90,7 +89,7 @@ func random(p *proc.Process, b []byte) {
 	_, _ = rand.Read(b) // never fails
 }
 
-// mayMeet is an error if this proc cannot meet other jobs.
+// mayMeet returns an error if this proc cannot connect to other jobs.
 func mayMeet(p *proc.Process) error {
 	switch {
 	case p.Failure != nil:
@@ -115,7 +114,7 @@ func shutPort(p *proc.Process, name string) error {
 		return err
 	}
 	delete(p.Node.PortKeys, strings.TrimSpace(name))
-	for number, q := range p.Node.Asking { // who accepts there
+	for number, q := range p.Node.Asking { // accepts that wait at the port
 		if q.Port == key.World() && q.Answer == nil {
 			m := wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
 			if err := p.Node.Control.Send(m); err != nil {
@@ -126,7 +125,7 @@ func shutPort(p *proc.Process, name string) error {
 	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
 }
 
-// door returns the key of a port of this proc.
+// door returns the key of an open port of this proc.
 func door(p *proc.Process, name string) (dynamic.Token, error) {
 	if err := mayMeet(p); err != nil {
 		return dynamic.Token{}, err
@@ -138,7 +137,7 @@ func door(p *proc.Process, name string) (dynamic.Token, error) {
 	return key, nil
 }
 
-// opened shows a step that has no run of a procedure: that a port is open.
+// opened shows in the trace that a port is open, which is a step of its own.
 func opened(p *proc.Process, name dynamic.World) {
 	if t := p.Trace.Tracing(); t != nil {
 		t.Step(trace.Step{Procedure: proc.ToAccept, Number: int(stepOpen), Text: proc.PortLabel(name) + " is open"})

@@ -21,8 +21,8 @@ func Parents(p *proc.Process) *proc.Comm {
 	return nil
 }
 
-// FindParents connects the world to the one that has spawned it, before anything else
-// is done in it. All its procs do so.
+// FindParents connects a spawned world to the world of its parents (MPI-4.1, 11.8.2). All procs
+// call it in Init, before they communicate otherwise.
 func FindParents(p *proc.Process) error {
 	if p.Job.Parent == "" {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Remains counts what a rank has to do with other worlds, and what it waits for. All
-// is 0 once it has left them in order.
+// Remains counts a rank's state about other worlds, and what it waits for. All counts are 0 once it
+// has disconnected from all worlds.
 type Remains struct {
-	Worlds    int // that were met and are remembered
-	Guests    int // at the other ends of calls
+	Worlds    int // known worlds
+	Guests    int // procs at the other ends of temporary links
 	Links     int // to procs of other worlds
 	Early     int // links from worlds that are not known yet
-	Ports     int // that are open
-	Questions int // that the node has not answered
-	Requests  int // and messages that nobody has received
+	Ports     int // open ports
+	Questions int // requests that the node has not answered
+	Requests  int // requests under way, and unexpected messages
 }
 
 func (r Remains) String() string {
@@ -24,7 +24,7 @@ func (r Remains) String() string {
 		r.Worlds, r.Guests, r.Links, r.Early, r.Ports, r.Questions, r.Requests)
 }
 
-// RemainsOf counts what p has.
+// RemainsOf returns the counts of p.
 func RemainsOf(p *proc.Process) Remains {
 	p.Lock()
 	defer p.Unlock()

@@ -13,30 +13,30 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Remote is the proc at the other end of a temporary link, before the two know each other: the root of
-// the other side while worlds meet. For core/message it is a world of one proc, named after the port.
-// The process's lock guards it.
+// Remote is the proc at the other end of a temporary link, before the two sides know each other's
+// worlds: the root of the other side. For core/message it is a world of one proc, named after the
+// port. The process's lock guards it.
 type Remote struct {
 	p        *proc.Process
 	q        *proc.Endpoint
 	exchange construct.Exchange
-	lost     bool // there is no link any more
-	Left     bool // it is not needed any more
+	lost     bool // the link is gone
+	Left     bool // this proc does not need it any more
 }
 
-// What both ends of a temporary link know without having agreed on it.
+// What both ends of a temporary link use without an agreement.
 const (
 	callData                      = 8 << 10
 	callAckMark                   = 4
 	callHiWater                   = 16
-	CallContext    wire.ContextID = 1<<64 - 16 // no communicator has it
-	introduction1                 = 1          // version of what follows
+	CallContext    wire.ContextID = 1<<64 - 16 // no communicator gets it
+	introduction1                 = 1          // version of the first messages
 	introductionSz                = 8
 	maxSwap                       = 2 * dynamic.MaxDescription
 )
 
-// invite makes the Remote at the other end of a link by the port name. calling says that this proc has
-// called.
+// invite makes the Remote at the other end of a link that was made at the port name. calling says
+// that this proc is the one that has connected.
 func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Remote, error) {
 	opener, caller := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
 	caller.Host[0] ^= 0x80
@@ -68,9 +68,9 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Re
 	return g, nil
 }
 
-// introduce sends the remote proc the rank of this side in messages, and receives its own. The first
-// messages of all remote procs look alike, so a goroutine that waits for one receives those of others
-// too.
+// introduce exchanges first messages with the remote proc, which say the rank that each side has in
+// the following ones. The first messages of all remote procs have the same envelope, so a goroutine
+// that waits for one receives those of others too.
 func (g *Remote) introduce(late *deadline) error {
 	p := g.p
 	b := binary.BigEndian.AppendUint32(nil, introduction1)
@@ -126,8 +126,8 @@ func takeIntroductions(p *proc.Process) {
 	}
 }
 
-// swap sends body, or bad in its place, and receives the same. The tag is the number of the step, as a
-// trace shows.
+// swap sends body, or the error bad instead, and returns what the other side sends. The messages'
+// tag is the number of the step, which a trace shows.
 func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	if g.lost {
 		return nil, step.fault(errorsFirst(bad, proc.ErrPeerGone))
@@ -136,7 +136,7 @@ func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 	return swap(&g.exchange, 0, step, body, bad)
 }
 
-// swap sends a rank body, or bad in its place, and receives the same.
+// swap exchanges body, or the error bad instead, with a rank, and returns what that sends.
 func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([]byte, error) {
 	open := t.IsendSized(rank, status(bad, body))
 	text, err := t.RecvSized(rank, maxSwap)
@@ -152,7 +152,7 @@ func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([
 	return text, step.fault(err)
 }
 
-// status is a sized message with bad, or with a body if that is nil.
+// status returns a sized message with the error bad, or with a body if that is nil.
 func status(bad error, body []byte) []byte {
 	l := binary.BigEndian.AppendUint32(construct.NewSized(), construct.FaultCode(bad))
 	if bad != nil {
@@ -179,7 +179,7 @@ func errorsFirst(a, b error) error {
 	return b
 }
 
-// leave ends this side of the link when all is written. When the other side has done so too, the
+// leave ends this side of the link once all is written. When the other side has done so too, the
 // remote proc is forgotten.
 func (g *Remote) leave() {
 	g.Left = true
@@ -190,13 +190,13 @@ func (g *Remote) leave() {
 	}
 }
 
-// departure ends the link to a remote proc.
+// departure is the background operation that ends the link to a remote proc.
 type departure struct{ *Remote }
 
 // CarryOn implements proc.BackgroundOp.
 func (d departure) CarryOn() bool {
 	if !d.lost && d.p.Eng.HasOutput(d.q.ID) {
-		return false // a send may be done, and its packet still wait for the link
+		return false // a send may be done before the link has taken all of its packet
 	}
 	if !d.lost {
 		d.q.CloseSend()

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/construct"
 )
 
-// exchange exchanges something between the roots, which then tell their members, as the next step. bad
-// is why the root has nothing to send.
+// exchange exchanges bodies between the roots in step s; in the next step the roots send their
+// members what they have received. bad is why the root has no body.
 func (m *Meeting) exchange(s Step, body []byte, bad error) ([]byte, error) {
 	if m.C.Rank() == m.Root {
 		n := len(body)
@@ -49,7 +49,7 @@ func (m *Meeting) gather() {
 	m.ails(StepBarrier.fault(t.Sent(open)))
 }
 
-// share sends all members body, or bad in its place, from the root.
+// share broadcasts body, or the error bad instead, from the root to all members.
 func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 	m.label(s)
 	text, err := m.spread(status(bad, body)[construct.LengthLen:])
@@ -65,8 +65,8 @@ func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 	return text, s.fault(err)
 }
 
-// spread sends the root's text to all members: to rank 0 first, and then down the tree. A member that
-// cannot be reached is noticed by the next one that waits for it.
+// spread sends the root's text to all members: first to rank 0, and from there down the tree. A
+// member that cannot be reached is noticed by the next one that waits for it.
 func (m *Meeting) spread(text []byte) ([]byte, error) {
 	t, root := &m.near, m.tree.Position(m.Root)
 	send := func(position int) []construct.Sending {
@@ -88,7 +88,7 @@ func (m *Meeting) spread(text []byte) ([]byte, error) {
 	case m.me == root:
 		m.ails(err)
 	case err != nil:
-		text = binary.BigEndian.AppendUint32(nil, construct.FaultCode(err)) // so that those below do not wait
+		text = binary.BigEndian.AppendUint32(nil, construct.FaultCode(err)) // to be passed on, so that those below do not wait
 	}
 	for _, child := range m.tree.Children(m.me) {
 		open = append(open, send(child)...)

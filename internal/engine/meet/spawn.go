@@ -12,10 +12,10 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MaxSpawned is the most procs that one call asks for: all members are told of each.
+// MaxSpawned is the most procs that one call may ask for: all members get an error code for each.
 const MaxSpawned = 1 << 13
 
-// Command is a program that Spawn starts.
+// Command is a program that Spawn starts (MPI-4.1, 11.8.3).
 type Command struct {
 	Path  string     // a name without a slash is looked up; a relative path starts from the program's folder of the job file
 	Args  []string   // without the name of the program
@@ -23,7 +23,7 @@ type Command struct {
 	Info  *proc.Info // nil: none
 }
 
-// spawnStep is a step of spawning, as errors name it.
+// spawnStep is a step of spawning. Errors name it.
 type spawnStep int
 
 // The steps. Those of Accept come between the last two, on the parents' side, and those
@@ -45,7 +45,7 @@ func (s spawnStep) fault(err error) error {
 	return fmt.Errorf("step %d of spawning: %w", s, err)
 }
 
-// outcomeOfSpawn is what the root tells the others.
+// outcomeOfSpawn is what the root tells the other members.
 type outcomeOfSpawn struct {
 	Class  proc.Class   `json:"class"`
 	Reason string       `json:"reason,omitempty"`
@@ -84,7 +84,7 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 	return made, codes, err
 }
 
-// spawn connects with the procs if the root has started them.
+// spawn connects to the spawned procs, if the root has started them.
 func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err error) {
 	if codes, err = m.tellOfSpawn(s); err != nil {
 		return nil, codes, err
@@ -100,14 +100,14 @@ func (m *Meeting) spawn(s *spawning) (made *proc.Comm, codes []proc.Class, err e
 	return made, codes, nil
 }
 
-// spawning is what the root of a spawn knows of it.
+// spawning is the root's state of a spawn.
 type spawning struct {
 	outcomeOfSpawn
 	order   *wireup.Spawn
 	err     error
 	shown   *proc.Procedure
 	port    string
-	request uint64 // to the node; 0: none
+	request uint64 // number of the request to the node; 0: none
 }
 
 // begin opens the port and makes the node start the procs.
@@ -140,7 +140,7 @@ func begin(p *proc.Process, s *spawning) {
 	}
 }
 
-// orderOf checks the commands and converts them for the node.
+// orderOf checks the commands, and converts them to a request to the node.
 func orderOf(commands []Command) (*wireup.Spawn, error) {
 	if len(commands) == 0 {
 		return nil, fmt.Errorf("%w: no command", proc.ErrArg)
@@ -171,7 +171,7 @@ func orderOf(commands []Command) (*wireup.Spawn, error) {
 	return x, nil
 }
 
-// tellOfSpawn tells all members what the root knows of the procs.
+// tellOfSpawn tells all members the root's outcome.
 func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 	own := m.C.Rank() == m.Root
 	var text []byte
@@ -197,7 +197,7 @@ func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 	return s.Codes, nil
 }
 
-// tookNews shows in a trace what all members have been told.
+// tookNews shows in the trace what all members were told.
 func (s *spawning) tookNews() {
 	s.shown.Took(int(spawnTell), func() string { return fmt.Sprintf("known to all members: %v", s.Class) })
 	s.shown.Took(int(spawnTellHow), func() string {
@@ -214,7 +214,7 @@ func (s *spawning) tookNews() {
 	})
 }
 
-// sentinelOf is the error of members that the root has told of a class.
+// sentinelOf returns the error of members to which the root has sent an error class.
 func sentinelOf(class proc.Class) error {
 	for _, e := range []error{proc.ErrArg, proc.ErrInfo, proc.ErrAlone} {
 		if proc.ErrorClass(e) == class {
@@ -224,8 +224,8 @@ func sentinelOf(class proc.Class) error {
 	return proc.ErrSpawn
 }
 
-// finishSpawn closes the port. After an error it tells the node that the procs are not needed, else it
-// stores the node's number for them.
+// finishSpawn closes the port. After an error it tells the node that the procs are not needed;
+// otherwise it keeps the node's number of their world.
 func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err error) {
 	if s.port == "" || p.Failure != nil {
 		return
@@ -238,6 +238,6 @@ func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err e
 			w.Spawn = s.request
 		}
 	}
-	_ = shutPort(p, s.port) // without a node there is no port either
+	_ = shutPort(p, s.port) // there is no port without a node
 	s.shown.Took(int(spawnClose), func() string { return proc.PortLabelOf(s.port) + " is closed" })
 }

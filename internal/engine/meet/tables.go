@@ -12,7 +12,7 @@ import (
 // maxWorldsOfGroup is how many worlds the members of one communicator may be of.
 const maxWorldsOfGroup = 1 << 12
 
-// extent is how much is to come from the other side, and its proposal.
+// extent has the sizes of the other side's next messages, and its proposal.
 type extent struct {
 	comm.Proposal
 	members, worlds int
@@ -20,7 +20,7 @@ type extent struct {
 
 const extentLen = comm.ProposalSize + 2*4
 
-// String is what a trace shows.
+// String returns what a trace shows.
 func (s *extent) String() string {
 	return fmt.Sprintf("%d members of %d worlds, context IDs up to %d in use", s.members, s.worlds, s.Max)
 }
@@ -47,12 +47,12 @@ func readExtent(b []byte) (s extent, err error) {
 	return s, nil
 }
 
-// catalogue describes a group to procs of other worlds: its worlds, by first appearance, whose procs
-// are numbered consecutively.
+// catalogue describes a group to procs of other worlds: its worlds, in the order in which members
+// of them first appear, and their procs, numbered in a row over all of these worlds.
 type catalogue struct {
 	g      *comm.Group
 	worlds []*dynamic.Description
-	first  []comm.Proc // of each world, as this process numbers it
+	first  []comm.Proc // the first proc of each world, as this process numbers it
 	size   []int
 }
 
@@ -75,7 +75,7 @@ func (k *catalogue) add(d *dynamic.Description, first comm.Proc, size int) {
 	k.worlds, k.first, k.size = append(k.worlds, d), append(k.first, first), append(k.size, size)
 }
 
-// find gives the place of the world that a proc is of, or -1.
+// find returns the index of the world that a proc is of, or -1.
 func (k *catalogue) find(proc comm.Proc) int {
 	for i, first := range k.first {
 		if proc >= first && int(proc-first) < k.size[i] {
@@ -85,7 +85,7 @@ func (k *catalogue) find(proc comm.Proc) int {
 	return -1
 }
 
-// describe encodes the worlds.
+// describe returns the encoded descriptions of the worlds.
 func (k *catalogue) describe() ([]byte, error) {
 	var b []byte
 	for _, d := range k.worlds {
@@ -99,7 +99,7 @@ func (k *catalogue) describe() ([]byte, error) {
 	return b, nil
 }
 
-// group encodes the group, in the catalogue's numbers.
+// group returns the encoded group, in the catalogue's numbers.
 func (k *catalogue) group() []byte {
 	g := k.g.Map(func(proc comm.Proc) comm.Proc {
 		i := k.find(proc)
@@ -111,7 +111,7 @@ func (k *catalogue) group() []byte {
 	return comm.Partition{{Group: g}}.Append(nil)
 }
 
-// learn reads the worlds of the other side and makes those known that were not.
+// learn reads the descriptions of the other side's worlds, and makes those known that are new here.
 func (m *Meeting) learn(text []byte) error {
 	for range m.theirs.worlds {
 		if len(text) < 4 || uint64(binary.BigEndian.Uint32(text)) > uint64(len(text)-4) {

@@ -7,14 +7,14 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// CopyFunc is called when an object that has the attribute is duplicated. The
-// duplicate gets copied, unless keep is false. After an error there is no
-// duplicate. It may call MPI.
+// CopyFunc is called when an object that has the attribute is duplicated. The duplicate gets the
+// value copied, unless keep is false. After an error there is no duplicate. The function may call
+// MPI (MPI-4.1, 7.7.2).
 type CopyFunc[O any] func(old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error)
 
-// DeleteFunc is called when an object loses the attribute: by its deletion, by
-// another value or by the end of the object. After an error it keeps it. It may
-// call MPI.
+// DeleteFunc is called when an object loses the attribute: by its deletion, by another value or by
+// the end of the object. After an error the object keeps it. The function may call MPI (MPI-4.1,
+// 7.7.2).
 type DeleteFunc[O any] func(object O, key comm.Keyval, value, extra any) error
 
 func NullCopy[O any](old O, key comm.Keyval, extra, value any) (copied any, keep bool, err error) {
@@ -27,7 +27,7 @@ func DupCopy[O any](old O, key comm.Keyval, extra, value any) (copied any, keep 
 
 func NullDelete[O any](object O, key comm.Keyval, value, extra any) error { return nil }
 
-// Keyvals are those of the program.
+// Keyvals are the attribute keys of the program.
 var Keyvals = comm.Keys{Guard: new(sync.Mutex)}
 
 // NewKeyval makes a key for objects of a family, which are of type O.
@@ -81,14 +81,14 @@ func DeleteAttr(c *proc.Comm, key comm.Keyval) error {
 	return Keyvals.Delete(comm.CommFamily, &c.State().Attrs, c, key)
 }
 
-// CopyAttrs calls the CopyFuncs for a duplicate of c, before the members agree on it. Even with an
-// error, what was copied has to become the duplicate's or be dropped.
+// CopyAttrs calls the CopyFuncs for a duplicate of c, before the members agree on it. The copies
+// that it returns, also with an error, have to become the duplicate's or be dropped.
 func CopyAttrs(c *proc.Comm) (comm.Attrs, error) { return Keyvals.Copy(&c.State().Attrs, c) }
 
 // DropAttrs deletes copies for a duplicate of c that was not made. c is passed to the DeleteFuncs
 // in its place.
 func DropAttrs(c *proc.Comm, copies comm.Attrs) { Keyvals.Drop(&copies, c) }
 
-// DeleteAttrs deletes all attributes of c, which is about to be freed. After an error c has to
-// stay.
+// DeleteAttrs deletes all attributes of c, which is about to be freed. After an error c must not be
+// freed (MPI-4.1, 7.4.3).
 func DeleteAttrs(c *proc.Comm) error { return Keyvals.Clear(&c.State().Attrs, c) }

@@ -21,7 +21,7 @@ const (
 	HostColor   comm.Keyval = 804 // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
 )
 
-// ofIMPI gives the value of one of IMPI's attributes.
+// ofIMPI returns the value of one of IMPI's attributes; ok is false for other keys.
 func ofIMPI(c *proc.Comm, key comm.Keyval) (value int, ok bool) {
 	switch key {
 	case ClientSize:
@@ -37,7 +37,7 @@ func ofIMPI(c *proc.Comm, key comm.Keyval) (value int, ok bool) {
 	}
 }
 
-// hosts gives the hosts of the members, each once, in the order of their lowest ranks.
+// hosts returns the hosts of the members, each once, in the order of their lowest ranks.
 func hosts(c *proc.Comm) (hosts []wire.HostRank) {
 	seen := make(map[wire.HostRank]bool)
 	for rank := range c.Size() {
@@ -50,8 +50,8 @@ func hosts(c *proc.Comm) (hosts []wire.HostRank) {
 	return hosts
 }
 
-// hostOf gives the host of a proc. Of other worlds only the clients are known, which
-// have numbers of their own here.
+// hostOf returns the host of a proc. Of other worlds only the clients are known; each counts as a
+// host here.
 func hostOf(c *proc.Comm, p comm.Proc) wire.HostRank {
 	if job := c.Process().Job; int(p) < job.Size() {
 		return job.Proc(wire.WorldRank(p)).Node

@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// The attributes that every communicator has, all ints, and windows, with the
-// values of the MPI ABI. They cannot be set, deleted or freed.
+// The predefined attributes of communicators (MPI-4.1, 9.1.2), all ints, and of windows (MPI-4.1,
+// 12.2.6), with the values of the MPI ABI. They cannot be set, deleted or freed.
 const (
 	TagUB         comm.Keyval = 501 // the largest tag
 	IO            comm.Keyval = 502 // rank that can do input and output: AnySource, which is all
@@ -24,7 +24,8 @@ const (
 	WinModel        comm.Keyval = 605
 )
 
-// predefined gives the value of one of MPI's attributes of communicators.
+// predefined returns the value of one of MPI's attributes of communicators; ok is false for other
+// keys.
 func predefined(c *proc.Comm, key comm.Keyval) (value int, ok bool) {
 	if key >= comm.FirstKeyval {
 		return 0, false

@@ -61,7 +61,7 @@ func TypeFree(t *proc.Datatype) error {
 	return t.Free()
 }
 
-// attaching guards what is attached to datatypes.
+// attaching guards the attributes that are attached to datatypes.
 var attaching sync.Mutex
 
 // typeAttrs returns the attributes of t, or an error if t cannot be used.

@@ -1,3 +1,3 @@
-// Package object has what MPI's objects have beside communication: attributes of communicators and
-// datatypes, the predefined ones, constructors of datatypes, and the info object of the environment.
+// Package object has the parts of MPI's objects that do not communicate: attributes of
+// communicators and datatypes, constructors of datatypes, and MPI_INFO_ENV.
 package object

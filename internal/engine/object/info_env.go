@@ -18,20 +18,20 @@ func InfoEnv() *proc.Info {
 	return env(proc.The)
 }
 
-// env makes the info object at the first call, as few programs need it.
+// env returns MPI_INFO_ENV, made at the first call, as few programs need it.
 func env(p *proc.Process) *proc.Info {
 	p.Environment.Do(func() {
-		wdir, _ := os.Getwd() // unknown is possible
+		wdir, _ := os.Getwd() // it may be unknown
 		host := proc.ProcessorName()
 		p.Info = Environment(os.Args, p.Job.Size(), host, wdir)
 	})
 	return p.Info
 }
 
-// Environment makes MPI_INFO_ENV, without values that are unknown or too long.
+// Environment makes MPI_INFO_ENV (MPI-4.1, 11.2), without values that are unknown or too long.
 func Environment(args []string, procs int, host, wdir string) *proc.Info {
 	i := proc.FixedInfo()
-	if len(args) == 0 { // whoever started us can do that
+	if len(args) == 0 { // possible: whoever starts a program chooses its arguments
 		args = []string{""}
 	}
 	for _, p := range []proc.InfoPair{

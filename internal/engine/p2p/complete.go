@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Functions for several requests also return the communicator whose handler is told of the error:
-// that of the first request that failed.
+// Functions for several requests (MPI-4.1, 3.7.5) also return the communicator whose handler is
+// told of the error: that of the first request that failed.
 
 func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 	if err := checkLen(reqs, statuses); err != nil {
@@ -17,7 +17,7 @@ func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 	}
 	var f faults
 	var p *proc.Process // that is locked
-	defer func() {      // even if memory of a message is not there
+	defer func() {      // also if a fault of memory of a message leaves this function
 		if p != nil {
 			p.Unlock()
 		}
@@ -76,7 +76,7 @@ func Testall(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bo
 	return c, true, err
 }
 
-// allReady reports whether all requests are complete, and leaves them as they are.
+// allReady reports whether all requests are complete, without completing them.
 func allReady(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
 		return noted(reqs), false, err
@@ -167,7 +167,7 @@ func some(reqs []proc.Request, statuses []proc.Status) (indices []int, any bool,
 	return indices, any, f.c, f.err()
 }
 
-// take completes q if it is done, without making progress.
+// take completes q if it is done. It makes no progress.
 func take(q *proc.Request) (done bool, st proc.Status, err error) {
 	if q.State != proc.Active {
 		return true, q.Trivial(), nil
@@ -184,7 +184,7 @@ func take(q *proc.Request) (done bool, st proc.Status, err error) {
 	return true, st, err
 }
 
-// await makes progress, waiting for it, if any of reqs is active and none is done.
+// await makes progress, sleeping if necessary, until one of reqs is done, if any is active.
 func await(reqs []proc.Request) {
 	var p *proc.Process
 	for i := range reqs {
@@ -203,13 +203,13 @@ func await(reqs []proc.Request) {
 			continue
 		}
 		if done, err := reqs[i].Done(); done || err != nil {
-			return // it was completed while we did not hold the lock
+			return // another goroutine has completed it while this one did not hold the lock
 		}
 	}
 	p.Turn()
 }
 
-// progress makes the progress that can be had without waiting.
+// progress makes the progress that needs no waiting.
 func progress(reqs []proc.Request) {
 	for i := range reqs {
 		if reqs[i].State == proc.Active {
@@ -228,8 +228,8 @@ func checkLen(reqs []proc.Request, statuses []proc.Status) error {
 	return nil
 }
 
-// noted is the communicator whose handler is told of errors of a call on requests that concern
-// none of them; nil if there is none.
+// noted returns the communicator whose handler is told of errors of a call on requests, if none of
+// them is to blame; nil if there is none.
 func noted(reqs []proc.Request) *proc.Comm {
 	for i := range reqs {
 		if reqs[i].Comm() != nil {
@@ -239,11 +239,11 @@ func noted(reqs []proc.Request) *proc.Comm {
 	return nil
 }
 
-// faults are the errors of several requests.
+// faults collects the errors of several requests.
 type faults struct {
 	c    *proc.Comm // of the first
 	errs []error
-	down bool // one is that a peer is gone
+	down bool // the peer of one of them is down
 }
 
 // add records the error of request i, and returns it.

@@ -7,18 +7,18 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Generalized are the functions of a generalized request: an operation of the
-// program's own that is waited for like those of MPI. Each may be nil. They are
-// called in the goroutine of the MPI call that needs them, and may call MPI.
+// Generalized has the functions of a generalized request (MPI-4.1, 13.2): an operation of the
+// program's own that is waited for like those of MPI. Each may be nil. They are called in the
+// goroutine of the MPI call that needs them, and may call MPI.
 type Generalized struct {
 	// Query fills in the status of the operation, which is complete. It may be
 	// called more than once.
 	Query func(st *proc.Status) error
-	// Free is called once, last of all: when the operation is complete and
-	// the request has been completed or freed.
+	// Free is called once, when the operation is complete and the request has been completed or
+	// freed.
 	Free func() error
-	// Cancel is asked to take the operation back, complete or not. If that works,
-	// Query says so by SetCancelled; Complete is to be called in any case.
+	// Cancel is asked to cancel the operation; complete says whether it is complete already. If
+	// that works, Query says so by SetCancelled. The program has to call Complete in any case.
 	Cancel func(complete bool) error
 }
 
@@ -30,7 +30,7 @@ func GrequestStart(g Generalized) (proc.Request, error) {
 	return Grequest(p, g), nil
 }
 
-// Grequest makes the request of an operation that the program has begun.
+// Grequest returns the request of an operation that the program has begun.
 func Grequest(p *proc.Process, g Generalized) proc.Request {
 	return p.Begun(nil, "", &generalized{p: p, fns: g})
 }
@@ -41,7 +41,7 @@ type generalized struct {
 	fns      Generalized
 	gen      uint32
 	complete bool
-	orphan   bool // freed, or given up, before it was complete
+	orphan   bool // the request was freed or given up before the operation was complete
 }
 
 func Complete(q *proc.Request) error {
@@ -92,7 +92,7 @@ func (g *generalized) Finish() (proc.Status, error) {
 	return st, errors.Join(err, g.release())
 }
 
-// release calls Free.
+// release calls the program's Free, without the lock.
 func (g *generalized) release() error {
 	if g.fns.Free == nil {
 		return nil

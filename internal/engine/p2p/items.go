@@ -5,7 +5,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Sends and receives of Buffers. Those of elements of one kind, one after the other, are of package proc.
+// Sends and receives of Buffers. Package proc has those of elements of one kind without gaps.
 
 func Send(c *proc.Comm, mode message.Mode, b proc.Buffer, dst, tag int) error {
 	if mem, k, ok := b.Plain(); ok {
@@ -60,7 +60,7 @@ func Irecv(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Request, error) {
 	return startRecv(c, proc.ByIrecv, b, src, tag)
 }
 
-// fits is an error if b cannot be the data of a message on c.
+// fits returns an error if b cannot be the data of a message on c.
 func fits(c *proc.Comm, b *proc.Buffer) error {
 	if c == nil {
 		return proc.NoComm()
@@ -68,7 +68,8 @@ func fits(c *proc.Comm, b *proc.Buffer) error {
 	return b.Check()
 }
 
-// startSend begins to send a Buffer that has been checked.
+// startSend begins to send a Buffer that has been checked. fn is the function of MPI that was
+// called.
 func startSend(c *proc.Comm, fn proc.Maker, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
 	peer, none, err := c.PartnerOf(dst, tag)
 	switch {
@@ -84,7 +85,8 @@ func startSend(c *proc.Comm, fn proc.Maker, mode message.Mode, b proc.Buffer, ds
 	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
-// startRecv begins to receive into a Buffer that has been checked.
+// startRecv begins to receive into a Buffer that has been checked. fn is the function of MPI that
+// was called.
 func startRecv(c *proc.Comm, fn proc.Maker, b proc.Buffer, src, tag int) (proc.Request, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Packing puts the items of several Buffers into one piece of memory, which then
-// travels as items of TypePacked and is unpacked by the receiver.
+// Pack and Unpack (MPI-4.1, 5.2): the items of several Buffers in one piece of memory, which is
+// sent as items of TypePacked and unpacked by the receiver.
 
 func Pack(c *proc.Comm, b proc.Buffer, out []byte, position int64) (int64, error) {
 	err := packable(c, &b)
@@ -49,14 +49,14 @@ func packable(c *proc.Comm, b *proc.Buffer) error {
 	return b.Check()
 }
 
-// packedAs is the representation of packed data: memory as it is, the one that all others have, or
-// else external32.
+// packedAs returns the representation of packed data: memory as it is if all procs have the same,
+// the representation of the other libraries if they have one, or else external32.
 func packedAs(p *proc.Process) datatype.Representation {
 	if p.Data.Homogeneous {
 		return datatype.Native
 	}
 	if p.Members.Common() != datatype.External32 {
-		return p.Members.Common() // another library unpacks its own only
+		return p.Members.Common() // other libraries can unpack only their own form
 	}
 	as := datatype.Native
 	for _, rep := range p.Data.Kinds {

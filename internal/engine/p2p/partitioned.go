@@ -9,15 +9,14 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// A partitioned operation (MPI-4, Partitioned Point-to-Point Communication) is a
-// persistent send or receive whose data are provided, or used, in parts. All parts travel in
-// one message, which leaves when the last one is ready.
+// A partitioned operation (MPI-4.1, 4.2) is a persistent send or receive whose data are provided,
+// or used, in parts. All parts travel in one message, which leaves when the last one is ready.
 //
-// Partitioned sends match partitioned receives only, in the order in which both were made:
-// the message is in the context of collective operations, and instead of a rank it has the
-// number of the operation among those of the pair with this tag.
+// Partitioned sends match partitioned receives only, in the order in which both were made: the
+// message is in the context of collective operations, and instead of a rank it has the number of
+// the operation among those of the pair with this tag.
 
-// partitions is the first of those numbers; no member has such a rank.
+// partitions is the first of those numbers; no member has a rank as high.
 const partitions wire.CommRank = 1 << 30
 
 // partitioned is the operation of a partitioned request.
@@ -25,13 +24,13 @@ type partitioned struct {
 	c         *proc.Comm
 	recv      bool
 	buf       proc.Buffer
-	peer, tag int // as the program says them
+	peer, tag int // as the program gave them
 	with      message.Peer
 	env       message.Envelope
 	gen       uint32
 	ready     []bool           // of a send, by partition
-	missing   int              // partitions that are not ready
-	r         *message.Request // nil: not all are
+	missing   int              // how many partitions are not ready
+	r         *message.Request // the message; nil while some partitions are not ready
 	items     *proc.Stream
 }
 
@@ -70,7 +69,7 @@ func newPartitioned(c *proc.Comm, fn string, x *partitioned, parts int) (proc.Re
 	return proc.Unstarted(c, &proc.Extra{Op: x, Fn: fn, Plan: &proc.Plan{C: c, Fn: fn, Parts: x}}), nil
 }
 
-// Start begins the operation of q once more.
+// Start starts the operation of q once more.
 func (x *partitioned) Start(q *proc.Request) error {
 	if err := x.c.Usable(); err != nil {
 		return err
@@ -104,7 +103,7 @@ func (x *partitioned) send() {
 	out := p.Data.Items(x.with, x.buf)
 	x.items = out.Items
 	x.r = p.Isend(x.with, x.env, message.Standard, &out, false)
-	p.Rouse() // another goroutine may wait for the request already
+	p.Rouse() // a goroutine may wait for the request already
 }
 
 func PreadyRange(q *proc.Request, low, high int) error {
@@ -119,7 +118,7 @@ func PreadyList(q *proc.Request, list []int) error {
 	return eachReady(q, len(list), func(i int) int { return list[i] })
 }
 
-// eachReady says that n parts may be sent; none is if one of them is wrong.
+// eachReady marks n parts as ready; none if one of them is invalid.
 func eachReady(q *proc.Request, n int, part func(i int) int) error {
 	x, err := parted(q)
 	switch {
@@ -178,7 +177,7 @@ func Parrived(q *proc.Request, partition int) (bool, error) {
 	return q.Ready()
 }
 
-// parted is the operation of a partitioned request.
+// parted returns the operation of a partitioned request, or an error if q is none.
 func parted(q *proc.Request) (*partitioned, error) {
 	if x, ok := q.Op().(*partitioned); ok {
 		return x, nil
@@ -186,7 +185,7 @@ func parted(q *proc.Request) (*partitioned, error) {
 	return nil, fmt.Errorf("%w: it is not partitioned", proc.ErrRequest)
 }
 
-// part is an error if there is no part number i.
+// part returns an error if there is no part number i.
 func (x *partitioned) part(i int) error {
 	if i < 0 || i >= len(x.ready) {
 		return fmt.Errorf("%w: partition %d of %d", proc.ErrArg, i, len(x.ready))
@@ -205,7 +204,7 @@ func (x *partitioned) Status() (proc.Status, error) {
 	return x.described(x.c.Process().Arrived(x.r, x.items)), nil
 }
 
-// described sets the rank and the tag that the program knows.
+// described returns st with the rank and the tag that the program knows.
 func (x *partitioned) described(st proc.Status) proc.Status {
 	st.Source, st.Tag = x.peer, x.tag
 	return st

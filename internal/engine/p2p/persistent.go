@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// SendInit makes a persistent send in any mode, for the function fn.
+// SendInit makes a persistent send in any mode (MPI-4.1, 3.9). fn is the function of MPI that was
+// called.
 func SendInit(c *proc.Comm, fn string, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
 	return plan(c, proc.Plan{Fn: fn, Mode: mode, Buf: b, Peer: dst, Tag: tag})
 }
@@ -32,7 +33,7 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 	return proc.Unstarted(c, &proc.Extra{Fn: pl.Fn, Plan: &pl}), nil
 }
 
-// idle is an error if the request cannot be started.
+// idle returns an error if the request cannot be started.
 func idle(q *proc.Request) error {
 	if q.Plan() == nil || q.State != proc.Inactive {
 		return fmt.Errorf("%w: only an inactive persistent request can be started", proc.ErrRequest)

@@ -25,7 +25,7 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 	}
 }
 
-// hopeless is the reason why nothing can come any more from a peer, or from any for NoPeer; nil if
+// hopeless returns why nothing can come any more from a peer, or from any peer for NoPeer; nil if
 // something can.
 func hopeless(p *proc.Process, from message.Peer) error {
 	if p.Failure == nil && from != message.NoPeer {
@@ -52,14 +52,15 @@ func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) 
 	return true, c.Process().Data.Probed(m), nil
 }
 
-// Message is a message that Mprobe or Improbe has taken out of the queue: only
+// Message is a message that Mprobe or Improbe has taken out of the queue (MPI-4.1, 3.8.2): only
 // Mrecv or Imrecv with it can receive it.
 type Message struct {
 	c *proc.Comm
 	m *message.Message // nil: from ProcNull
 }
 
-// TakeMessage takes a message out of the queue. It waits for one, or gives nil if there is none.
+// TakeMessage takes a message out of the queue. If there is none it waits for one, or returns nil
+// without wait.
 func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, error) {
 	env, from, none, err := c.Wanted(src, tag)
 	if err != nil {
@@ -99,7 +100,7 @@ func (m *Message) Recv(b proc.Buffer) (proc.Status, error) {
 	return q.Complete()
 }
 
-// Comm is the communicator of the message, nil if it is none.
+// Comm returns the communicator of the message, nil if m is nil or was received.
 func (m *Message) Comm() *proc.Comm {
 	if m == nil {
 		return nil
@@ -107,7 +108,7 @@ func (m *Message) Comm() *proc.Comm {
 	return m.c
 }
 
-// Irecv begins to receive the message into b, for the function fn.
+// Irecv begins to receive the message into b. fn is the function of MPI that was called.
 func (m *Message) Irecv(fn proc.Maker, b proc.Buffer) (proc.Request, error) {
 	if m == nil || m.c == nil {
 		return proc.Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", proc.ErrMessage)

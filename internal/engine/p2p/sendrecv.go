@@ -23,7 +23,7 @@ func IsendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (pr
 	return isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
-// Swap has the arguments of a Sendrecv.
+// Swap has the arguments of a Sendrecv (MPI-4.1, 3.10).
 type Swap struct {
 	Out       proc.Buffer
 	Dst, Stag int
@@ -32,7 +32,7 @@ type Swap struct {
 	replace   bool // out and in are the same
 }
 
-// twoway is a send and a receive under way, either of which may be missing.
+// twoway is a send and a receive under way; either may be missing.
 type twoway struct {
 	p       *proc.Process
 	gen     uint32
@@ -110,7 +110,7 @@ func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
 	return nil
 }
 
-// detach copies a payload, so that it does not depend on the program's memory.
+// detach copies a payload, so that it does not depend on the program's memory any more.
 func detach(p *proc.Process, x *proc.Payload) {
 	if x.Items == nil {
 		x.Mem = append([]byte(nil), x.Mem...)

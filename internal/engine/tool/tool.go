@@ -1,6 +1,5 @@
-// Package tool has what tools see of the library (MPI ch. 15, MPI_T): variables that set something,
-// and variables that measure. They can be used before Init and after Finalize, and no error handler
-// hears of them.
+// Package tool has MPI_T (MPI-4.1, 15.3): control variables and performance variables. They can be
+// used before Init and after Finalize, and no error handler is told of their errors.
 package tool
 
 import (
@@ -11,15 +10,15 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Traceback is the variable of the environment that has faults say where in the library they were
-// found.
+// Traceback is the environment variable that makes error messages say where in the library the
+// error was found.
 const Traceback = "IMPI_TRACEBACK"
 
-// A Scope says who has to set a control variable, with the values of the MPI ABI.
+// The scopes of control variables: which procs have to set one, with the values of the MPI ABI.
 const (
-	Constant = 1 // nobody can
+	Constant = 1 // no proc can set it
 	Local    = 3 // each proc by itself
-	AllEqual = 7 // all procs alike
+	AllEqual = 7 // all procs must set the same value
 )
 
 // The errors of variables, whose codes are those of MPI_T in the MPI ABI.
@@ -37,13 +36,13 @@ var (
 // Control is a control variable.
 type Control struct {
 	Name, Description string
-	Switch            bool // 0 is off and 1 is on; else it is a number
+	Switch            bool // 0 is off and 1 is on; otherwise the variable is a number
 	Scope             int
 	read              func() (int, error)
 	write             func(v int) error
 }
 
-// Read gives the value.
+// Read returns the value.
 func (v *Control) Read() (int, error) {
 	n, err := v.read()
 	if err != nil {
@@ -89,7 +88,7 @@ var Controls = []Control{
 	ofJob("impi_hiwater", "packets to another site that may be without acknowledgement", func(f *proc.Figures) int { return f.HiWater }),
 }
 
-// ofJob is a variable that the launcher sets for all procs before they begin.
+// ofJob returns a variable that the launcher sets for all procs before they start.
 func ofJob(name, description string, value func(f *proc.Figures) int) Control {
 	return Control{
 		Name: name, Description: description, Scope: Constant,
@@ -104,7 +103,7 @@ func ofJob(name, description string, value func(f *proc.Figures) int) Control {
 	}
 }
 
-// setSwitch sets a variable of the environment, which Go's runtime keeps.
+// setSwitch sets an environment variable to 0 or 1, in the copy that Go's runtime keeps.
 func setSwitch(name string, v int) error {
 	switch v {
 	case 0:
@@ -124,18 +123,18 @@ func number(on bool) int {
 
 // The classes of performance variables, with the values of the MPI ABI.
 const (
-	Level   = 2 // how things are now
-	Counter = 7 // what has been since Init
+	Level   = 2 // a value at present
+	Counter = 7 // a count since Init
 )
 
-// Measure is a performance variable. All are read-only and always run.
+// Measure is a performance variable. All are read-only and always started.
 type Measure struct {
 	Name, Description string
 	Class             int
 	value             func(f *proc.Figures) uint64
 }
 
-// Read gives the value, 0 before Init and after Finalize.
+// Read returns the value, 0 before Init and after Finalize.
 func (v *Measure) Read() uint64 {
 	f, err := proc.CurrentFigures()
 	if err != nil {

@@ -31,7 +31,7 @@ func (w *Win) DeleteAttr(key comm.Keyval) error {
 	return err
 }
 
-// predefined gives the value of one of MPI's attributes of windows.
+// predefined returns the value of one of MPI's attributes of windows (MPI-4.1, 12.2.6).
 func (w *Win) predefined(key comm.Keyval) (value any, ok bool) {
 	mine := w.memory.extents[w.c.Rank()]
 	switch key {

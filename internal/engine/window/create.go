@@ -11,20 +11,19 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Constructors of windows are collective over the members of a communicator that
-// is no intercommunicator. Where one member cannot make the window nobody does.
-// All members run this library.
+// Constructors of windows (MPI-4.1, 12.2) are collective over the members of an intracommunicator.
+// If one member cannot make the window no member does. All members must run this library.
 
 func WinCreateDynamic(c *proc.Comm, info *proc.Info) (*Win, error) {
 	return newWin(c, winSpec{flavor: WinFlavorDynamic, extent: rma.Extent{Unit: 1}}, info)
 }
 
-// winSpec is what one member brings to a window.
+// winSpec is what one member passes to the constructor of a window.
 type winSpec struct {
 	flavor Flavor
 	mem    unsafe.Pointer
 	extent rma.Extent
-	bad    error // why it cannot be made
+	bad    error // why this member cannot make it
 }
 
 func WinCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win, error) {
@@ -36,7 +35,7 @@ func WinCreate(c *proc.Comm, base proc.Buffer, unit int, info *proc.Info) (*Win,
 	return newWin(c, s, info)
 }
 
-// extent is how many bytes of memory b is, from its origin on.
+// extent returns how many bytes of memory b has, from its origin on.
 func extent(b *proc.Buffer) (int64, error) {
 	if b.Count() < 0 {
 		return 0, fmt.Errorf("%w: %d items", rma.ErrSize, b.Count())
@@ -58,7 +57,7 @@ func extent(b *proc.Buffer) (int64, error) {
 	return hi, nil
 }
 
-// maxWindow is the largest size of a window that is allocated.
+// maxWindow is the most bytes that a constructor allocates for one member.
 const maxWindow = 1 << 40
 
 func WinAllocate(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
@@ -80,7 +79,7 @@ func checkSize(size int64) error {
 	return nil
 }
 
-// newWin makes a window and begins to serve it.
+// newWin makes a window and begins to serve operations of the other members.
 func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	w, err := unservedWin(c, s, info)
 	if err != nil {
@@ -89,7 +88,7 @@ func newWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	return w, w.open()
 }
 
-// unservedWin makes a window that does not serve the other members yet.
+// unservedWin makes a window that does not serve operations yet.
 func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
@@ -114,7 +113,8 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 	}
 	w := &Win{Process: c.Process(), c: d, flavor: s.flavor, hints: hints, memory: memory{mem: s.mem}}
 	w.memory.w, w.origin.w, w.sync.w, w.server.w = w, w, w, w
-	// Requests tell their communicator of errors.
+	// Requests call the handler of their communicator, so that of d passes errors on to the
+	// window's.
 	d.State().Handler.Set.Store(proc.ErrhandlerOf("a window's", func(_ *proc.Comm, err error) { w.handle(err) }, nil))
 	return w, w.memory.exchange(s.extent)
 }
@@ -133,8 +133,8 @@ func (m *memory) exchange(mine rma.Extent) error {
 	return nil
 }
 
-// open begins to serve the other members. It returns when all have begun, as they may start operations
-// then.
+// open begins to serve the other members. It returns when all members have begun to, since
+// operations may arrive from then on.
 func (w *Win) open() error {
 	p := w.Process
 	p.Lock()

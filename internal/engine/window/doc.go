@@ -1,3 +1,3 @@
-// Package window has one-sided communication: windows, their epochs and locks, and operations, which
-// the target carries out in whatever call of MPI it makes.
+// Package window has one-sided communication (MPI-4.1, ch. 12): windows, their epochs and locks,
+// and operations, which the target executes during any call of MPI that it makes.
 package window

@@ -11,7 +11,7 @@ import (
 // attachments is the memory of a dynamic window.
 type attachments struct {
 	regions rma.Regions
-	mem     map[uint64]unsafe.Pointer // by its address
+	mem     map[uint64]unsafe.Pointer // origins of the memory, by address
 }
 
 func Address(b proc.Buffer) int64 { return int64(uintptr(b.Memory())) }
@@ -60,8 +60,8 @@ func (w *Win) attachable(b *proc.Buffer) (int64, error) {
 	return extent(b)
 }
 
-// place gives where count items of t at a displacement are in this proc's memory.
-// The process is locked.
+// place returns where count items of t at a displacement are in this proc's memory. The process is
+// locked.
 func (m *memory) place(disp, count int64, t *proc.Datatype) (unsafe.Pointer, error) {
 	if m.w.flavor != WinFlavorDynamic {
 		off, err := m.extents[m.w.c.Rank()].Place(disp, count, t)

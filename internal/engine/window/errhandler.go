@@ -55,8 +55,9 @@ func (w *Win) handle(err error) {
 	}
 }
 
-// Failed puts the function's name before an error of a call on w and calls w's error handler, or that of
-// calls without an object if w is nil or was freed. The process must not be locked.
+// Failed puts the function's name before an error of a call on w and calls w's error handler, or if
+// w is nil or was freed the handler of calls without an object (MPI-4.1, 12.6.1). The process must
+// not be locked.
 func (w *Win) Failed(fn string, err error) error {
 	switch {
 	case err == nil:

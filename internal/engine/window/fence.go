@@ -27,7 +27,7 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	}
 	err := e.w.origin.flushAll(true)
 	p.Unlock()
-	var lost error // what members were to get from this one, who would find their windows unchanged
+	var lost error // an error of operations here, whose origins would find their windows unchanged
 	if errors.Is(err, message.ErrPeerDown) {
 		lost = err
 	}
@@ -81,7 +81,7 @@ func (e *Epochs) Complete() error {
 	if err != nil {
 		return err
 	}
-	err = e.w.origin.flushAll(e.w.flavor == WinFlavorDynamic) // whose targets alone know of errors
+	err = e.w.origin.flushAll(e.w.flavor == WinFlavorDynamic) // of dynamic windows, since only their targets find errors of addresses
 	e.notify(ranks, rma.Complete)
 	e.epochs.Complete()
 	return err
@@ -140,7 +140,7 @@ func (e *Epochs) ranks(group *proc.Group, assert, allowed rma.Assert) (ranks []i
 	return ranks, nil
 }
 
-// notify sends ranks a notice, which they wait for and do not answer.
+// notify sends ranks a notice, for which they wait and to which they do not reply.
 func (e *Epochs) notify(ranks []int, kind rma.Kind) {
 	defer e.w.Process.Endpoints.FlushAll()
 	for _, rank := range ranks {
@@ -149,7 +149,7 @@ func (e *Epochs) notify(ranks []int, kind rma.Kind) {
 	}
 }
 
-// await waits for a notice of each rank.
+// await waits for a notice from each rank.
 func (e *Epochs) await(notices *rma.Arrivals, ranks []int) error {
 	return e.w.server.until(func() (bool, error) {
 		if notices.Take(ranks) {
@@ -159,7 +159,7 @@ func (e *Epochs) await(notices *rma.Arrivals, ranks []int) error {
 	})
 }
 
-// gone is an error if a rank that has not sent a notice never will.
+// gone returns an error if a rank that has not sent a notice is down.
 func (e *Epochs) gone(notices *rma.Arrivals, ranks []int) error {
 	for _, rank := range ranks {
 		if _, missing := notices.Missing([]int{rank}); !missing {

@@ -11,7 +11,7 @@ func (e *Epochs) Sync() error {
 	if err := e.w.Check(); err != nil {
 		return err
 	}
-	e.w.Process.Lock() // which is a fence for memory, too
+	e.w.Process.Lock() // locking is also a memory barrier
 	defer e.w.Process.Unlock()
 	e.w.Process.Test()
 	e.w.server.CarryOn()
@@ -31,7 +31,7 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 	if err := e.epochs.MayFlush(rank); err != nil {
 		return err
 	}
-	e.w.Process.Test() // for the others, who wait while this proc works at itself
+	e.w.Process.Test() // so that the others make progress while this proc operates on itself
 	return e.w.origin.flush([]int{rank}, remote)
 }
 
@@ -48,7 +48,7 @@ func (e *Epochs) FlushAll(remote bool) error {
 	return e.w.origin.flushAll(remote)
 }
 
-// flushAll is flush for all ranks that operations have gone to.
+// flushAll is flush for all ranks to which operations have been sent.
 func (o *Origin) flushAll(remote bool) error {
 	ranks := o.dirty
 	if remote {
@@ -60,8 +60,8 @@ func (o *Origin) flushAll(remote bool) error {
 	return o.flush(ranks, remote)
 }
 
-// flush completes the operations at some ranks here, and there too if remote. The
-// process is locked.
+// flush completes the operations at some ranks (MPI-4.1, 12.5.4): at the origin, and with remote at
+// the target too. The process is locked.
 func (o *Origin) flush(ranks []int, remote bool) (err error) {
 	if remote {
 		var unacked []int
@@ -77,7 +77,7 @@ func (o *Origin) flush(ranks []int, remote bool) (err error) {
 	return errors.Join(err, o.drain(ranks), o.fault(ranks))
 }
 
-// drain waits until nothing that was begun at some ranks needs memory here.
+// drain waits until no operation at some ranks needs memory of this proc any more.
 func (o *Origin) drain(ranks []int) error {
 	for _, rank := range ranks {
 		t := &o.targets[rank]
@@ -94,7 +94,7 @@ func (o *Origin) drain(ranks []int) error {
 	return nil
 }
 
-// fault returns the first error at each rank that was not reported yet.
+// fault returns, and clears, the first error of operations at the ranks that was not reported yet.
 func (o *Origin) fault(ranks []int) (err error) {
 	for _, rank := range ranks {
 		if t := &o.targets[rank]; t.err != nil {

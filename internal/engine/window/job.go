@@ -18,9 +18,9 @@ type job struct {
 	c     *client
 	h     rma.Header
 	stage stage
-	r     *message.Request // of the data, or of the datatype
+	r     *message.Request // the receive of the data or the datatype, or the send of the data
 	items *proc.Stream     // of the data
-	buf   []byte           // the datatype or the data, if they do not go where they belong
+	buf   []byte           // the datatype, or data that is not moved directly to or from the window
 	at    rma.Items
 }
 
@@ -28,14 +28,14 @@ type job struct {
 type stage uint8
 
 const (
-	typing    stage = iota // the datatype
-	storing                // data that goes where it belongs
-	gathering              // data that is combined once all of it is there
-	leaving                // data that is on its way to the origin
-	dropping               // data of an operation that was refused
+	typing    stage = iota // for the datatype
+	storing                // for data that is received into the window
+	gathering              // for data that is combined once all of it has come
+	leaving                // for data to be sent to the origin
+	dropping               // for data of a refused operation, which is dropped
 )
 
-// operation begins the operation of a header.
+// operation begins the operation that a header asks for.
 func (s *server) operation(c *client, h *rma.Header) error {
 	if h.Apart {
 		j := s.newJob(c, h)
@@ -55,8 +55,8 @@ func (s *server) incomingData(c *client, h *rma.Header, in *proc.Payload) *messa
 	return s.w.Process.Irecv(s.w.incoming(wire.CommRank(c.rank), h.DataTag()), c.peer, in)
 }
 
-// perform begins an operation whose datatype is known. Errors mean that the origin does not follow the
-// protocol.
+// perform begins an operation whose datatype is known. An error means that the origin does not
+// follow the protocol.
 func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 	if h.Passive && s.locks.Excludes(c.rank) {
 		return s.refuse(c, h, rma.Conflicting)
@@ -87,7 +87,7 @@ func (s *server) perform(c *client, h *rma.Header, t *proc.Datatype) error {
 	return nil
 }
 
-// fitting is an error if the data does not fit the items.
+// fitting returns an error if the data does not fit the items.
 func fitting(h *rma.Header, at *rma.Items) error {
 	size := at.Size()
 	var ok bool
@@ -111,7 +111,7 @@ func fitting(h *rma.Header, at *rma.Items) error {
 	return nil
 }
 
-// store writes the data of a Put to its place.
+// store receives the data of a Put into the window.
 func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	if h.Data != nil {
 		var carry datatype.Carry
@@ -124,24 +124,24 @@ func (s *server) store(c *client, h *rma.Header, at rma.Items) {
 	j.r = s.incomingData(c, h, &in)
 }
 
-// buffer is the items as a Buffer.
+// buffer returns the items as a Buffer.
 func buffer(at *rma.Items) proc.Buffer {
 	return proc.At(at.Mem, at.Count, at.Type)
 }
 
-// fetch sends items to the origin.
+// fetch sends items of the window to the origin.
 func (s *server) fetch(c *client, h *rma.Header, at rma.Items) {
 	out := s.w.Process.Data.Items(c.peer, buffer(&at))
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(h.AnswerTag())), message.Standard, &out, false)
 	if r.Done() {
-		_ = s.w.Process.End(r, out.Items) // if it failed the origin is gone
+		_ = s.w.Process.End(r, out.Items) // if this fails the origin is down
 		return
 	}
 	j := s.newJob(c, h)
 	j.stage, j.r, j.items = leaving, r, out.Items
 }
 
-// combine does an accumulate when its data is there.
+// combine executes an accumulate, once its data has come.
 func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	if h.Data != nil || h.Len == 0 {
 		return s.accumulated(c, h, &at, h.Data)
@@ -152,7 +152,7 @@ func (s *server) combine(c *client, h *rma.Header, at rma.Items) error {
 	return nil
 }
 
-// accumulated does an accumulate whose data is there.
+// accumulated executes an accumulate whose data has come.
 func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byte) error {
 	var old []byte
 	if h.Kind == rma.GetAccumulate {
@@ -170,8 +170,8 @@ func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byt
 	return nil
 }
 
-// refuse skips an operation that turns out to be invalid at the target. It tells the origin at once if
-// that expects data, else when it is asked.
+// refuse skips an operation that turns out to be invalid at the target. The origin gets the code at
+// once if it waits for data, otherwise with the next answer.
 func (s *server) refuse(c *client, h *rma.Header, code rma.Code) error {
 	if c.code == rma.Done && !h.Kind.Answered() {
 		c.code = code
@@ -193,7 +193,7 @@ func (s *server) newJob(c *client, h *rma.Header) *job {
 		j, s.idle = s.idle[n-1], s.idle[:n-1]
 	}
 	j.c, j.h = c, *h
-	j.h.Type, j.h.Data = nil, nil // of memory that the next header needs
+	j.h.Type, j.h.Data = nil, nil // they are in memory that the next header overwrites
 	c.jobs++
 	if h.Kind.Atomic() {
 		c.atomics++
@@ -202,7 +202,7 @@ func (s *server) newJob(c *client, h *rma.Header) *job {
 	return j
 }
 
-// finishJobs continues jobs whose data is there, or has left.
+// finishJobs continues jobs whose data has come or has been sent.
 func (s *server) finishJobs() (progress bool) {
 	s.answers = slices.DeleteFunc(s.answers, func(r construct.Sending) bool {
 		if !r.Done() {
@@ -224,7 +224,7 @@ func (s *server) finishJobs() (progress bool) {
 	return progress
 }
 
-// finish does the rest of a job.
+// finish does what is left of a job.
 func (s *server) finish(j *job) {
 	c := j.c
 	n := j.r.Result().Len
@@ -235,7 +235,7 @@ func (s *server) finish(j *job) {
 	}
 	switch {
 	case j.stage == leaving, j.stage == dropping, errors.Is(err, message.ErrPeerDown):
-		err = nil // the origin is gone, which is for those to say who wait for it
+		err = nil // the origin is down, which those report that wait for it
 	case err == nil && n != j.length():
 		err = fmt.Errorf("%w: %d bytes instead of %d", rma.ErrHeader, n, j.length())
 	case err == nil && j.stage == gathering:
@@ -269,10 +269,10 @@ func (s *server) typed(j *job) error {
 	return s.perform(j.c, &j.h, t)
 }
 
-// typeCache has derived datatypes of origins.
+// typeCache has datatypes that origins have sent, by their encoded form.
 type typeCache struct{ known map[string]*proc.Datatype }
 
-// cachedTypes is how many there are at most.
+// cachedTypes is how many of them are kept at most.
 const cachedTypes = 64
 
 // parse decodes a datatype. Its displacements are not trusted before it is placed in a window.

@@ -26,7 +26,7 @@ func (e *Epochs) Lock(t rma.LockType, rank int, assert rma.Assert) error {
 	return nil
 }
 
-// lockable checks the arguments of Lock.
+// lockable checks the arguments of Lock; none reports whether the rank is ProcNull.
 func (e *Epochs) lockable(t rma.LockType, rank int, assert rma.Assert) (none bool, err error) {
 	if err := e.w.Check(); err != nil {
 		return false, err
@@ -48,9 +48,10 @@ func (e *Epochs) member(rank int) (none bool, err error) {
 	return rank == proc.ProcNull, nil
 }
 
-// locked requests the locks of ranks, all at the same time, and waits for them.
+// locked requests the locks of ranks, all at the same time, and waits until they are granted
+// (MPI-4.1, 12.5.3).
 func (e *Epochs) locked(ranks []int, t rma.LockType, assert rma.Assert) error {
-	e.w.Process.Test() // for the others, who wait while this proc locks its own memory in a loop
+	e.w.Process.Test() // so that the others make progress while this proc locks its own memory in a loop
 	unchecked := assert&rma.NoCheck != 0
 	for _, rank := range ranks {
 		e.w.origin.targets[rank].unchecked = unchecked
@@ -61,10 +62,10 @@ func (e *Epochs) locked(ranks []int, t rma.LockType, assert rma.Assert) error {
 	return e.w.origin.askAll(ranks, rma.Header{Kind: rma.Lock, Lock: t})
 }
 
-// question is a request to a rank that is answered.
+// question is a request to a rank that has to be answered.
 type question struct {
 	*access
-	begun uint64 // operations before it
+	begun uint64 // operations that were begun before it
 }
 
 // askAll sends a request to ranks, all at the same time, and waits for the answers. The answer to a
@@ -133,7 +134,8 @@ func (e *Epochs) Unlock(rank int) error {
 	return err
 }
 
-// unlocked releases locks, or completes operations that were done without them.
+// unlocked releases the locks of ranks, or completes operations under MPI_MODE_NOCHECK, for which
+// there are no locks.
 func (e *Epochs) unlocked(ranks []int) error {
 	if len(ranks) > 0 && e.w.origin.targets[ranks[0]].unchecked {
 		return e.w.origin.flush(ranks, true)

@@ -8,10 +8,12 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// sizes are how many bytes travel: what is at this side, and at the target.
+// sizes are the sizes of an operation's data in bytes as they are sent: at the origin, and at the
+// target.
 type sizes struct{ here, there int64 }
 
-// mayGo checks everything about an operation but its epoch. none reports that there is nothing to do.
+// mayGo checks everything about an operation but its epoch. none reports whether there is nothing
+// to do.
 func (o *Origin) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err error) {
 	if err := o.w.Check(); err != nil {
 		return size, false, err
@@ -41,8 +43,8 @@ func (o *Origin) mayGo(to *Target, b *proc.Buffer) (size sizes, none bool, err e
 	return size, false, nil
 }
 
-// reach is an error if the items are not in the target's window. For a dynamic one only the target
-// knows.
+// reach returns an error if the items are not in the target's window. For a dynamic window only the
+// target can tell.
 func (o *Origin) reach(to *Target) error {
 	if o.w.flavor == WinFlavorDynamic {
 		return rma.Check(int64(to.Count), to.Type)
@@ -53,7 +55,7 @@ func (o *Origin) reach(to *Target) error {
 	return nil
 }
 
-// nothing is the Request of an operation with nothing to do.
+// nothing returns the Request of an operation that has nothing to do.
 func (o *Origin) nothing() proc.Request {
 	if o.w == nil || o.w.Process == nil {
 		return proc.Request{}
@@ -100,7 +102,7 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	return proc.Request{}, nil
 }
 
-// describe encodes a datatype for the target.
+// describe returns the encoded form of a datatype, for the target.
 func (o *Origin) describe(t *proc.Datatype) (form []byte, err error) {
 	if o.form, err = t.AppendBinary(o.form[:0]); err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func (o *Origin) enlist(t *target, a *access) {
 	t.open = append(t.open, a)
 }
 
-// reap removes complete operations, up to the first that is not.
+// reap removes operations that are complete at the origin, up to the first that is not.
 func (t *target) reap() {
 	n := 0
 	for ; n < len(t.open) && t.open[n].Done(); n++ {
@@ -138,7 +140,7 @@ func (t *target) reap() {
 	}
 }
 
-// note keeps the error of an operation that no Request reports.
+// note keeps the error of an operation that has no Request to report it.
 func (t *target) note(a *access) {
 	if a.err != nil && !a.held && t.err == nil {
 		t.err = a.err

@@ -10,9 +10,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Operations begin in an epoch that a synchronisation has opened, and are complete
-// when one ends it. Until then, or until a Flush, neither the memory that they take
-// from nor what they change may be used for anything else.
+// Operations begin in an epoch that a synchronisation has opened, and are complete when one ends
+// it. Until then, or until a Flush, the program must not change memory that they read, nor access
+// memory that they write (MPI-4.1, 12.7).
 
 func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
 	size, none, err := o.mayGo(&to, &b)
@@ -80,7 +80,8 @@ func (o *Origin) GetAccumulate(fn string, b, result proc.Buffer, to Target, op c
 	return o.operate(fn, &to, h, x, size.there, request)
 }
 
-// combines is an error if an accumulate cannot have the target and a datatype at the origin.
+// combines returns an error if an accumulate cannot have this target and this datatype at the
+// origin.
 func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	for _, t := range []*proc.Datatype{to.Type, here} {
 		if err := op.CheckAccumulate(t); err != nil {
@@ -115,7 +116,7 @@ func (o *Origin) FetchAndOp(b, result proc.Buffer, rank int, disp int64, op coll
 	return err
 }
 
-// single checks a Buffer that is to be one item of a predefined datatype.
+// single returns an error unless b is one item of a predefined datatype.
 func (o *Origin) single(b *proc.Buffer) error {
 	if err := o.w.Check(); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (o *Origin) single(b *proc.Buffer) error {
 	return nil
 }
 
-// alike is an error unless two items have the same predefined datatype.
+// alike returns an error unless two items have the same predefined datatype.
 func alike(a, b *proc.Buffer) error {
 	k, _ := a.Datatype().Kind()
 	if other, _ := b.Datatype().Kind(); k != other {
@@ -163,7 +164,7 @@ func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp i
 	return err
 }
 
-// One is a Buffer of a single element; nil is no memory.
+// One returns a Buffer of a single element; nil is no memory.
 func One[T proc.Type](x *T) proc.Buffer {
 	if x == nil {
 		return proc.At(nil, 1, datatype.Basic(datatype.KindOf[T]()))
@@ -171,7 +172,7 @@ func One[T proc.Type](x *T) proc.Buffer {
 	return proc.Of(unsafe.Slice(x, 1))
 }
 
-// ElementsAt is where as many elements as buf has lie in the window of a rank.
+// ElementsAt returns the target for as many elements as buf has, in the window of a rank.
 func ElementsAt[T proc.Type](buf []T, rank int, disp int64) Target {
 	return Target{rank, disp, len(buf), datatype.Basic(datatype.KindOf[T]())}
 }

@@ -26,18 +26,18 @@ type slot struct {
 	buf [rma.HeaderSize]byte
 }
 
-// client is a member, which may be this one, as the origin of operations here.
+// client is a member of the window, perhaps this one, as the origin of operations here.
 type client struct {
 	rank    int
 	peer    message.Peer
-	jobs    int      // that are under way
-	atomics int      // of which need an order
+	jobs    int      // jobs of it under way
+	atomics int      // jobs of it under way that must be executed in order
 	held    [][]byte // headers that wait for them
-	lock    uint32   // number of the header that asks for the lock
-	code    rma.Code // of what went wrong since it asked
+	lock    uint32   // sequence number of its header that asks for the lock
+	code    rma.Code // of the first operation that has failed since its last answer
 }
 
-// codes are the bytes of answers.
+// codeBytes has the answers, in memory that does not change.
 var codeBytes = [...]byte{byte(rma.Done), byte(rma.OutOfRange), byte(rma.Conflicting)}
 
 // listen begins to receive a header.
@@ -54,7 +54,7 @@ func (s *server) CarryOn() bool {
 	return s.over
 }
 
-// until makes progress until so returns true. The process is locked.
+// until makes progress until so returns true or an error. The process is locked.
 func (s *server) until(so func() (bool, error)) error {
 	for {
 		s.CarryOn()
@@ -74,7 +74,7 @@ func (s *server) broken(rank int, err error) {
 	s.w.Process.SetFailed(fmt.Errorf("window %s: rank %d: %w", s.w.label(), rank, err))
 }
 
-// hear handles the next header that has come.
+// hear handles the next header, if one has come.
 func (s *server) hear() bool {
 	in := &s.slots[s.next]
 	if s.held >= heldHeaders || !in.r.Done() {
@@ -83,7 +83,7 @@ func (s *server) hear() bool {
 	s.next = (s.next + 1) % headerSlots
 	m := in.r.Status()
 	s.w.Process.Eng.Release(in.r)
-	if errors.Is(m.Err, message.ErrPeerDown) { // in the middle of it
+	if errors.Is(m.Err, message.ErrPeerDown) { // the peer went down while it sent the header
 		s.listen(in)
 		return true
 	}
@@ -111,7 +111,7 @@ func (s *server) hear() bool {
 	return true
 }
 
-// client returns the member that has sent a header, or an error if it was another one.
+// client returns the member that has sent a header, or an error if another proc has sent it.
 func (s *server) client(rank int, peer message.Peer) (*client, error) {
 	if c := s.clients[rank]; c != nil && c.peer == peer {
 		return c, nil
@@ -135,12 +135,12 @@ func (c *client) ready(h *rma.Header) bool {
 	return true
 }
 
-// goOn serves headers that have waited for c's jobs.
+// goOn serves headers of c that have waited for its jobs.
 func (s *server) goOn(c *client) {
 	for len(c.held) > 0 && !s.over {
 		h, err := rma.Parse(c.held[0])
 		if err != nil {
-			s.broken(c.rank, err) // though it was right before
+			s.broken(c.rank, err) // although it was valid when it came
 			return
 		}
 		if !c.ready(&h) {
@@ -152,7 +152,7 @@ func (s *server) goOn(c *client) {
 	}
 }
 
-// serve does what a header requests, or begins to.
+// serve executes what a header asks for, or begins to.
 func (s *server) serve(c *client, h *rma.Header) {
 	var err error
 	switch h.Kind {
@@ -175,7 +175,7 @@ func (s *server) serve(c *client, h *rma.Header) {
 	}
 }
 
-// settle reports to an origin how all its operations have ended.
+// settle answers an origin with the outcome of all its operations.
 func (s *server) settle(c *client, h *rma.Header) {
 	s.answer(c, h.AnswerTag(), c.code)
 	c.code = rma.Done
@@ -186,11 +186,11 @@ func (s *server) answer(c *client, tag int32, code rma.Code) {
 	s.reply(c, tag, proc.Payload{Mem: codeBytes[code : code+1], Count: 1, Dtype: uint64(datatype.Byte)})
 }
 
-// reply sends an answer. Only Free waits for it to leave.
+// reply sends an answer. Only Free waits until it has left.
 func (s *server) reply(c *client, tag int32, x proc.Payload) {
 	r := s.w.Process.Isend(c.peer, s.w.c.Envelope(int(tag)), message.Standard, &x, true)
 	if r.Done() {
-		_ = s.w.Process.End(r, nil) // if it failed the origin is gone
+		_ = s.w.Process.End(r, nil) // if this fails the origin is down
 		return
 	}
 	s.answers = append(s.answers, r)

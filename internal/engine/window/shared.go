@@ -33,7 +33,7 @@ func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Wi
 	return w, w.open()
 }
 
-// together is an error unless all members of c are on this proc's machine.
+// together returns an error unless all members of c are on this proc's machine.
 func together(c *proc.Comm) error {
 	self := c.Process().Worlds.ProcOf(c.Self())
 	for p, rank := range c.Comm.Group().All() {
@@ -47,13 +47,14 @@ func together(c *proc.Comm) error {
 // segments is the memory that the members share.
 type segments struct {
 	mem     []byte
-	offsets []int64 // by rank
+	offsets []int64 // of each rank's part
 }
 
-// memfd says where the memory is: what rank 0 tells the others.
+// memfd identifies the memory that rank 0 has created to the other members.
 type memfd struct{ pid, fd, dev, ino, apart int64 }
 
-// share makes rank 0 create the memory and all members map it. If one fails, all do.
+// share makes rank 0 create the memory and all members map it. If it fails at one member, all get
+// an error.
 func (m *memory) share() error {
 	var file memfd
 	own, bad := -1, error(nil)
@@ -86,7 +87,7 @@ func (m *memory) share() error {
 	return err
 }
 
-// apart is 1 if the members' parts need not be contiguous.
+// apart returns 1 if the members' parts need not be contiguous, else 0.
 func (w *Win) apart() int64 {
 	if w.hints == nil {
 		return 0
@@ -99,7 +100,7 @@ func (w *Win) apart() int64 {
 	return 0
 }
 
-// layout is where each member's part begins, and how much there is.
+// layout returns where each member's part begins, and the size of all.
 func (m *memory) layout(apart bool) (offsets []int64, total int64) {
 	grain := int64(1)
 	if apart {
@@ -113,7 +114,7 @@ func (m *memory) layout(apart bool) (offsets []int64, total int64) {
 	return offsets, max(total, 1)
 }
 
-// create makes the memory.
+// create creates the memory.
 func (f *memfd) create(_ []int64, total int64) (fd int, err error) {
 	if fd, err = unix.MemfdCreate("impi-window", unix.MFD_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("memfd_create: %w", err)
@@ -126,7 +127,8 @@ func (f *memfd) create(_ []int64, total int64) (fd int, err error) {
 	return fd, err
 }
 
-// identify identifies a file: another PID namespace may have another file by the same name.
+// identify returns device and inode of a descriptor's file: in another PID namespace the same name
+// in /proc may stand for another file.
 func identify(fd int) (dev, ino int64, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -135,7 +137,7 @@ func identify(fd int) (dev, ino int64, err error) {
 	return int64(st.Dev), int64(st.Ino), nil
 }
 
-// mapped maps the memory that rank 0 has made.
+// mapped maps the memory that rank 0 has created.
 func (m *memory) mapped(f *memfd) error {
 	if f.pid == 0 {
 		return errors.New("rank 0 has no memory")
@@ -163,7 +165,7 @@ func (m *memory) mapped(f *memfd) error {
 	return nil
 }
 
-// segment is the memory of a rank.
+// segment returns the memory of a rank.
 func (m *memory) segment(rank int) []byte {
 	off, size := m.shared.offsets[rank], m.extents[rank].Size
 	return m.shared.mem[off : off+size : off+size]
@@ -176,12 +178,12 @@ func shut(fd int) error {
 	return unix.Close(fd)
 }
 
-// unmap gives shared memory back.
+// unmap unmaps the shared memory.
 func (m *memory) unmap() {
 	if m.shared == nil {
 		return
 	}
-	_ = unix.Munmap(m.shared.mem) // which was mapped so
+	_ = unix.Munmap(m.shared.mem) // it was mapped with this length
 	m.shared, m.mem = nil, nil
 }
 

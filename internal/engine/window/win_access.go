@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Target is where an operation goes: Count items of Type, Disp units up in the
-// window of a rank. Nothing is done at ProcNull.
+// Target is the place of an operation: Count items of Type, from Disp units on, in the window of a
+// rank. Operations at ProcNull do nothing.
 type Target struct {
 	Rank  int
 	Disp  int64
@@ -19,14 +19,14 @@ type Target struct {
 	Type  *proc.Datatype
 }
 
-// target is the state of an origin's operations at one rank.
+// target is the origin's state of its operations at one rank.
 type target struct {
-	open      []*access // not complete here, in the order of their beginning
-	begun     uint64    // operations that nothing comes back of
-	acked     uint64    // of which are complete there
-	listed    bool      // in dirty
-	unchecked bool      // locked with rma.NoCheck, of which it was not told
-	err       error     // of the first that failed since it was asked
+	open      []*access // not complete at the origin, in the order in which they began
+	begun     uint64    // how many operations that the target does not answer were begun
+	acked     uint64    // how many of these are known to be complete at the target
+	listed    bool      // it is in dirty
+	unchecked bool      // locked with rma.NoCheck, so the target does not know of the lock
+	err       error     // of the first operation that has failed since the last report
 }
 
 // access is a request to a target that is under way: an operation or a synchronisation.
@@ -34,26 +34,26 @@ type access struct {
 	proc.Steady
 	w      *Win
 	rank   int
-	head   []byte              // the header
-	typ    []byte              // the datatype, if it goes apart
-	sends  [3]*message.Request // header, datatype, data
-	out    *proc.Stream        // of the data
+	head   []byte              // the encoded header
+	typ    []byte              // the encoded datatype, if it is a message of its own
+	sends  [3]*message.Request // sends of header, datatype and data
+	out    *proc.Stream        // packs the data
 	answer *message.Request
 	in     *proc.Stream
-	want   int64 // bytes of the answer; of a code 0
+	want   int64 // bytes of the expected answer; 0 for a code
 	code   [1]byte
-	queued bool // in the target's open
-	held   bool // by a Request
+	queued bool // it is in the target's open
+	held   bool // by a Request of the program
 	ended  bool
 	err    error
 }
 
 // parts are the buffers of a request at the origin.
 type parts struct {
-	out  *proc.Buffer // data
-	swap *proc.Buffer // of CompareAndSwap: what is compared
-	in   *proc.Buffer // answer
-	want int64        // bytes of it
+	out  *proc.Buffer // the data that is sent
+	swap *proc.Buffer // of CompareAndSwap: the value to compare with
+	in   *proc.Buffer // the buffer for the answer
+	want int64        // bytes of the answer
 }
 
 func (w *Win) peer(rank int) message.Peer {
@@ -61,7 +61,7 @@ func (w *Win) peer(rank int) message.Peer {
 	return message.Peer(proc)
 }
 
-// incoming is the envelope of messages from a rank to this proc.
+// incoming returns the envelope of messages from a rank to this proc.
 func (w *Win) incoming(rank wire.CommRank, tag int32) message.Envelope {
 	return message.Envelope{Context: w.c.Context(), Rank: rank, Tag: wire.Tag(tag)}
 }
@@ -99,11 +99,11 @@ func (o *Origin) ask(rank int, h rma.Header, x parts) *access {
 		a.out = out.Items
 		a.sends[2] = a.send(peer, h.DataTag(), out)
 	}
-	o.w.server.CarryOn() // it may be for this proc itself
+	o.w.server.CarryOn() // the request may be to this proc itself
 	return a
 }
 
-// size is how many bytes x is as it travels.
+// size returns how many bytes x has as it is sent.
 func size(x *proc.Payload) int64 {
 	if x.Items != nil {
 		return x.Items.Buf.Size(x.Items.Rep)
@@ -121,7 +121,7 @@ func (a *access) inline(peer message.Peer, h *rma.Header, out proc.Payload, swap
 	}
 }
 
-// unload copies a payload as it travels, and returns its size.
+// unload copies a payload as it is sent, and returns its size.
 func unload(p *proc.Process, dst []byte, x *proc.Payload) int {
 	if x.Items == nil {
 		return copy(dst, x.Mem)
@@ -164,7 +164,7 @@ func (o *Origin) newAccess(rank int) *access {
 	return a
 }
 
-// spareAccesses is how many are kept for reuse at most.
+// spareAccesses is how many accesses are kept for reuse at most.
 const spareAccesses = 64
 
 // discard keeps an access for reuse, if it is not needed any more.
@@ -227,8 +227,8 @@ func (a *access) end() {
 	}
 }
 
-// verdict is the error that an answer of n bytes means. The answer is data, a code, or empty if the
-// target has refused.
+// verdict returns the error that an answer of n bytes means. An answer is data, a code, or empty if
+// the target has refused the operation.
 func (a *access) verdict(n int64) error {
 	switch {
 	case a.want == 0 && n == 1:
@@ -243,7 +243,7 @@ func (a *access) verdict(n int64) error {
 	return rma.ErrConflict
 }
 
-// The rest makes an access the operation of a Request.
+// The methods below make an access the operation of a Request.
 
 func (a *access) Status() (proc.Status, error) { return proc.EmptyStatus, a.err }
 
@@ -254,12 +254,12 @@ func (a *access) Finish() (proc.Status, error) {
 		return proc.Status{}, a.w.Process.Failure
 	}
 	err := a.err
-	a.held, a.err = false, nil // which is told
+	a.held, a.err = false, nil // the error is reported by this call only
 	a.discard()
 	return proc.EmptyStatus, err
 }
 
-// Free lets the operation go on; the synchronisation that follows completes it.
+// Free lets the operation go on without its Request; the synchronisation that follows completes it.
 func (a *access) Free() error {
 	a.Gen++
 	a.held = false

@@ -11,20 +11,19 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Win is a window: memory of each member of a group that the others read and
-// change by operations of their own. nil is MPI_WIN_NULL.
+// Win is a window (MPI-4.1, 12.1): memory of each member of a group that the others read and change
+// by their own operations. nil is MPI_WIN_NULL.
 //
-// A member's memory is accessed by the member itself, in whichever call of MPI it
-// makes: as long as it computes and calls nothing, the others' operations wait,
-// and so does a Flush or Unlock that completes them. Only loads and stores in a
-// window of WinAllocateShared need nobody.
+// A member's memory is accessed by the member itself, in whichever call of MPI it makes: as long as
+// it computes and calls nothing, the others' operations wait, and so does a Flush or Unlock that
+// completes them. Only loads and stores in a window of WinAllocateShared need nobody.
 //
-// The messages of a window are in a communicator of its own. Operations and
-// synchronisations of one window by several goroutines at a time need an order of
-// their own, as the epochs are those of the whole proc.
+// The messages of a window are in a communicator of its own. If several goroutines use one window,
+// the program has to order their operations and synchronisations, since an epoch is open for the
+// whole proc.
 type Win struct {
 	Process *proc.Process
-	c       *proc.Comm // of the window alone
+	c       *proc.Comm // a communicator for the window's messages alone
 	flavor  Flavor
 
 	life    atomic.Uint32
@@ -52,10 +51,10 @@ type memory struct {
 type Origin struct {
 	w       *Win
 	seq     uint32
-	targets []target // by rank
-	dirty   []int    // ranks that operations have gone to since they were flushed
+	targets []target // state by rank
+	dirty   []int    // ranks to which operations were sent since the last flush
 	spare   []*access
-	form    []byte // a datatype that is about to leave
+	form    []byte // the encoded datatype of the operation that is being begun
 }
 
 // Epochs are the synchronisations of this proc with others, by which operations begin and end.
@@ -68,12 +67,12 @@ type Epochs struct {
 type server struct {
 	w         *Win
 	slots     [headerSlots]slot
-	next      int // slot
+	next      int // index of the receive that the next header is taken from
 	clients   map[int]*client
 	jobs      []*job
 	idle      []*job
-	answers   []construct.Sending // under way
-	held      int                 // headers that clients hold
+	answers   []construct.Sending // answers that are being sent
+	held      int                 // headers that wait in clients
 	types     typeCache
 	scratch   *rma.Scratch // nil before the first accumulate
 	locks     rma.Locks
@@ -99,11 +98,11 @@ func (w *Win) Epochs() *Epochs {
 	return &w.sync
 }
 
-// Flavor is how a window was made, with the values of the MPI ABI.
+// Flavor is the way in which a window was made (MPI-4.1, 12.2.6), with the values of the MPI ABI.
 type Flavor int
 
-// The flavours of windows, and the model that all of them have: what others
-// change is seen by loads, and stores by others, without more ado.
+// The flavours of windows, and the unified memory model, which all windows here have (MPI-4.1,
+// 12.4).
 const (
 	WinFlavorCreate   Flavor = 311
 	WinFlavorAllocate Flavor = 312
@@ -113,7 +112,7 @@ const (
 	WinUnified = 321
 )
 
-// Check refuses windows that cannot be used.
+// Check returns an error if the window cannot be used.
 func (w *Win) Check() error {
 	switch {
 	case w == nil && !proc.Initialized():
@@ -199,7 +198,7 @@ func (w *Win) GetInfo() (*proc.Info, error) {
 	return proc.InfoWith(presumed).With(hints), nil
 }
 
-// label names w for people.
+// label returns a name of w for messages.
 func (w *Win) label() string {
 	if name := w.name.Get(); name != "" {
 		return name
@@ -207,5 +206,5 @@ func (w *Win) label() string {
 	return fmt.Sprintf("of context %d", w.c.Context())
 }
 
-// Comm is the communicator that the messages of w are in.
+// Comm returns the communicator that the messages of w are in.
 func (w *Win) Comm() *proc.Comm { return w.c }
