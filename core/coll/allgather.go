@@ -26,6 +26,7 @@ func (p *Planner) Allgather(s *Schedule, send, recv []byte, k datatype.Kind) err
 func (p allgathers) allgather(own, recv []byte) {
 	in, hosts := p.inside()
 	switch {
+	case p.ownAllgather(own, recv):
 	case len(own) > 0 && hosts && p.single():
 		allgathers{in}.allgather(own, recv)
 	case p.single():

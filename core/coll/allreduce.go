@@ -26,6 +26,7 @@ func (p *Planner) Allreduce(s *Schedule, send, recv []byte, k datatype.Kind, op 
 
 func (p allreductions) allreduce(own, recv []byte) {
 	switch {
+	case p.ownAllreduce(own, recv):
 	case p.op.Commutative() && !p.op.Whole() && p.striped(own):
 		p.allreduceStripes(own, recv)
 	case p.combines() && (p.isHosts && !p.single() || p.sites.ours && p.m.Count() == 2 && exact(p.op, p.k)):

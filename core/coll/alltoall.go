@@ -28,6 +28,9 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 	if block*o.n != len(recv) || block%k.Size() != 0 || send != nil && len(send) != len(recv) {
 		return fmt.Errorf("coll: %w: %d bytes to send and %d to receive for %d members", ErrBuffer, len(send), len(recv), o.n)
 	}
+	if o.ownBlocks(PhaseAlltoall, 0, send, recv) {
+		return o.done(nil)
+	}
 	if send == nil {
 		send = o.scratch.get(len(recv))
 		o.copy(send, recv)

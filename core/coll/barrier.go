@@ -25,6 +25,7 @@ func (p barriers) barrier() {
 			p.barrierMasters()
 		}
 		p.barrierOut()
+	case p.ownBarrier():
 	case p.within != nil:
 		in, _ := p.inside()
 		l := barriers{in}
@@ -51,6 +52,9 @@ func (p barriers) disseminate() {
 // barrierIn tells the master, up a tree, that all of the client have begun the barrier. Its last
 // send may be left in the round that is still open.
 func (p barriers) barrierIn() {
+	if p.ownBarrier() {
+		return
+	}
 	if in, ok := p.inside(); ok {
 		barriers{in}.barrierIn()
 		if in.team.me == 0 {
@@ -72,6 +76,9 @@ func (p barriers) barrierIn() {
 
 // barrierOut tells all of the client, down a tree from the master, that the barrier is complete.
 func (p barriers) barrierOut() {
+	if p.ownBarrier() {
+		return
+	}
 	if in, ok := p.inside(); ok {
 		if in.team.me == 0 {
 			barriers{in.over()}.barrierOut()

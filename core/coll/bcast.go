@@ -72,6 +72,10 @@ func (p bcasts) down(buf []byte, rn int, stand func(number int) int) {
 // bcastTeam broadcasts inside a client, from the process at place root of the team.
 func (p bcasts) bcastTeam(buf []byte, root int) {
 	n := p.team.size()
+	if len(buf) > 0 && p.own(PhaseBcast, nil) {
+		p.phase(PhaseBcast, root, nil, buf)
+		return
+	}
 	if in, ok := p.inside(); ok && len(buf) > 0 {
 		bcasts{in}.bcast(buf, root)
 		return

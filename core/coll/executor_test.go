@@ -25,6 +25,7 @@ type job struct {
 	levels   [3]traffic // inside hosts, between hosts of a client, between clients
 	most     int        // bytes that a host has sent to others
 	sent     map[[2]int]int
+	own      map[wire.ClientRank]*own
 	left     int // of an intercommunicator: how many of the members are of the first group
 }
 
@@ -217,6 +218,10 @@ func (j *job) do(p *process, t *Step, sends, recvs *[]*message) {
 		}
 		return
 	}
+	if t.Action == Joint {
+		j.join(p, t)
+		return
+	}
 	m := &message{src: p.rank, dst: j.member(p.rank, t), tag: t.Tag, context: t.Context, send: t.Action == Send, buf: t.Src}
 	if m.dst == p.rank {
 		j.t.Fatalf("rank %d talks to itself", p.rank)
@@ -374,6 +379,8 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 				for _, j.sync = range []bool{false, true} {
 					f(t, j)
 				}
+				j.withPhases(rng)
+				f(t, j)
 				if t.Failed() {
 					t.Fatalf("with clients %v, profile %+v", l, profile)
 				}

@@ -81,6 +81,9 @@ type Profile struct {
 	// Hosts maps the processes of this client to their hosts, with host ranks where Clients has
 	// client ranks; nil: all are on one host. It is the same in all processes of the client.
 	Hosts *comm.Clients
+	// Phases reports which phases this client's own MPI does, for elements of a kind and, of
+	// reductions, for an operation; nil: none. It is the same in all processes of the client.
+	Phases func(Phase, datatype.Kind, *datatype.Op) bool
 }
 
 // Tuning are the crossovers inside a client, and between clients that are all ours or its hosts, in
@@ -175,8 +178,13 @@ func (t team) rank(place int) int {
 
 // NewPlanner makes the planner of a communicator.
 func NewPlanner(c *comm.Comm, p Profile) *Planner {
-	m := c.Masters()
 	p.Tuning = p.Tuning.withDefaults()
+	return newPlanner(c, p)
+}
+
+// newPlanner is NewPlanner for a profile whose Tuning has no defaults any more.
+func newPlanner(c *comm.Comm, p Profile) *Planner {
+	m := c.Masters()
 	pl := &Planner{comm: c, m: m, profile: p, n: c.Size(), me: c.Rank(), mine: m.Number(c.Rank())}
 	pl.team = team{ranks: m.Locals(pl.mine), me: m.Place(pl.me)}
 	pl.peers = make([]Peer, m.Count())
@@ -188,6 +196,13 @@ func NewPlanner(c *comm.Comm, p Profile) *Planner {
 		pl.profile.Tuning.Few = 0
 	}
 	return pl
+}
+
+// WithPhases is the planner of the same communicator with other Profile.Phases.
+func (p *Planner) WithPhases(does func(Phase, datatype.Kind, *datatype.Op) bool) *Planner {
+	profile := p.profile
+	profile.Phases = does
+	return newPlanner(p.comm, profile)
 }
 
 func (p *Planner) single() bool { return p.m.Count() == 1 }

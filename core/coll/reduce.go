@@ -215,6 +215,14 @@ func (p reductions) upTree(a *accumulator, rn int, stand func(number int) int) {
 
 // reduceTeam is the reduction inside one client.
 func (p reductions) reduceTeam(own, recv []byte, root int) {
+	if len(own) > 0 && p.own(PhaseReduce, p.op) {
+		a := p.accumulate(own, recv)
+		p.reduceTree(&a, root)
+		if p.me == root {
+			p.copy(recv, a.cur)
+		}
+		return
+	}
 	if in, ok := p.hostsOf(); ok && len(own) > 0 {
 		in.reduce(own, recv, root)
 		return
@@ -253,6 +261,9 @@ func (p reductions) longReduction(own []byte) bool {
 func (p reductions) reduceTree(a *accumulator, root int) {
 	n := p.team.size()
 	if len(a.cur) == 0 || n == 1 {
+		return
+	}
+	if p.ownReduce(a, root) {
 		return
 	}
 	if in, ok := p.hostsOf(); ok {

@@ -102,7 +102,9 @@ func (p rooted) equal(part, whole []byte, root int) error {
 	if err != nil {
 		return err
 	}
-	p.blocks(part, whole, root)
+	if !p.ownGather(part, whole, root) {
+		p.blocks(part, whole, root)
+	}
 	return p.done(nil)
 }
 

@@ -17,11 +17,13 @@ import (
 type Action uint8
 
 // The actions. Send and Recv are messages: the executor starts them in the order
-// of the steps and does not wait for one before the next. The others are local
-// work, done by Run when their turn comes.
+// of the steps and does not wait for one before the next, and so with Joint, which
+// all members of the client have. The others are local work, done by Run when
+// their turn comes.
 const (
 	Send   Action = iota // Src to Peer
 	Recv                 // from Peer, exactly len(Dst) bytes
+	Joint                // Phase, by the client's own MPI
 	Reduce               // Dst = Src Op Dst, of Count elements
 	Copy                 // Dst = Src
 	Encode               // Dst = Src as Rep has it
@@ -30,13 +32,14 @@ const (
 
 // String returns the action's name.
 func (a Action) String() string {
-	return [...]string{"send", "recv", "reduce", "copy", "encode", "decode"}[a]
+	return [...]string{"send", "recv", "phase", "reduce", "copy", "encode", "decode"}[a]
 }
 
 // Step is one action of a process. The slices belong to the caller's buffers or to the schedule's
 // scratch memory.
 type Step struct {
 	Action  Action
+	Phase   Phase // of Joint
 	Kind    datatype.Kind
 	Rep     datatype.Representation
 	Remote  bool // Peer is a rank of the remote group of an intercommunicator
@@ -50,7 +53,7 @@ type Step struct {
 }
 
 // Local reports whether the step is local work, which Run does.
-func (t *Step) Local() bool { return t.Action > Recv }
+func (t *Step) Local() bool { return t.Action > Joint }
 
 // Run does the local work of a step.
 func (t *Step) Run() error {
@@ -63,7 +66,7 @@ func (t *Step) Run() error {
 		return t.Rep.Encode(t.Dst, t.Src, t.Kind, t.Count)
 	case Decode:
 		return t.Rep.Decode(t.Dst, t.Src, t.Kind, t.Count)
-	case Send, Recv: // the executor's
+	case Send, Recv, Joint: // the executor's
 	}
 	return nil
 }

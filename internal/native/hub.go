@@ -16,6 +16,7 @@ type vendor interface {
 	poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error)
 	recv(held int32, buf unsafe.Pointer, n int) (request, error)
 	test(r request) (done bool, err error)
+	begin(c Comm, p *Phase) (request, error)
 }
 
 // request is the number of something that the library has begun; none: it was done at once.
@@ -62,12 +63,13 @@ const (
 // Hub is the links of a proc to the other procs of its site by the site's MPI. One goroutine at a time
 // may use it and its links.
 type Hub struct {
-	lib   vendor
-	links []*Link  // by rank at the site; nil: nothing has been said yet
-	free  [][]byte // chunks
-	pins  []*runtime.Pinner
-	fresh []*Link // have something to receive
-	err   error   // of the library; it is of no use any more
+	lib    vendor
+	links  []*Link  // by rank at the site; nil: nothing has been said yet
+	free   [][]byte // chunks
+	pins   []*runtime.Pinner
+	fresh  []*Link  // have something to receive
+	phases []*Phase // that are not over
+	err    error    // of the library; it is of no use any more
 
 	next    []byte // where the next message goes
 	arrival arrival
@@ -90,17 +92,20 @@ func (h *Hub) Link(rank int) (l *Link, created bool) {
 
 // Poll takes messages of the library, which makes progress by that. It gives the links on which
 // something can be received. Recv takes links out of the slice and fills their places from its end, so
-// that the caller has to go through it from the end.
-func (h *Hub) Poll() []*Link {
+// that the caller has to go through it from the end. news says that phases are over.
+func (h *Hub) Poll() (ready []*Link, news bool) {
 	if h.err != nil {
-		return nil
+		return nil, false
+	}
+	if len(h.phases) > 0 {
+		news = h.lookAtPhases()
 	}
 	for range pollsAtATime {
 		if !h.take() {
 			break
 		}
 	}
-	return h.fresh
+	return h.fresh, news
 }
 
 // take takes one message.

@@ -24,4 +24,27 @@ int impi_native_abort(const struct impi_native *f, int status) { return f->abort
 int impi_native_send(const struct impi_native *f, int to, int tag, const void *buf, int64_t bytes, int32_t *number) { return f->send(to, tag, buf, bytes, number); }
 int impi_native_poll(const struct impi_native *f, void *buf, int64_t room, struct impi_native_message *m) { return f->poll(buf, room, m); }
 int impi_native_recv(const struct impi_native *f, int32_t held, void *buf, int64_t bytes, int32_t *number) { return f->recv(held, buf, bytes, number); }
+int impi_native_open(const struct impi_native *f, const int *ranks, int count, int tag, int32_t *comm) { return f->open(ranks, count, tag, comm); }
+int impi_native_close(const struct impi_native *f, int32_t comm) { return f->close(comm); }
+
+int impi_native_begin(const struct impi_native *f, const struct impi_native_phase_args *a, int32_t *number)
+{
+	switch (a->phase) {
+	case IMPI_NATIVE_BARRIER:
+		return f->barrier(a->comm, number);
+	case IMPI_NATIVE_BCAST:
+		return f->bcast(a->comm, a->out, a->n, a->root, number);
+	case IMPI_NATIVE_REDUCE:
+		return f->reduce(a->comm, a->in, a->out, a->n, a->type, a->op, a->root, number);
+	case IMPI_NATIVE_ALLREDUCE:
+		return f->allreduce(a->comm, a->in, a->out, a->n, a->type, a->op, number);
+	case IMPI_NATIVE_GATHER:
+		return f->gather(a->comm, a->in, a->out, a->n, a->root, number);
+	case IMPI_NATIVE_ALLGATHER:
+		return f->allgather(a->comm, a->in, a->out, a->n, number);
+	default:
+		return f->alltoall(a->comm, a->in, a->out, a->n, number);
+	}
+}
+
 int impi_native_test(const struct impi_native *f, int32_t number) { return f->test(number); }

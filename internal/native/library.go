@@ -180,3 +180,36 @@ func (l *Library) test(number request) (done bool, err error) {
 
 // onlyHome reports whether only one thread may call the library.
 func (l *Library) onlyHome() bool { return l.thread != nil }
+
+func (l *Library) open(ranks []int32, tag int) (c Comm, err error) {
+	l.anywhere(func() {
+		err = l.failed("MPI_Comm_create_group", C.impi_native_open(l.fn, (*C.int)(&ranks[0]), C.int(len(ranks)), C.int(tag), (*C.int32_t)(&c)))
+	})
+	return c, err
+}
+
+func (l *Library) close(c Comm) (err error) {
+	l.anywhere(func() { err = l.failed("MPI_Comm_free", C.impi_native_close(l.fn, C.int32_t(c))) })
+	return err
+}
+
+// begin begins a phase, whose memory is pinned.
+func (l *Library) begin(c Comm, p *Phase) (number request, err error) {
+	a := C.struct_impi_native_phase_args{
+		comm: C.int32_t(c), phase: C.int32_t(p.What), _type: C.int32_t(p.Type), op: C.int32_t(p.Op), root: C.int32_t(p.Root),
+		n: C.int64_t(p.N), in: address(p.In), out: address(p.Out),
+	}
+	l.anywhere(func() {
+		err = l.failed("a collective operation", C.impi_native_begin(l.fn, &a, (*C.int32_t)(&number)))
+	})
+	return number, err
+}
+
+// anywhere runs f where the library may be called.
+func (l *Library) anywhere(f func()) {
+	if l.thread != nil {
+		l.thread.run(f)
+	} else {
+		f()
+	}
+}

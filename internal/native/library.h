@@ -3,6 +3,18 @@
 
 #include "shim/shim.h"
 
+enum impi_native_phase {
+	IMPI_NATIVE_BARRIER = 1, IMPI_NATIVE_BCAST, IMPI_NATIVE_REDUCE, IMPI_NATIVE_ALLREDUCE,
+	IMPI_NATIVE_GATHER, IMPI_NATIVE_ALLGATHER, IMPI_NATIVE_ALLTOALL
+};
+
+struct impi_native_phase_args {
+	int32_t comm, phase, type, op, root;
+	int64_t n; /* bytes, or elements of reductions */
+	const void *in;
+	void *out;
+};
+
 /* Finds the table of functions of a shim; the result is why that failed, or NULL. */
 const char *impi_native_load(const char *path, const struct impi_native **fn);
 
@@ -15,6 +27,10 @@ int impi_native_abort(const struct impi_native *, int status);
 int impi_native_send(const struct impi_native *, int to, int tag, const void *buf, int64_t bytes, int32_t *number);
 int impi_native_poll(const struct impi_native *, void *buf, int64_t room, struct impi_native_message *m);
 int impi_native_recv(const struct impi_native *, int32_t held, void *buf, int64_t bytes, int32_t *number);
+int impi_native_open(const struct impi_native *, const int *ranks, int count, int tag, int32_t *comm);
+int impi_native_close(const struct impi_native *, int32_t comm);
+/* A phase, whose number is that of enum impi_native_phase. */
+int impi_native_begin(const struct impi_native *, const struct impi_native_phase_args *, int32_t *number);
 int impi_native_test(const struct impi_native *, int32_t number);
 
 #endif

@@ -111,6 +111,10 @@ type Job struct {
 	// Parent is the port that the procs of a spawned job call in Init.
 	Parent string `json:"parent,omitempty"`
 
+	// Native says that all packets between procs of this one's site go by the site's own MPI,
+	// whose collective operations are used, too.
+	Native bool `json:"native,omitempty"`
+
 	// Check makes the members of communicators compare their calls of collective
 	// operations. It is the same for all procs of the job.
 	Check bool `json:"check,omitempty"`

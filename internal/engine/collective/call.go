@@ -192,7 +192,11 @@ func (a *Call) amount(n, me int) uint64 {
 
 // Plan plans a call for x, with a comparison of the members' calls if the program wants that.
 func (x *collective) Plan(a *Call) error {
-	err := a.plan(x.c.State().Colls.Planner, &x.main)
+	planner := x.c.State().Colls.Planner
+	if x.team != nil {
+		planner = x.team.Planner
+	}
+	err := a.plan(planner, &x.main)
 	if x.c.Checks() {
 		return x.compare(a.record(x.c), err)
 	}
@@ -212,6 +216,9 @@ func Execute(c *proc.Comm, a *Call) error {
 	x, err := Begin(c)
 	if err != nil {
 		return err
+	}
+	if suits(c, a) {
+		x.team = teamOf(c)
 	}
 	return x.run(x.Plan(a))
 }

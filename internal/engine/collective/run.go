@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/native"
 )
 
 // bigStep is the size in bytes from which local work is done without the lock, so that other
@@ -27,6 +28,9 @@ type collective struct {
 	checking *checking    // sched is the check before main
 	after    func() error // called once main has been executed; it may plan another schedule into main
 	open     []part
+	team     *proc.NativeTeam // of a blocking operation that the site's MPI has a part in; nil: it has none
+	phase    native.Phase     // that the site's MPI does, while inPhase is set
+	inPhase  bool
 	Err      error
 	ended    bool
 	begun    bool // something was sent or received
@@ -238,6 +242,14 @@ func (x *collective) leave() {
 
 // collect takes the messages of the round that are done, and reports whether all are.
 func (x *collective) collect() bool {
+	if x.inPhase {
+		done, err := x.phase.Done()
+		if !done {
+			return false
+		}
+		x.inPhase, x.Err = false, err
+		return true
+	}
 	for n := len(x.open) - 1; n >= 0; n-- {
 		o := x.open[n]
 		if !o.r.Done() {
@@ -268,6 +280,9 @@ func (x *collective) do(t *coll.Step) error {
 		return x.outside(t.Run)
 	}
 	x.begun = true
+	if t.Action == coll.Joint {
+		return x.beginPhase(t)
+	}
 	p := x.c.Process()
 	proc, _ := x.c.Comm.Proc(int(t.Peer))
 	if t.Remote {
@@ -318,7 +333,7 @@ func (x *collective) Finish() (proc.Status, error) {
 		return proc.EmptyStatus, err
 	}
 	x.main.Reset()
-	x.sched, x.checking, x.after = &x.main, nil, nil
+	x.sched, x.checking, x.after, x.team = &x.main, nil, nil, nil
 	x.Err, x.ended, x.begun = nil, true, false // ended, since it may still be in the process's list of background operations
 	x.c.State().Colls.Mu.Lock()
 	defer x.c.State().Colls.Mu.Unlock()

@@ -43,6 +43,7 @@ func end(c *proc.Comm) error {
 		return c.Alive()
 	}
 	c.LeaveBoard()
+	collective.LeaveTeam(c)
 	c.DropBuffer()
 	if met := c.Process().Worlds.Use(c.Comm, -1); len(met) > 0 {
 		c.Process().Disconnects.DisconnectLost(met)

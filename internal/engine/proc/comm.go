@@ -235,6 +235,9 @@ type collectives struct {
 	Placing sync.Mutex
 	Settled atomic.Bool // place says whether the communicator is on the board
 	Place   *BoardPlace
+
+	Teamed atomic.Bool // Team says whether the site's MPI takes part in collective operations
+	Team   *NativeTeam
 }
 
 // Expected makes a communicator that cannot be used until Become gives it contexts of its own.

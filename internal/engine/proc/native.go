@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/native"
@@ -74,7 +75,7 @@ func (n *Native) add(l *native.Link) bool {
 
 // poll receives what has come by the site's MPI.
 func (n *Native) poll() (progress bool) {
-	ready := n.hub.Poll()
+	ready, progress := n.hub.Poll()
 	for i := len(ready) - 1; i >= 0; i-- {
 		at := ready[i].Peer()
 		if n.endpoints[at] == nil && !n.add(ready[i]) {
@@ -110,6 +111,48 @@ func (n *Native) Finalize() error {
 		poll.Yield()
 	}
 	return n.library.Finalize()
+}
+
+// NativeTeam is a communicator of the site's MPI: the members of one of ours that are at the site, in the
+// order of their ranks.
+type NativeTeam struct {
+	Size    int
+	Planner *coll.Planner // that has phases of the site's MPI
+	comm    native.Comm
+}
+
+// Has reports whether a proc is one that the site's launcher has started together with this one.
+func (n *Native) Has(r wire.WorldRank) bool {
+	at := int(r - n.first)
+	return at >= 0 && at < len(n.endpoints)
+}
+
+// Team makes a communicator of the site's MPI. All its procs do so at a time when none of them waits for
+// another one.
+func (n *Native) Team(procs []wire.WorldRank, tag int) (*NativeTeam, error) {
+	n.p.Lock()
+	defer n.p.Unlock()
+	ranks := make([]int32, len(procs))
+	for i, r := range procs {
+		ranks[i] = int32(r - n.first)
+	}
+	c, err := n.library.Open(ranks, tag%maxTag)
+	return &NativeTeam{Size: len(procs), comm: c}, err
+}
+
+// maxTag is the smallest upper bound of tags that MPI allows (MPI-4.1, 9.1.2).
+const maxTag = 1 << 15
+
+// Begin begins a collective operation of a team. The process is locked.
+func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error { return n.hub.Begin(t.comm, ph) }
+
+// Leave frees a team, as all its procs do.
+func (n *Native) Leave(t *NativeTeam) {
+	n.p.Lock()
+	defer n.p.Unlock()
+	if err := n.library.CloseComm(t.comm); err != nil {
+		n.p.SetFailed(err)
+	}
 }
 
 // Text names the site's MPI.

@@ -1,0 +1,103 @@
+package coll
+
+import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// A client may have an MPI of its own, which does collective operations among the client's members of
+// the communicator faster than messages would. IMPI leaves what happens inside a client to the client
+// (IMPI ch.4, Utility functions), and other clients do not notice it. Such an operation is one step of
+// the schedule, a Phase, that all members of the team have.
+
+// Phase is what the client's own MPI does in a step.
+type Phase uint8
+
+// The phases. Roots are places in the team.
+const (
+	NoPhase        Phase = iota
+	PhaseBarrier         // nothing else
+	PhaseBcast           // Dst of the process in place Peer to all others' Dst
+	PhaseReduce          // all Src, of Count elements, into Dst of the process in place Peer
+	PhaseAllreduce       // all Src, or Dst where there is no Src, into all Dst
+	PhaseGather          // all Src, of one length, to Dst of the process in place Peer
+	PhaseAllgather       // all Src, or the own block of Dst where there is no Src, to all Dst
+	PhaseAlltoall        // block r of Src, or of Dst where there is no Src, to Dst of place r
+)
+
+// own reports whether the client's own MPI does a phase. op matters to reductions.
+func (p plan) own(phase Phase, op *datatype.Op) bool {
+	return p.profile.Phases != nil && !p.isHosts && p.remote == nil && p.team.size() > 1 && p.profile.Phases(phase, p.k, op)
+}
+
+// phase adds one. What follows waits for it.
+func (p plan) phase(phase Phase, root int, src, dst []byte) {
+	p.add(Step{Action: Joint, Phase: phase, Peer: wire.CommRank(root), Kind: p.k, Src: src, Dst: dst})
+	p.wait()
+}
+
+// ownBarrier makes the client's members wait for each other.
+func (p barriers) ownBarrier() bool {
+	ok := p.own(PhaseBarrier, nil)
+	if ok {
+		p.phase(PhaseBarrier, 0, nil, nil)
+	}
+	return ok
+}
+
+// ownReduce combines the team's values in the accumulator of the process in place root.
+func (p reductions) ownReduce(a *accumulator, root int) bool {
+	if len(a.cur) == 0 || !p.own(PhaseReduce, p.op) {
+		return false
+	}
+	var into []byte
+	if p.team.me == root {
+		into = a.buffer()
+	}
+	p.add(Step{Action: Joint, Phase: PhaseReduce, Peer: wire.CommRank(root), Kind: p.k, Op: p.op, Count: len(a.cur) / p.k.Size(), Src: a.cur, Dst: into})
+	p.wait()
+	if into != nil {
+		if a.mine {
+			a.spare = a.cur
+		}
+		a.cur, a.mine = into, true
+	}
+	return true
+}
+
+// ownAllreduce is Allreduce of a communicator inside one client.
+func (p allreductions) ownAllreduce(own, recv []byte) bool {
+	if !p.single() || len(own) == 0 || !p.own(PhaseAllreduce, p.op) {
+		return false
+	}
+	if same(own, recv) {
+		own = nil
+	}
+	p.add(Step{Action: Joint, Phase: PhaseAllreduce, Kind: p.k, Op: p.op, Count: len(recv) / p.k.Size(), Src: own, Dst: recv})
+	return true
+}
+
+// ownAllgather is Allgather of a communicator inside one client.
+func (p allgathers) ownAllgather(own, recv []byte) bool {
+	if n := len(own); n > 0 && same(own, recv[p.me*n:]) {
+		own = nil
+	}
+	return p.ownBlocks(PhaseAllgather, 0, own, recv)
+}
+
+// ownGather is Gather of a communicator inside one client.
+func (p rooted) ownGather(part, whole []byte, root int) bool {
+	if n := len(part); p.me == root && n > 0 && same(part, whole[p.me*n:]) {
+		part = nil
+	}
+	return !p.scatter && p.ownBlocks(PhaseGather, root, part, whole)
+}
+
+// ownBlocks is an operation on blocks of one length, of a communicator inside one client.
+func (p plan) ownBlocks(phase Phase, root int, src, dst []byte) bool {
+	if !p.single() || len(src)+len(dst) == 0 || !p.own(phase, nil) {
+		return false
+	}
+	p.phase(phase, root, src, dst)
+	return true
+}

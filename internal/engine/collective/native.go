@@ -1,0 +1,178 @@
+package collective
+
+import (
+	"github.com/openimpi/impi/core/coll"
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/native"
+)
+
+// mostNative is the largest operation in which the site's MPI takes part, in bytes: it counts in an int.
+const mostNative = 1 << 30
+
+// nativeTypes and nativeOps are what the site's MPI knows as well, by the numbers of shim.h.
+var nativeTypes = map[datatype.Kind]int{
+	datatype.Int8: 1, datatype.Uint8: 2, datatype.Int16: 3, datatype.Uint16: 4, datatype.Int32: 5, datatype.Uint32: 6,
+	datatype.Int64: 7, datatype.Uint64: 8, datatype.Int: 7, datatype.Long: 7, datatype.Uint: 8, datatype.ULong: 8,
+	datatype.Float32: 9, datatype.Float64: 10,
+}
+
+var nativeOps = map[*datatype.Op]int{
+	datatype.Sum: 0, datatype.Prod: 1, datatype.Min: 2, datatype.Max: 3, datatype.BAnd: 4,
+	datatype.BOr: 5, datatype.BXor: 6, datatype.LAnd: 7, datatype.LOr: 8, datatype.LXor: 9,
+}
+
+// nativeDoes reports which phases the site's MPI does.
+func nativeDoes(phase coll.Phase, k datatype.Kind, op *datatype.Op) bool {
+	if phase != coll.PhaseReduce && phase != coll.PhaseAllreduce {
+		return true
+	}
+	_, known := nativeTypes[k]
+	_, can := nativeOps[op]
+	return known && can && op.Check(k) == nil
+}
+
+// suits reports whether the site's MPI can have a part in a call.
+func suits(c *proc.Comm, a *Call) bool {
+	switch a.What {
+	case OpBarrier, OpBcast, gather, allgather, alltoall, reduce, allreduce:
+		return a.Kind.Valid() && a.amount(c.Size(), c.Rank()) <= mostNative
+	default:
+		return false
+	}
+}
+
+// teamOf gives the communicator of the site's MPI for the members of c that are at this site, nil if there
+// is none. The first call makes it, and has to be a blocking collective operation: then all members are in
+// the same one. All members of the site get the same answer.
+//
+// Only blocking operations use it, so that the members begin its operations in one order.
+func teamOf(c *proc.Comm) *proc.NativeTeam {
+	if c.Process().Native == nil {
+		return nil
+	}
+	cs := &c.State().Colls
+	if cs.Teamed.Load() {
+		return cs.Team
+	}
+	cs.Placing.Lock()
+	defer cs.Placing.Unlock()
+	if !cs.Teamed.Load() {
+		cs.Team = makeTeam(c)
+		cs.Teamed.Store(true)
+	}
+	return cs.Team
+}
+
+func makeTeam(c *proc.Comm) *proc.NativeTeam {
+	p := c.Process()
+	if c.Inter() || p.Check || !p.Job.Native {
+		return nil
+	}
+	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
+	if team.Size() < 2 {
+		return nil
+	}
+	var ranks []int // in c
+	var procs []wire.WorldRank
+	for rank := range team.All() {
+		member, _ := c.Comm.Group().At(int(rank))
+		if !p.Native.Has(wire.WorldRank(member)) {
+			return nil // it is of a world that was spawned here or met at a port
+		}
+		ranks = append(ranks, int(rank))
+		procs = append(procs, wire.WorldRank(member))
+	}
+	if err := meetTeam(c, ranks); err != nil {
+		return nil // the job is over
+	}
+	planner := CollectivePlanner(c)
+	t, err := p.Native.Team(procs, int(c.Context()))
+	if err != nil {
+		p.SetFailed(err) // the others may have one
+		return nil
+	}
+	t.Planner = planner.WithPhases(nativeDoes)
+	return t
+}
+
+// tagTeam is that of the messages of meetTeam: none that the planner uses.
+const tagTeam wire.Tag = 2000
+
+// meetTeam waits until all members of the site are in the call, and all messages of it have left. In what
+// follows none of them makes progress.
+func meetTeam(c *proc.Comm, ranks []int) error {
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	peer := func(rank int) message.Peer {
+		member, _ := c.Comm.Proc(rank)
+		return message.Peer(member)
+	}
+	send := func(rank int) *message.Request {
+		env := message.Envelope{Context: c.CollectiveContext(), Rank: wire.CommRank(c.Rank()), Tag: tagTeam}
+		return p.Endpoints.IsendBytes(peer(rank), env, nil)
+	}
+	recv := func(rank int) *message.Request {
+		env := message.Envelope{Context: c.CollectiveContext(), Rank: wire.CommRank(rank), Tag: tagTeam}
+		return p.Endpoints.IrecvBytes(env, peer(rank), nil)
+	}
+	finish := func(list ...*message.Request) {
+		for _, r := range list {
+			p.Wait(r)
+			p.Eng.Release(r)
+		}
+	}
+	if first := ranks[0]; first != c.Rank() {
+		finish(send(first))
+		finish(recv(first))
+		return p.Failure
+	}
+	var all []*message.Request
+	for _, r := range ranks[1:] {
+		all = append(all, recv(r))
+	}
+	finish(all...)
+	all = all[:0]
+	for _, r := range ranks[1:] {
+		all = append(all, send(r))
+	}
+	finish(all...)
+	return p.Failure
+}
+
+// beginPhase begins a step of the site's MPI.
+func (x *collective) beginPhase(t *coll.Step) error {
+	x.phase = native.Phase{What: uint8(t.Phase), Root: int(t.Peer), In: t.Src, Out: t.Dst}
+	ph := &x.phase
+	n := x.team.Size
+	switch t.Phase {
+	case coll.PhaseReduce, coll.PhaseAllreduce:
+		ph.Type, ph.Op, ph.N = nativeTypes[t.Kind], nativeOps[t.Op], t.Count
+	case coll.PhaseBcast:
+		ph.N = len(t.Dst)
+	case coll.PhaseGather, coll.PhaseAllgather:
+		if ph.N = len(t.Src); ph.N == 0 {
+			ph.N = len(t.Dst) / n
+		}
+	case coll.PhaseAlltoall:
+		ph.N = len(t.Dst) / n
+	default:
+	}
+	x.inPhase = true
+	return x.c.Process().Native.Begin(x.team, ph)
+}
+
+// LeaveTeam gives the communicator of the site's MPI back, as all members of c do.
+func LeaveTeam(c *proc.Comm) {
+	cs := &c.State().Colls
+	cs.Placing.Lock()
+	defer cs.Placing.Unlock()
+	if cs.Team != nil {
+		c.Process().Native.Leave(cs.Team)
+		cs.Team = nil
+	}
+	cs.Teamed.Store(true)
+}
