@@ -94,17 +94,20 @@ func inOrder(ds config.Diagnostics) config.Diagnostics {
 
 func allPorts(netip.AddrPort) bool { return true }
 
-// portsOf returns a function that selects the ports of one site, since the node of another
-// site may be running on this machine. A file with faults has none.
-func portsOf(path, site string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr) func(netip.AddrPort) bool {
+// portsOf returns a function that selects the ports of one site, or of one host of it, since the
+// nodes of others may be running on this machine. A file with faults has none.
+func portsOf(path, site, host string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr) func(netip.AddrPort) bool {
 	ours := make(map[netip.AddrPort]bool)
 	opt := loadOptions()
 	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
 	if job, _ := config.Load(path, opt); job != nil {
 		s, _ := job.Site(site)
-		ours[s.Server.Address] = s.Server.Embedded
-		for _, h := range s.Hosts {
-			ours[netip.AddrPortFrom(h.Address, h.Port)] = true
+		only := hostCalled(host, s.Hosts) // or -1
+		ours[s.Server.Address] = s.Server.Embedded && only < 1
+		for i, h := range s.Hosts {
+			if only < 0 || i == only {
+				ours[netip.AddrPortFrom(h.Address, h.Port)] = true
+			}
 		}
 	}
 	return func(a netip.AddrPort) bool { return ours[a] }

@@ -159,7 +159,13 @@ func startNode(t *testing.T, m *netns.Machine, mode, variable string, args ...st
 // startNodeOf is startNode for another impi-node.
 func startNodeOf(t *testing.T, path string, m *netns.Machine, mode, variable string, args ...string) *machineNode {
 	t.Helper()
-	n := &machineNode{dir: runDirs(t), cmd: m.Command(t.Context(), path, args...), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
+	return startNodeBy(t, m.Command(t.Context(), path, args...), m.Address, mode, variable)
+}
+
+// startNodeBy is startNode by a command for the machine with an address.
+func startNodeBy(t *testing.T, cmd *exec.Cmd, address, mode, variable string) *machineNode {
+	t.Helper()
+	n := &machineNode{dir: runDirs(t), cmd: cmd, out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
 	n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
 	if variable != "" {
@@ -176,7 +182,7 @@ func startNodeOf(t *testing.T, path string, m *netns.Machine, mode, variable str
 	t.Cleanup(func() {
 		_ = n.cmd.Process.Kill()
 		if t.Failed() {
-			t.Logf("machine %s:\n%s%s", m.Address, n.out, n.err)
+			t.Logf("machine %s:\n%s%s", address, n.out, n.err)
 		}
 	})
 	return n

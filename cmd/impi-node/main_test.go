@@ -121,6 +121,15 @@ func program(mode string) {
 			panic(err)
 		}
 		os.Stdout.WriteString("alike\n")
+	case "sum", "sum and stay": // of all ranks
+		all := make([]int, 1)
+		if err := mpi.Allreduce(mpi.World(), []int{rank}, all, mpi.Sum); err != nil {
+			panic(err)
+		}
+		fmt.Println("sum", all[0])
+		if mode != "sum" {
+			hang()
+		}
 	case "three":
 		if rank == 1 {
 			os.Exit(3)

@@ -60,10 +60,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 	for _, s := range sites {
 		here := s.HostsHere(isLocal)
 		if wanted != "" {
-			i := slices.IndexFunc(s.Hosts, func(h config.Host) bool {
-				a, err := netip.ParseAddr(wanted)
-				return err == nil && h.Address == a || h.Name == wanted
-			})
+			i := hostCalled(wanted, s.Hosts)
 			if i < 0 {
 				return nil, fmt.Errorf("site %s has no host %s; it has %s", s.Name, wanted, hostNames(s.Hosts))
 			}
@@ -97,6 +94,14 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 		}
 	}
 	return nodes, nil
+}
+
+// hostCalled finds a host by its address or name; -1: there is none.
+func hostCalled(wanted string, hosts []config.Host) int {
+	return slices.IndexFunc(hosts, func(h config.Host) bool {
+		a, err := netip.ParseAddr(wanted)
+		return err == nil && h.Address == a || h.Name == wanted
+	})
 }
 
 // cluster says how the node finds those of the site's other hosts; nil if it runs all.
