@@ -18,22 +18,8 @@ func (s *siteDraft) auth() {
 	if len(blocks) == 0 {
 		blocks = s.job.all("auth")
 	}
-	for _, in := range blocks {
-		switch in.label {
-		case "none":
-			s.Auth.None = true
-			s.checkNone(in)
-		case "key":
-			s.Auth.Keyed = true
-			before := len(s.list)
-			s.Auth.Key = s.key(in)
-			s.Auth.File, _ = get[string](in, "file")
-			s.Auth.Variable, _ = get[string](in, "env")
-			s.doubt = s.doubt || len(s.list) > before || !in.has("file") && !in.has("env")
-		default:
-			s.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))
-			s.doubt = true
-		}
+	if s.authOf(blocks, &s.Auth) {
+		s.doubt = true
 	}
 	if len(blocks) > 0 {
 		return
@@ -43,6 +29,28 @@ func (s *siteDraft) auth() {
 		s.fault(s.Pos, "site "+quote(s.Name)+" has no auth: anybody who reaches the server could join",
 			`add auth "key" { file = "job.key" }, or auth "none" {} if that is wanted`)
 	}
+}
+
+// authOf reads auth blocks into a. It reports whether what they say cannot be relied on.
+func (s *siteDraft) authOf(blocks []*block, a *Auth) (doubt bool) {
+	for _, in := range blocks {
+		switch in.label {
+		case "none":
+			a.None = true
+			s.checkNone(in)
+		case "key":
+			a.Keyed = true
+			before := len(s.list)
+			a.Key = s.key(in)
+			a.File, _ = get[string](in, "file")
+			a.Variable, _ = get[string](in, "env")
+			doubt = doubt || len(s.list) > before || !in.has("file") && !in.has("env")
+		default:
+			s.fault(in.pos, "there is no authentication "+quote(in.label), meant(in.label, []string{"key", "none"}))
+			doubt = true
+		}
+	}
+	return doubt
 }
 
 func (s *siteDraft) checkNone(in *block) {

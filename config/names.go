@@ -35,20 +35,7 @@ func (s *siteDraft) names() {
 	if len(s.Names.Scope) > maxScope || s.Names.Scope == "job" {
 		s.fault(in.at("scope"), quote(s.Names.Scope)+" cannot be a scope", "write another word, of at most "+itoa(maxScope)+" bytes")
 	}
-	for _, a := range in.all("auth") {
-		switch a.label {
-		case "none":
-			s.Names.Auth.None = true
-			s.checkNone(a)
-		case "key":
-			s.Names.Auth.Keyed = true
-			s.Names.Auth.Key = s.key(a)
-			s.Names.Auth.File, _ = get[string](a, "file")
-			s.Names.Auth.Variable, _ = get[string](a, "env")
-		default:
-			s.fault(a.pos, "there is no authentication "+quote(a.label), meant(a.label, []string{"key", "none"}))
-		}
-	}
+	s.authOf(in.all("auth"), &s.Names.Auth)
 	if len(in.all("auth")) == 0 {
 		s.fault(in.pos, "names has no auth: anybody could stand in for the server",
 			`add auth "key" { file = "names.key" }, or auth "none" {} if that is wanted`)

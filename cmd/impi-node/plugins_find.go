@@ -31,17 +31,9 @@ func (p *installed) inspect() {
 	if p.Builtin {
 		return
 	}
-	dir, file := filepath.Split(p.Path)
-	path, err := host.Find(dir, file)
-	if err == nil {
-		p.Path = path
-		p.SHA256, err = host.Digest(path)
-	}
-	switch {
-	case err != nil:
+	var err error
+	if p.Path, p.SHA256, err = host.Examine(p.Path, p.Trusted); err != nil {
 		p.Error = err.Error()
-	case p.Trusted != "" && !strings.EqualFold(p.Trusted, p.SHA256):
-		p.Error = fmt.Sprintf("the file has sha256 %s, the job file trusts %s", p.SHA256, p.Trusted)
 	}
 }
 

@@ -212,26 +212,19 @@ func (c PeerCell) prove(ended map[string]peers.Ended, left []string) error {
 
 // PeerTable writes results of jobs with peers as Markdown.
 func PeerTable(w io.Writer, results []PeerResult) {
-	fmt.Fprintf(w, "| peer | fault | %s |\n|---|---|%s\n", strings.Join(PeerPrograms, " | "), strings.Repeat("---|", len(PeerPrograms)))
+	tableHead(w, "| peer | fault |", PeerPrograms)
 	var notes []string
 	for _, peer := range Peers {
 		for _, fault := range PeerFaults {
 			fmt.Fprintf(w, "| %s | %s |", peer, fault)
-			for _, program := range PeerPrograms {
+			tableCells(w, PeerPrograms, &notes, func(program string) (v Verdict, reason, name string, ran bool) {
 				i := slices.IndexFunc(results, func(r PeerResult) bool { return r.PeerCell == PeerCell{peer, program, fault} })
 				if i < 0 {
-					fmt.Fprint(w, " not run |")
-					continue
+					return v, "", "", false
 				}
-				fmt.Fprintf(w, " %s |", symbol(results[i].Verdict, results[i].Reason, results[i].String(), &notes))
-			}
-			fmt.Fprintln(w)
+				return results[i].Verdict, results[i].Reason, results[i].String(), true
+			})
 		}
 	}
-	if len(notes) > 0 {
-		fmt.Fprintln(w)
-	}
-	for i, n := range notes {
-		fmt.Fprintf(w, "%d. %s\n", i+1, n)
-	}
+	tableNotes(w, notes)
 }

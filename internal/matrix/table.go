@@ -13,22 +13,41 @@ var marks = map[Verdict]string{OK: "ok", Ended: "ends", Failed: "**failed**", Un
 // Table writes results as Markdown: a row for each transport, data plane, mode
 // and fault, a column for each program, and why cells are empty or failed.
 func Table(w io.Writer, results []Result) {
-	fmt.Fprintf(w, "| transport | data plane | mode | fault | %s |\n", strings.Join(Programs, " | "))
-	fmt.Fprintf(w, "|---|---|---|---|%s\n", strings.Repeat("---|", len(Programs)))
+	tableHead(w, "| transport | data plane | mode | fault |", Programs)
 	var notes []string
 	for _, row := range rows(results) {
 		first := row[0]
 		fmt.Fprintf(w, "| %s | %s | %s | %s |", first.Transport, first.Plane, first.Mode, first.Fault)
-		for _, program := range Programs {
+		tableCells(w, Programs, &notes, func(program string) (v Verdict, reason, name string, ran bool) {
 			i := slices.IndexFunc(row, func(r Result) bool { return r.Program == program })
 			if i < 0 {
-				fmt.Fprint(w, " not run |")
-				continue
+				return v, "", "", false
 			}
-			fmt.Fprintf(w, " %s |", symbol(row[i].Verdict, row[i].Reason, row[i].String(), &notes))
-		}
-		fmt.Fprintln(w)
+			return row[i].Verdict, row[i].Reason, row[i].String(), true
+		})
 	}
+	tableNotes(w, notes)
+}
+
+// tableHead begins a table whose last columns are programs. first are the others.
+func tableHead(w io.Writer, first string, programs []string) {
+	fmt.Fprintf(w, "%s %s |\n|%s\n", first, strings.Join(programs, " | "), strings.Repeat("---|", strings.Count(first, "|")-1+len(programs)))
+}
+
+// tableCells writes the cells of the programs, and ends the row.
+func tableCells(w io.Writer, programs []string, notes *[]string, of func(program string) (v Verdict, reason, name string, ran bool)) {
+	for _, program := range programs {
+		text := "not run"
+		if v, reason, name, ran := of(program); ran {
+			text = symbol(v, reason, name, notes)
+		}
+		fmt.Fprintf(w, " %s |", text)
+	}
+	fmt.Fprintln(w)
+}
+
+// tableNotes writes the reasons below a table.
+func tableNotes(w io.Writer, notes []string) {
 	if len(notes) > 0 {
 		fmt.Fprintln(w)
 	}

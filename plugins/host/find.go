@@ -106,3 +106,17 @@ func notFound(name, path string, err error) error {
 	return &Error{Plugin: name, Path: path, Kind: ErrNotFound, Problem: err.Error(), Cause: err,
 		Remedy: "install it as " + Prefix + "NAME in plugin_dir, or correct plugin = in the transport block"}
 }
+
+// Examine checks the file of a plugin: whether it may be run, and has the checksum that a job file
+// trusts, if that says one. It returns where the file is and its checksum as far as they are known.
+func Examine(path, trusted string) (at, digest string, err error) {
+	dir, name := filepath.Split(path)
+	if at, err = Find(dir, name); err != nil {
+		return path, "", err
+	}
+	digest, err = Digest(at)
+	if err == nil && trusted != "" && !strings.EqualFold(trusted, digest) {
+		err = fmt.Errorf("the file has sha256 %s, the job file trusts %s", digest, trusted)
+	}
+	return at, digest, err
+}

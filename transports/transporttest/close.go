@@ -129,7 +129,7 @@ func peerGone(e *env) {
 		a, b := e.pair()
 		e.must(e.send(a, []byte(unread)))
 		e.must(b.Close())
-		if err := e.end(a, false); !gone(err) {
+		if err := e.end(a); !gone(err) {
 			e.Fatalf("Recv gives %v", err)
 		}
 		if err := e.until(a.Send, a, link.Writable, func(err error) bool { return errors.Is(err, link.ErrBroken) }, nil)(); err != nil {
@@ -148,7 +148,7 @@ func errorIsFinal(e *env) {
 			e.must(e.waiter().wait(a, link.Writable))
 		}
 	}
-	firstRecv := e.end(a, false)
+	firstRecv := e.end(a)
 	for range 5 {
 		if _, err := a.Send([][]byte{{1}}); err == nil || err.Error() != first.Error() {
 			e.Fatalf("Send first reports %v, then %v", first, err)

@@ -68,51 +68,39 @@ func ready(l link.Link, want link.Interest, milliseconds int) bool {
 
 // send sends all of batch, which it uses up.
 func (e *env) send(l link.Link, batch ...[]byte) error {
-	w := e.waiter()
-	for total := link.Len(batch); total > 0; {
-		n, err := l.Send(batch)
-		if err != nil {
-			return fmt.Errorf("send, %d bytes before the end: %w", total, err)
-		}
-		if n < 0 || n > total {
-			return fmt.Errorf("send says that it took %d of %d bytes", n, total)
-		}
-		if n > 0 {
-			w.moved()
-			total -= n
-			batch = link.Advance(batch, n)
-		} else if err := w.wait(l, link.Writable); err != nil {
-			return fmt.Errorf("send, %d bytes before the end: %w", total, err)
-		}
-	}
-	return nil
+	return e.move("send", l, l.Send, link.Writable, batch)
 }
 
 // recv fills all of batch, which it uses up.
 func (e *env) recv(l link.Link, batch ...[]byte) error {
+	return e.move("receive", l, l.Recv, link.Readable, batch)
+}
+
+// move calls Send or Recv until all of batch is used up.
+func (e *env) move(what string, l link.Link, call func([][]byte) (int, error), want link.Interest, batch [][]byte) error {
 	w := e.waiter()
 	for total := link.Len(batch); total > 0; {
-		n, err := l.Recv(batch)
+		n, err := call(batch)
 		if err != nil {
-			return fmt.Errorf("receive, %d bytes before the end: %w", total, err)
+			return fmt.Errorf("%s, %d bytes before the end: %w", what, total, err)
 		}
 		if n < 0 || n > total {
-			return fmt.Errorf("receive says that it has put %d bytes into %d", n, total)
+			return fmt.Errorf("%s says that it has moved %d of %d bytes", what, n, total)
 		}
 		if n > 0 {
 			w.moved()
 			total -= n
 			batch = link.Advance(batch, n)
-		} else if err := w.wait(l, link.Readable); err != nil {
-			return fmt.Errorf("receive, %d bytes before the end: %w", total, err)
+		} else if err := w.wait(l, want); err != nil {
+			return fmt.Errorf("%s, %d bytes before the end: %w", what, total, err)
 		}
 	}
 	return nil
 }
 
 // end receives until the stream ends and returns the error that says so; bytes
-// before it are a failure unless they are allowed.
-func (e *env) end(l link.Link, allowBytes bool) error {
+// before it are a failure.
+func (e *env) end(l link.Link) error {
 	w := e.waiter()
 	buf := make([]byte, 64<<10)
 	for {
@@ -120,10 +108,8 @@ func (e *env) end(l link.Link, allowBytes bool) error {
 		switch {
 		case err != nil:
 			return err
-		case n > 0 && !allowBytes:
-			return fmt.Errorf("%d bytes came where none were sent: %x", n, buf[:min(n, 16)])
 		case n > 0:
-			w.moved()
+			return fmt.Errorf("%d bytes came where none were sent: %x", n, buf[:min(n, 16)])
 		default:
 			if err := w.wait(l, link.Readable); err != nil {
 				return err
@@ -141,7 +127,7 @@ func ended(err error) bool {
 // eof expects the end of the stream now, and again.
 func (e *env) eof(l link.Link) error {
 	for range 3 {
-		if err := e.end(l, false); !ended(err) {
+		if err := e.end(l); !ended(err) {
 			return fmt.Errorf("io.EOF was to come, not: %w", err)
 		}
 	}

@@ -86,7 +86,7 @@ func readableAtTheEnd(e *env) {
 	c, d := e.pair()
 	e.must(c.Close())
 	e.becomes(d, link.Readable, "the peer has closed")
-	if err := e.end(d, false); !gone(err) {
+	if err := e.end(d); !gone(err) {
 		e.Fatalf("the peer has closed: Recv gives %v", err)
 	}
 }

@@ -37,33 +37,25 @@ func (t *Blocking) wait(want link.Interest) error {
 }
 
 // WriteAll sends all of b.
-func (t *Blocking) WriteAll(b []byte) error {
-	for len(b) > 0 {
-		n, err := t.l.Send([][]byte{b})
-		if err != nil {
-			return err
-		}
-		if b = b[n:]; n == 0 {
-			if err := t.wait(link.Writable); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func (t *Blocking) WriteAll(b []byte) error { return t.move(b, t.l.Send, link.Writable) }
 
 // ReadFull fills b and not a byte more.
 func (t *Blocking) ReadFull(b []byte) error {
+	err := t.move(b, t.l.Recv, link.Readable)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (t *Blocking) move(b []byte, call func([][]byte) (int, error), want link.Interest) error {
 	for len(b) > 0 {
-		n, err := t.l.Recv([][]byte{b})
+		n, err := call([][]byte{b})
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
 			return err
 		}
 		if b = b[n:]; n == 0 {
-			if err := t.wait(link.Readable); err != nil {
+			if err := t.wait(want); err != nil {
 				return err
 			}
 		}

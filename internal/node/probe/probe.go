@@ -141,17 +141,26 @@ func (d *Prober) newPollingLink(ctx context.Context, l link.Link) (*pollingLink,
 }
 
 // get fills b.
-func (c *pollingLink) get(b []byte) error {
+func (c *pollingLink) get(b []byte) error { return c.move(b, c.look, c.ReadFull) }
+
+// put sends b.
+func (c *pollingLink) put(b []byte) error {
+	return c.move(b, func(b []byte) (int, error) { return c.l.Send([][]byte{b}) }, c.WriteAll)
+}
+
+// move calls try until all of b is moved. When polling has gone on for long enough it blocks for the
+// rest.
+func (c *pollingLink) move(b []byte, try func([]byte) (int, error), block func([]byte) error) error {
 	c.spin.Begin()
 	for i := 0; len(b) > 0; i++ {
-		n, err := c.look(b)
+		n, err := try(b)
 		switch {
 		case err != nil:
 			return err
 		case n > 0:
 			b, i = b[n:], -1
 		case c.spin.Over(i):
-			return c.ReadFull(b)
+			return block(b)
 		}
 	}
 	return nil
@@ -166,23 +175,6 @@ func (c *pollingLink) look(b []byte) (n int, err error) {
 		poll.Pause()
 	}
 	return n, err
-}
-
-// put sends b.
-func (c *pollingLink) put(b []byte) error {
-	c.spin.Begin()
-	for i := 0; len(b) > 0; i++ {
-		n, err := c.l.Send([][]byte{b})
-		switch {
-		case err != nil:
-			return err
-		case n > 0:
-			b, i = b[n:], -1
-		case c.spin.Over(i):
-			return c.WriteAll(b)
-		}
-	}
-	return nil
 }
 
 // ask sends a record.

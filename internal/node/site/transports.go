@@ -14,11 +14,8 @@ import (
 	"github.com/openimpi/impi/transports"
 )
 
-// StartTransports starts the plugins of all transports that a route of the site names, and of one that
-// can make IMPI's channels.
-func (s *Site) StartTransports(ctx context.Context) error { return s.BeginTransports(ctx)() }
-
-// BeginTransports is StartTransports whose plugins start in the background. The result waits for them,
+// BeginTransports starts, in the background, the plugins of all transports that a route of the site
+// names, and of one that can make IMPI's channels. The result waits for them,
 // and only then is anything of the site changed.
 func (s *Site) BeginTransports(ctx context.Context) (wait func() error) {
 	names := s.wantedTransports()

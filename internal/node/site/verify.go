@@ -2,8 +2,6 @@ package site
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/links"
@@ -32,17 +30,9 @@ func (s *Site) Verify() (files []links.File) {
 // verify checks the file of a plugin.
 func verify(t config.Transport) links.File {
 	f := links.File{Transport: t.Name, Path: t.Path, Trusted: t.SHA256}
-	dir, name := filepath.Split(t.Path)
-	path, err := host.Find(dir, name)
-	if err == nil {
-		f.Path = path
-		f.SHA256, err = host.Digest(path)
-	}
-	switch {
-	case err != nil:
+	var err error
+	if f.Path, f.SHA256, err = host.Examine(t.Path, t.SHA256); err != nil {
 		f.Error = err.Error()
-	case f.Trusted != "" && !strings.EqualFold(f.Trusted, f.SHA256):
-		f.Error = fmt.Sprintf("the file has sha256 %s, the job file trusts %s", f.SHA256, f.Trusted)
 	}
 	return f
 }
