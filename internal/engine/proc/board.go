@@ -17,16 +17,16 @@ import (
 // boardKey is the key of the bell's event in the poll set.
 const boardKey = machine.WakeKey - 1
 
-// boards is what a proc has of the board of its host: see core/board.
+// boards is a proc's part in the board of its host: see core/board.
 type boards struct {
 	p      *Process
 	Board  *board.Board
-	ranks  []wire.WorldRank // whose it is, ascending
-	bells  []machine.Bell   // of each, to be woken by
-	bell   machine.Bell     // this proc's
+	ranks  []wire.WorldRank // of the procs that share it, ascending
+	bells  []machine.Bell   // to wake each of these procs
+	bell   machine.Bell     // wakes this proc
 	Back   func(at, size int) error
-	places []*BoardPlace // those whose goroutines wait
-	asleep bool          // they have said that they sleep
+	places []*BoardPlace // of communicators whose goroutines wait
+	asleep bool          // they have announced on the board that they sleep
 }
 
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
@@ -60,7 +60,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 	return bs.OnBoard(b, bells, back)
 }
 
-// ProcsOfHost are the procs of this proc's host.
+// ProcsOfHost returns the procs of this proc's host.
 func (bs *boards) ProcsOfHost() []wire.WorldRank {
 	var ranks []wire.WorldRank
 	own := bs.p.Job.Proc(bs.p.Job.Rank)
@@ -72,8 +72,8 @@ func (bs *boards) ProcsOfHost() []wire.WorldRank {
 	return ranks
 }
 
-// BoardPlace is a communicator's place on the board. It is guarded by the process's lock,
-// and while busy belongs to one operation.
+// BoardPlace is a communicator's place on the board. The process's lock guards it; while it is busy
+// one operation owns it.
 type BoardPlace struct {
 	C       *Comm
 	Place   *board.Place
@@ -102,7 +102,7 @@ func (s *BoardPlace) Locate() bool {
 	return true
 }
 
-// LeaveBoard gives up the communicator's place.
+// LeaveBoard gives up the communicator's place on the board.
 func (c *Comm) LeaveBoard() {
 	c.state.Colls.Placing.Lock()
 	defer c.state.Colls.Placing.Unlock()
@@ -113,7 +113,7 @@ func (c *Comm) LeaveBoard() {
 	c.state.Colls.Settled.Store(true)
 }
 
-// lost is the error of a member that is waited for and down, or nil.
+// lost returns the error of a member that an operation waits for and that is down, or nil.
 func (s *BoardPlace) lost() error {
 	for rank, proc := range s.procs {
 		if s.wait.Left()&board.Member(rank) == 0 {

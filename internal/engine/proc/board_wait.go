@@ -11,11 +11,10 @@ import (
 )
 
 const (
-	// glances is how many times a waiter looks at the board before it sees to the
-	// links, and offers its core before each if there are others who want it.
+	// glances is how many times a waiter looks at the board before it looks at the links, and
+	// before each look it yields its core if other procs want it.
 	glances = 8
-	// seldom is how many operations on the board go by, at most, before links are
-	// seen to.
+	// seldom is the most operations on the board between two looks at the links.
 	seldom = 32
 )
 
@@ -32,7 +31,7 @@ func (s *BoardPlace) Await(w board.Wait) error {
 	if i := slices.Index(p.Boards.places, s); i >= 0 {
 		p.Boards.places = slices.Delete(p.Boards.places, i, i+1)
 	}
-	if p.Boards.asleep { // whoever drives sleeps for the others, too
+	if p.Boards.asleep { // the driver sleeps for the other waiters, too
 		s.Place.Awake()
 	}
 	return err
@@ -52,7 +51,7 @@ func (s *BoardPlace) linger() error {
 	return nil
 }
 
-// Notify wakes the members that sleep, as they may wait for what was written last.
+// Notify wakes the members that sleep, since they may wait for what was written last.
 func (s *BoardPlace) Notify() {
 	for m := s.Place.Sleepers(); m != 0; m &= m - 1 {
 		s.bells[bits.TrailingZeros64(m)].Wake()
@@ -62,7 +61,7 @@ func (s *BoardPlace) Notify() {
 // turnAtBoard is Process.Turn for a goroutine that waits for something on the board.
 func (bs *boards) turnAtBoard(s *BoardPlace) {
 	if bs.p.Driving {
-		if bs.p.Asleep { // the driver does not look at s yet
+		if bs.p.Asleep { // a driver that sleeps does not look at s
 			bs.p.Driver.Wake()
 		}
 		bs.p.watch()
@@ -93,7 +92,7 @@ func (bs *boards) driveAtBoard(s *BoardPlace) {
 			return
 		}
 		if bs.p.spin.Over(i) {
-			if !bs.p.step() { // what lies in memory keeps park from sleeping, and is not read there
+			if !bs.p.step() { // what is in shared memory and was not read would keep park from sleeping
 				bs.p.park()
 			}
 			return
@@ -101,7 +100,8 @@ func (bs *boards) driveAtBoard(s *BoardPlace) {
 	}
 }
 
-// glance polls the board: once if other procs want the core, else for a while.
+// glance polls the board: once if other procs want the core, else for a while, and reports whether
+// a wait is over.
 func (bs *boards) glance(s *BoardPlace) bool {
 	if bs.p.spin.Shared() {
 		return s.wait.Over()
@@ -115,7 +115,7 @@ func (bs *boards) glance(s *BoardPlace) bool {
 	return false
 }
 
-// lookAtBoards wakes goroutines that sleep on turns if one of their waits on the board is over.
+// lookAtBoards wakes goroutines that sleep on turns if one of their waits at the board is over.
 func (bs *boards) lookAtBoards() (progress bool) {
 	for _, s := range bs.places {
 		if s.wait.Over() {
@@ -126,7 +126,8 @@ func (bs *boards) lookAtBoards() (progress bool) {
 	return false
 }
 
-// sleepAtBoards announces on the board that the waiters sleep. It returns false if they must not.
+// sleepAtBoards announces on the board that the waiters sleep. It returns false if a wait is over,
+// so that they must not sleep.
 func (bs *boards) sleepAtBoards() bool {
 	bs.asleep = true
 	for _, s := range bs.places {
@@ -146,7 +147,7 @@ func (bs *boards) wakeFromBoards() {
 	}
 }
 
-// rung handles the bell's event.
+// rung handles an event of the bell: another proc of the host has written to the board.
 func (bs *boards) rung() {
 	bs.bell.Clear()
 	bs.lookAtBoards()

@@ -8,15 +8,15 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Datatype says what the items of a Buffer are: a basic type or one derived from
-// others. nil is MPI_DATATYPE_NULL.
+// Datatype says what the items of a Buffer are: a basic type or one derived from others (MPI-4.1,
+// 5.1). nil is MPI_DATATYPE_NULL.
 type Datatype = datatype.Type
 
 // Buffer is memory that messages come from and go to: count items of a datatype.
 // It is a value and costs no allocation; the memory stays the caller's.
 type Buffer struct {
 	mem     unsafe.Pointer // origin of the first item
-	len     int64          // bytes of memory from mem on; unknown: not known
+	len     int64          // bytes of memory from mem on, or Unknown
 	count   int
 	typ     *Datatype
 	inPlace bool
@@ -30,13 +30,13 @@ const (
 	firstAddress = 4096
 )
 
-// InPlace is the Buffer that stands for the other one of a collective operation
-// (MPI_IN_PLACE).
+// InPlace is the Buffer for MPI_IN_PLACE: the other buffer of the collective operation has the data
+// (MPI-4.1, 6.2.1).
 var InPlace = Buffer{inPlace: true}
 
 func Of[T Type](s []T) Buffer { return elements(datatype.Bytes(s), datatype.KindOf[T]()) }
 
-// elements is all of b, which has elements of kind k.
+// elements returns a Buffer of all of b, which has elements of kind k.
 func elements(b []byte, k datatype.Kind) Buffer {
 	return Buffer{mem: unsafe.Pointer(unsafe.SliceData(b)), len: int64(len(b)), count: len(b) / k.Size(), typ: datatype.Basic(k)}
 }
@@ -54,7 +54,7 @@ func (b Buffer) Count() int { return b.count }
 
 func (b Buffer) Datatype() *Datatype { return b.typ }
 
-// Check refuses what cannot be sent or received into.
+// Check returns an error for a Buffer that cannot be sent or received into.
 func (b *Buffer) Check() error {
 	switch {
 	case b.inPlace:
@@ -77,8 +77,8 @@ func (b *Buffer) Check() error {
 	return nil
 }
 
-// Plain gives the memory of b if its items are elements of one kind, one after the other, as in
-// most messages. What has to be refused is not plain.
+// Plain returns the memory of b if its items are elements of one kind without gaps, as in most
+// messages. ok is false for a Buffer that Check would refuse.
 func (b *Buffer) Plain() (mem []byte, k datatype.Kind, ok bool) {
 	k, ok = b.typ.Plain()
 	if !ok || b.count <= 0 || b.mem == nil || b.inPlace || b.count > math.MaxInt32 {
@@ -91,8 +91,8 @@ func (b *Buffer) Plain() (mem []byte, k datatype.Kind, ok bool) {
 	return unsafe.Slice((*byte)(b.mem), n), k, true
 }
 
-// Run gives the memory of b if its items travel as they lie there, all in one
-// piece, where representations do not differ.
+// Run returns the memory of b if its items are sent as they are in memory, in one piece, to procs
+// of the same representation.
 func (b *Buffer) Run() (mem []byte, ok bool) {
 	disp, ok := b.typ.Run(b.count)
 	if !ok {
@@ -105,7 +105,7 @@ func (b *Buffer) Run() (mem []byte, ok bool) {
 	return unsafe.Slice((*byte)(unsafe.Add(b.mem, disp)), n), true
 }
 
-// Size is how many bytes b is in a representation.
+// Size returns how many bytes b has in a representation.
 func (b *Buffer) Size(rep datatype.Representation) int64 {
 	return int64(b.count) * b.typ.Packed(rep)
 }
@@ -113,8 +113,8 @@ func (b *Buffer) Size(rep datatype.Representation) int64 {
 // InPlace reports whether b is MPI_IN_PLACE.
 func (b Buffer) InPlace() bool { return b.inPlace }
 
-// Len is the number of bytes of memory from Memory on; Unknown if only the program knows.
+// Len returns the number of bytes of memory from Memory on; Unknown if only the program knows it.
 func (b Buffer) Len() int64 { return b.len }
 
-// Memory is the origin of the first item.
+// Memory returns the origin of the first item.
 func (b Buffer) Memory() unsafe.Pointer { return b.mem }

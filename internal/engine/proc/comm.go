@@ -13,52 +13,52 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Special ranks and tags, with the values of the MPI ABI.
+// Special ranks and tags (MPI-4.1, 3.2.4 and 3.11), with the values of the MPI ABI.
 const (
 	AnySource = -1 // receive from any rank
 	AnyTag    = -2 // receive any tag
-	ProcNull  = -3 // a partner that does not exist: sends vanish, receives complete empty
+	ProcNull  = -3 // a partner that does not exist: sends to it do nothing, receives complete with nothing
 	Undefined = -32766
 )
 
-// Comm is a communicator: a group of procs and a space of messages of its own.
-// It may be used by several goroutines.
+// Comm is a communicator (MPI-4.1, 7.2): a group of procs, and context IDs that separate its
+// messages from all others. It may be used by several goroutines.
 type Comm struct {
 	p *Process
 	*comm.Comm
 	state  CommState
 	buffer *SendBuffer     // of buffered sends, guarded by the process's lock; nil: nobody has asked for it
-	common *dynamic.Limits // of all members' jobs; nil: they are of this one
+	common *dynamic.Limits // limits that hold in all jobs that members are of; nil: all are of this job
 }
 
-// CommState is the state of a communicator that the rooms above use.
+// CommState is the state that higher rooms of the engine keep in a communicator.
 type CommState struct {
-	Local        *Comm         // the private one of an intercommunicator's own group
+	Local        *Comm         // of an intercommunicator: the private communicator of the own group
 	Life         atomic.Uint32 // usable, not yet born or freed
 	Name         ObjectName
 	Hints        *Info // nil: none; guarded by the process's lock
 	Colls        collectives
 	Handler      HandlerSlot
 	Attrs        comm.Attrs         // have a lock of their own
-	Constructors uint32             // begun so far, guarded by the process's lock
-	Pairings     map[Pairing]uint32 // partitioned operations that were made, guarded by the same
+	Constructors uint32             // how many constructors were begun; guarded by the process's lock
+	Pairings     map[Pairing]uint32 // how many partitioned operations were made; guarded by the process's lock
 	Fixed        bool               // World or Self
 }
 
 // The stages of a communicator's life.
 const (
 	Usable uint32 = iota
-	unborn        // Idup has not completed
+	unborn        // Idup has not completed, so it has no context IDs yet
 	Freed
 )
 
-// communicators are those that exist from the start, and what others are made from.
+// communicators are the communicators that exist from the start, and the groups of contexts.
 type communicators struct {
 	p           *Process
 	World, Self *Comm
-	Parent      atomic.Pointer[Comm] // nil: nobody has spawned this world
+	Parent      atomic.Pointer[Comm] // nil: this world was not spawned
 	Contexts    comm.Contexts
-	groups      sync.Map // by a communicator's first context: *comm.Group; empty unless the dialect is the draft's
+	groups      sync.Map // by a communicator's first context ID: *comm.Group; used with the draft dialect only
 }
 
 // NewComm makes a communicator of a group that this proc is a member of.
@@ -70,7 +70,7 @@ func (cs *communicators) NewComm(s comm.Spec) (*Comm, error) {
 	return c, nil
 }
 
-// Become gives c its groups and contexts.
+// Become gives c its groups and context IDs.
 func (c *Comm) Become(s comm.Spec) error {
 	s.Self, s.Clients = comm.Proc(c.p.Job.Rank), c.p.Worlds.Clients()
 	record, err := comm.New(s)
@@ -125,7 +125,7 @@ func Self() *Comm {
 	return The.Comms.Self
 }
 
-// NoComm is the error for a nil communicator: MPI_COMM_NULL, or what World returns before
+// NoComm returns the error for a nil communicator: MPI_COMM_NULL, or what World returns before
 // Init.
 func NoComm() error {
 	if !Initialized() {
@@ -134,7 +134,7 @@ func NoComm() error {
 	return fmt.Errorf("%w: nil, which is MPI_COMM_NULL", comm.ErrComm)
 }
 
-// PartnerOf finds the peer of a destination; none reports ProcNull.
+// PartnerOf returns the peer of a destination; none reports whether that is ProcNull.
 func (c *Comm) PartnerOf(rank, tag int) (peer message.Peer, none bool, err error) {
 	switch {
 	case c == nil:
@@ -151,8 +151,8 @@ func (c *Comm) PartnerOf(rank, tag int) (peer message.Peer, none bool, err error
 	return message.Peer(proc), false, c.Alive()
 }
 
-// Wanted finds the envelope of a source, which may be a wildcard, and the peer if there is only
-// one possible.
+// Wanted returns the envelope of a receive from a source, which may be a wildcard, and the peer if
+// only one is possible; none reports whether the source is ProcNull.
 func (c *Comm) Wanted(rank, tag int) (env message.Envelope, from message.Peer, none bool, err error) {
 	env = message.Envelope{Rank: wire.CommRank(rank), Tag: wire.Tag(tag)}
 	from = message.NoPeer
@@ -171,7 +171,7 @@ func (c *Comm) Wanted(rank, tag int) (env message.Envelope, from message.Peer, n
 	return env, from, none, err
 }
 
-// Alive is an error once the job has ended or c was freed.
+// Alive returns an error once the job has ended or c was freed.
 func (c *Comm) Alive() error {
 	if Phase(c.p.State.Load()) == Ended {
 		return ErrFinalized
@@ -185,7 +185,7 @@ func (c *Comm) Alive() error {
 	return nil
 }
 
-// Usable is an error if c is nil, freed or not complete yet.
+// Usable returns an error if c is nil, freed or not complete yet.
 func (c *Comm) Usable() error {
 	if c == nil {
 		return NoComm()
@@ -207,14 +207,15 @@ func (c *Comm) Rank() int {
 	return c.Comm.Rank()
 }
 
-// Ordinal returns the next number of a constructor; all members of c call those in the same
-// order. The process is locked.
+// Ordinal returns the number of the next constructor, which is the same at all members since all
+// call them in the same order. The process is locked.
 func (c *Comm) Ordinal() uint32 {
 	c.state.Constructors++
 	return c.state.Constructors
 }
 
-// Pairing identifies partitioned operations that match each other; they are counted by it.
+// Pairing has what partitioned operations that match have in common. They are counted by it, and
+// match in that order.
 type Pairing struct {
 	Recv      bool
 	Peer, Tag int
@@ -224,23 +225,23 @@ type Pairing struct {
 type collectives struct {
 	Once    sync.Once
 	Planner *coll.Planner
-	Ours    bool // all members run this library and number the operations
+	Ours    bool // all members run this library and number their operations alike
 	Mu      sync.Mutex
-	Free    []BackgroundOp // of earlier operations, to be used again
-	Number  atomic.Uint64  // how many operations have been begun
-	// Turns are the operations under way where they must take turns: messages to
-	// members of another library do not tell which of them they belong to.
+	Free    []BackgroundOp // objects of earlier operations, for reuse
+	Number  atomic.Uint64  // how many operations were begun
+	// Turns are the operations that wait for their turn, if some members run another library: those
+	// do not number operations, so only one may be under way.
 	Turns []BackgroundOp
 
 	Placing sync.Mutex
-	Settled atomic.Bool // place says whether the communicator is on the board
+	Settled atomic.Bool // BoardPlace was called, so place is final
 	Place   *BoardPlace
 
 	Teamed atomic.Bool // Team says whether the site's MPI takes part in collective operations
 	Team   *NativeTeam
 }
 
-// Expected makes a communicator that cannot be used until Become gives it contexts of its own.
+// Expected returns a communicator like c that cannot be used until Become gives it context IDs.
 func (c *Comm) Expected(hints *Info) *Comm {
 	d := &Comm{p: c.p, Comm: c.Comm, state: CommState{Local: c.state.Local, Hints: hints}}
 	d.state.Life.Store(unborn)
@@ -285,12 +286,11 @@ func (c *Comm) SetName(name string) error {
 	return nil
 }
 
-// The draft of March 1999 has one context ID for a communicator where we have
-// two, and no ranks in packets; core/message tells how that is written. What is
-// left to do here is to know which rank a proc has, and to agree on new contexts in
-// the draft's numbers.
+// In the draft of March 1999 a communicator has one context ID where ours has two, and packets do
+// not say the sender's rank; core/message converts the packets. The functions below find which rank
+// a proc has in a context's group, and agree on new context IDs in the draft's numbers.
 
-// enroll stores the group that the contexts of c are for.
+// enroll keeps the group of the contexts of c.
 func (cs *communicators) enroll(c *comm.Comm) {
 	if cs.p.Job.Dialect != wire.Draft {
 		return
@@ -301,7 +301,7 @@ func (cs *communicators) enroll(c *comm.Comm) {
 	}
 }
 
-// Strike is the inverse of enroll.
+// Strike undoes enroll.
 func (cs *communicators) Strike(c *comm.Comm) {
 	if cs.p.Job.Dialect != wire.Draft {
 		return
@@ -312,8 +312,8 @@ func (cs *communicators) Strike(c *comm.Comm) {
 	}
 }
 
-// rankIn is the rank of a peer in the group of a context. If the group is not known any more,
-// it is the rank in the world.
+// rankIn returns the rank of a peer in the group of a context. If the group is not known any more,
+// it returns the rank in the world.
 func (cs *communicators) rankIn(context wire.ContextID, peer message.Peer) wire.CommRank {
 	if g, ok := cs.groups.Load(context &^ 1); ok {
 		if rank, ok := g.(*comm.Group).Rank(comm.Proc(peer)); ok {
@@ -323,20 +323,20 @@ func (cs *communicators) rankIn(context wire.ContextID, peer message.Peer) wire.
 	return wire.CommRank(peer)
 }
 
-// DraftAgreement makes agree work on the draft's context IDs, of which a communicator has one
-// where ours has a pair.
+// DraftAgreement returns agree for a job in the draft dialect: a pair of our context IDs is one of
+// the draft's.
 func DraftAgreement(agree func(wire.ContextID) (wire.ContextID, error)) func(wire.ContextID) (wire.ContextID, error) {
 	return func(mine wire.ContextID) (wire.ContextID, error) {
 		agreed, err := agree(mine >> 1)
 		if agreed >= comm.ContextLimit>>1 {
-			return math.MaxUint64, err // there are none left
+			return math.MaxUint64, err // none are left
 		}
 		return agreed<<1 | 1, err
 	}
 }
 
-// State is what the rooms above keep in the communicator.
+// State returns the state that higher rooms of the engine keep in the communicator.
 func (c *Comm) State() *CommState { return &c.state }
 
-// Process is the process that the communicator belongs to.
+// Process returns the process that the communicator belongs to.
 func (c *Comm) Process() *Process { return c.p }

@@ -21,27 +21,27 @@ import (
 	"github.com/openimpi/impi/transports/support/ring"
 )
 
-// NodeConn is the connection to the node of a program that a node started.
+// NodeConn is a proc's connection to the node that has started it.
 type NodeConn struct{ *wireup.Conn }
 
 // Send sends a message without descriptors.
 func (c NodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
 
-// nodeControl is the connection to the node, with the messages of the node that were not handled
-// yet and the inquiries that it has not answered.
+// nodeControl is the connection to the node, with messages from it that were not handled yet and
+// requests that it has not answered.
 type nodeControl struct {
 	p         *Process
 	Control   machine.Node // nil in a program that no node started
-	news      atomic.Bool  // inbox holds something
-	asked     atomic.Bool  // the node wants to know of our links
+	news      atomic.Bool  // inbox is not empty
+	asked     atomic.Bool  // the node has asked for statistics of links
 	inboxLock sync.Mutex
 	inbox     []Delivery
-	Asking    map[uint64]*inquiry      // what the node has not answered yet
-	Questions uint64                   // asked so far
+	Asking    map[uint64]*inquiry      // requests that the node has not answered
+	Questions uint64                   // how many requests were made
 	PortKeys  map[string]dynamic.Token // keys of open ports, by name
 
-	// Last is closed when the node has said that the job is over, or is gone. It is nil where
-	// Abort need not wait for that.
+	// Last is closed when the node has said that the job is over, or is gone. It is nil if Abort
+	// need not wait for it.
 	Last chan struct{}
 }
 
@@ -65,13 +65,13 @@ func (nc *nodeControl) Listen(node NodeConn) {
 	}
 }
 
-// brings reports whether a link may come with a message.
+// brings reports whether a link may come with a message of that kind.
 func brings(k wireup.Kind) bool {
 	return k == wireup.KindLink || k == wireup.KindAccepted || k == wireup.KindConnected
 }
 
 // received is openLink. A connection of a resumable link that broke on its way here becomes a
-// lostLink, so that its user asks for another.
+// lostLink, so that the link asks for another connection.
 func received(m wireup.Message, fds []int) (link.Link, error) {
 	l, err := openLink(m, fds)
 	switch {
@@ -137,16 +137,16 @@ func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 		nc.exit(cmp.Or(m.Code, ExitDown))
 	case wireup.KindStats:
 		if nc.asked.CompareAndSwap(false, true) {
-			go nc.describe() // which takes the lock
+			go nc.describe() // describe takes the lock
 		}
-	default: // a newer node's message that we do not need
+	default: // newer nodes may send others, which this proc does not need
 	}
 }
 
 // ExitDown is the exit status of a proc that ends because the job does, if the node names none.
 const ExitDown = 1
 
-// exit ends a proc that nobody needs any more.
+// exit ends this process.
 func (nc *nodeControl) exit(code int) {
 	if nc.Last != nil {
 		close(nc.Last)
@@ -154,7 +154,7 @@ func (nc *nodeControl) exit(code int) {
 	nc.p.Machine.Exit(code)
 }
 
-// nodeGone ends a proc whose node died: nobody would stop it otherwise.
+// nodeGone ends a proc whose node has died, since nobody else would end it.
 func (nc *nodeControl) nodeGone(err error) {
 	if Phase(nc.p.State.Load()) >= Finalizing {
 		return
@@ -163,7 +163,7 @@ func (nc *nodeControl) nodeGone(err error) {
 	nc.exit(ExitDown)
 }
 
-// takeDeliveries handles the inbox.
+// takeDeliveries handles the messages in the inbox.
 func (nc *nodeControl) takeDeliveries() (progress bool) {
 	nc.inboxLock.Lock()
 	inbox := nc.inbox
@@ -211,7 +211,7 @@ func (nc *nodeControl) Take(d Delivery) {
 	}
 }
 
-// linkTo makes an endpoint of a link from the node.
+// linkTo makes an endpoint of the link that came with a message of the node.
 func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
 		return es.addResumable(d, peer)
@@ -219,8 +219,7 @@ func (es *endpoints) linkTo(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	return es.Add(es.p.Trace.Traced(d.L, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer), peer)
 }
 
-// openDirect asks the node for a direct link to peer. False means that packets
-// go through the agent.
+// openDirect asks the node for a direct link to peer. It returns false if packets go by the agent.
 func (es *endpoints) openDirect(peer message.Peer) bool {
 	if es.p.Node.Control == nil || es.p.Job.Proc(wire.WorldRank(peer)).Path != wireup.PathDirect {
 		return false
@@ -237,10 +236,10 @@ func (p *Process) SetFailed(err error) {
 	}
 }
 
-// inquiry is a request to the node, which it answers. The process's lock guards it.
+// inquiry is a request to the node that it has to answer. The process's lock guards it.
 type inquiry struct {
 	Answer *Delivery
-	Port   dynamic.World // that it is about, if it is to wait for a caller
+	Port   dynamic.World // the port that it is about, if it is an accept
 }
 
 // Ask asks the node for something and waits for the answer, which may be a
@@ -267,7 +266,7 @@ func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, erro
 	return *q.Answer, refusal(&q.Answer.Msg)
 }
 
-// answered completes the inquiry that d answers. An answer without an inquiry is dropped.
+// answered completes the inquiry that d answers. An answer to no inquiry is dropped.
 func (nc *nodeControl) answered(d Delivery) {
 	var q *inquiry
 	if d.Msg.Meeting != nil {
@@ -281,11 +280,10 @@ func (nc *nodeControl) answered(d Delivery) {
 	nc.p.Rouse()
 }
 
-// refusal is the error that an answer reports, or nil. In an answer with a link, the reason is
-// why it has its data plane.
+// refusal returns the error that an answer reports, or nil.
 func refusal(m *wireup.Message) error {
 	switch {
-	case m.Meeting.Class == 0: // with a link, the reason is that of its data plane
+	case m.Meeting.Class == 0: // an answer with a link; its reason says why it has its data plane
 		return nil
 	case mpierr.Class(m.Meeting.Class) == mpierr.Port:
 		return fmt.Errorf("%w: %s", ErrCall, m.Reason)

@@ -10,23 +10,21 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Type are the types that messages are made of: Go's numbers, bool, what is made
-// from them, and Pair.
+// Type has the Go types of elements of messages: numbers, bool, types derived from them, and Pair.
 type Type = datatype.Element
 
-// Pair is what MinLoc and MaxLoc reduce: a value and where it was found.
+// Pair is the element that MinLoc and MaxLoc reduce (MPI-4.1, 6.9.4): a value and its index.
 type Pair[V datatype.PairValue] = datatype.Pair[V]
 
-// Data goes to a peer as that peer's representation says. Among our own procs
-// on machines of one byte order that is memory as it stands, and finding that
-// out costs a comparison. All else, and what is not one piece of memory, is
-// packed and unpacked by a stream where its bytes leave and arrive.
+// Data is sent to a peer in the representation that the peer's site takes. Among our own procs on
+// machines of one byte order that is memory as it is, which one comparison finds out. Other data,
+// and items with gaps, are packed and unpacked by a Stream when their bytes leave and arrive.
 
-// Payload is the data of a message, on one side of it.
+// Payload is the data of a message on one side of it.
 type Payload struct {
-	Mem   []byte  // as it travels
-	Items *Stream // instead of mem
-	Count int64   // of items, and what they are, for information: a Kind, or Bits of a signature
+	Mem   []byte  // in the form in which it is sent
+	Items *Stream // instead of Mem, if items are packed or unpacked
+	Count int64   // number of items and a Kind, or the Bits of a signature, for pk_count and pk_dtype
 	Dtype uint64
 }
 
@@ -34,12 +32,12 @@ type Payload struct {
 type Stream struct {
 	cv    *conversion
 	Buf   Buffer
-	Rep   datatype.Representation // of the other side
+	Rep   datatype.Representation // the representation in which the message is sent
 	carry datatype.Carry
-	fault error // the items lie where there is no memory
+	fault error // a fault of memory that moving the items has met
 }
 
-// Pack is of message.Source.
+// Pack implements message.Source.
 func (s *Stream) Pack(dst []byte, off int64) {
 	if s.cv.guarded {
 		s.packGuarded(dst, off)
@@ -48,13 +46,13 @@ func (s *Stream) Pack(dst []byte, off int64) {
 	s.Buf.typ.Encode(s.Rep, dst, s.Buf.mem, s.Buf.count, off)
 }
 
-// Matched is of message.Sink.
+// Matched implements message.Sink.
 func (s *Stream) Matched(from message.Peer, _ int64) (room int64) {
 	s.Rep = s.cv.DataOf(from)
 	return s.Buf.Size(s.Rep)
 }
 
-// Unpack is of message.Sink.
+// Unpack implements message.Sink.
 func (s *Stream) Unpack(src []byte, off int64) {
 	if s.cv.guarded {
 		s.unpackGuarded(src, off)
@@ -63,8 +61,8 @@ func (s *Stream) Unpack(src []byte, off int64) {
 	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
 }
 
-// came returns the size of n received bytes, and the representation that it counts: that of
-// memory, unless they are no whole elements.
+// came returns the size of n received bytes for the status, and the representation that it is in:
+// memory, unless they end within an element.
 func (s *Stream) came(n int64) (int64, datatype.Representation) {
 	t := s.Buf.typ
 	if s.Rep == datatype.Native || t.Identity(s.Rep) {
@@ -85,16 +83,16 @@ type sites interface {
 	Clients() *comm.Clients
 }
 
-// conversion is how the elements of messages travel: as the other side has them.
+// conversion knows in which representation elements are sent to each proc.
 type conversion struct {
 	sites       sites
-	check       bool                      // messages say what their elements are
-	data        *reps                     // of user data
-	Kinds       []datatype.Representation // the different ones of data
-	Homogeneous bool                      // all of data is Native
-	plain       uint64                    // bit k: nobody's elements of kind k need conversion
-	guarded     bool                      // memory of messages may not be there
-	streams     []*Stream                 // to be used again
+	check       bool                      // messages carry signatures of their elements
+	data        *reps                     // the representation of each rank's user data
+	Kinds       []datatype.Representation // the different representations in data
+	Homogeneous bool                      // all procs have the representation Native
+	plain       uint64                    // bit k: elements of kind k need no conversion, whoever the peer is
+	guarded     bool                      // accesses to the program's buffers may fault
+	streams     []*Stream                 // for reuse
 }
 
 // stream makes a stream. The process is locked.
@@ -124,8 +122,8 @@ func (cv *conversion) Retire(s *Stream) {
 // unconverted reports whether elements of k need no conversion with any proc.
 func (cv *conversion) unconverted(k datatype.Kind) bool { return cv.plain>>k&1 != 0 }
 
-// foreign reports whether elements of k need conversion between memory and messages of peer,
-// which may be any peer. If elements are compared, all of them do.
+// foreign reports whether elements of k need conversion between memory and messages of peer, which
+// may be any peer. If messages carry signatures, all elements do.
 func (cv *conversion) foreign(peer message.Peer, k datatype.Kind) bool {
 	if cv.unconverted(k) {
 		return false
@@ -181,10 +179,10 @@ func (cv *conversion) Items(peer message.Peer, b Buffer) Payload {
 
 // With CheckVariable the packets of messages between procs of this library say what elements were
 // sent: pk_count how many, pk_dtype a hash of their sequence. The receive compares that with the
-// beginning of its own sequence. So all messages of programs have streams then, which know it, and
-// none is a fast-box message, which has no room.
+// beginning of its own sequence. So every message of the program has a stream then, which knows its
+// signature, and none is a fast-box message, which has no room for it.
 
-// sign is what the packets of a message to peer say about b.
+// sign returns pk_count and pk_dtype for the packets of a message with b to peer.
 func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uint64) {
 	if !cv.kin(peer) {
 		k, _ := b.typ.Kind()
@@ -194,13 +192,13 @@ func (cv *conversion) sign(peer message.Peer, b *Buffer) (count int64, dtype uin
 	return s.Len, s.Bits()
 }
 
-// kin reports whether peer runs this library.
+// kin reports whether a peer runs this library.
 func (cv *conversion) kin(peer message.Peer) bool {
 	return peer >= 0 && (cv.sites.Foreign(peer) || !cv.sites.ForeignClient(cv.sites.Clients().Of(comm.Proc(peer))))
 }
 
-// compared is the error of a message with other elements than items, if its sender has said
-// what they are.
+// compared returns an error if r has received other elements than those of items, as far as its
+// sender has sent a signature.
 func (cv *conversion) compared(r *message.Request, items *Stream) error {
 	if !cv.check || items == nil {
 		return nil
@@ -230,8 +228,8 @@ func UseMemoryCheck(there func(b []byte) bool) {
 	}
 }
 
-// packGuarded is Pack where the items may lie where there is no memory. What is missing of a
-// message that has begun travels as zeros, so that the link keeps step.
+// packGuarded is Pack where accesses to the program's buffers may fault. What cannot be read of a
+// message that has begun is sent as zeros, so that the link stays usable.
 func (s *Stream) packGuarded(dst []byte, off int64) {
 	if s.fault != nil {
 		clear(dst)
@@ -241,8 +239,8 @@ func (s *Stream) packGuarded(dst []byte, off int64) {
 	s.Buf.typ.Encode(s.Rep, dst, s.Buf.mem, s.Buf.count, off)
 }
 
-// unpackGuarded is Unpack where the items may lie where there is no memory. What comes after is
-// dropped.
+// unpackGuarded is Unpack where accesses to the program's buffers may fault. What cannot be written
+// is dropped.
 func (s *Stream) unpackGuarded(src []byte, off int64) {
 	if s.fault != nil {
 		return
@@ -251,7 +249,7 @@ func (s *Stream) unpackGuarded(src []byte, off int64) {
 	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
 }
 
-// rescue makes an error of a fault of memory.
+// rescue turns a fault of memory into the stream's error.
 func (s *Stream) rescue(before bool, dst []byte) {
 	debug.SetPanicOnFault(before)
 	r := recover()
@@ -266,7 +264,7 @@ func (s *Stream) rescue(before bool, dst []byte) {
 	clear(dst)
 }
 
-// verdict is the error of a message: that of s, which may be nil, or else err.
+// verdict returns the error of a message: that of s, which may be nil, or else err.
 func (s *Stream) verdict(err error) error {
 	if s != nil && s.fault != nil {
 		return s.fault

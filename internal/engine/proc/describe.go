@@ -14,7 +14,7 @@ func (nc *nodeControl) describe() {
 	nc.p.Lock()
 	s := nc.stats()
 	nc.p.Unlock()
-	nc.asked.Store(false) // who asks again has got the answer, or asks for another
+	nc.asked.Store(false) // a later question is answered by this answer or another one
 	for _, part := range InParts(s, wireup.MaxStats) {
 		if nc.Control.Send(wireup.Message{Kind: wireup.KindStats, Stats: part}) != nil {
 			return // the node is gone
@@ -22,7 +22,7 @@ func (nc *nodeControl) describe() {
 	}
 }
 
-// stats returns the statistics. The process is locked.
+// stats returns the statistics of links and of waiting. The process is locked.
 func (nc *nodeControl) stats() *wireup.Stats {
 	w := nc.p.spin.Waiting()
 	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Crowded, Score: w.Score, State: "computing"}

@@ -15,13 +15,13 @@ import (
 // wordClose, after which neither sends anything by this link again, or wordStay, and sends
 // wordClose later. So there is never a link that one proc uses and the other has given up.
 
-// linkWord is what two procs say to each other about their link, as a tag in a context
-// that no communicator has.
+// linkWord is what two procs tell each other about closing their link: a tag in a context that no
+// communicator has.
 type linkWord wire.Tag
 
 const (
-	wordClose linkWord = 1 + iota // I shall not use the link again, unless you say stay
-	wordStay                      // I still need the world that you are of
+	wordClose linkWord = 1 + iota // the sender will not use the link again, unless the answer is wordStay
+	wordStay                      // the sender still needs the receiver's world
 
 	closeContext wire.ContextID = 1<<64 - 12
 )
@@ -31,8 +31,8 @@ type closeState uint8
 
 const (
 	staying closeState = iota
-	asked              // we have said close and have no answer
-	agreed             // so has the other proc: the endpoint ends once all is written
+	asked              // this proc has sent wordClose and has no answer
+	agreed             // both procs have sent it: the endpoint ends once all is written
 )
 
 // closingLinks receives the words of all procs of other worlds. It is a background operation that is over
@@ -46,7 +46,7 @@ type closingLinks struct {
 // disconnects are the links to other worlds that are about to be closed.
 type disconnects struct {
 	p       *Process
-	closing *closingLinks // nil: no world is known
+	closing *closingLinks // receives the words; nil: no world is known
 }
 
 // listen begins to receive the words of procs of other worlds.
@@ -62,7 +62,7 @@ func (x *closingLinks) post() {
 	x.r = x.p.Eng.Recv(message.Envelope{Context: closeContext, Rank: message.AnySource, Tag: message.AnyTag}, message.NoPeer, nil)
 }
 
-// CarryOn is of backgroundOp.
+// CarryOn implements BackgroundOp.
 func (x *closingLinks) CarryOn() bool {
 	p := x.p
 	for x.r.Done() {
@@ -97,7 +97,7 @@ func (x *closingLinks) close(q *Endpoint) {
 	x.closing = append(x.closing, q)
 }
 
-// endpointOf gives the endpoint of a proc of another world; nil if there is none.
+// endpointOf returns the endpoint of a proc of another world; nil if there is none.
 func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	i := slices.IndexFunc(es.List, func(q *Endpoint) bool { return q != nil && q.Peer == peer })
 	if i < 0 {
@@ -106,7 +106,7 @@ func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	return es.List[i]
 }
 
-// say sends a word to the other end of q.
+// say sends a word to the proc at the other end of q.
 func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
 	r := dc.p.Eng.Send(q.Peer, message.Envelope{Context: closeContext, Tag: wire.Tag(w)}, message.Standard, nil, 0, 0)
 	dc.p.Endpoints.Send(q.Peer, 0, true)
@@ -117,14 +117,14 @@ func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
 func (dc *disconnects) askToClose(q *Endpoint) {
 	if q.closing == staying && !q.ended {
 		q.closing = asked
-		if q.said = dc.say(q, wordClose); dc.p.Endpoints.List[q.ID] != q { // it broke
+		if q.said = dc.say(q, wordClose); dc.p.Endpoints.List[q.ID] != q { // sending has found the link broken
 			dc.p.Eng.Release(q.said)
 			q.said = nil
 		}
 	}
 }
 
-// heard takes a word of the other end.
+// heard handles a word of the proc at the other end of q.
 func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 	switch {
 	case w == wordStay && q.closing == asked:
@@ -139,7 +139,7 @@ func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 	case w == wordClose && q.closing == staying:
 		dc.p.Eng.Release(dc.say(q, wordStay))
 	}
-	dc.p.Rouse() // who waits for it
+	dc.p.Rouse() // goroutines may wait for the answer
 }
 
 // done reports whether nothing here needs the world at the other end of q.
@@ -148,16 +148,16 @@ func (dc *disconnects) done(q *Endpoint) bool {
 	return w != nil && w.Leaving && dc.p.Worlds.meetings == 0
 }
 
-// BeginMeeting and EndMeeting enclose what may make worlds known. Meanwhile no link to a world
-// is given up, because it may be needed at once.
+// BeginMeeting and EndMeeting enclose a meeting, which may make worlds known. Meanwhile no link to
+// a world is given up, because the meeting may need it.
 func (dc *disconnects) BeginMeeting() { dc.p.Worlds.meetings++ }
 
-// EndMeeting is the other end of BeginMeeting.
+// EndMeeting ends what BeginMeeting began. The last one gives up links that are not needed.
 func (dc *disconnects) EndMeeting() {
 	if dc.p.Worlds.meetings--; dc.p.Worlds.meetings > 0 {
 		return
 	}
-	dc.p.Worlds.takeEarly() // what still has no world is closed
+	dc.p.Worlds.takeEarly() // links whose worlds are still unknown are closed
 	for _, w := range slices.Clone(dc.p.Worlds.Table.Load().Met) {
 		if w.Leaving {
 			dc.leave(w)
@@ -165,10 +165,10 @@ func (dc *disconnects) EndMeeting() {
 	}
 }
 
-// leave gives up the links to a world that nothing refers to any more.
+// leave gives up the links to a world that no communicator of this proc has members of.
 func (dc *disconnects) leave(w *MetWorld) {
 	if dc.p.Worlds.meetings > 0 {
-		return // endMeeting does it
+		return // EndMeeting does it
 	}
 	for _, q := range dc.p.Endpoints.List {
 		if q != nil && q.Peer != message.NoPeer && w.has(comm.Proc(q.Peer)) {
@@ -202,14 +202,13 @@ func contains(g *comm.Group, peer message.Peer) bool {
 // closed it.
 func (dc *disconnects) supersede(peer message.Peer) {
 	if q := dc.p.Endpoints.endpointOf(peer); q != nil {
-		q.forgotten = true // what the node knows is the new one
+		q.forgotten = true // the node has replaced it by the new one
 		q.Drop(io.EOF)
 		dc.p.Eng.Renew(peer)
 	}
 }
 
-// forgetLink tells the node that there may be another link to the proc at the other
-// end of q.
+// forgetLink tells the node that the link at q is closed, so that another one may be made.
 func (dc *disconnects) forgetLink(q *Endpoint) {
 	if q.forgotten || dc.p.Worlds.Remotes[q.Peer] != nil {
 		return
@@ -222,7 +221,7 @@ func (dc *disconnects) forgetLink(q *Endpoint) {
 }
 
 func (dc *disconnects) tellForgotten(world []byte, rank wire.WorldRank) {
-	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.Meeting{World: world}}) // without a node there are no links either
+	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.Meeting{World: world}}) // without a node there are no links to forget
 }
 
 // Left reports whether this proc has disconnected from the world at the other end of q.
@@ -231,7 +230,7 @@ func (dc *disconnects) Left(q *Endpoint) bool {
 	return w == nil || w.Leaving
 }
 
-// DisconnectAll is Disconnect for a locked process.
+// DisconnectAll is Disconnect from each of the worlds, for a locked process.
 func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 	for _, w := range met {
 		if w.Uses.Load() == 0 {
@@ -242,8 +241,7 @@ func (dc *disconnects) DisconnectAll(met []*MetWorld) {
 	}
 }
 
-// releaseSpawned tells the node that a world that this proc has spawned is on its own
-// now.
+// releaseSpawned tells the node that this proc is disconnected from a world that it has spawned.
 func (dc *disconnects) releaseSpawned(w *MetWorld) {
 	if w.Spawn != 0 && dc.p.Node.Control != nil {
 		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindPart, Meeting: &wireup.Meeting{Request: w.Spawn}})
@@ -258,7 +256,8 @@ func (dc *disconnects) DisconnectLost(met []*MetWorld) {
 	dc.DisconnectAll(slices.DeleteFunc(met, func(w *MetWorld) bool { return !w.lost }))
 }
 
-// Disconnect ends the links to worlds that nothing refers to any more.
+// Disconnect ends the links to those of the worlds that no communicator of this proc has members of
+// any more (MPI-4.1, 11.10.4).
 func (dc *disconnects) Disconnect(met []*MetWorld) {
 	dc.p.Lock()
 	defer dc.p.Unlock()

@@ -3,5 +3,5 @@
 // of, and blocking sends and receives of elements. It is the lowest room of the engine behind
 // core/mpi; the rooms above work on its Process and its Comm.
 //
-// Who calls MPI makes the progress: see Process.
+// Progress is made by the goroutines that call MPI: see Process.
 package proc

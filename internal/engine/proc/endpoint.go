@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// lendShared is how many bytes are lent, at least, where cores are shared.
+	// lendShared is the least number of bytes that are lent where procs share cores.
 	lendShared = 128 << 10
-	// grace is how long the program is not told of a broken link: see broke.
+	// grace is how long a broken link is kept from the program: see broke.
 	grace = 2 * time.Second
 	// holdBack is how many bytes of Isends are gathered before they are written: a
 	// series of them goes up to a half faster over TCP in few long writes;
@@ -30,53 +30,53 @@ const (
 	holdBackMemory = 1 << 10
 )
 
-// Endpoint is a link of this proc, with what is on its way to be written to it.
+// Endpoint is a link of this proc, with the state of its output.
 type Endpoint struct {
 	drive.Endpoint
 	p         *Process
 	ID        message.LinkID
 	Peer      message.Peer      // message.NoPeer for the agent
-	lender    link.Lender       // Link, if it is one
+	lender    link.Lender       // Link, if it can borrow memory
 	fastBoxes bool              // it takes fast-box messages
-	lent      bool              // some of the last output is lent
-	ended     bool              // our side of it is ended: nothing is written any more
-	burst     bool              // an Isend was written since the program last waited
-	awaited   bool              // what is written is a blocking send's
-	held      int               // bytes of Isends that wait for company
-	terms     *wireup.Resumable // of a link that resumes
-	frames    *resumable.Link   // it, if nobody is to see what passes by
+	lent      bool              // a part of the last output is lent to the link
+	ended     bool              // this side has ended it: nothing is written any more
+	burst     bool              // an Isend was written since the program waited last
+	awaited   bool              // a blocking send waits for what is being written
+	held      int               // bytes of Isends that are held back
+	terms     *wireup.Resumable // of a link that resumes, from the node
+	frames    *resumable.Link   // the link that resumes, unless it is traced
 	native    bool              // it is by the site's own MPI: Process.Native drives it
 
-	// Of links to procs of other worlds:
+	// For links to procs of other worlds:
 	closing   closeState
-	said      *message.Request // wordPart
-	forgotten bool             // the node knows that there may be another
+	said      *message.Request // a wordClose that is being sent
+	forgotten bool             // the node knows that another link may be made
 }
 
 // endpoints are the links of this proc, including those that have broken.
 type endpoints struct {
 	p          *Process
 	List       []*Endpoint      // by message.LinkID; nil once closed
-	vacant     []message.LinkID // of links to other worlds, to be used again
-	resumables []*Endpoint      // links that resume, closed ones too
-	lent       int              // how many of them some output is lent to
-	front      [][]byte         // for keepLent
-	deferred   bool             // some endpoint holds back output of an Isend
-	Flusher    machine.Timer    // sends what is held back if the program does not come back
-	Armed      bool             // Flusher is
-	Grace      time.Duration    // how long a broken link is kept from the program
-	breaks     []breach         // links that broke, of which the program does not know yet
-	lost       error            // why there is no link to the agent, once there is none
+	vacant     []message.LinkID // IDs of closed links to other worlds, for reuse
+	resumables []*Endpoint      // links that resume, also closed ones
+	lent       int              // how many of them have borrowed a part of some output
+	front      [][]byte         // scratch memory of keepLent
+	deferred   bool             // some endpoint holds back output of Isends
+	Flusher    machine.Timer    // writes what is held back if the program does not call MPI again soon
+	Armed      bool             // Flusher is running
+	Grace      time.Duration    // grace, or another time in tests
+	breaks     []breach         // links that broke and are kept from the program
+	lost       error            // why there is no link to the agent any more
 }
 
-// Add makes l carry packets: of peer only, or of everybody for NoPeer.
+// Add makes an endpoint of link l, which carries packets of peer only, or of all procs for NoPeer.
 func (es *endpoints) Add(l link.Link, peer message.Peer) (*Endpoint, error) {
 	q := &Endpoint{Peer: peer}
 	q.Link = l
 	return q, es.add(q)
 }
 
-// add makes q, of which the link and the peer are known, carry packets.
+// add starts to use q, whose link and peer are set.
 func (es *endpoints) add(q *Endpoint) error {
 	q.p, q.ID = es.p, message.LinkID(len(es.List))
 	n := len(es.vacant)
@@ -106,7 +106,8 @@ func (es *endpoints) add(q *Endpoint) error {
 		q.InPlace = m
 		es.p.Eng.InPlace(q.ID, m)
 	}
-	// Fast-box messages come by a link of the peer's own, where packets say no less, as the draft's would.
+	// A fast-box message does not name its sender, so it needs a direct link; the draft's packets
+	// say more than one can.
 	takes := q.Peer != message.NoPeer && es.p.Job.Dialect != wire.Draft
 	if n, ok := q.Link.(link.FastBoxLink); ok && takes && n.TakeFastBoxes() {
 		q.fastBoxes = true
@@ -118,8 +119,8 @@ func (es *endpoints) add(q *Endpoint) error {
 	return nil
 }
 
-// Flush writes what the engine has for q until it is written or the link is
-// full, and reports whether anything was.
+// Flush writes what the engine has for q until all is written or the link is full, and reports
+// whether anything was written.
 func (q *Endpoint) Flush() (progress bool) {
 	p := q.p
 	q.held, q.Full = 0, false
@@ -132,7 +133,7 @@ func (q *Endpoint) Flush() (progress bool) {
 			}
 		}
 		n, err := q.write(out)
-		short := n < link.Len(out) // before Sent, which reuses out
+		short := n < link.Len(out) // computed before Sent, which reuses out
 		q.Full = short
 		if q.Resumable != nil && q.lent {
 			q.Full = q.Resumable.Behind()
@@ -146,7 +147,7 @@ func (q *Endpoint) Flush() (progress bool) {
 			return true
 		}
 		if q.Full {
-			if p.Asleep && (q.native || !p.Driver.Rearm(&q.Endpoint)) { // so that the driver wakes up once q takes more
+			if p.Asleep && (q.native || !p.Driver.Rearm(&q.Endpoint)) { // so that the driver wakes up when q can take more
 				p.Rouse()
 			}
 			break
@@ -205,8 +206,8 @@ func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
 	return n, err
 }
 
-// FlushAll flushes all endpoints, those whose link was full included: there is no other way to
-// learn that it has room.
+// FlushAll flushes all endpoints, also those whose link was full: there is no other way to learn
+// that one has room again.
 func (es *endpoints) FlushAll() (progress bool) {
 	es.deferred = false
 	for _, q := range es.List {
@@ -221,7 +222,7 @@ func (es *endpoints) FlushAll() (progress bool) {
 	return progress
 }
 
-// Receive reads q and reports whether anything came.
+// Receive reads q and reports whether anything has come.
 func (q *Endpoint) Receive() (progress bool) {
 	p := q.p
 	if q.InPlace != nil {
@@ -241,7 +242,7 @@ func (q *Endpoint) Receive() (progress bool) {
 		n, err := q.Link.Recv(in)
 		if n > 0 {
 			progress = true
-			whole := n == link.Len(in) // before Received, which reuses in
+			whole := n == link.Len(in) // computed before Received, which reuses in
 			if perr := p.Eng.Received(q.ID, n); perr != nil {
 				q.Drop(perr)
 				return true
@@ -259,8 +260,8 @@ func (q *Endpoint) Receive() (progress bool) {
 	return progress
 }
 
-// takeFrames takes complete packets, or the beginning of a long one, out of the buffer of a
-// resumable link. It reports whether there were any, and whether that was all.
+// takeFrames handles complete packets, or the beginning of a long one, in the buffer of a resumable
+// link. It reports whether there were any, and whether that was all.
 func (q *Endpoint) takeFrames() (progress, all bool) {
 	p := q.p
 	for range drive.MaxReads {
@@ -290,7 +291,7 @@ func (q *Endpoint) takeFrames() (progress, all bool) {
 	return progress, false
 }
 
-// takeInPlace takes fast-box messages and complete packets out of the link's memory. It reports
+// takeInPlace handles fast-box messages and complete packets in the link's memory. It reports
 // whether there were any, and whether that was all that had come.
 func (q *Endpoint) takeInPlace() (progress, all bool) {
 	p := q.p
@@ -314,7 +315,7 @@ func (q *Endpoint) takeInPlace() (progress, all bool) {
 	return progress || n > 0, n == len(b)
 }
 
-// Drop closes the endpoint because of cause. The engine fails what needs it.
+// Drop closes the endpoint because of cause. The engine then fails requests that need it.
 func (q *Endpoint) Drop(cause error) {
 	p := q.p
 	if p.Endpoints.List[q.ID] != q {
@@ -338,20 +339,20 @@ func (q *Endpoint) Drop(cause error) {
 	q.broke(cause)
 }
 
-// Lose makes what needs q fail. A proc cannot go on without its agent, even in Finalize: the
+// Lose fails all requests that need q. A proc cannot go on without its agent, even in Finalize: the
 // agent stays until the node knows that the proc has finished.
 func (q *Endpoint) Lose(cause error) {
 	p := q.p
 	q.tellLost(cause)
 	p.Eng.Detach(q.ID, cause)
-	p.Rouse() // also those who probe
+	p.Rouse() // also those that probe
 	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {
 		p.Endpoints.lost = cause
 		p.SetFailed(cause)
 	}
 }
 
-// route makes packets to peer leave by l, unless that is an agent that is lost.
+// route has packets to peer leave by l, unless that is the agent's link and the agent is lost.
 func (es *endpoints) route(peer message.Peer, l message.LinkID) {
 	if l == AgentLink && es.lost != nil {
 		es.p.Eng.PeerDown(peer, es.lost)
@@ -394,7 +395,7 @@ func (es *endpoints) findRoutes() {
 // rank converts a peer of this job to a world rank: they have the same numbers.
 func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }
 
-// breach is a link that has ended, and why.
+// breach is a link that has broken, and why.
 type breach struct {
 	q     *Endpoint
 	cause error
@@ -402,8 +403,8 @@ type breach struct {
 
 // broke handles a link of this job that has ended. Usually a proc has died, and the node ends this
 // one within moments, with a message that names it. So the program is told only after grace, to
-// keep it from reporting consequences. In Finalize a peer may have passed the barrier sooner,
-// which cannot be told from one that dies there.
+// keep it from reporting consequences. In Finalize a peer may have passed the barrier earlier and
+// ended the link, which looks the same as if it had died.
 func (q *Endpoint) broke(cause error) {
 	p := q.p
 	at := Phase(p.State.Load())
@@ -424,8 +425,8 @@ func (q *Endpoint) broke(cause error) {
 	})
 }
 
-// PassBarrier is called when the barrier of Finalize is passed: no proc needs anything any more,
-// so links that have ended are lost at once.
+// PassBarrier is called when the barrier of Finalize is passed: broken links are dropped at once
+// then, since no proc needs anything any more.
 func (es *endpoints) PassBarrier() {
 	es.p.Lock()
 	defer es.p.Unlock()
@@ -446,5 +447,5 @@ func (q *Endpoint) tellLost(cause error) {
 		return
 	}
 	inOrder := Phase(p.State.Load()) == Finalizing && errors.Is(cause, ErrPeerGone)
-	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error(), InOrder: inOrder}) // the node may be gone
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error(), InOrder: inOrder}) // without a node nobody else is told
 }

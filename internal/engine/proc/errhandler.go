@@ -8,34 +8,33 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Errhandler says what becomes of a function's error before the function
-// returns it. A program that calls Free gives back its own hold only: the objects
-// that the handler is set on keep it.
+// Errhandler says what happens with a function's error before the function returns it (MPI-4.1,
+// 9.3). Free drops the program's reference only: objects that the handler is set on keep it.
 type Errhandler struct {
 	name   string
 	action action
-	comm   func(c *Comm, err error)    // of a user's for communicators
-	other  func(object any, err error) // of a user's for windows
-	holds  atomic.Int64                // by New… and Get…; what is predefined needs none
+	comm   func(c *Comm, err error)    // a user's function for communicators
+	other  func(object any, err error) // a user's function for windows
+	holds  atomic.Int64                // references of the program, from New... and Get...; predefined handlers have none
 }
 
 type action uint8
 
-// What handlers do.
+// What a handler does with an error.
 const (
-	returnError action = iota // and nothing else
+	returnError action = iota // return it
 	AbortJob
 	CallUser
 )
 
-// The predefined handlers. An impi job cannot go on without some of its procs,
-// so that ErrorsAbort ends all of it, as ErrorsAreFatal does.
+// The predefined handlers. An impi job cannot go on without some of its procs, so ErrorsAbort ends
+// all of it, as ErrorsAreFatal does.
 var (
 	// ErrorsReturn lets the function return its error. It is the default.
 	ErrorsReturn = &Errhandler{name: "MPI_ERRORS_RETURN"}
 	// ErrorsAreFatal ends the job: the function does not return.
 	ErrorsAreFatal = &Errhandler{name: "MPI_ERRORS_ARE_FATAL", action: AbortJob}
-	// ErrorsAbort ends the job on behalf of the procs of the object.
+	// ErrorsAbort ends the job because of an error of an object's procs.
 	ErrorsAbort = &Errhandler{name: "MPI_ERRORS_ABORT", action: AbortJob}
 )
 
@@ -46,8 +45,8 @@ func NewErrhandler(f func(c *Comm, err error)) (*Errhandler, error) {
 	return ErrhandlerOf("an error handler", f, nil), nil
 }
 
-// ErrhandlerOf makes a handler that calls a function, for communicators or for other
-// objects, and gives the program a hold on it.
+// ErrhandlerOf makes a handler that calls a function, for communicators or for other objects, with
+// one reference of the program's.
 func ErrhandlerOf(name string, onComm func(c *Comm, err error), onOther func(object any, err error)) *Errhandler {
 	h := &Errhandler{name: name, action: CallUser, comm: onComm, other: onOther}
 	h.holds.Store(1)
@@ -64,7 +63,7 @@ func (h *Errhandler) Free() error {
 	return nil
 }
 
-// Check is an error if the handler is nil or was freed.
+// Check returns an error if the handler is nil or was freed.
 func (h *Errhandler) Check() error {
 	switch {
 	case h == nil:
@@ -83,7 +82,7 @@ func (h *Errhandler) Held() *Errhandler {
 	return h
 }
 
-// Fallback is the handler of objects on which none was set.
+// Fallback is the handler of objects on which no handler was set.
 var Fallback atomic.Pointer[Errhandler]
 
 func SetDefaultErrhandler(h *Errhandler) error {
@@ -94,10 +93,10 @@ func SetDefaultErrhandler(h *Errhandler) error {
 	return nil
 }
 
-// HandlerSlot is where an object keeps its handler.
+// HandlerSlot holds the handler of an object.
 type HandlerSlot struct{ Set atomic.Pointer[Errhandler] }
 
-// Current is the handler in force.
+// Current returns the handler that is set, or Fallback.
 func (s *HandlerSlot) Current() *Errhandler {
 	if h := s.Set.Load(); h != nil {
 		return h
@@ -140,12 +139,11 @@ func (c *Comm) CallErrhandler(err error) error {
 	return nil
 }
 
-// Inherit takes over the error handler of the communicator that c is made of. Every constructor
-// calls it.
+// Inherit takes over the error handler of the communicator that c is made of (MPI-4.1, 9.3). Every
+// constructor calls it.
 func (c *Comm) Inherit(parent *Comm) { c.state.Handler.Set.Store(parent.state.Handler.Set.Load()) }
 
-// handle calls the handler of c. The process is not locked: the handler may
-// call MPI.
+// handle calls the handler of c. The process must not be locked, since the handler may call MPI.
 func (c *Comm) handle(err error) {
 	switch h := c.state.Handler.Current(); {
 	case h.action == AbortJob:
@@ -155,7 +153,7 @@ func (c *Comm) handle(err error) {
 	}
 }
 
-// Label names c for people.
+// Label returns a name of c for messages.
 func (c *Comm) Label() string {
 	if name := c.Name(); name != "" {
 		return name
@@ -163,13 +161,13 @@ func (c *Comm) Label() string {
 	return fmt.Sprintf("of context %d", c.Context())
 }
 
-// Fatal ends the job because of an error of a call on an object, with an exit status that tells
-// the error's class.
+// Fatal ends the job because of an error of a call on an object, with the error's class as the exit
+// status.
 func (p *Process) Fatal(object string, err error) {
 	class := ErrorClass(err)
 	why, code := fmt.Sprintf("fatal error: %v: %v (%s)", class, err, object), int(class)
 	if code > int(mpierr.ABI) {
-		code = int(mpierr.Other) // a program's own classes do not fit an exit status
+		code = int(mpierr.Other) // the program's own classes do not fit into an exit status
 	}
 	if p.Node.Control != nil {
 		p.Abort(code, why)
@@ -179,8 +177,8 @@ func (p *Process) Fatal(object string, err error) {
 	p.Machine.Exit(code)
 }
 
-// Noted is the communicator whose handler is told of errors of calls without a communicator:
-// SELF if a handler was set on it, else WORLD.
+// Noted returns the communicator whose handler is told of errors of calls without a communicator:
+// SELF if a handler was set on it, else WORLD (MPI-4.1, 9.3).
 func (cs *communicators) Noted() *Comm {
 	if cs.Self.state.Handler.Set.Load() != nil {
 		return cs.Self
@@ -221,7 +219,7 @@ func Failed(fn string, err error) error {
 // that of calls without a communicator if c is nil or was freed. The process must not be locked.
 func (c *Comm) Failed(fn string, err error) error {
 	if err == nil {
-		return nil // and is inlined
+		return nil // this branch is inlined
 	}
 	return c.tell(fn, err)
 }
@@ -241,11 +239,11 @@ func (c *Comm) tell(fn string, err error) error {
 // Named puts the name of a function of MPI before its error.
 func Named(fn string, err error) error { return fmt.Errorf("mpi.%s: %w", fn, err) }
 
-// Action is what the handler does with an error.
+// Action returns what the handler does with an error.
 func (h *Errhandler) Action() action { return h.action }
 
-// Name is for messages to people.
+// Name returns the handler's name, for messages.
 func (h *Errhandler) Name() string { return h.name }
 
-// Other is the function for objects that are no communicators, nil if there is none.
+// Other returns the function for objects other than communicators, nil if there is none.
 func (h *Errhandler) Other() func(object any, err error) { return h.other }

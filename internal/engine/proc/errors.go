@@ -8,15 +8,15 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// The faults of arguments that no lower package knows.
+// The errors of arguments that no package below has.
 var (
 	// ErrTag means a tag outside 0 to the job's MPI_TAG_UB.
 	ErrTag = errors.New("invalid tag")
-	// ErrRequest means a request that cannot be used so.
+	// ErrRequest means a request in a state in which the call is not allowed.
 	ErrRequest = errors.New("invalid request")
 	// ErrMessage means a matched message that was received before, or never was one.
 	ErrMessage = errors.New("invalid message")
-	// ErrArg means an argument that is wrong in itself.
+	// ErrArg means an argument that is invalid by itself.
 	ErrArg = errors.New("invalid argument")
 	// ErrElsewhere means that the call failed on another member of the communicator.
 	ErrElsewhere = errors.New("another member could not make the communicator")
@@ -101,8 +101,8 @@ var ErrAlone = errors.New("this proc cannot meet other jobs")
 // ErrUnreachable means that there is no link to a proc of another job.
 var ErrUnreachable = errors.New("the proc cannot be reached")
 
-// Classes has the sentinels of this package; those of the packages below are in
-// mpierr.
+// Classes has the error classes of this package's sentinels; mpierr has those of the packages
+// below.
 var Classes = []mpierr.Row{
 	{Err: ErrInStatus, Class: mpierr.InStatus},
 	{Err: ErrSpawn, Class: mpierr.Spawn},
@@ -141,11 +141,10 @@ var Classes = []mpierr.Row{
 // Class is an MPI error class, or a code of one: every class is a code.
 type Class = mpierr.Class
 
-// Error is an error with a code of its own. An error handler, a callback or a
-// caller finds it with errors.As.
+// Error is an error with a code of its own. errors.As finds it in what functions return.
 type Error = mpierr.Error
 
-// codes are those that the program has added, from any goroutine.
+// codes are the error codes and classes that the program has added.
 var codes struct {
 	sync.Mutex
 	added mpierr.Codes
@@ -158,7 +157,7 @@ func WithCodes[T any](f func(*mpierr.Codes) (T, error)) (T, error) {
 	return f(&codes.added)
 }
 
-// ChangeCodes is WithCodes for what has no result.
+// ChangeCodes is WithCodes for functions without a result.
 func ChangeCodes(f func(*mpierr.Codes) error) error {
 	codes.Lock()
 	defer codes.Unlock()
@@ -188,7 +187,8 @@ func ErrorCode(err error) Class {
 	return ErrorClass(err)
 }
 
-// coded is the Error that err wraps, or nil; of ErrInStatus, which wraps several, it is nil.
+// coded returns the Error that err wraps, or nil; for ErrInStatus, which wraps several errors, it
+// returns nil.
 func coded(err error) *Error {
 	var own *Error
 	if errors.Is(err, ErrInStatus) || !errors.As(err, &own) {

@@ -18,23 +18,23 @@ const looksBeforeYield = 256
 type fastPath struct {
 	*fastpath.Memory
 	p         *Process
-	endpoints [fastpath.Peers]*Endpoint // of the peers; nil: free
-	streaks   uint32                    // Streak in whole rounds
+	endpoints [fastpath.Peers]*Endpoint // by the peer's index in the shared table; nil: free
+	streaks   uint32                    // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
 	ops       [fastpath.Requests]fastOp
 	extras    [fastpath.Requests]Extra
 }
 
-// UseFastPath lets C code send and receive short messages between procs of this host by itself,
-// by memory that is not Go's. It is called after Init, before anything else; nothing happens where
-// what members call is compared. The memory is the library's for ever.
+// UseFastPath lets C code send and receive short messages between procs of this host without
+// calling Go, by memory that is not Go's. It is called after Init, before anything else, and does
+// nothing if the members' calls are compared. The library owns the memory from then on.
 func UseFastPath(m *fastpath.Memory) {
 	if p, err := Current(); err == nil && !p.Check {
 		p.UseFastPath(m)
 	}
 }
 
-// UseFastPath is the function UseFastPath for p.
+// UseFastPath does for p what the function UseFastPath does.
 func (p *Process) UseFastPath(m *fastpath.Memory) {
 	p.Lock()
 	defer p.Unlock()
@@ -52,15 +52,15 @@ func (p *Process) UseFastPath(m *fastpath.Memory) {
 	}
 }
 
-// ForgetFastPath makes C look up all communicators again, because one was freed or its handle is
-// used for another one.
+// ForgetFastPath makes C look up all communicators again, because one was freed, or its handle
+// denotes another one now.
 func ForgetFastPath() {
 	if p, err := Current(); err == nil {
 		p.FastPath.Forget()
 	}
 }
 
-// Forget makes C look up all communicators again. x may be nil.
+// Forget is ForgetFastPath for one process. x may be nil.
 func (x *fastPath) Forget() {
 	if x != nil {
 		x.p.Lock()
@@ -69,8 +69,8 @@ func (x *fastPath) Forget() {
 	}
 }
 
-// join makes q one of the peers if it takes fast-box messages, its data need no conversion, and an
-// entry is free.
+// join adds q to the peers if it takes fast-box messages, its data need no conversion, and an entry
+// is free.
 func (x *fastPath) join(p *Process, q *Endpoint) {
 	if !q.fastBoxes || !ofThisMachine(p.Data.DataOf(q.Peer)) {
 		return
@@ -86,13 +86,13 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 	}
 }
 
-// ofThisMachine reports whether elements in r are like this proc's, but for those that differ
-// between languages.
+// ofThisMachine reports whether elements in r are as in this proc's memory, except for kinds that
+// differ between languages.
 func ofThisMachine(r datatype.Representation) bool {
 	return r == datatype.Native || r == datatype.HostOrder() || r == datatype.NativeX86 && datatype.HostOrder() == datatype.NativeLE
 }
 
-// leave frees the entry of q, if it has one.
+// leave removes q from the peers, if it is one.
 func (x *fastPath) leave(q *Endpoint) {
 	for i := range x.endpoints {
 		if x.endpoints[i] == q {
@@ -105,7 +105,7 @@ func (x *fastPath) leave(q *Endpoint) {
 	}
 }
 
-// close closes the gate to C, and takes over the receives that C has left. The process is locked.
+// close closes the gate to C, and takes over the receives that C has posted. The process is locked.
 func (x *fastPath) close(p *Process) {
 	if x.Gate.Load() == fastpath.Closed {
 		return
@@ -113,7 +113,7 @@ func (x *fastPath) close(p *Process) {
 	if !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed) {
 		x.askToLeave()
 	}
-	if n := x.Streak / StreakMax; n != x.streaks { // C is here to look everywhere
+	if n := x.Streak / StreakMax; n != x.streaks { // C has asked Go to look at all links
 		x.streaks = n
 		p.Driver.Everywhere()
 		p.Eng.Review()
@@ -123,19 +123,19 @@ func (x *fastPath) close(p *Process) {
 	}
 }
 
-// askToLeave asks C to leave, and closes the gate when it has.
+// askToLeave closes the gate: it asks C to leave, and waits until it has.
 func (x *fastPath) askToLeave() {
 	x.LeaveAsked.Store(1)
 	for i := 1; !x.Gate.CompareAndSwap(fastpath.Open, fastpath.Closed); i++ {
 		if i%looksBeforeYield == 0 {
-			poll.Yield() // who is inside may be waiting for this core
+			poll.Yield() // the thread inside may be waiting for this core
 		}
 		poll.Pause()
 	}
 	x.LeaveAsked.Store(0)
 }
 
-// adopt makes the oldest receive of C one of the engine.
+// adopt makes the oldest receive that C has posted a receive of the engine.
 func (x *fastPath) adopt(p *Process) {
 	i := x.First
 	r := &x.Table[i]
@@ -152,7 +152,8 @@ func (x *fastPath) adopt(p *Process) {
 	x.adopted[i] = p.Endpoints.IrecvBytes(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
 }
 
-// open opens the gate to C if nothing else needs progress. The process is locked, and is unlocked next.
+// open opens the gate to C if nothing else needs progress. The process is locked, and its caller
+// unlocks it next.
 func (x *fastPath) open(p *Process) {
 	if x.Used == 0 || !p.calm() || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
 		return
@@ -179,7 +180,7 @@ func flag(b bool) uint32 {
 	return 0
 }
 
-// FastPath describes c to C, under its handle, unless C knows it.
+// FastPath tells C about c, under its handle, unless C knows it.
 func (c *Comm) FastPath(handle uintptr) {
 	x := c.p.FastPath
 	if x == nil || x.Place(handle).Handle == handle {
@@ -211,7 +212,7 @@ func WakeFastPath(peer int) {
 	}
 }
 
-// Wake wakes the proc at the other end of a peer.
+// Wake wakes the proc at the other end of a peer's link.
 func (x *fastPath) Wake(peer int) {
 	x.p.Lock()
 	defer x.p.Unlock()
@@ -221,14 +222,14 @@ func (x *fastPath) Wake(peer int) {
 	}
 }
 
-// FastPathRequest is the request that C has made as entry i of its table, in generation gen.
+// FastPathRequest returns the request that C has made as entry i of its table, in generation gen.
 func (c *Comm) FastPathRequest(i int, gen uint32) Request {
 	x := c.p.FastPath
 	x.extras[i].Fn = "Irecv"
 	return Request{c: c, extra: &x.extras[i], standing: standing{Gen: gen, State: Active}}
 }
 
-// fastOp is a request that C has made.
+// fastOp is the operation of a request that C has made.
 type fastOp struct {
 	p *Process
 	i int32

@@ -7,18 +7,17 @@ import (
 	"github.com/openimpi/impi/core/comm"
 )
 
-// Group is an ordered set of procs, ranked from 0. It does not change, and stays
-// what it is when the communicator that it comes from is freed. nil is
-// MPI_GROUP_NULL. What it takes does not grow with its size as long as it is made
-// of ranges.
+// Group is an ordered set of procs, ranked from 0. It does not change, also when the communicator
+// that it comes from is freed. nil is MPI_GROUP_NULL. Its memory does not grow with its size as
+// long as it consists of ranges.
 type Group struct {
-	p     *Process // nil of GroupEmpty
+	p     *Process // nil for GroupEmpty
 	g     *comm.Group
 	freed atomic.Bool
 }
 
-// GroupEmpty is the group without members. It cannot be freed: Free of it, which
-// is right as many operations give it, does nothing.
+// GroupEmpty is the group without members. Free of it does nothing, and is no error, since many
+// operations return it.
 var GroupEmpty = &Group{g: comm.Empty}
 
 // NewGroup makes a group for the program.
@@ -29,7 +28,7 @@ func (p *Process) NewGroup(g *comm.Group) *Group {
 	return &Group{p: p, g: g}
 }
 
-// Usable refuses groups that cannot be used.
+// Usable returns an error if g is nil or was freed.
 func (g *Group) Usable() error {
 	switch {
 	case g == nil:
@@ -40,7 +39,7 @@ func (g *Group) Usable() error {
 	return nil
 }
 
-// Failed is that of the process that g is of.
+// Failed is Process.Failed for the process that g belongs to.
 func (g *Group) Failed(fn string, err error) error {
 	if err != nil && g != nil && g.p != nil {
 		return g.p.Failed(fn, err)
@@ -115,7 +114,7 @@ func (g *Group) RangeExcl(ranges []comm.Range) (*Group, error) {
 	return of(g, ranges, (*comm.Group).RangeExcl)
 }
 
-// chosen makes a group of g by a list of ranks.
+// chosen applies f to g and a list of ranks.
 func (g *Group) chosen(ranks []int, f func(*comm.Group, []int) (*comm.Group, error)) (*Group, error) {
 	if g.Usable() == nil && len(ranks) > g.g.Size() {
 		return nil, fmt.Errorf("%w: %d ranks of a group of %d", ErrArg, len(ranks), g.g.Size())
@@ -123,7 +122,7 @@ func (g *Group) chosen(ranks []int, f func(*comm.Group, []int) (*comm.Group, err
 	return of(g, ranks, f)
 }
 
-// of makes a group of g.
+// of applies f to g and another argument.
 func of[T any](g *Group, by T, f func(*comm.Group, T) (*comm.Group, error)) (*Group, error) {
 	if err := g.Usable(); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func of[T any](g *Group, by T, f func(*comm.Group, T) (*comm.Group, error)) (*Gr
 	return g.p.NewGroup(sub), nil
 }
 
-// with makes a group of g and h.
+// with applies f to g and h.
 func (g *Group) with(h *Group, f func(a, b *comm.Group) *comm.Group) (*Group, error) {
 	if err := checkBoth(g, h); err != nil {
 		return nil, err
@@ -161,5 +160,5 @@ func (c *Comm) Group() (*Group, error) {
 	return c.p.NewGroup(c.Comm.Group()), nil
 }
 
-// Members are the procs of the group.
+// Members returns the procs of the group.
 func (g *Group) Members() *comm.Group { return g.g }

@@ -14,7 +14,7 @@ const (
 	MaxInfoValue = 1023
 )
 
-// The faults of info objects.
+// The errors of info objects.
 var (
 	// ErrInfo means an info object that is missing, freed or not to be changed.
 	ErrInfo = errors.New("invalid info object")
@@ -54,7 +54,7 @@ func (i *Info) Locked(f func() error) error {
 	return f()
 }
 
-// change is Locked for what changes i.
+// change is Locked for functions that change i.
 func (i *Info) change(f func() error) error {
 	return i.Locked(func() error {
 		if i.readOnly {
@@ -163,7 +163,7 @@ func (i *Info) Key(n int) (key string, err error) {
 	return key, err
 }
 
-// Value gives the value of a key. i is locked.
+// Value returns the value of a key. i is locked.
 func (i *Info) Value(key string) (value string, ok bool, err error) {
 	n, err := i.index(key)
 	if n < 0 || err != nil {
@@ -172,7 +172,7 @@ func (i *Info) Value(key string) (value string, ok bool, err error) {
 	return i.pairs[n].Value, true, nil
 }
 
-// index finds a key, -1 if it is not there. i is locked.
+// index returns the index of a key, -1 if i does not have it. i is locked.
 func (i *Info) index(key string) (int, error) {
 	if key == "" || len(key) > MaxInfoKey {
 		return -1, fmt.Errorf("%w: %q, of %d bytes; 1 to %d are possible", ErrInfoKey, key, len(key), MaxInfoKey)
@@ -180,14 +180,14 @@ func (i *Info) index(key string) (int, error) {
 	return slices.IndexFunc(i.pairs, func(p InfoPair) bool { return p.Key == key }), nil
 }
 
-// InfoWith is an info object with these pairs.
+// InfoWith returns an info object with these pairs.
 func InfoWith(pairs []InfoPair) *Info { return &Info{pairs: pairs} }
 
-// FixedInfo is an empty info object that the program cannot change.
+// FixedInfo returns an empty info object that the program cannot change.
 func FixedInfo() *Info { return &Info{readOnly: true} }
 
-// With is a copy of i with the pairs of another one, which count. Either may be nil. Both
-// are nobody else's.
+// With returns a copy of i with the pairs of other, which replace those of equal keys. Either may
+// be nil. The caller must be the only one to use them.
 func (i *Info) With(other *Info) *Info {
 	all := &Info{}
 	if i != nil {
@@ -206,5 +206,5 @@ func (i *Info) With(other *Info) *Info {
 	return all
 }
 
-// Pairs are keys and values; the object is locked.
+// Pairs returns a pointer to keys and values; the object is locked.
 func (i *Info) Pairs() *[]InfoPair { return &i.pairs }

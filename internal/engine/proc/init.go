@@ -15,24 +15,24 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Phase is how far a proc's life in MPI has got.
+// Phase is how far a proc has come between Init and Finalize.
 type Phase int32
 
 // The phases.
 const (
 	running    Phase = iota
-	Finalizing       // in Finalize, before its barrier is passed
-	quiet            // in Finalize, behind it: that links end is in order
+	Finalizing       // in Finalize, before its barrier is complete
+	quiet            // in Finalize, after it: the end of a link is no failure
 	Ended
 )
 
-// The is the program's process, from Init on, and TheLock guards it.
+// The is the program's process, set by Init. TheLock guards it.
 var (
 	The     *Process
 	TheLock sync.Mutex
 )
 
-// NewProcess makes the proc of a job. agent and control are nil in a singleton.
+// NewProcess makes a proc of a job. agent and control are nil in a singleton.
 func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
 	r, err := membersOf(job)
 	if err != nil {
@@ -41,7 +41,7 @@ func NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control mac
 	return r.NewProcess(job, agent, m, control)
 }
 
-// NewProcess is the function NewProcess for one of several ranks that share r.
+// NewProcess is the function NewProcess for one of several ranks that share the table r.
 func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Machine, control machine.Node) (*Process, error) {
 	p := &Process{Job: job, Machine: m}
 	p.Data = conversion{sites: &p.Worlds, data: &r.data, Kinds: r.kinds, Homogeneous: r.homogeneous, plain: r.plain}
@@ -55,7 +55,7 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 		return nil, err
 	}
 	if p.Check = job.Check || os.Getenv(CheckVariable) == "1"; p.Check {
-		p.Data.check, p.Data.plain = true, 0 // messages say what their elements are: see sign
+		p.Data.check, p.Data.plain = true, 0 // messages carry signatures: see sign
 	}
 	var err error
 	p.Eng, err = message.New(message.Config{
@@ -102,7 +102,7 @@ func Finalized() bool {
 	return The != nil && Phase(The.State.Load()) == Ended
 }
 
-// Close ends all links at once. The process is locked.
+// Close closes all links at once. The process is locked.
 func (es *endpoints) Close() {
 	for _, q := range es.List {
 		if q != nil {
@@ -127,13 +127,14 @@ func Abort(code int, why string) {
 	os.Exit(code)
 }
 
-// lastTime is how long Abort waits for the node's last word.
+// lastTime is how long Abort waits for the node's last message.
 const lastTime = 5 * time.Second
 
-// Abort asks the node to end the job, and ends this proc. A process manager that has started it
-// ends all others then, and the node, which must have reported before who has called Abort.
+// Abort asks the node to end the job, and ends this proc. A process manager that has started this
+// proc then ends all others, and the node. So the node must have reported before that this proc has
+// called Abort.
 func (p *Process) Abort(code int, why string) {
-	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // the node may be gone
+	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindAbort, Code: code, Reason: why}) // without a node there is nobody to tell
 	if p.Node.Last != nil {
 		select {
 		case <-p.Node.Last:
@@ -160,12 +161,11 @@ func ProcessorName() string {
 	return name
 }
 
-// CheckVariable set to 1 in a proc's environment has the members of communicators
-// compare what they have been asked to do before each collective operation. All
-// procs of the job must have it.
+// CheckVariable set to 1 in a proc's environment has the members of communicators compare their
+// calls before each collective operation. All procs of the job must have it.
 const CheckVariable = "IMPI_CHECK"
 
-// Current is the program's process while it may use MPI.
+// Current returns the program's process, or an error before Init and after Finalize.
 func Current() (*Process, error) {
 	TheLock.Lock()
 	defer TheLock.Unlock()

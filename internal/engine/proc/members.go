@@ -11,32 +11,31 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MemberTable is what a rank has to know of all ranks of the job. It does not change
-// and is the only thing that grows with the job: where a program has many ranks,
-// those of one client share one.
+// MemberTable is what a rank has to know about all ranks of the job. It does not change, and it is
+// the only thing that grows with the job, so several ranks of one program share one table.
 type MemberTable struct {
 	directory *message.Directory
 	clients   *comm.Clients
-	hosts     *comm.Clients // host ranks for client ranks; nil if no client has several hosts
+	hosts     *comm.Clients // host of each rank, as Clients with host ranks; nil if no client has several hosts
 	world     *comm.Group
 	masters   *comm.Masters // of world
 
-	data        reps                      // of user data
-	kinds       []datatype.Representation // the different ones of data
-	homogeneous bool                      // all of data is Native
-	plain       uint64                    // bit k: elements of kind k travel as they lie in memory, whoever sends
-	common      datatype.Representation   // of what all read as one stream of bytes: items of several kinds in collectives
-	foreign     []bool                    // by client: some of its ranks run, or may run, another library, in whatever form they exchange data
+	data        reps                      // the representation of each rank's user data
+	kinds       []datatype.Representation // the different representations in data
+	homogeneous bool                      // all of them are Native
+	plain       uint64                    // bit k: elements of kind k need no conversion, whoever the peer is
+	common      datatype.Representation   // the representation that all ranks can read as one stream: for items of several kinds in collectives
+	foreign     []bool                    // by client: some of its ranks run another library
 }
 
 // reps are the representations of the ranks' user data.
 type reps struct {
-	list   []datatype.Representation // by world rank; nil: as the table has it
+	list   []datatype.Representation // by world rank; nil: see number
 	table  *wireup.Table
-	number []datatype.Representation // by Table.Data; only those that the table has
+	number []datatype.Representation // by the numbers of Table.Data; only those in use
 }
 
-// size is the number of ranks.
+// size returns the number of ranks.
 func (d *reps) size() int {
 	if d.table != nil {
 		return d.table.Size()
@@ -44,7 +43,7 @@ func (d *reps) size() int {
 	return len(d.list)
 }
 
-// At is the representation of a rank of the job.
+// At returns the representation of a rank of the job.
 func (d *reps) At(rank int) datatype.Representation {
 	if d.table != nil {
 		return d.number[d.table.Data(rank)]
@@ -52,8 +51,8 @@ func (d *reps) At(rank int) datatype.Representation {
 	return d.list[rank]
 }
 
-// NewMemberTable makes the table of the ranks to which a job's procs look like this. What it has in
-// common with like, if there is one, is shared.
+// NewMemberTable makes the table for ranks to which a job's procs are described by procs. It shares
+// memory with the table like, if that is not nil, where both are equal.
 func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error) {
 	r := &MemberTable{}
 	if err := r.readData(&wireup.Job{Procs: procs}); err != nil {
@@ -75,7 +74,7 @@ func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error
 	return r, nil
 }
 
-// membersOf makes the member table of a proc of its own.
+// membersOf makes the table for one proc.
 func membersOf(job *wireup.Job) (*MemberTable, error) {
 	t := job.Table()
 	if t == nil {
@@ -89,7 +88,7 @@ func membersOf(job *wireup.Job) (*MemberTable, error) {
 	return r, nil
 }
 
-// readPlaces takes out of the procs where they are.
+// readPlaces finds out from the procs' descriptions where they are.
 func (r *MemberTable) readPlaces(job *wireup.Job) {
 	several := false
 	var before wireup.Proc
@@ -106,7 +105,7 @@ func (r *MemberTable) readPlaces(job *wireup.Job) {
 	r.masters = comm.NewMasters(r.world, r.clients)
 }
 
-// readData takes the representations out of the procs.
+// readData finds out from the procs' descriptions which representation each takes.
 func (r *MemberTable) readData(job *wireup.Job) error {
 	if r.data.table = job.Table(); r.data.table == nil {
 		r.data.list = make([]datatype.Representation, job.Size())
@@ -143,7 +142,7 @@ func (r *MemberTable) readData(job *wireup.Job) error {
 	return nil
 }
 
-// setData notes the representation of a rank.
+// setData sets the representation of a rank.
 func (r *MemberTable) setData(rank int, rep datatype.Representation) {
 	d := &r.data
 	if d.table == nil {
@@ -156,8 +155,8 @@ func (r *MemberTable) setData(rank int, rep datatype.Representation) {
 	d.number[d.table.Data(rank)] = rep
 }
 
-// commonForm is the representation that all procs of the job can read: that of the other
-// libraries if they have the same, as this one reads any, or else external32. If all run this
+// commonForm returns the representation that all procs of the job can read: that of the other
+// libraries if they have one, as this library reads all, or else external32. If all procs run this
 // library it is one that keeps all bits of a long.
 func commonForm(job *wireup.Job) datatype.Representation {
 	common := datatype.Native
@@ -181,7 +180,7 @@ func commonForm(job *wireup.Job) datatype.Representation {
 	return common
 }
 
-// sameProcs reports whether the table was made of these procs.
+// sameProcs reports whether the table was made of equal descriptions.
 func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 	if r.directory.Len() != len(procs) {
 		return false
@@ -195,27 +194,27 @@ func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 	return true
 }
 
-// Clients gives the site of each rank.
+// Clients returns the site of each rank.
 func (r *MemberTable) Clients() *comm.Clients { return r.clients }
 
-// Hosts gives the host of each rank, with host ranks in place of client ranks. It is nil if no site of
+// Hosts returns the host of each rank, with host ranks in place of client ranks; nil if no site of
 // the job has several hosts.
 func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
 
-// Common is the representation that all ranks can read.
+// Common returns the representation that all ranks can read.
 func (r *MemberTable) Common() datatype.Representation { return r.common }
 
-// DataOf is the representation of a rank's user data.
+// DataOf returns the representation of a rank's user data.
 func (r *MemberTable) DataOf(rank int) datatype.Representation { return r.data.At(rank) }
 
-// Directory identifies the ranks.
+// Directory returns the identities of the ranks.
 func (r *MemberTable) Directory() *message.Directory { return r.directory }
 
 // Foreign reports by site whether some of its ranks run another library.
 func (r *MemberTable) Foreign() []bool { return r.foreign }
 
-// Masters are the first ranks of the sites.
+// Masters returns the masters of the sites.
 func (r *MemberTable) Masters() *comm.Masters { return r.masters }
 
-// World is the group of all ranks.
+// World returns the group of all ranks.
 func (r *MemberTable) World() *comm.Group { return r.world }

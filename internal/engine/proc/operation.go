@@ -7,31 +7,31 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// operation is what a request waits for if it is no message: a collective operation, a
-// generalized request, a communicator that is being made. Its process is locked at all calls; an
-// operation that runs code of the program unlocks it meanwhile.
+// operation is what a request stands for if it is no message: a collective operation, a generalized
+// request, a communicator that is being made. Its process is locked at all calls; an operation that
+// runs code of the program unlocks it meanwhile.
 //
-// What waits for other things than messages is woken by Process.Rouse.
+// An operation that goes on without a message calls Process.Rouse.
 type operation interface {
-	// Generation changes when the operation is finished, so that copies of the
-	// request can tell.
+	// Generation changes when the operation is finished, so that copies of its request can be
+	// recognised.
 	Generation() uint32
-	// Done carries the operation on as far as it goes without waiting, and tells
-	// whether it is over.
+	// Done continues the operation as far as possible without waiting, and reports whether it is
+	// over.
 	Done() bool
-	// Status is what finish would give, of an operation that is over.
+	// Status returns what Finish would return, for an operation that is over.
 	Status() (Status, error)
-	// Finish takes the outcome of an operation that is over, or that cannot be
-	// because the job is, and ends it.
+	// Finish returns the outcome of an operation that is over, or never will be because the job has
+	// ended, and ends it.
 	Finish() (Status, error)
-	// Cancel takes it back if that is possible, or is an error.
+	// Cancel cancels the operation if that is possible, or returns an error.
 	Cancel() error
-	// Free lets it go on unobserved, or is an error. The request is null afterwards.
+	// Free lets the operation go on without its request, which becomes null, or returns an error.
 	Free() error
 }
 
-// Begun makes the request of an operation that the function fn has begun on c.
-// c is nil if it is of no communicator.
+// Begun returns the request of an operation that the function fn of MPI has begun on c, which may
+// be nil.
 func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 	if c == nil {
 		c = p.Comms.Noted()
@@ -42,30 +42,30 @@ func (p *Process) Begun(c *Comm, fn string, op operation) Request {
 // Steady is embedded in operations that can neither be cancelled nor freed.
 type Steady struct{ Gen uint32 }
 
-// Generation is of Operation.
+// Generation implements operation.
 func (s *Steady) Generation() uint32 { return s.Gen }
 
-// Cancel is of Operation.
+// Cancel implements operation.
 func (s *Steady) Cancel() error {
 	return fmt.Errorf("%w: it is no send, receive or generalized request, which can be cancelled", ErrRequest)
 }
 
-// Free is of Operation.
+// Free implements operation.
 func (s *Steady) Free() error {
 	return fmt.Errorf("%w: an operation that is no message cannot be left alone before it is complete", ErrRequest)
 }
 
-// BackgroundOp is something under way that goes on in whichever call of MPI the
-// program makes. The process is locked.
+// BackgroundOp is an operation that continues during any call of MPI that the program makes. The
+// process is locked.
 type BackgroundOp interface {
-	// CarryOn goes as far as it can without waiting, and reports whether it is over.
+	// CarryOn continues it as far as possible without waiting, and reports whether it is over.
 	CarryOn() (over bool)
 }
 
-// background are the operations that go on in whichever call of MPI the program makes.
+// background has the operations that continue during any call of MPI.
 type background struct{ List []BackgroundOp }
 
-// Dispatch starts a background operation.
+// Dispatch adds a background operation.
 func (b *background) Dispatch(e BackgroundOp) {
 	if !e.CarryOn() {
 		b.List = append(b.List, e)
@@ -95,7 +95,7 @@ type Introduced struct {
 	B [8]byte
 }
 
-// Remote is the proc at the other end of a temporary link, which was made by a port.
+// Remote is the proc at the other end of a temporary link, made at a port.
 type Remote interface {
 	// Gone says that the link is closed. The process is locked.
 	Gone()

@@ -17,8 +17,7 @@ import (
 const AgentLink message.LinkID = 0
 
 // Process is this proc: the lock, the progress that is made under it, and the engine of messages.
-// What else it has is in the types of its fields, which it guards. A program has one; tests have
-// several.
+// Its lock guards all that its fields have. A program has one; tests have several.
 //
 // The goroutines that call MPI make the progress: one that waits reads and writes the links itself.
 // If several wait, one of them drives and the others sleep on turns. A goroutine that releases the
@@ -26,22 +25,22 @@ const AgentLink message.LinkID = 0
 // goroutines sleep on turns, one drives or was just woken to drive.
 type Process struct {
 	Mu      sync.Mutex
-	turns   sync.Cond // on Mu: something has happened, or somebody must drive
+	turns   sync.Cond // on Mu: something has happened, or a goroutine must drive
 	Waiters int       // goroutines that sleep on turns
 	Driving bool
-	Asleep  bool   // the driver is in the poll set, without the lock
-	told    uint64 // the engine's events that sleepers were roused for
-	streak  uint32 // receives that looked at nothing else, or could have
+	Asleep  bool   // the driver sleeps in the poll set, without the lock
+	told    uint64 // the engine's Events when sleepers were roused last
+	streak  uint32 // receives in a row that polled only their own link, or could have
 	spin    poll.Spinner
 
 	Job         *wireup.Job
 	Members     *MemberTable
 	Machine     machine.Machine
 	Eng         *message.Engine
-	Driver      *drive.Driver // Wanted: goroutines that wait for Mu: a driver lets them in
-	Check       bool          // compare what members call
+	Driver      *drive.Driver // its Wanted counts goroutines that wait for Mu: a driver lets them have it
+	Check       bool          // compare the members' calls
 	State       atomic.Int32  // phase
-	Failure     error         // why the job is over, once it is
+	Failure     error         // why the job is over; nil: it is not
 	Environment sync.Once     // makes info
 	Info        *Info         // MPI_INFO_ENV
 
@@ -53,19 +52,19 @@ type Process struct {
 	Comms       communicators
 	Background  background
 	Boards      boards
-	FastPath    *fastPath // nil: no C code sends and receives by itself
+	FastPath    *fastPath // nil: no C code sends and receives without calling Go
 	Native      *Native   // nil: the site has no MPI of its own
 	Trace       tracing
 }
 
-// Delivery is a link, or the refusal of one, that the node gave us.
+// Delivery is a message of the node about a link: the link, or the reason why there is none.
 type Delivery struct {
 	Msg wireup.Message
-	L   link.Link // nil: use the agent
+	L   link.Link // nil: there is none
 }
 
 // Lock takes the process's lock. The goroutine that drives may hold it for long, but releases it
-// when it sees that another one waits.
+// when another one waits for it.
 func (p *Process) Lock() {
 	if !p.Mu.TryLock() {
 		p.Driver.Wanted.Add(1)
@@ -77,7 +76,7 @@ func (p *Process) Lock() {
 	}
 }
 
-// Unlock releases the lock. If no goroutine drives, it wakes one that sleeps, to drive.
+// Unlock releases the lock. If no goroutine drives, it wakes a sleeping one to drive.
 func (p *Process) Unlock() {
 	if p.Eng.Events() != p.told {
 		p.tell()
@@ -93,7 +92,8 @@ func (p *Process) Unlock() {
 	p.Mu.Unlock()
 }
 
-// tell wakes the sleepers if something has happened that they may wait for.
+// tell wakes the sleepers if something has happened that they may wait for, and reports whether it
+// has.
 func (p *Process) tell() (news bool) {
 	n := p.Eng.Events()
 	if n == p.told {
@@ -104,8 +104,8 @@ func (p *Process) tell() (news bool) {
 	return true
 }
 
-// own says that the calling goroutine has just started r. If r is done already and nothing else
-// has happened, the sleepers need not be woken.
+// own says that the calling goroutine has just started r, so that the sleepers need not be woken if
+// r is done already and nothing else has happened.
 func (p *Process) own(r *message.Request) {
 	if r.Done() && p.Eng.Events() == p.told+1 {
 		p.told++
@@ -124,32 +124,32 @@ func (p *Process) Rouse() {
 	}
 }
 
-// giveWay lets goroutines that wait for the lock have it.
+// giveWay releases the lock for a moment if goroutines wait for it.
 func (p *Process) giveWay() {
 	p.Mu.Unlock()
 	runtime.Gosched()
 	p.Mu.Lock()
 }
 
-// Figures are what the library knows of itself, for tools. Those that count grow
-// from Init on; the others are as things are now.
+// Figures are counts and values of the library, for tools. Counts grow from Init on; the other
+// values are those at present.
 type Figures struct {
-	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to
-	Completed  uint64 // sends and receives
+	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to leave
+	Completed  uint64 // sends and receives that are complete
 	Sent       uint64 // bytes, by the links that count them
 	Received   uint64
-	Links      int // to other procs, without an agent between
-	Unexpected int // messages that wait for a receive
-	Posted     int // receives that wait for a message
-	Buffered   int // bytes of BufferAttach that are taken
+	Links      int // direct links to other procs
+	Unexpected int // unexpected messages
+	Posted     int // posted receives
+	Buffered   int // bytes of the attached buffer that are in use
 
 	PacketData int // most bytes of data in a packet to another site (C_DATALEN)
-	AckMark    int // packets after which an acknowledgement is asked for
-	HiWater    int // packets that may be without one
+	AckMark    int // counted packets that one PROTOACK acknowledges
+	HiWater    int // most counted packets that may be unacknowledged
 	Check      bool
 }
 
-// CurrentFigures are those of the program's process.
+// CurrentFigures returns the Figures of the program's process.
 func CurrentFigures() (Figures, error) {
 	p, err := Current()
 	if err != nil {
@@ -158,7 +158,7 @@ func CurrentFigures() (Figures, error) {
 	return p.Figures(), nil
 }
 
-// Figures are those of p as they are now.
+// Figures returns the Figures of p at present.
 func (p *Process) Figures() Figures {
 	p.Lock()
 	defer p.Unlock()

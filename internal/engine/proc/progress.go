@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// flushAfter is how long an Isend may be held back for company when the
-	// program computes instead of coming back.
+	// flushAfter is how long output of Isends is held back at most, if the program computes and
+	// calls MPI no more.
 	flushAfter = 500 * time.Microsecond
 )
 
@@ -35,7 +35,7 @@ func (p *Process) Turn() {
 	}
 	p.Background.carryOn()
 	p.tell()
-	if p.Driver.Wanted.Load() != 0 { // even if there is no end of progress
+	if p.Driver.Wanted.Load() != 0 { // even if progress never ends
 		p.giveWay()
 	}
 	p.Driving = false
@@ -43,7 +43,7 @@ func (p *Process) Turn() {
 
 // watch sleeps until something has happened, or this goroutine must drive.
 func (p *Process) watch() {
-	if p.output() || p.tell() { // the driver may be asleep, and does not know of what we began
+	if p.output() || p.tell() { // the sleeping driver does not know of requests begun since
 		return
 	}
 	p.Waiters++
@@ -66,21 +66,21 @@ func (p *Process) drive() {
 	}
 }
 
-// Test makes the progress that can be had without waiting.
+// Test makes the progress that needs no waiting.
 func (p *Process) Test() {
 	if p.Driving {
-		p.giveWay() // somebody else is at it, and may need this core to go on
+		p.giveWay() // another goroutine drives, and may need this core
 		return
 	}
 	p.Driving = true
 	p.Endpoints.FlushAll()
-	p.Driver.Everywhere() // Test and its like look everywhere
+	p.Driver.Everywhere() // Test and its like look at all links
 	p.step()
 	p.Background.carryOn()
 	p.Driving = false
 }
 
-// step polls once.
+// step polls once, and reports whether there was progress.
 func (p *Process) step() (progress bool) {
 	if p.Node.news.Load() {
 		progress = p.Node.takeDeliveries()
@@ -100,10 +100,10 @@ func (p *Process) step() (progress bool) {
 }
 
 // output writes what has become possible or due by progress: acknowledgements, the rest of long
-// messages, what waited for a window. It reports whether anything left, for which a goroutine may
-// wait.
+// messages, what waited for a window. It reports whether anything left, since a goroutine may wait
+// for that.
 func (p *Process) output() (progress bool) {
-	p.Driver.Owed() // what is owed is written now
+	p.Driver.Owed() // what was owed is written now
 	p.Endpoints.findRoutes()
 	for _, q := range p.Endpoints.List {
 		if q != nil && q.Due() && q.Flush() {
@@ -113,7 +113,7 @@ func (p *Process) output() (progress bool) {
 	return progress
 }
 
-// Event handles events of the poll set that are not of endpoints: the waker's, and those of the
+// Event handles events of the poll set that belong to no endpoint: those of the waker and of the
 // board's bell.
 func (p *Process) Event(key uint32) (progress bool) {
 	if key == boardKey {
@@ -148,7 +148,8 @@ func (p *Process) park() {
 	p.output()
 }
 
-// doze sleeps without the lock, and takes it again even if the machine ends this proc meanwhile.
+// doze sleeps without the lock, and takes the lock again even if the machine ends this proc
+// meanwhile.
 func (p *Process) doze() ([]poll.Event, error) {
 	p.Mu.Unlock()
 	defer p.Mu.Lock()
@@ -159,14 +160,14 @@ func (p *Process) doze() ([]poll.Event, error) {
 }
 
 // Send writes the packets of a send that was just started. Those of blocking calls leave at once.
-// Of a series of non-blocking ones the first does; the others are gathered until the program waits
-// for something, until there are many, or for flushAfter.
+// Of a series of non-blocking ones the first leaves at once; the others are held back until the
+// program waits for something, until there are many bytes, or for flushAfter.
 func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
 	id, ok := es.p.Eng.Route(to)
 	if !ok {
 		es.findRoutes()
 		if id, ok = es.p.Eng.Route(to); !ok {
-			return // a direct link is being opened
+			return // the direct link is still being made
 		}
 	}
 	q := es.List[id]
@@ -174,7 +175,7 @@ func (es *endpoints) Send(to message.Peer, size int, blocking bool) {
 		return
 	}
 	if es.p.Eng.NeedsAllowance(q.ID) && q.Receive() && es.List[id] != q {
-		return // it broke
+		return // the link has broken
 	}
 	limit := holdBack
 	if q.Memory() {
@@ -208,8 +209,8 @@ func (es *endpoints) IrecvBytes(env message.Envelope, from message.Peer, b []byt
 	return r
 }
 
-// Began is called after receive r was posted. If its message was there already, an answer has to
-// be sent, which leaves now unless it is gathered with Isends.
+// Began is called after receive r was posted. If its message had come already, an answer has to be
+// sent, which leaves now unless it is held back with Isends.
 func (es *endpoints) Began(r *message.Request) {
 	if r.Posted() {
 		return
@@ -223,7 +224,7 @@ func (es *endpoints) Began(r *message.Request) {
 	es.p.own(r)
 }
 
-// flushLate runs in the timer's goroutine.
+// flushLate writes what is held back. It runs in the timer's goroutine.
 func (es *endpoints) flushLate() {
 	es.p.Lock()
 	defer es.p.Unlock()

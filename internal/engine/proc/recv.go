@@ -32,15 +32,15 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int) (Status, er
 	return p.Received(r, nil)
 }
 
-// recvEager receives a fast-box message that comes next, and soon, from a proc of this host, without
-// a request.
+// recvEager receives without a request, if the message comes soon, is a fast-box message from a
+// proc of this host, and can match nothing else.
 func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) (st Status, ok bool) {
 	streak := &p.streak
 	if p.FastPath != nil {
 		streak = &p.FastPath.Streak
 	}
 	if *streak++; *streak%StreakMax == 0 {
-		p.Driver.Everywhere() // it looks everywhere
+		p.Driver.Everywhere() // it looks at all links
 		p.Eng.Review()
 		return st, false
 	}
@@ -52,7 +52,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 		return st, false
 	}
 	q := p.Endpoints.List[l]
-	if q == nil { // its link broke, and the node has not said why yet
+	if q == nil { // its link has broken, and the node has not said why yet
 		return st, false
 	}
 	something := false
@@ -64,7 +64,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 			return st, false
 		}
 		poll.Pause()
-		something = q.InPlace.Ready() // or it is the fast-box message, which has come just now
+		something = q.InPlace.Ready() // or the fast-box message has come just now
 	}
 }
 
@@ -88,7 +88,7 @@ func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) 
 	return c.Active(fn, p.Irecv(env, from, &in), in.Items), nil
 }
 
-// Recv receives a message and blocks until it is there.
+// Recv receives a message and blocks until it has come.
 func (p *Process) Recv(env message.Envelope, from message.Peer, in *Payload) (Status, error) {
 	r := p.Irecv(env, from, in)
 	p.Wait(r)
@@ -105,12 +105,12 @@ func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Payload) *m
 	return r
 }
 
-// Received finishes a receive and releases its request and stream.
+// Received ends a receive that is done, and releases its request and stream.
 func (p *Process) Received(r *message.Request, items *Stream) (st Status, err error) {
 	if !r.Done() {
 		return st, p.End(r, items)
 	}
-	if m := r.Result(); items == nil && !m.Cancelled { // quickest
+	if m := r.Result(); items == nil && !m.Cancelled { // the quickest way
 		st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
 		err = r.Err()
 	} else {
@@ -124,7 +124,7 @@ func (p *Process) Received(r *message.Request, items *Stream) (st Status, err er
 	return st, err
 }
 
-// Arrived is the status of a receive that is done.
+// Arrived returns the status of a receive that is done.
 func (p *Process) Arrived(r *message.Request, items *Stream) (st Status) {
 	m := r.Result()
 	if m.Cancelled {

@@ -13,13 +13,13 @@ import (
 type Request struct {
 	// Four fields, four words: a request is returned and copied in registers. Its
 	// message's stream, if any, is message.Request.User.
-	c     *Comm // whose handler hears of errors; nil: none was ever made
+	c     *Comm // whose handler is told of errors; nil: the null request
 	r     *message.Request
-	extra *Extra // nil, mostly
+	extra *Extra // nil for most requests
 	standing
 }
 
-// standing is where a request is.
+// standing is the state of a request.
 type standing struct {
 	Gen   uint32
 	State requestState
@@ -28,12 +28,12 @@ type standing struct {
 
 // Extra is the state of a request that is not a plain send or receive.
 type Extra struct {
-	Op   operation // instead of a message
-	Fn   string    // that made it
-	Plan *Plan     // of a persistent one
+	Op   operation // the operation, if it is no message
+	Fn   string    // the function of MPI that has made the request
+	Plan *Plan     // of a persistent request
 }
 
-// Maker is the function that made a message's request.
+// Maker is the function of MPI that has made a message's request.
 type Maker uint8
 
 // The functions that make requests of messages.
@@ -45,15 +45,15 @@ const (
 	ByIrecv // those from here on receive
 	ByImrecv
 	ByMessageIrecv
-	ByMrecv // which waits for it at once
+	ByMrecv // it is complete before its caller sees it
 )
 
-// Makers are their names.
+// Makers are the functions' names.
 var Makers = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
 
 func (m Maker) receives() bool { return m >= ByIrecv }
 
-// Op is what the request waits for if it is no message.
+// Op returns the operation of the request, nil if it is a message.
 func (q *Request) Op() operation {
 	if q.extra == nil {
 		return nil
@@ -61,7 +61,7 @@ func (q *Request) Op() operation {
 	return q.extra.Op
 }
 
-// Plan is that of a persistent request.
+// Plan returns the plan of a persistent request, nil for others.
 func (q *Request) Plan() *Plan {
 	if q.extra == nil {
 		return nil
@@ -69,7 +69,7 @@ func (q *Request) Plan() *Plan {
 	return q.extra.Plan
 }
 
-// name is the function that made the request, for people.
+// name returns the name of the function that has made the request.
 func (q *Request) name() string {
 	if q.extra == nil {
 		return Makers[q.Fn]
@@ -77,7 +77,7 @@ func (q *Request) name() string {
 	return q.extra.Fn
 }
 
-// streamOf is the stream that packs or unpacks the message of r, or nil.
+// streamOf returns the stream that packs or unpacks the message of r, or nil.
 func streamOf(r *message.Request) *Stream {
 	if r.User == nil {
 		return nil
@@ -87,12 +87,12 @@ func streamOf(r *message.Request) *Stream {
 
 type requestState uint8
 
-// Where a request can be.
+// The states of a request.
 const (
 	Null     requestState = iota
-	Inactive              // persistent, not started
+	Inactive              // persistent, and not started
 	Active
-	Trivial // nothing to do, but to be completed
+	Trivial // nothing has to be done for it but to complete it
 )
 
 func (q *Request) Null() bool { return q.State == Null }
@@ -125,8 +125,8 @@ func (q *Request) wait() (Status, error) {
 	}
 }
 
-// WaitBeside is wait, but if a peer is down, which may keep the request from ever completing, a
-// request that is not complete is ErrPending.
+// WaitBeside is wait. But if down is set, as a peer is, a request that is not complete is
+// ErrPending: it might never be (MPI-4.1, 3.7.5).
 func (q *Request) WaitBeside(down bool) (Status, error) {
 	if !down || q.State != Active {
 		return q.wait()
@@ -151,7 +151,7 @@ func (q *Request) Test() (done bool, st Status, err error) {
 	return true, st, err
 }
 
-// Ready is Test without completing the request or giving its status.
+// Ready reports, after some progress, whether the request is done, without completing it.
 func (q *Request) Ready() (bool, error) {
 	if q.State != Active {
 		return true, nil
@@ -168,7 +168,7 @@ func (q *Request) Status() (done bool, st Status, err error) {
 	return q.Peek()
 }
 
-// Peek is status without progress.
+// Peek returns the status of a request that is done, without progress and without completing it.
 func (q *Request) Peek() (done bool, st Status, err error) {
 	if q.State != Active {
 		if q.State == Trivial && q.Fn.receives() {
@@ -238,8 +238,8 @@ func (q *Request) Free() error {
 	return nil
 }
 
-// Done reports whether an active request has completed. It fails for a copy of
-// one that was completed through another.
+// Done reports whether an active request has completed. It fails for a copy of a request that was
+// completed by another copy.
 func (q *Request) Done() (bool, error) {
 	if q.generation() != q.Gen {
 		return false, fmt.Errorf("%w: it has been completed through a copy of it", ErrRequest)
@@ -250,7 +250,7 @@ func (q *Request) Done() (bool, error) {
 	return q.r.Done(), nil
 }
 
-// generation is that of the operation or message that the request refers to.
+// generation returns the generation of the operation or message that the request refers to.
 func (q *Request) generation() uint32 {
 	if q.Op() != nil {
 		return q.Op().Generation()
@@ -271,8 +271,7 @@ func (q *Request) poll() (bool, error) {
 	return q.Done()
 }
 
-// Finish takes the results out of a request that is done, and makes it null or
-// inactive.
+// Finish takes the result of a request that is done, and makes the request null or inactive.
 func (q *Request) Finish() (st Status, err error) {
 	switch {
 	case q.Op() != nil:
@@ -293,7 +292,7 @@ func (q *Request) Finish() (st Status, err error) {
 	return st, err
 }
 
-// Trivial completes a request that needs no waiting.
+// Trivial completes a request for which nothing has to be done.
 func (q *Request) Trivial() Status {
 	st := EmptyStatus
 	if q.State == Trivial {
@@ -313,7 +312,7 @@ func (q *Request) reset() {
 	*q = Request{c: q.c, extra: q.extra, standing: standing{State: Inactive}}
 }
 
-// Plan is what a persistent request does each time it is started.
+// Plan says what a persistent request does each time it is started (MPI-4.1, 3.9).
 type Plan struct {
 	C         *Comm
 	Fn        string
@@ -321,27 +320,28 @@ type Plan struct {
 	Mode      message.Mode
 	Buf       Buffer
 	Peer, Tag int
-	Parts     starter // instead of all the above, of a partitioned one
+	Parts     starter // of a partitioned request, instead of all the above
 }
 
-// starter is what starts a persistent request that is no send or receive.
+// starter starts a persistent request that is no plain send or receive.
 type starter interface{ Start(q *Request) error }
 
-// NoPartner is the request of a send or receive whose partner is ProcNull.
+// NoPartner returns the request of a send or receive with ProcNull (MPI-4.1, 3.11).
 func NoPartner(c *Comm, fn Maker) Request {
 	return Request{c: c, standing: standing{State: Trivial, Fn: fn}}
 }
 
-// Unstarted is an inactive persistent request.
+// Unstarted returns an inactive persistent request.
 func Unstarted(c *Comm, x *Extra) Request {
 	return Request{c: c, extra: x, standing: standing{State: Inactive}}
 }
 
-// Comm is the communicator whose handler is told of errors; nil for a request that was never made.
+// Comm returns the communicator whose handler is told of errors; nil for the null request.
 func (q *Request) Comm() *Comm { return q.c }
 
-// Extra is nil for most requests: see Extra.
+// Extra returns a pointer to the state of a request that is no plain message, which is nil for most
+// requests.
 func (q *Request) Extra() **Extra { return &q.extra }
 
-// Message is the request of core/message, if the request is for one message.
+// Message returns the request of core/message, nil if the request is no message.
 func (q *Request) Message() *message.Request { return q.r }

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// lendResumable is how many bytes are lent, at least, to a link that keeps a copy
-	// of what it is not lent; lendBlocking where the program waits until they are its own
-	// again: then the copy is made sooner than the peer has them.
+	// lendResumable is the least number of bytes that are lent to a link that keeps a copy of what
+	// it does not borrow; lendBlocking is the same where the program waits until it has the memory
+	// back: copying takes less time then than the peer's acknowledgement.
 	lendResumable = 16 << 10
 	lendBlocking  = 128 << 10
-	// patience is how many steps without progress a blocking call makes before it has the
-	// links copy what they are lent, keepChunk bytes at a time: the peer may still read and
-	// acknowledge it soon.
+	// patience is how many steps without progress a blocking call makes before it has the links
+	// copy what they have borrowed, keepChunk bytes at a time: until then the peer may still read
+	// and acknowledge it.
 	patience  = 32
 	keepChunk = 128 << 10
 )
 
-// addResumable makes an endpoint of a resumable link, of which d brings the first link below.
+// addResumable makes an endpoint of a resumable link, whose first connection came with d.
 func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, error) {
 	t := d.Msg.Resumable
 	if len(t.Session) != len(resume.Session{}) || t.Window < 0 || t.Window > resume.MaxWindow {
@@ -63,8 +63,8 @@ func (q *Endpoint) setLent(lent bool) {
 	}
 }
 
-// keepLent makes resumable links copy some of what they are lent, which then counts as sent for the
-// program; with all, also bytes that were not written. It reports whether any did.
+// keepLent has resumable links copy some of what they have borrowed, so that the program gets its
+// memory back; with all, also bytes that were not written yet. It reports whether any did.
 func (es *endpoints) keepLent(all bool) (progress bool) {
 	for _, q := range es.resumables {
 		if !q.lent || es.List[q.ID] != q || !es.p.Eng.HasOutput(q.ID) || !all && q.Resumable.Behind() {
@@ -87,7 +87,7 @@ func (es *endpoints) keepLent(all bool) (progress bool) {
 	return progress
 }
 
-// again handles a further connection for a resumable link, or the message that there is none.
+// again handles a further connection of a resumable link, or the message that there is none.
 func (es *endpoints) again(d *Delivery, peer message.Peer) {
 	t := d.Msg.Resumable
 	q := es.resumableTo(peer, t.Session)
@@ -113,7 +113,7 @@ func (es *endpoints) resumableTo(peer message.Peer, session []byte) *Endpoint {
 	return es.resumables[i]
 }
 
-// Ask has the node make a further link below, or have the peer's make one.
+// Ask has the node make a further connection of the link, or have the peer's node make one.
 func (q *Endpoint) Ask(why error, epoch uint64) bool {
 	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Epoch: epoch}}
 	if why != nil {
@@ -130,13 +130,13 @@ func (q *Endpoint) Resumed() { q.p.Rouse() }
 func (q *Endpoint) Ended(why error) {
 	p := q.p
 	if i := slices.Index(p.Endpoints.resumables, q); i >= 0 {
-		p.Endpoints.resumables = slices.Delete(slices.Clone(p.Endpoints.resumables), i, i+1) // somebody may be going through it
+		p.Endpoints.resumables = slices.Delete(slices.Clone(p.Endpoints.resumables), i, i+1) // others may be ranging over the old slice
 	}
 	if why != nil {
 		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Over: true}}
 		m.Reason = why.Error()
 		if p.Node.Control != nil {
-			_ = p.Node.Control.Send(m) // it may be gone
+			_ = p.Node.Control.Send(m) // without a node there is nobody to tell
 		}
 		if errors.Is(why, resume.ErrNotResumed) {
 			why = fmt.Errorf("%w: %w", ErrPeerGone, why)

@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// SendElements is a blocking send of any mode.
+// SendElements is a blocking send in any mode (MPI-4.1, 3.4).
 func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, tag int) error {
 	peer, none, err := c.PartnerOf(dst, tag)
 	if none || err != nil {
@@ -37,7 +37,7 @@ func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.K
 	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
-// Active is the request of a message.
+// Active returns the request of a message.
 func (c *Comm) Active(fn Maker, r *message.Request, items *Stream) Request {
 	if items != nil {
 		r.User = items
@@ -45,7 +45,7 @@ func (c *Comm) Active(fn Maker, r *message.Request, items *Stream) Request {
 	return Request{c: c, r: r, standing: standing{r.Generation(), Active, fn}}
 }
 
-// Envelope is the envelope of a message from this proc in c.
+// Envelope returns the envelope of messages from this proc in c.
 func (c *Comm) Envelope(tag int) message.Envelope {
 	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
 }
@@ -97,7 +97,8 @@ func (p *Process) Isend(peer message.Peer, env message.Envelope, mode message.Mo
 	return r
 }
 
-// End releases r and the stream of its data, if any, and returns the error of the message.
+// End releases r and the stream of its data, which may be nil, and returns the error of the
+// message.
 func (p *Process) End(r *message.Request, items *Stream) error {
 	err := r.Err()
 	if r.Done() {

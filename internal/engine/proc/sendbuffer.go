@@ -4,15 +4,14 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Unlimited is the size of a buffer that any number of messages fit in
-// (MPI_BUFFER_AUTOMATIC).
+// Unlimited is the size of MPI_BUFFER_AUTOMATIC: any number of messages fit (MPI-4.1, 3.6).
 const Unlimited = message.Unlimited
 
-// SendBuffer is memory that the buffered sends of some communicators take from,
-// instead of that of BufferAttach, while there is some attached.
+// SendBuffer is the memory attached to a communicator for its buffered sends, which they use
+// instead of that of BufferAttach (MPI-4.1, 3.6).
 type SendBuffer struct {
 	Process *Process
-	name    string // before those of its methods, in errors
+	name    string // put before its methods' names in errors
 	room    *message.Room
 }
 
@@ -51,7 +50,7 @@ func (b *SendBuffer) Serve(c *Comm) error {
 	return err
 }
 
-// DropBuffer ends what SendBuffer gave. Messages that are in it leave nevertheless.
+// DropBuffer removes the buffer of c, which is freed. Messages that are in it are still sent.
 func (c *Comm) DropBuffer() {
 	c.p.Lock()
 	defer c.p.Unlock()
@@ -90,7 +89,7 @@ func (b *SendBuffer) Detach() (size int, err error) {
 	return 0, p.Failure
 }
 
-// flush is complete once no buffered send is on its way.
+// flush is an operation that is complete once all buffered sends have left.
 type flush struct {
 	Steady
 	p    *Process
@@ -113,7 +112,7 @@ func (f *flush) Finish() (Status, error) {
 // data, in bytes (MPI_BSEND_OVERHEAD).
 const BsendOverhead = 512
 
-// AttachedBuffer is the memory of BufferAttach.
+// AttachedBuffer returns the buffer of BufferAttach.
 func (p *Process) AttachedBuffer() *SendBuffer {
 	return &SendBuffer{Process: p, name: "Buffer", room: p.Eng.Room()}
 }

@@ -12,20 +12,19 @@ import (
 type Status struct {
 	Source int // rank in the communicator
 	Tag    int
-	// Err is set by the calls that complete several requests, where this one
-	// failed.
+	// Err is set by calls that complete several requests, if this one has failed.
 	Err error
 
 	bytes     int64
-	rep       datatype.Representation // that bytes counts; Native once whole elements are received
+	rep       datatype.Representation // the representation that bytes is in; Native once whole elements are received
 	cancelled bool
 }
 
-// The statuses of what has no message.
+// The statuses of operations without a message (MPI-4.1, 3.7.3).
 var (
 	EmptyStatus    = Status{Source: AnySource, Tag: AnyTag}
 	ProcNullStatus = Status{Source: ProcNull, Tag: AnyTag}
-	// cancelledStatus is of a receive; a send's has nothing more.
+	// cancelledStatus is the status of a cancelled receive, and of a cancelled send.
 	cancelledStatus = Status{Source: AnySource, Tag: AnyTag, cancelled: true}
 )
 
@@ -68,7 +67,7 @@ func (s *Status) SetElements(t *Datatype, n int) error {
 
 func (s *Status) SetCancelled(flag bool) { s.cancelled = flag }
 
-// Probed is the status of a message that was not received yet.
+// Probed returns the status of a message that was not received yet.
 func (cv *conversion) Probed(m message.Status) Status {
 	s := Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}
 	if !cv.Homogeneous && m.Peer >= 0 {

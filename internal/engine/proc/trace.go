@@ -16,15 +16,15 @@ import (
 	"github.com/openimpi/impi/transports/support/trace"
 )
 
-// tracer shows what a proc does.
+// tracer writes the traces of a proc.
 type tracer struct {
-	// link makes a link show its packets; peer is message.NoPeer for the agent's.
+	// link wraps a link so that its packets are traced; peer is message.NoPeer for the agent's.
 	link func(l link.Link, name string, peer message.Peer) link.Link
 	Step func(trace.Step)
-	runs map[string]int // of procedures, by kind
+	runs map[string]int // how many runs of procedures were traced, by kind
 }
 
-// tracing is what the operator wants to see of this proc.
+// tracing is what the operator wants to have traced of this proc.
 type tracing struct {
 	job       *wireup.Job
 	directory *message.Directory
@@ -32,7 +32,7 @@ type tracing struct {
 	tracer    *tracer      // nil until something is to be traced
 }
 
-// Traced wraps l where the operator wants to see its packets.
+// Traced wraps l if the operator wants its packets traced.
 func (tr *tracing) Traced(l link.Link, name string, peer message.Peer) link.Link {
 	if t := tr.Tracing(); t != nil {
 		return t.link(l, name, peer)
@@ -40,7 +40,7 @@ func (tr *tracing) Traced(l link.Link, name string, peer message.Peer) link.Link
 	return l
 }
 
-// Tracing gives what shows the proc's doings; nil if nobody wants to see them.
+// Tracing returns the tracer; nil if nothing is traced.
 func (tr *tracing) Tracing() *tracer {
 	if tr.job.Trace != "" && tr.tracer == nil {
 		tr.tracer = tr.newTracer()
@@ -49,8 +49,8 @@ func (tr *tracing) Tracing() *tracer {
 	return tr.tracer
 }
 
-// newTracer opens the file, whose name tells how packets are to be written. A
-// trace that is impossible does not end the job.
+// newTracer opens the trace file, whose name says in which form packets are written. If that fails,
+// the job goes on without a trace.
 func (tr *tracing) newTracer() *tracer {
 	file, err := os.OpenFile(tr.job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	f := &TraceFile{W: file, Cut: tr.traceCut}
@@ -92,7 +92,7 @@ type TraceFile struct {
 	Cut     func(written int64, cause error) // called once, at the failure
 }
 
-// Write writes b, all or a part of it that is the last.
+// Write writes b. If that fails, perhaps after a part of b, nothing more is written.
 func (f *TraceFile) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *TraceFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// traceCut tells the node, which says so now and at the end.
+// traceCut tells the node that the trace ends early, for its operator.
 func (tr *tracing) traceCut(written int64, cause error) {
 	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: tr.job.Trace, Bytes: written}}
 	if tr.node == nil || tr.node.Send(m) != nil {
@@ -116,22 +116,21 @@ func (tr *tracing) traceCut(written int64, cause error) {
 	}
 }
 
-// rankOf gives the world rank of a proc of this job.
+// rankOf returns the world rank of a proc of this job.
 func (tr *tracing) rankOf(proc wire.Proc) (rank int, known bool) {
 	peer, known := tr.directory.Find(proc)
 	return int(peer), known
 }
 
-// Procedure is a run of what procs do together by numbered steps, as a trace shows it:
-// each step once this proc has taken it, so that the one after the last that is shown is
-// where it waits. It is nil, and costs nothing, where the operator wants no trace.
+// Procedure is a run of numbered steps that procs take together, such as connecting, as a trace
+// shows it: each step once this proc has taken it, so that a proc waits in the step after the last
+// one shown. It is nil, and costs nothing, if nothing is traced.
 type Procedure struct {
 	t    *tracer
 	name string
 }
 
-// What procedures are called in a trace. An open port is the accepting side's, of
-// whatever number.
+// The kinds of procedures in a trace. An opened port is shown as a step of accepting.
 const (
 	ToAccept  = "accept"
 	ToConnect = "connect"
@@ -139,8 +138,7 @@ const (
 	ToSpawn   = "spawn"
 )
 
-// Procedure begins a run of a procedure, of which each kind has its own numbers. The
-// process is locked.
+// Procedure begins a run of a procedure. The runs of each kind are numbered. The process is locked.
 func (tr *tracing) Procedure(kind string) *Procedure {
 	t := tr.Tracing()
 	if t == nil {
@@ -150,14 +148,14 @@ func (tr *tracing) Procedure(kind string) *Procedure {
 	return &Procedure{t, fmt.Sprintf("%s#%d", kind, t.runs[kind])}
 }
 
-// Took shows that the proc has taken a step, and what came of it.
+// Took shows that the proc has taken a step, with the text that what returns.
 func (x *Procedure) Took(step int, what func() string) {
 	if x != nil {
 		x.t.Step(trace.Step{Procedure: x.name, Number: step, Text: what()})
 	}
 }
 
-// Says shows what is no step.
+// Says shows a text that belongs to no step.
 func (x *Procedure) Says(what func() string) { x.Took(trace.NoStep, what) }
 
 // Ends shows how the procedure has ended.
@@ -170,10 +168,10 @@ func (x *Procedure) Ends(err error, made *Comm) {
 	})
 }
 
-// PortLabel is how a trace calls a port: not by its name, which is as good as a key.
+// PortLabel returns what a trace calls a port: not its name, with which anybody could connect.
 func PortLabel(name dynamic.World) string { return "port " + name.String()[:8] }
 
-// PortLabelOf is portLabel by the port's own name.
+// PortLabelOf is PortLabel for the port's whole name.
 func PortLabelOf(text string) string {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {

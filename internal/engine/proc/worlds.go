@@ -14,43 +14,43 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MetWorld is a job that this one has met. Its procs are numbered one after the
-// other behind those that were there; a number is never used again.
+// MetWorld is another job with which this one is connected. Its procs get the next numbers of the
+// process's table of procs, in a row; no number is used again.
 type MetWorld struct {
 	*dynamic.Description
 	First   comm.Proc
 	Members int
-	clients wire.ClientRank // the first of them
+	clients wire.ClientRank // the first of its sites' numbers here
 	sites   int
-	Uses    atomic.Int32          // communicators with members of it
-	Leaving bool                  // nothing refers to it; guarded by the process's lock
-	lost    bool                  // a link to it broke, or could not be had
-	Spawn   uint64                // how the node calls it, if this proc has spawned it; else 0
-	opening map[message.Peer]bool // links that the node was asked for
+	Uses    atomic.Int32          // how many communicators have members of it
+	Leaving bool                  // no communicator has members of it any more; guarded by the process's lock
+	lost    bool                  // a link to it has broken, or could not be made
+	Spawn   uint64                // the node's number of it, if this proc has spawned it; else 0
+	opening map[message.Peer]bool // links that the node is making
 }
 
 func (w *MetWorld) has(p comm.Proc) bool { return p >= w.First && int(p-w.First) < w.Members }
 
-// worlds is what a process knows of the procs of all jobs. It is immutable;
-// only who has the process's lock replaces it.
+// worldTable has the procs of all jobs that a process knows. It is immutable; it is replaced as a
+// whole, under the process's lock.
 type worldTable struct {
 	clients *comm.Clients
 	Met     []*MetWorld
 }
 
-// worlds are the other jobs that this one has met.
+// worlds are the other jobs with which this one is connected.
 type worlds struct {
 	p           *Process
-	Description *dynamic.Description // of this job, for others; nil: it meets nobody
+	Description *dynamic.Description // of this job, for others; nil: it cannot connect to others
 	Table       atomic.Pointer[worldTable]
 	Early       []Delivery                   // links from worlds that are not known yet
-	meetings    int                          // that go on
-	Remotes     map[message.Peer]Remote      // by the peers that they are for core/message
-	Called      uint32                       // temporary links so far
+	meetings    int                          // how many are under way
+	Remotes     map[message.Peer]Remote      // procs at the other ends of temporary links, by their peers in core/message
+	Called      uint32                       // how many temporary links were made
 	Introduced  map[message.Peer]*Introduced // first messages of Remotes
 }
 
-// describeOwn reads how others see this job.
+// describeOwn reads the description that other worlds get of this job.
 func (ws *worlds) describeOwn() (err error) {
 	ws.Table.Store(&worldTable{clients: ws.p.Members.clients})
 	if len(ws.p.Job.World) == 0 || ws.p.Job.Dialect == wire.Draft {
@@ -65,13 +65,13 @@ func (ws *worlds) describeOwn() (err error) {
 	return nil
 }
 
-// Clients says of which site each proc is, of this job or another.
+// Clients returns the site of each proc, of this job or another.
 func (ws *worlds) Clients() *comm.Clients { return ws.Table.Load().clients }
 
 // Foreign reports whether a peer is of another job.
 func (ws *worlds) Foreign(peer message.Peer) bool { return int(peer) >= ws.p.Members.directory.Len() }
 
-// WorldOf gives the world that a foreign proc is of; nil if there is none any more.
+// WorldOf returns the world of a proc of another job; nil if it is not known any more.
 func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.has(proc) {
@@ -81,8 +81,7 @@ func (ws *worlds) WorldOf(proc comm.Proc) *MetWorld {
 	return nil
 }
 
-// Known finds a world by its name; nil if it is not known, or not any more. The process is
-// locked.
+// Known returns a world by its name; nil if it is not known. The process is locked.
 func (ws *worlds) Known(name dynamic.World) *MetWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.World == name {
@@ -92,21 +91,20 @@ func (ws *worlds) Known(name dynamic.World) *MetWorld {
 	return nil
 }
 
-// DataOf is how user data travels between this proc and a peer.
+// DataOf returns the representation in which user data is sent between this proc and a peer.
 func (cv *conversion) DataOf(peer message.Peer) datatype.Representation {
 	if int(peer) < cv.data.size() {
 		return cv.data.At(int(peer))
 	}
-	return datatype.Native // meet sees to it
+	return datatype.Native // checked in a meeting
 }
 
-// ForeignClient reports whether procs of a site run another library. Those that were
-// met do not.
+// ForeignClient reports whether procs of a site run another library. Those of other jobs do not.
 func (ws *worlds) ForeignClient(client wire.ClientRank) bool {
 	return int(client) < len(ws.p.Members.foreign) && ws.p.Members.foreign[client]
 }
 
-// Member says who a proc is, for those of other worlds.
+// Member returns how other worlds name a proc.
 func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
 	if !ws.Foreign(message.Peer(proc)) {
 		return dynamic.Member{World: ws.Description.World, Rank: wire.WorldRank(proc)}
@@ -115,12 +113,13 @@ func (ws *worlds) Member(proc comm.Proc) dynamic.Member {
 	return dynamic.Member{World: w.World, Rank: wire.WorldRank(proc - w.First)}
 }
 
-// allows reports whether all procs of a world limit the unexpected messages that they keep.
+// allows reports whether all procs of a world limit the unexpected messages that they keep, and so
+// know of allowances.
 func allows(d *dynamic.Description) bool {
 	return !slices.ContainsFunc(d.Groups, func(g dynamic.Group) bool { return g.Card.Unexpected == 0 })
 }
 
-// Meet makes a world known, unless it is. The process is locked.
+// Meet makes a world known, if it is new. The process is locked.
 func (ws *worlds) Meet(d *dynamic.Description) (*MetWorld, error) {
 	if w := ws.Known(d.World); w != nil {
 		w.Leaving = false
@@ -156,7 +155,7 @@ func (ws *worlds) Meet(d *dynamic.Description) (*MetWorld, error) {
 	return w, nil
 }
 
-// freeClients is a number from which on no site is numbered.
+// freeClients returns the first number that no site has.
 func (ws *worlds) freeClients() (n wire.ClientRank) {
 	n = wire.ClientRank(len(ws.p.Members.foreign))
 	for _, w := range ws.Table.Load().Met {
@@ -165,7 +164,7 @@ func (ws *worlds) freeClients() (n wire.ClientRank) {
 	return n
 }
 
-// WorldsOf gives the worlds other than one's own that members of groups are of.
+// WorldsOf returns the worlds other than this one that members of groups are of.
 func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 	all := ws.Table.Load().Met
 	if len(all) == 0 {
@@ -184,7 +183,8 @@ func (ws *worlds) WorldsOf(groups ...*comm.Group) (met []*MetWorld) {
 	return met
 }
 
-// Use counts a communicator for each of the worlds that its members are of.
+// Use adds n to the number of communicators for each world that members of c are of, and returns
+// these worlds.
 func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 	met := ws.WorldsOf(c.Group(), c.Remote())
 	for _, w := range met {
@@ -193,7 +193,7 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*MetWorld {
 	return met
 }
 
-// Doubt marks worlds as lost if the error of a communicator with members of them says that a
+// Doubt marks worlds as lost if why, an error of a communicator with members of them, says that a
 // proc has died.
 func (ws *worlds) Doubt(met []*MetWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
@@ -213,8 +213,7 @@ func (q *Endpoint) CloseSend() {
 	}
 }
 
-// forget takes a world out of the tables once it is left and has no links, nor will
-// have any.
+// forget removes a world from the tables once it is left, and has no links and will have none.
 func (ws *worlds) forget(w *MetWorld) {
 	old := ws.Table.Load()
 	if !w.Leaving || ws.meetings > 0 || len(w.opening) > 0 || !slices.Contains(old.Met, w) {
@@ -230,7 +229,7 @@ func (ws *worlds) forget(w *MetWorld) {
 	ws.Table.Store(&worldTable{old.clients.Without(w.First, w.First+comm.Proc(w.Members)), met})
 }
 
-// ProcOf describes a proc of this job or of another one.
+// ProcOf returns the description of a proc of this job or of another one.
 func (ws *worlds) ProcOf(proc comm.Proc) wireup.Proc {
 	if !ws.Foreign(message.Peer(proc)) {
 		return ws.p.Job.Proc(wire.WorldRank(proc))
@@ -238,8 +237,8 @@ func (ws *worlds) ProcOf(proc comm.Proc) wireup.Proc {
 	return wireup.Proc{Client: ws.Clients().Of(proc), Path: wireup.PathDirect}
 }
 
-// common is what all jobs that members of c are of have in common; nil where that
-// is this job only.
+// common returns the limits that hold in all jobs that members of c are of; nil if all are of this
+// job.
 func (ws *worlds) common(c *comm.Comm) *dynamic.Limits {
 	met := ws.WorldsOf(c.Group(), c.Remote())
 	if len(met) == 0 {
@@ -255,7 +254,7 @@ func (ws *worlds) common(c *comm.Comm) *dynamic.Limits {
 // Wide reports whether some members of c are of other jobs.
 func (c *Comm) Wide() bool { return c.common != nil }
 
-// TagUB is the largest tag.
+// TagUB returns the largest tag.
 func (c *Comm) TagUB() int {
 	if c.common != nil {
 		return int(c.common.TagUB)
@@ -263,7 +262,8 @@ func (c *Comm) TagUB() int {
 	return int(c.p.Job.TagUB)
 }
 
-// CollectiveLimits are what collectives depend on: all members have the same.
+// CollectiveLimits returns XSIZE and MAXLINEAR for c (IMPI ch.4, Collective crossovers), which are
+// the same at all members.
 func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
 	if c.common != nil {
 		return int(c.common.XSize), int(c.common.MaxLinear)
@@ -271,7 +271,7 @@ func (c *Comm) CollectiveLimits() (xsize, maxLinear int) {
 	return int(c.p.Job.XSize), int(c.p.Job.MaxLinear)
 }
 
-// Checks reports whether the members compare what they call.
+// Checks reports whether the members compare their calls.
 func (c *Comm) Checks() bool { return c.p.Check && (c.common == nil || c.common.Check) }
 
 // Before reports whether the group of proc a comes before that of b if nothing else decides. All

@@ -14,7 +14,7 @@ import (
 // Outside of meetings it keeps none.
 const maxEarly = 256
 
-// card is the business card of a rank of the world.
+// card returns the business card of a rank of the world.
 func (w *MetWorld) card(rank wire.WorldRank) *dynamic.Card {
 	n := int(rank)
 	for i := range w.Groups {
@@ -26,8 +26,7 @@ func (w *MetWorld) card(rank wire.WorldRank) *dynamic.Card {
 	panic(fmt.Sprintf("mpi: rank %d of a world of %d", rank, w.Members))
 }
 
-// openForeign asks the node for a link to a proc of another world. There is no
-// other way to reach it.
+// openForeign asks the node for a link to a proc of another world. No agent carries packets to it.
 func (ws *worlds) openForeign(peer message.Peer) {
 	who := ws.Member(comm.Proc(peer))
 	w := ws.WorldOf(comm.Proc(peer))
@@ -74,7 +73,7 @@ func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 		ws.p.Rouse()
 		return
 	}
-	w.opening[peer] = true // it is needed, even if it is left
+	w.opening[peer] = true // requests wait for the proc, even if the world is left
 	ws.p.Disconnects.supersede(peer)
 	q, err := ws.p.Endpoints.Add(ws.p.Trace.Traced(d.L, fmt.Sprintf("%s to %v", d.Msg.Transport, ws.Member(comm.Proc(peer))), message.NoPeer), peer)
 	if err != nil {
@@ -98,16 +97,16 @@ func (ws *worlds) takeEarly() {
 	}
 }
 
-// close closes the link that was delivered, if there is one.
+// close closes the link of the delivery, if it has one.
 func (d *Delivery) close() {
 	if d.L != nil {
 		_ = d.L.Close()
 	}
 }
 
-// loseForeign is Lose for a link to another world. One that this proc has asked to
-// close may be followed by another: the other end's word may not have been heard yet.
-// Otherwise the proc there is gone, and what needs it fails from now on.
+// loseForeign is Lose for a link to another world. If this proc has asked to close it, the other
+// end may have agreed in a word that has not come yet, and another link may follow. Otherwise the
+// proc there is gone, and requests that need it fail from now on.
 func (q *Endpoint) loseForeign(cause error) {
 	p := q.p
 	p.Disconnects.forgetLink(q)
