@@ -31,7 +31,8 @@ func (s *siteDraft) auth() {
 	}
 }
 
-// authOf reads auth blocks into a. It reports whether what they say cannot be relied on.
+// authOf reads auth blocks into a. It reports whether they have faults, so that a does not have all
+// that was meant.
 func (s *siteDraft) authOf(blocks []*block, a *Auth) (doubt bool) {
 	for _, in := range blocks {
 		switch in.label {

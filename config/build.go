@@ -31,9 +31,9 @@ type siteDraft struct {
 	*builder
 	block *block
 	ranks bool // the client rank is known
-	doubt bool // its auth blocks have faults, which were reported
+	doubt bool // its auth blocks have faults, which were reported, so their contents are not judged further
 
-	guessed bool // procs = "auto" of a host is the number of cores, and no scheduler's
+	guessed bool // procs = "auto" of a host is the number of its cores, not what a scheduler has given
 }
 
 func (b *builder) build() *Job {
@@ -106,7 +106,8 @@ func (s *siteDraft) here() bool {
 	return s.opt.Local == nil || s.isLocal(s.opt.Local)
 }
 
-// layers returns the blocks with a name that hold for s, the one with priority first.
+// layers returns the blocks called name that apply to s: its own, which has priority, and that at
+// the top of the file.
 func (s *siteDraft) layers(name string) (own, shared *block) {
 	return s.block.only(name), s.root.only(name)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Builtin is a transport that needs no plugin file, with what must be known of it before
-// its process runs. Of a vendor's transport nothing is known before that.
+// Builtin is a transport that needs no plugin file, with its properties that are needed before its
+// process runs. Nothing is known of a vendor's transport before that.
 type Builtin struct {
 	Name string
 
@@ -29,7 +29,8 @@ type Builtin struct {
 	NotForChannels []string
 }
 
-// names returns those of the list, in its order, whose NeedsBlock is needBlock.
+// names returns the names of the transports in the list whose NeedsBlock is needBlock, in its
+// order.
 func names(list []Builtin, needBlock bool) (names []string) {
 	for _, x := range list {
 		if x.NeedsBlock == needBlock {

@@ -31,7 +31,7 @@ func (b *builder) checkRanks() {
 	}
 }
 
-// expected returns the number of clients of the job, or 0 if the file does not say.
+// expected returns the number of clients of the job, or 0 if it is not known.
 func (b *builder) expected() int {
 	if b.result.Complete {
 		return len(b.sites)
@@ -44,7 +44,7 @@ func (b *builder) expected() int {
 	return 0
 }
 
-// freeRank suggests a client rank that no site has.
+// freeRank returns a suggestion: a client rank that no site has.
 func (b *builder) freeRank() string {
 	for rank := range maxClients {
 		taken := func(s *siteDraft) bool { return s.ranks && s.Client == rank }
@@ -100,7 +100,7 @@ func (b *builder) checkPorts() {
 		}
 		for _, h := range s.Hosts {
 			if s.Network != (Network{}) {
-				break // where they listen is found when they start
+				break // their addresses are chosen when they start
 			}
 			claim(s, netip.AddrPortFrom(h.Address, h.Port), h.portPos, "a host of site "+quote(s.Name))
 		}

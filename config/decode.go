@@ -40,7 +40,7 @@ func (b *block) has(name string) bool {
 	return ok
 }
 
-// at is the place of the attribute, or of the block if it has none.
+// at returns the position of the attribute, or of the block if it does not have the attribute.
 func (b *block) at(name string) Pos {
 	if v, ok := b.values[name]; ok {
 		return v.pos
@@ -48,7 +48,7 @@ func (b *block) at(name string) Pos {
 	return b.pos
 }
 
-// all are the blocks called name in b.
+// all returns the blocks in b that are called name.
 func (b *block) all(name string) []*block {
 	var found []*block
 	if b == nil {
@@ -62,7 +62,7 @@ func (b *block) all(name string) []*block {
 	return found
 }
 
-// only is the block called name in b, or nil.
+// only returns the block in b that is called name, or nil.
 func (b *block) only(name string) *block {
 	if all := b.all(name); len(all) > 0 {
 		return all[0]
@@ -80,7 +80,8 @@ func get[T any](b *block, name string) (v T, ok bool) {
 	return v, ok
 }
 
-// nameIn returns the host name that is the value of an attribute; empty for an address.
+// nameIn returns the host name that was written as an attribute's value; empty if it was an
+// address.
 func nameIn(name string, blocks ...*block) string {
 	for _, b := range blocks {
 		if b.has(name) && !b.values[name].bad {
@@ -100,9 +101,9 @@ func pick[T any](otherwise T, name string, blocks ...*block) T {
 	return otherwise
 }
 
-// fill sets the fields of a struct that have a tag hcl to the attribute of that name in the
-// first block that has it; a tag that begins with ! wants the opposite. A field of which no
-// block says anything stays as it is.
+// fill sets the fields of a struct that have a tag hcl to the attribute of that name in the first
+// block that has it; a tag that begins with ! wants the opposite. A field whose attribute no block
+// has stays as it is.
 func fill(to any, blocks ...*block) {
 	v := reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -153,8 +154,8 @@ func (d *decoder) body(b *block, body *hclsyntax.Body) {
 	}
 }
 
-// guess takes an attribute with a misspelt name, which was reported, for the one that
-// was meant, so that nobody misses that. What is wrong with its value is not said: the
+// guess sets the attribute that was probably meant by a misspelt name, which was reported, so that
+// the attribute is not reported as missing too. Faults of its value are not reported, since the
 // guess may be wrong.
 func (d *decoder) guess(b *block, a *hclsyntax.Attribute, body *hclsyntax.Body) {
 	spec, known := b.spec.attr(b.spec.nearest(a.Name, "attribute"))
@@ -166,7 +167,7 @@ func (d *decoder) guess(b *block, a *hclsyntax.Attribute, body *hclsyntax.Body) 
 	b.values[spec.name] = silent.attribute(a, spec)
 }
 
-// attributes are those of body in the order of the source.
+// attributes returns the attributes of body in the order of the file.
 func attributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
 	list := make([]*hclsyntax.Attribute, 0, len(body.Attributes))
 	for _, a := range body.Attributes {
@@ -199,7 +200,7 @@ func (d *decoder) block(parent *block, in *hclsyntax.Block, seen map[string]Pos)
 	d.body(b, in.Body)
 }
 
-// labels takes b's label and reports whether it is as the schema wants it.
+// labels sets b's label and reports whether it is as the schema wants it.
 func (d *decoder) labels(b *block, in *hclsyntax.Block) bool {
 	name := b.spec.name
 	switch {
@@ -218,7 +219,7 @@ func (d *decoder) labels(b *block, in *hclsyntax.Block) bool {
 	return true
 }
 
-// label is the only label of a block, ok whether it can be one.
+// label returns the only label of a block; ok is false if it is missing or wrong.
 func (d *decoder) label(in *hclsyntax.Block) (label string, ok bool) {
 	label, at := in.Labels[0], in.LabelRanges[0]
 	from := ""
@@ -271,7 +272,7 @@ func (d *decoder) once(b *block, seen map[string]Pos) {
 	seen[title] = b.pos
 }
 
-// title is how messages call b.
+// title returns what messages call b.
 func (b *block) title() string {
 	switch {
 	case b.spec.name == "":
@@ -401,8 +402,8 @@ func plainValue(v cty.Value) (any, *wrong) {
 	return stringList(v)
 }
 
-// evaluate computes an attribute's expression. The result is marked bad until
-// somebody took it.
+// evaluate computes an attribute's expression. The result is marked bad until its kind has accepted
+// it.
 func (d *decoder) evaluate(a *hclsyntax.Attribute) (cty.Value, value, bool) {
 	out := value{bad: true, pos: d.pos(a.Expr.Range())}
 	if list, ok := a.Expr.(*hclsyntax.TupleConsExpr); ok {

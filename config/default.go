@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What holds when the file says nothing.
+// The values of attributes that the file does not set.
 const (
 	DefaultStart = 60 * time.Second // Limits.Start
 	DefaultStop  = 10 * time.Second // Limits.Stop
@@ -51,7 +51,7 @@ func defaultLog() Log { return Log{Level: "info", Format: "text"} }
 func Default(procs int, command []string, builtins []Builtin) *Job {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "." // a folder that was removed: exec will say so
+		dir = "." // the folder was removed; exec will report it
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	path, _, _ := findCommand(dir, command[0], command[0])

@@ -11,7 +11,7 @@ const maxDepth = 100
 
 // tooDeep finds where a file is nested too deep to be parsed.
 func tooDeep(src []byte, file string) (at hcl.Range, found bool) {
-	tokens, _ := hclsyntax.LexConfig(src, file, hcl.InitialPos) // the parser says what is wrong with them
+	tokens, _ := hclsyntax.LexConfig(src, file, hcl.InitialPos) // the parser reports what is wrong with the tokens
 	depth, operators := 0, 0
 	for _, t := range tokens {
 		switch t.Type {

@@ -24,7 +24,7 @@ type Diagnostic struct {
 	Problem  string   `json:"problem"`          // what is wrong, one line
 	Remedy   string   `json:"remedy,omitempty"` // what to do or to write instead, one line
 	Source   string   `json:"source,omitempty"` // the line at Pos, without its end
-	Machine  bool     `json:"-"`                // it is about what the machine has, not about the file: another machine may be without
+	Machine  bool     `json:"-"`                // it is about this machine, not about the file: on another machine there may be no fault
 }
 
 // Error returns position, problem and remedy on one line.
@@ -48,7 +48,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// OfMachine reports whether all errors are about what the machine has, and there are some.
+// OfMachine reports whether there are errors, and all of them are about this machine.
 func (ds Diagnostics) OfMachine() bool {
 	return ds.HasErrors() && !slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error && !d.Machine })
 }

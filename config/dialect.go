@@ -13,7 +13,7 @@ import (
 // speak the same.
 type Dialect string
 
-// The dialects: what IMPI 0.0 became, and its draft of March 1999.
+// The dialects: IMPI 0.0 as implementations speak it, and its draft of March 1999.
 const (
 	Published Dialect = "published"
 	Draft1999 Dialect = "draft-1999"
@@ -47,7 +47,7 @@ type Labels struct {
 	Versions []Version `hcl:"versions"` // that it lists, ascending, 0.0 first; none: 0.0 and OwnVersion
 }
 
-// Own reports whether the site shows to others that it runs impi.
+// Own reports whether the site lists OwnVersion, by which others see that it runs impi.
 func (l Labels) Own() bool {
 	return len(l.Versions) == 0 || slices.Contains(l.Versions, OwnVersion)
 }
@@ -118,7 +118,7 @@ func (s *siteDraft) labels() {
 	}
 }
 
-// checkOmitted warns of values that a block sets but does not send.
+// checkOmitted warns of values that a block sets although their labels are not sent.
 func (b *builder) checkOmitted(in *block) {
 	omit, _ := get[[]string](in, "omit")
 	for i, label := range optionalLabels {

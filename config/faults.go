@@ -22,7 +22,7 @@ func (f *faults) add(severity Severity, pos Pos, problem, remedy string) {
 	pos.File = cmp.Or(pos.File, f.file)
 	d := Diagnostic{Severity: severity, Pos: pos, Problem: problem, Remedy: remedy}
 	d.Source = sourceLine(f.lines, pos)
-	// What holds for several sites is checked for each of them.
+	// A fault that concerns several sites is found at each of them.
 	same := func(other Diagnostic) bool { return other.Pos == d.Pos && other.Problem == d.Problem }
 	if !slices.ContainsFunc(f.list, same) {
 		f.list = append(f.list, d)
@@ -58,7 +58,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// plural counts things: "1 client", "2 clients".
+// plural returns a number of things: "1 client", "2 clients".
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -66,7 +66,7 @@ func plural(n int, thing string) string {
 	return itoa(n) + " " + thing + "s"
 }
 
-// article puts "a" or "an" before a word.
+// article returns a word with "a" or "an" before it.
 func article(word string) string {
 	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
 		return "an " + word

@@ -42,9 +42,9 @@ func (i Implementation) ReduceOnPointToPoint() bool {
 	return implementationHabits[i].reduceOnPointToPoint
 }
 
-// DataTo returns the representation of user data between s and a foreign site. The first of
-// these that sets one counts: the route with the site's name, its site block, its
-// implementation, route "*", and otherwise the standard (IMPI ch.1, Data Format).
+// DataTo returns the representation of user data between s and a foreign site. The first of these
+// that has one decides: the route with the site's name, its site block, its implementation, route
+// "*", and last the standard (IMPI ch.1, Data Format).
 func (s Site) DataTo(peer Site) Representation {
 	route := s.RouteTo(peer.Name)
 	named := RepresentationAuto

@@ -23,7 +23,7 @@ func (b *builder) sharedHosts() {
 	}
 }
 
-// hostLayers returns the blocks that may name the hosts of s, the stronger one first: its own,
+// hostLayers returns the blocks that may name the hosts of s, the one with priority first: its own,
 // and in a file with one site the file's.
 func (s *siteDraft) hostLayers() []*block {
 	if len(s.ours()) == 1 {
@@ -49,7 +49,7 @@ func (s *siteDraft) hosts() {
 		same := func(x Host) bool {
 			return x.Address == host.Address && x.Address.IsValid() || x.Name == host.Name && x.Name != ""
 		}
-		if slices.ContainsFunc(s.Hosts[:list], same) { // whether that means one host or two would be a guess
+		if slices.ContainsFunc(s.Hosts[:list], same) { // it is not clear whether one host is meant or two
 			s.fault(h.at("address"), "hosts in line "+itoa(listPos.Line)+" has "+host.String()+", too",
 				"take it out of hosts: the block says more of it")
 		}
@@ -118,13 +118,14 @@ func (b *builder) countAuto() {
 		}
 	}
 	for i, h := range here {
-		if b.opt.Cores > 0 { // the first ones have those that are left over
+		if b.opt.Cores > 0 { // the cores that are left over go to the first hosts
 			h.Procs = max(1, (b.opt.Cores+len(here)-1-i)/len(here))
 		}
 	}
 }
 
-// checkTwice reports a machine with two hosts of a site whose nodes srun starts, which is one on each.
+// checkTwice reports two hosts of a site on one machine if srun starts the nodes, as it starts one
+// on each machine.
 func (s *siteDraft) checkTwice() {
 	if s.Launch == nil || s.Launch.Engine != LaunchSlurm {
 		return

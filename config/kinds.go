@@ -341,7 +341,7 @@ func parseAddress(s string) (place, *wrong) {
 	return place{addr: addr.Unmap()}, nil
 }
 
-// describe says what a value is, for somebody who sees it in the source.
+// describe returns what kind of value it is, in the words of the file.
 func describe(v cty.Value) string {
 	switch {
 	case v.IsNull():

@@ -23,12 +23,12 @@ const DefaultFanout = 32
 // Launch says how the node of a site's head starts those of its other hosts.
 type Launch struct {
 	Engine  string            // LaunchSSH, ...
-	Program string            `hcl:"program"` // impi-node there; empty: the path that it has here
+	Program string            `hcl:"program"` // path of impi-node on the hosts; empty: the path that it has here
 	Fanout  int               `hcl:"fanout"`  // by ssh: how many hosts the head, and each of them, starts itself
 	Options []string          `hcl:"options"` // added to the command line of ssh or srun
 	MPI     string            `hcl:"mpi"`     // srun's --mpi; empty: none
 	Command []string          `hcl:"command"` // of LaunchExec: runs the words that are added to it, on {host}
-	Users   map[string]string // to log in as by ssh, for some hosts; in jobs that no file describes
+	Users   map[string]string // login names by ssh, for some hosts; in jobs without a file
 	Pos     Pos
 }
 
@@ -84,15 +84,15 @@ var blockLaunch = &blockSpec{name: "launch", label: `"ssh", "slurm", "pbs" or "e
 // launcher of that library starts them.
 type Native struct {
 	MPICC  string   `hcl:"mpicc"`  // that library's compiler, as written; what is beside it is preferred to what is in PATH
-	Launch []string `hcl:"launch"` // words before the program; nil: by what the library is
-	Shim   string   `hcl:"shim"`   // absolute path of what the compiler would make; empty: it makes it
+	Launch []string `hcl:"launch"` // the words before the program; nil: chosen by the library that it is
+	Shim   string   `hcl:"shim"`   // absolute path of the library that the compiler would make; empty: the compiler makes it
 	Pos    Pos
 }
 
 // NativeName stands for a site's own MPI among the transports of a route.
 const NativeName = "native"
 
-// What stands for something else in Native.Launch.
+// What in Native.Launch is replaced.
 const (
 	NativeProcs       = "{procs}"       // how many procs the site has
 	NativeHostfile    = "{hostfile}"    // a file with a line "address slots=N" for each host, as Open MPI wants it
@@ -101,7 +101,7 @@ const (
 
 var nativePlaceholders = []string{NativeProcs, NativeHostfile, NativeMachinefile}
 
-// placeholder is what looks like one of these in a word.
+// placeholder matches what looks like one of these.
 var placeholder = regexp.MustCompile(`\{[a-z_]*\}`)
 
 var blockNative = &blockSpec{name: NativeName, attrs: []attrSpec{
@@ -179,7 +179,7 @@ func (s *siteDraft) findNative(in *block) {
 	}
 }
 
-// Compiler is the compiler's path, absolute if it is here.
+// Compiler returns the compiler's path, absolute if it is on this machine.
 func (n *Native) Compiler(dir string) string {
 	if path, problem, _ := findCommand(dir, n.MPICC, n.MPICC); problem == "" {
 		return path

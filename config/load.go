@@ -18,7 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Options has what Load cannot know by itself.
+// Options has what Load cannot find out itself.
 type Options struct {
 	// Builtins are the transports that need no plugin, best first. In a site's order of
 	// transports those that need a block come last.
@@ -33,23 +33,24 @@ type Options struct {
 	// checked.
 	CheckPort func(netip.AddrPort) error
 
-	// Allocation gives the hosts of a site of which the file says none, as its launch block
-	// names a scheduler that knows them. It gives none, as nil does, if the site is elsewhere.
+	// Allocation returns the hosts of a site without hosts in the file, whose launch block names a
+	// scheduler that knows them. It returns none if the site is on other machines; nil does the
+	// same.
 	Allocation func(site string, l Launch) []Host
 
 	// Cores is how many cores this machine gives to the hosts that have it and procs = "auto",
 	// together; 0: it is not known.
 	Cores int
 
-	// Tasks returns how many procs a scheduler has given a host for; 0: none has. It fails if there is
-	// one that does not say it. nil returns 0.
+	// Tasks returns how many procs a scheduler has given a host for; 0: none has. It returns an
+	// error if there is one that does not say how many. nil is the same as returning 0.
 	Tasks func(Host) (int, error)
 
-	// KeysKnown says that the keys of auth blocks are not wanted: who loads the file has them.
+	// KeysKnown says that Load need not read the keys of auth blocks, since its caller has them.
 	KeysKnown bool
 
-	// Addresses are those of host names, which Load does not look up. What has a name that
-	// is not here has the zero address, and is on another machine: see Site.Unknown.
+	// Addresses has the addresses of host names, since Load looks up none. A host whose name is
+	// missing here gets the zero address and counts as another machine's: see Site.Unknown.
 	Addresses map[string]netip.Addr
 
 	// Environ are the environment variables, as NAME=value. nil means os.Environ.
@@ -85,7 +86,7 @@ func LoadText(path string, text []byte, opt Options) (*Job, Diagnostics) {
 // one in every line.
 const maxSyntaxFaults = 20
 
-// unreadable says why there is no job file at a path, and what to do.
+// unreadable returns why there is no job file at a path, and what to do.
 func unreadable(path string, err error) (problem, remedy string) {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.hcl"))
 	switch {
@@ -148,7 +149,7 @@ func environment(environ []string) map[string]cty.Value {
 	return env
 }
 
-// foreign converts a fault that the HCL library found.
+// foreign converts a fault that the HCL library has found.
 func (d *decoder) foreign(diag *hcl.Diagnostic, otherwise Pos) {
 	pos := otherwise
 	if diag.Subject != nil {

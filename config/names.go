@@ -22,8 +22,8 @@ type Names struct {
 // Shared reports whether names are kept by a server that other jobs use too.
 func (n *Names) Shared() bool { return n.Server.IsValid() || n.ServerName != "" }
 
-// names takes s's names block or that of the whole file: one of them holds, with all
-// that it says, since the key belongs to the server.
+// names takes s's names block or that of the whole file: only one of them applies, as a whole,
+// since the key belongs to the server.
 func (s *siteDraft) names() {
 	in := cmp.Or(s.block.only("names"), s.root.only("names"))
 	if in == nil {

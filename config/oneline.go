@@ -63,7 +63,7 @@ func (s *source) offset(i int) int {
 	return max(0, min(i, len(s.original)))
 }
 
-// written is what the file has at r.
+// written returns the text of the file at r.
 func (s *source) written(r hcl.Range) []byte {
 	start := s.offset(r.Start.Byte)
 	return s.original[start:max(start, s.offset(r.End.Byte))]
@@ -75,7 +75,7 @@ func (s *source) templated(r hcl.Range) bool {
 	return slices.ContainsFunc(s.templates, func(t [2]int) bool { return start <= t[0] && t[1] <= end })
 }
 
-// pos is the part of r on its first line, in the file.
+// pos returns the position, in the file, of the part of r on its first line.
 func (s *source) pos(file string, r hcl.Range) Pos {
 	start, end := s.offset(r.Start.Byte), s.offset(r.End.Byte)
 	lineStart, line := 0, 1
@@ -98,15 +98,16 @@ type lineBreaker struct {
 	state  breakState
 	prev   hclsyntax.TokenType
 	bodies int // open blocks
-	depth  int // brackets and quotes open in the expression, or in a label's template
+	depth  int // open brackets and quotes of the expression, or of a label's template
 	at     []int
-	lost   bool // this is not HCL
+	lost   bool // the file is not HCL
 
 	template  int      // where a label's template begins
-	templates [][2]int // those that were seen
+	templates [][2]int // templates seen so far
 }
 
-// nesting is 1 for what opens a bracket, a quote or a template, -1 for what closes it.
+// nesting returns 1 for a token that opens a bracket, a quote or a template, -1 for one that closes
+// it, else 0.
 func nesting(t hclsyntax.TokenType) int {
 	switch t {
 	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
@@ -200,7 +201,7 @@ func (b *lineBreaker) expression(t hclsyntax.Token) {
 		b.state = atStatement
 		b.closeBody(t)
 	case t.Type == hclsyntax.TokenIdent && endsOperand(b.prev):
-		// No expression has a name after a complete operand: the next statement.
+		// A name after a complete operand begins the next statement.
 		b.breakBefore(t)
 		b.state = inHeader
 	}

@@ -26,9 +26,9 @@ func (s Site) ProgramOf(proc int) (p Program, part int) {
 	return s.Program, 0
 }
 
-// DefaultParts is Default for several programs: of each part the number of procs and
-// of its program Command, Env and Dir count, which may be relative or empty. Ranks
-// follow the order of the parts. The error names a program or folder that is not there.
+// DefaultParts is Default for several programs: of each part it uses Procs and, of its program,
+// Command, Env and Dir, which may be relative or empty. Ranks follow the order of the parts. The
+// error names a program or folder that is not there.
 func DefaultParts(parts []Part, builtins []Builtin) (*Job, error) {
 	total := 0
 	for i, p := range parts {
@@ -64,9 +64,9 @@ func DefaultParts(parts []Part, builtins []Builtin) (*Job, error) {
 	return job, nil
 }
 
-// On has the procs of a job that no file describes run on machines: hosts, whose addresses may be
-// unknown where they have names, are those of its only site, and l starts their nodes. The number of
-// procs must be that of the job's programs.
+// On sets the machines of a job without a file: hosts become the hosts of its only site, whose
+// nodes l starts. Hosts with names may have unknown addresses. The number of procs must be that of
+// the job's programs.
 func (j *Job) On(hosts []Host, l Launch) error {
 	s := &j.Sites[0]
 	wanted := s.Procs()

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// place is where a host or a listener is: an address, or a name whose address config is told.
+// place is where a host or a listener is: an address, or a name whose address is in
+// Options.Addresses.
 type place struct {
 	addr     netip.Addr
 	name     string // instead of addr
@@ -23,7 +24,7 @@ func (p place) at(addresses map[string]netip.Addr) any {
 		addr = addresses[p.name].Unmap()
 	}
 	if p.name == "localhost" && !addr.IsValid() {
-		addr = loopbackAny.Addr() // no look-up is needed (RFC 6761)
+		addr = loopbackAny.Addr() // loopback without a look-up (RFC 6761)
 	}
 	if p.listener {
 		return netip.AddrPortFrom(addr, p.port)
@@ -31,8 +32,8 @@ func (p place) at(addresses map[string]netip.Addr) any {
 	return addr
 }
 
-// isHostName tells names from faulty addresses: the last part of a name is not a number (RFC
-// 1123, 2.1). Underscores are allowed, as names of containers have them.
+// isHostName reports whether s is a host name, and not an address with a fault: the last part of a
+// name is not a number (RFC 1123, 2.1). Underscores are allowed, as names of containers have them.
 func isHostName(s string) bool {
 	s = strings.TrimSuffix(s, ".")
 	parts := strings.Split(s, ".")
@@ -80,9 +81,9 @@ func (s *Site) hostsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return !h.Address.IsValid() })
 }
 
-// Network chooses the address that a machine uses for the links of its procs, where the address
-// by which the file knows the machine serves something else: the scheduler, the DNS, or a slower
-// network. The zero Network chooses that address.
+// Network says which address a machine uses for the links of its procs, if not the address in the
+// file, which may be that of the DNS, the scheduler or a slower network. The zero Network means the
+// address in the file.
 type Network struct {
 	Prefix    netip.Prefix // the addresses in it
 	Interface string       // or those of the network interface with this name

@@ -49,8 +49,8 @@ func (s *siteDraft) findProgram(own, shared *block) {
 	}
 }
 
-// placeOf is the place of an attribute in the first block that has it. For a
-// list it is its first element, where the culprit usually is.
+// placeOf returns the position of an attribute in the first block that has it. For a list it is
+// that of the first element, which has the fault most often.
 func placeOf(name string, blocks ...*block) Pos {
 	for _, in := range blocks {
 		if !in.has(name) {

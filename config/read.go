@@ -11,22 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// The most that is read of a job file, and of a key's. A file of a thousand sites has a
-// third of the former.
+// The most bytes that a job file and a key file may have. A job file of a thousand sites has a
+// third of that.
 const (
 	maxJobFile = 1 << 20
 	maxKeyFile = 4 << 10
 )
 
-// errNoText is why a file cannot be what it is taken for.
+// errNoText is the error for a file that is no text.
 var errNoText = errors.New("it is no text")
 
-// errTooBig is why a file is not read.
+// errTooBig is the error for a file that has too many bytes.
 var errTooBig = errors.New("it is too big")
 
-// readText reads a file that people write, which has most bytes at most.
+// readText reads a text file of at most most bytes.
 func readText(path string, most int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nobody may write into a pipe
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe into which nobody writes must not block
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ type Site struct {
 	Client  int  `hcl:"client"`  // IMPI client rank
 	Foreign bool `hcl:"foreign"` // another MPI runs it; only Name, Client and the next three fields are used
 
-	Implementation Implementation `hcl:"implementation"` // of a foreign site, where the file says it
-	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, where the file says it
+	Implementation Implementation `hcl:"implementation"` // of a foreign site, if the file says it
+	Representation Representation `hcl:"representation"` // of user data to and from a foreign site, if the file says it
 	ChannelsFrom   []netip.Prefix `hcl:"channels_from"`  // addresses from which the hosts of a foreign site may connect, besides their own
 
 	Server   Server
@@ -55,7 +55,7 @@ type Site struct {
 	HeadName string         // the host name in head, if it has one
 	Network  Network        `hcl:"network"` // which addresses of its machines the hosts' links use; zero: those of Hosts
 	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
-	Native   *Native        // the site's own MPI starts the procs, and they use it among each other; nil: the nodes start them
+	Native   *Native        // the site's own MPI starts the procs and carries their messages; nil: the nodes start them
 	Program  Program
 	Parts    []Part // programs of the procs in their order, instead of Program; usually empty
 
@@ -72,10 +72,10 @@ type Site struct {
 	Pos        Pos
 }
 
-// HeadPort is the port of a site's head where the file says nothing.
+// HeadPort is the default port of a site's head.
 const HeadPort = 7802
 
-// HeadAddress is where the head takes connections of the site's hosts on other machines.
+// HeadAddress returns where the head accepts connections of the site's hosts on other machines.
 func (s *Site) HeadAddress() netip.AddrPort {
 	if s.Head.IsValid() {
 		return s.Head
@@ -114,7 +114,7 @@ type Server struct {
 	TLS           ServerTLS
 }
 
-// String is how messages call the server's place: as the file does.
+// String returns what messages call the server: its address as in the file.
 func (s *Server) String() string {
 	if s.Name != "" {
 		return s.Name + ":" + itoa(int(s.Address.Port()))
@@ -127,7 +127,7 @@ type ServerTLS uint8
 
 // The values of require_tls.
 const (
-	TLSUnsaid   ServerTLS = iota // not set: required by a site that has certificates
+	TLSUnsaid   ServerTLS = iota // not set: the same as true for a site that has certificates
 	TLSRequired                  // nothing is sent without TLS
 	TLSOptional                  // a site with certificates continues without TLS, with a warning
 )
@@ -139,11 +139,11 @@ type Auth struct {
 	Keyed bool
 	Key   uint64 // if Keyed
 
-	// File and Variable are where the file says that the key is: a path as it stands there, or the
-	// name of an environment variable.
+	// File and Variable say where the key comes from: the path as in the file, or the name of an
+	// environment variable.
 	File, Variable string
 
-	// Random asks the process that starts the job to draw a key for all sites: the file
+	// Random says that the process that starts the job chooses a random key for all sites: the file
 	// describes a whole job on the loopback network and has no auth block.
 	Random bool
 }
@@ -161,7 +161,7 @@ type Host struct {
 	portPos Pos // where port is written, or Pos
 }
 
-// String is how messages call the host: as the file does.
+// String returns what messages call the host: its address as in the file.
 func (h Host) String() string {
 	if h.Name != "" {
 		return h.Name
@@ -196,20 +196,20 @@ const (
 	BindCore Bind = "core" // those of one core, which no other proc of the job has on this machine
 )
 
-// Bindings are the words for them.
+// Bindings lists the values of Bind.
 var Bindings = []string{string(BindNone), string(BindCore)}
 
 // Transport is one transport that a site's routes may name.
 type Transport struct {
 	Name     string
 	Builtin  bool    // impi-node itself is the plugin
-	Known    Builtin // of a built-in one
+	Known    Builtin // properties of a built-in one
 	Plugin   string  `hcl:"plugin"`
 	Path     string  // absolute path of Plugin; empty for built-in ones or if not found here
 	SHA256   string  `hcl:"sha256"`     // of the plugin binary: 64 lower-case hex digits, or empty
 	NoMTLS   bool    `hcl:"!auto_mtls"` // the plugin's control connection is not protected by AutoMTLS
 	Settings []Setting
-	Dir      string // where relative paths among Settings start from, absolute
+	Dir      string // folder from which relative paths among Settings start, absolute
 	Pos      Pos    // zero without a block
 
 	settings Pos // of the config block
@@ -237,12 +237,12 @@ type Route struct {
 	Site           string         // the other site's name, or "*"
 	Prefer         []string       `hcl:"prefer"` // transports, best first; empty only beside Native
 	Native         bool           // the procs of the site use its own MPI with each other
-	NativeAt       int            // how many of Prefer are better than that
+	NativeAt       int            // how many of Prefer come before it
 	Direct         bool           `hcl:"direct"`      // procs may open links that pass the agents by
 	DataPlane      []string       `hcl:"data_plane"`  // the only data planes allowed, best first; nil: any
 	RequireTLS     bool           `hcl:"require_tls"` // only transports whose links are encrypted
 	AllowPlain     bool           // the file says require_tls = false
-	Closed         bool           // nothing leaves the machine unencrypted: see Site.closes
+	Closed         bool           // nothing may leave the machine unencrypted: see Site.closes
 	Resume         bool           `hcl:"resume"` // links that break are made again and lose nothing
 	Representation Representation `hcl:"representation"`
 	Pos            Pos
@@ -267,7 +267,7 @@ type Protocol struct {
 
 // Wait says how procs wait for links.
 type Wait struct {
-	Auto bool          // spin as long as that has been of use
+	Auto bool          // spin as long as spinning has paid off
 	Spin time.Duration // otherwise: spin this long, then sleep
 }
 
@@ -280,14 +280,14 @@ type Log struct {
 
 // Limits bound the steps of a job.
 type Limits struct {
-	Start time.Duration `hcl:"start"` // from the node's start until all sites are connected; a plugin has half of it, at least 10 s
+	Start time.Duration `hcl:"start"` // from the node's start until all sites are connected; plugins have half of it, at least 10 s
 	Stop  time.Duration `hcl:"stop"`  // from the first order to end until procs are killed
 
-	// Resume is how long a link that broke is dialled again.
+	// Resume is how long a link that broke may take to be made again.
 	Resume time.Duration `hcl:"resume"`
 
-	// Silence is how long nothing may be heard of another machine before it is lost. 0 in
-	// jobs that no file describes; DefaultSilence stands for it then.
+	// Silence is how long nothing may come from another machine before it counts as lost. It is 0
+	// in jobs without a file, which use DefaultSilence.
 	Silence time.Duration `hcl:"silence"`
 }
 
@@ -316,7 +316,7 @@ func (s Site) isLocal(isLocal func(netip.Addr) bool) bool {
 	return slices.ContainsFunc(s.Hosts, func(h Host) bool { return isLocal(h.Address) })
 }
 
-// Procs is the number of procs on all of the site's hosts.
+// Procs returns the number of procs on all of the site's hosts.
 func (s Site) Procs() int {
 	n := 0
 	for _, h := range s.Hosts {
@@ -355,8 +355,8 @@ func (s Site) RouteTo(name string) Route {
 	return s.inside(name, r)
 }
 
-// inside has the route of a site to itself prefer the site's own MPI if it has one, unless the file says
-// more about that route.
+// inside makes the route of a site to itself prefer the site's own MPI, if it has one, unless the
+// file has a block for that route.
 func (s Site) inside(name string, r Route) Route {
 	if s.Native != nil && name == s.Name && r.Site != name {
 		r.Native, r.NativeAt = true, 0
@@ -364,14 +364,14 @@ func (s Site) inside(name string, r Route) Route {
 	return r
 }
 
-// defaultRoute is what a route block without attributes says.
+// defaultRoute returns the route of a route block without attributes.
 func (s Site) defaultRoute() Route {
 	return Route{Site: "*", Prefer: s.usualTransports(), Direct: true}
 }
 
-// usualTransports are those that a route prefers if it does not say: all but built-in ones that the
-// file has no block for and that link nobody but those whom shared memory links already. Each that is
-// preferred is a process to start.
+// usualTransports returns the transports that a route without prefer prefers: all, except built-in
+// ones without a block that only link procs which shared memory links already. A preferred
+// transport costs a process.
 func (s Site) usualTransports() []string {
 	shared := slices.ContainsFunc(s.Transports, func(t Transport) bool { return t.Known.Memory })
 	var names []string

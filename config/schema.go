@@ -2,15 +2,15 @@ package config
 
 import "math"
 
-// blockSpec is what may stand in one kind of block.
+// blockSpec describes one kind of block.
 type blockSpec struct {
 	name     string
-	label    string // what the label says; empty for a block without one
+	label    string // meaning of the label; empty for a block without one
 	example  string // label to suggest
-	repeated bool   // may stand several times (with different labels, if any)
+	repeated bool   // may occur several times (with different labels, if any)
 	attrs    []attrSpec
 	blocks   []*blockSpec
-	open     bool // takes any attribute; somebody else judges them
+	open     bool // takes any attribute; the transport's schema checks them
 }
 
 type attrSpec struct {
@@ -94,7 +94,8 @@ var blockEmbeddedServer = &blockSpec{name: "embedded_server", attrs: []attrSpec{
 	{name: "require_tls", kind: truth()},
 }}
 
-// sharedBlocks are those that a site may have of its own, and that otherwise hold for all.
+// sharedBlocks are blocks that may be at the top of the file, for all sites, or in a site, for that
+// one.
 var sharedBlocks = []*blockSpec{
 	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockSpawn, blockNames,
 }
@@ -128,8 +129,9 @@ var blockLimits = &blockSpec{name: "limits", attrs: []attrSpec{
 	{name: "silence", kind: silence()},
 }}
 
-// fileSpec is the whole language. A schema of hcldec would do for the shape of blocks, but its faults
-// are not those of this package: they name no attribute that was probably meant, and no example.
+// fileSpec describes a whole file. A schema of hcldec would do for the shape of blocks, but its
+// faults are not those of this package: they name no attribute that was probably meant, and no
+// example.
 var fileSpec = &blockSpec{attrs: []attrSpec{
 	{name: "plugin_dir", kind: text("a folder", "plugins")},
 	{name: "hosts", kind: hostList()},
@@ -154,7 +156,7 @@ func (s *blockSpec) block(name string) *blockSpec {
 	return nil
 }
 
-// names has all attributes and blocks of s.
+// names returns the names of all attributes and blocks of s.
 func (s *blockSpec) names() []string { return append(s.attrNames(), s.blockNames()...) }
 
 func (s *blockSpec) attrNames() (names []string) {
@@ -184,8 +186,8 @@ func (s *blockSpec) nearest(name, what string) string {
 	return nearest(name, others)
 }
 
-// home names the blocks in which name may stand, for somebody who wrote it
-// elsewhere.
+// home returns the kinds of blocks that may have name, for the fault about a name that is in
+// another one.
 func home(name string) []string {
 	var found []string
 	seen := map[string]bool{}

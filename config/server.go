@@ -7,9 +7,8 @@ var loopbackAny = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 
 // servers decides where the job's one server is and tells each site of ours.
 //
-// The job block's embedded server lives in the node of the lowest client of
-// ours, and one in a site block in that site's node. Every other site without
-// words of its own dials it.
+// The job block's embedded server lives in the node of the lowest client of ours, and one in a site
+// block in that site's node. Every other site that does not name a server itself dials it.
 func (b *builder) servers() {
 	home, embedded := b.embeddedServer()
 	if b.job != nil {
@@ -24,7 +23,7 @@ func (b *builder) servers() {
 		case s.block.has("server"):
 			s.dial(s.block, embedded)
 		case b.job.has("server"):
-			s.dial(b.job, nil) // with an embedded one it was reported
+			s.dial(b.job, nil) // an embedded server beside it was reported
 		case home != nil:
 			s.Server = Server{Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
 			s.Server.at("listen", embedded)
@@ -67,7 +66,7 @@ func (b *builder) notBoth(in *block) {
 	}
 }
 
-// lowest is the site of ours with the lowest client rank.
+// lowest returns the site of ours with the lowest client rank.
 func (b *builder) lowest() *siteDraft {
 	var low *siteDraft
 	for _, s := range b.ours() {
@@ -110,12 +109,12 @@ func (s *siteDraft) serve(embedded *block) {
 	s.Server.at("listen", embedded)
 }
 
-// at takes the server's address from an attribute.
+// at sets the server's address from an attribute.
 func (s *Server) at(attribute string, in *block) {
 	s.Address, s.Name = pick(loopbackAny, attribute, in), nameIn(attribute, in)
 }
 
-// requirement is the require_tls of the block that names or embeds the server.
+// requirement returns the require_tls of the block that names or embeds the server.
 func requirement(in *block) ServerTLS {
 	switch yes, said := get[bool](in, "require_tls"); {
 	case !said:
@@ -126,8 +125,8 @@ func requirement(in *block) ServerTLS {
 	return TLSOptional
 }
 
-// checkManner reports what is said of how the server of a block is spoken to where there
-// is none, or not both ways.
+// checkManner reports attributes about the protocol of a block's server if the block has no server,
+// or if they contradict each other.
 func (b *builder) checkManner(in *block) {
 	for _, name := range []string{"require_tls", "server_foreign"} {
 		if in.has(name) && !in.has("server") {

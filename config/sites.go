@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// ErrNoSites is reported by SiteNames for a file without any.
+// ErrNoSites is the error of SiteNames for a file without site blocks.
 var ErrNoSites = errors.New("the job file has no site blocks")
 
 // SiteNames returns the names of a job file's sites that are ours, in the order of the
@@ -35,7 +35,7 @@ func SiteNames(path string) ([]string, error) {
 		if a := block.Body.Attributes["foreign"]; a != nil && d.attribute(a, attrSpec{name: a.Name, kind: truth()}).v == true {
 			continue
 		}
-		d.list = nil // such a site does not use it
+		d.list = nil // faults of the attribute foreign do not matter here
 		label, ok := d.label(block)
 		if !ok {
 			return nil, fmt.Errorf("read the job file: %w", d.list.Err())

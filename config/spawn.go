@@ -19,9 +19,9 @@ type Spawn struct {
 	Allow []string `hcl:"allow"`
 }
 
-// Allows reports whether a program may be spawned, which is a clean absolute path, by
-// a proc of the site itself or, elsewhere, of another one. Without a list the
-// site's own may start any, as they may in other ways: they run as the same user.
+// Allows reports whether a program, given by its clean absolute path, may be spawned by a proc of
+// the site itself or, with elsewhere, of another site. Without a list the site's own procs may
+// start any program, since they could anyway: they run as the same user.
 func (s *Spawn) Allows(path string, elsewhere bool) bool {
 	if s.Allow == nil {
 		return !elsewhere
@@ -37,7 +37,7 @@ func (s *siteDraft) spawn() {
 	own, shared := s.layers("spawn")
 	s.Spawn = Spawn{Slots: DefaultSlots}
 	fill(&s.Spawn, own, shared)
-	s.Spawn.Allow = slices.Clone(s.Spawn.Allow) // other sites have the same list
+	s.Spawn.Allow = slices.Clone(s.Spawn.Allow) // not shared, since other sites have the same list
 	for i, pattern := range s.Spawn.Allow {
 		if _, err := filepath.Match(pattern, ""); err != nil {
 			s.fault(elementOf("allow", i, own, shared), quote(pattern)+" is no pattern of file names",
@@ -47,7 +47,7 @@ func (s *siteDraft) spawn() {
 	}
 }
 
-// elementOf is the place of an element of a list in the first block that has it.
+// elementOf returns the position of an element of a list in the first block that has the list.
 func elementOf(name string, i int, blocks ...*block) Pos {
 	for _, in := range blocks {
 		if elements := in.list(name); i < len(elements) {
@@ -57,7 +57,7 @@ func elementOf(name string, i int, blocks ...*block) Pos {
 	return placeOf(name, blocks...)
 }
 
-// list has the places of a list's elements, if it is written out in b.
+// list returns the positions of a list's elements, if b has the list as an expression in brackets.
 func (b *block) list(name string) []Pos {
 	if !b.has(name) {
 		return nil

@@ -31,19 +31,19 @@ func (s *siteDraft) transports() {
 			t := s.transport(in)
 			s.Transports = append(s.Transports, t)
 			if meant := nearest(t.Name, optional); t.Plugin == "" && blocks[meant] == nil && meant != "" {
-				t.Name = meant // for routes that have it right
+				t.Name = meant // so that routes with the right name find it
 				s.Transports = append(s.Transports, t)
 			}
 		}
 	}
 }
 
-// builtins are the names of all transports that need no plugin.
+// builtins returns the names of all transports that need no plugin.
 func (b *builder) builtins() []string {
 	return append(names(b.opt.Builtins, false), names(b.opt.Builtins, true)...)
 }
 
-// transportBlocks has the block that counts for each name.
+// transportBlocks returns for each name the block that applies.
 func (s *siteDraft) transportBlocks() map[string]*block {
 	blocks := map[string]*block{}
 	for _, layer := range []*block{s.root, s.block} {
@@ -104,8 +104,8 @@ func (s *siteDraft) checkTransport(in *block, t *Transport) {
 	}
 }
 
-// routes takes the routes that hold for s: its own, and those at the top of the
-// file whose label it has no own one for.
+// routes sets the routes of s: its own, and those at the top of the file with labels that its own
+// do not have.
 func (s *siteDraft) routes() {
 	blocks := s.block.all("route")
 	for _, in := range s.root.all("route") {
@@ -117,7 +117,7 @@ func (s *siteDraft) routes() {
 	for _, in := range blocks {
 		s.checkRoute(in)
 		r := s.defaultRoute()
-		if in.has("data_plane") { // which shared memory may not have
+		if in.has("data_plane") { // shared memory may have none of these
 			r.Prefer = s.transportNames()
 		}
 		r.Site, r.Pos = in.label, in.pos
@@ -174,7 +174,7 @@ func (s *siteDraft) checkRoute(in *block) {
 	}
 }
 
-// anybodyHas reports whether some site has a transport called name.
+// anybodyHas reports whether any site has a transport called name.
 func (b *builder) anybodyHas(name string) bool {
 	return slices.ContainsFunc(b.ours(), func(s *siteDraft) bool { return s.transportBlocks()[name] != nil })
 }

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopted is what a Process has that somebody else has started.
+// adopted has the state of a Process that another process has started.
 type adopted struct {
 	pidfd *os.File
-	fd    int       // the same, while the Process is not reaped
-	once  sync.Once // of the end
+	fd    int       // descriptor of pidfd, while the Process is not reaped
+	once  sync.Once // guards against a second end
 }
 
-// Adopt follows a process that somebody else has started and will wait for. How it ends cannot be
-// seen, only that it does. Signals go to it alone, as its group is not its own.
+// Adopt follows a process that another one has started and will wait for. It can be seen that it
+// ends, but not how. Signals are sent to it alone, as it does not lead its group.
 func Adopt(pid int) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -34,7 +34,7 @@ func Adopt(pid int) (*Process, error) {
 func (p *Process) await() {
 	raw, err := p.adopted.pidfd.SyscallConn()
 	if err != nil {
-		return // it was released
+		return // Release was called
 	}
 	ended := false
 	err = raw.Read(func(fd uintptr) bool {
@@ -47,11 +47,11 @@ func (p *Process) await() {
 	}
 }
 
-// Adopted reports whether the process was started by somebody else.
+// Adopted reports whether the process was started by another one.
 func (p *Process) Adopted() bool { return p.adopted != nil }
 
-// Release has an adopted process count as one that has ended in order: what it still does is the
-// matter of who has started it. It does nothing to other processes.
+// Release makes an adopted process count as ended in order; the process that has started it is
+// responsible for it from then on. It does nothing to other processes.
 func (p *Process) Release() {
 	if p.Adopted() {
 		p.over(Exit{})
@@ -64,13 +64,13 @@ func (p *Process) over(e Exit) {
 		p.reaped = true
 		p.mu.Unlock()
 		p.exit = e
-		_ = p.adopted.pidfd.Close() // await returns
+		_ = p.adopted.pidfd.Close() // so that await returns
 		close(p.exited)
 		close(p.done)
 	})
 }
 
-// kill sends a signal to the process or, with group, to those of its group, too.
+// kill sends a signal to the process or, with group, to all of its group.
 func (p *Process) kill(s unix.Signal, group bool) error {
 	switch {
 	case p.Adopted():

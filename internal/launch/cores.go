@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// topology is where Linux says which CPUs belong to one core.
+// topology is the folder in which Linux says which CPUs belong to one core.
 const topology = "/sys/devices/system/cpu"
 
 // Cores returns the cores that this process may use, ordered by their first CPU: for each the CPUs
@@ -26,7 +26,7 @@ func Cores() ([]unix.CPUSet, error) {
 // core of its own.
 func coresOf(usable unix.CPUSet, folder string) []unix.CPUSet {
 	var cores []unix.CPUSet
-	number := map[string]int{} // of the core in cores, by its siblings
+	number := map[string]int{} // index of the core in cores, by its list of siblings
 	left := usable.Count()
 	for cpu := 0; left > 0; cpu++ {
 		if !usable.IsSet(cpu) {

@@ -12,7 +12,7 @@ type Exit struct {
 	Code   int            // exit status, if Signal is 0
 	Signal syscall.Signal // that killed it, or 0
 	Core   bool           // it left a core dump
-	Unseen bool           // only that it ended is known: somebody else waits for it
+	Unseen bool           // only that it has ended is known, since another process waits for it
 }
 
 func exitOf(w syscall.WaitStatus) Exit {
@@ -34,7 +34,7 @@ func (e Exit) Status() int {
 	return e.Code
 }
 
-// String completes a sentence that begins with the process's name.
+// String returns how the process has ended, as the rest of a sentence that begins with its name.
 func (e Exit) String() string {
 	switch {
 	case e.Unseen:

@@ -13,7 +13,7 @@ type Loss struct {
 	Cause        error // the first one
 }
 
-// String describes it in a message.
+// String describes the loss, for a message.
 func (l Loss) String() string {
 	lines := "lines"
 	if l.Lines == 1 {
@@ -30,8 +30,8 @@ func (l *Loss) add(b []byte, cause error) {
 	}
 }
 
-// mayHaveRoom reports whether a write that failed may succeed later: the disk is full,
-// or the file may not grow, until somebody makes room.
+// mayHaveRoom reports whether a write that failed may succeed later: the disk is full, or the file
+// may not grow, until there is room again.
 func mayHaveRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
@@ -47,7 +47,7 @@ func (o *Output) Lost() Loss {
 // soon as there is room for it.
 func (o *Output) MarkGaps(note func(Loss) string) { o.note = note }
 
-// emit writes what is queued. If the disk is full it is lost, and the next line is tried again;
+// emit writes what is queued. If the disk is full that is lost, and the next line is tried again;
 // after any other failure nothing is written any more.
 func (o *Output) emit() {
 	defer func() { o.buf = o.buf[:0] }()
@@ -68,7 +68,7 @@ func (o *Output) emit() {
 		o.torn, o.gap = false, Loss{}
 		return
 	}
-	if n > 0 { // the end of a line is missing, unless all of it was written
+	if n > 0 { // unless all of it was written, the end of the line is missing
 		o.torn = n < len(head) || o.buf[max(n-len(head), 1)-1] != '\n'
 	}
 	rest := o.buf
@@ -85,7 +85,7 @@ func (o *Output) emit() {
 	}
 }
 
-// head returns what is written before the next line after one that was lost.
+// head returns what has to be written before the next line, after one that was lost.
 func (o *Output) head() (b []byte) {
 	if o.torn {
 		b = append(b, '\n')

@@ -15,13 +15,13 @@ const maxLine = 64 << 10
 type Output struct {
 	mu     sync.Mutex
 	w      io.Writer
-	open   *Stream // whose incomplete line was written
+	open   *Stream // whose incomplete line was written last
 	buf    []byte
-	err    error // the failure of w after which nothing is written
+	err    error // after this failure of w nothing is written any more
 	failed func(error)
 
 	lost, gap Loss              // in all, and since the last line that was written
-	torn      bool              // what was written last does not end a line
+	torn      bool              // the last byte that was written does not end a line
 	note      func(Loss) string // nil: gaps are not marked
 }
 
@@ -47,7 +47,7 @@ func (o *Output) Err() error {
 	return o.err
 }
 
-// interrupt ends the line that another stream has left incomplete.
+// interrupt ends the incomplete line of another stream than by.
 func (o *Output) interrupt(by *Stream) {
 	if o.open != nil && o.open != by {
 		o.buf = append(o.buf, '\n')

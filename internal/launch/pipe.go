@@ -13,7 +13,7 @@ type pipe struct {
 	s    *Stream
 	done chan struct{}
 
-	mu       sync.Mutex // orders the deadlines that copy and drain set
+	mu       sync.Mutex // held while the deadline is set
 	draining bool
 }
 
@@ -36,7 +36,7 @@ func (p *pipe) copy() {
 			}
 			p.s.Flush()
 		default:
-			return // the end, or the deadline
+			return // the end of output, or of the time for it
 		}
 	}
 }

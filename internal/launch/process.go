@@ -17,8 +17,8 @@ const (
 	// and the program waits for the answer.
 	promptDelay = 150 * time.Millisecond
 
-	// drainDelay is how long the output may pause after the process has ended, until nothing more
-	// is expected. Only a descendant that left the process group can still write.
+	// drainDelay is how long the output has to pause, after the process has ended, until no more is
+	// expected. Only a descendant that left the process group can still write.
 	drainDelay = time.Second
 )
 
@@ -43,13 +43,13 @@ type Spec struct {
 // reach it, and that dies with its starter.
 type Process struct {
 	os      *os.Process
-	adopted *adopted // nil: we have started it
+	adopted *adopted // nil: this process has started it
 	pipes   []*pipe
 	exited  chan struct{}
 	done    chan struct{}
 	exit    Exit
 
-	mu     sync.Mutex // held while the pid is used
+	mu     sync.Mutex // held while the pid is in use
 	reaped bool       // the pid does not belong to it any more
 }
 
@@ -105,7 +105,7 @@ func (p *Process) start(l *Launcher, s Spec) error {
 	return cause(serr)
 }
 
-// cause removes from a PathError what the caller says itself.
+// cause removes from a PathError the path, which the caller's message has already.
 func cause(err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -114,8 +114,8 @@ func cause(err error) error {
 	return err
 }
 
-// attach returns the file that becomes the process's stdout or stderr, and whether it was made for
-// that.
+// attach returns the file that becomes the process's stdout or stderr, and whether it is a pipe
+// that was made for that.
 func (p *Process) attach(w io.Writer) (f *os.File, ours bool, err error) {
 	switch w := w.(type) {
 	case nil:
@@ -206,9 +206,9 @@ func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reaped = true
-	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // the group may be empty
+	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // there may be nobody else in the group
 	p.exit = Exit{Code: 255}
-	if st, err := p.os.Wait(); err == nil { // otherwise somebody else has waited for our child
+	if st, err := p.os.Wait(); err == nil { // fails only if somebody else has waited for our child
 		p.exit = exitOf(st.Sys().(syscall.WaitStatus))
 	}
 }

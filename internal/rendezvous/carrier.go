@@ -40,7 +40,7 @@ func (c *carrier) read() {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := c.nc.Read(buf)
-		err = socket.Explain(c.nc, err) // before anybody closes it: it knows how long the peer was silent
+		err = socket.Explain(c.nc, err) // before the connection is closed: the kernel knows how long the peer was silent
 		l.mu.Lock()
 		c.in, c.rerr = buf[:n], err
 		l.pump()

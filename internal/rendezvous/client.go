@@ -47,11 +47,11 @@ func (c *Client) start(ctx context.Context) (*startup.Job, error) {
 			break
 		}
 	}
-	release() // the deadline in the past would prevent sending the last message, too
+	release() // the deadline in the past would keep the last message from being sent, too
 	return nil, c.giveUp()
 }
 
-// hear reads once and passes that to the startup.Client. more reports whether there can be
+// hear reads once and passes what came to the startup.Client. more reports whether there can be
 // more to read, and failed is the error of the startup.Client, if any.
 func (c *Client) hear(buf []byte) (more bool, failed error) {
 	n, err := c.nc.Read(buf)
@@ -156,8 +156,8 @@ func (c *Client) leave(say func() error) error {
 	return err
 }
 
-// patience returns how long sending the last message may take. A resumable connection that
-// is lost at this time is dialled again, which ends by itself if it does not succeed.
+// patience returns how long sending the last message may take. A resumable connection that is lost
+// at this time is dialled again, which has a time limit of its own.
 func (c *Client) patience() time.Duration {
 	l, resumes := c.nc.(*resumableConn)
 	switch {

@@ -15,7 +15,7 @@ import (
 // that does not read delays nobody else.
 type conn struct {
 	id  startup.ConnID
-	ack chan struct{} // the bytes of the last event are not needed any more
+	ack chan struct{} // the server does not need the bytes of the last event any more
 	how string        // how the connection is protected, for the log; set before anything is read
 
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func (c *conn) finish() {
 	}
 }
 
-// carriedBy says that the connection continues over nc, which uses the one so far.
+// carriedBy says that the connection continues over nc, which wraps the one used so far.
 func (c *conn) carriedBy(nc net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *conn) below() net.Conn {
 	return c.nc
 }
 
-// abandon gives up the connection below, which now belongs to a session.
+// abandon gives up the connection that is used now, which belongs to a session from now on.
 func (c *conn) abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *conn) read(events chan<- event, stop <-chan struct{}) {
 	}
 }
 
-// give passes an event on, unless the server has stopped taking them.
+// give passes an event to the server, unless that has stopped taking events.
 func (c *conn) give(events chan<- event, stop <-chan struct{}, e event) bool {
 	select {
 	case events <- e:
@@ -141,8 +141,8 @@ func closeWrite(nc net.Conn) {
 	nc.Close()
 }
 
-// cause returns nil for the orderly end of a connection, why a session was given up, or
-// err.
+// cause returns nil for the orderly end of a connection, the reason if a session was given up, or
+// else err.
 func cause(err error) error {
 	var given *forGood
 	switch {

@@ -31,7 +31,7 @@ func (s *server) welcome(c *conn) bool {
 		c.give(s.events, s.stop, event{conn: c, refused: err})
 	case x.hello.flags&flagResume != 0:
 		known, err := s.greeter.known(x)
-		if err != nil { // it still counts as an unproved connection
+		if err != nil { // it counts as an unproved connection until then
 			c.give(s.events, s.stop, event{conn: c, refused: err})
 			break
 		}
@@ -51,12 +51,12 @@ func (s *server) welcome(c *conn) bool {
 	return true
 }
 
-// errPlain is what a client is told that must use TLS and does not.
+// errPlain is what a client without TLS is told by a server that needs it.
 var errPlain = errors.New("this server takes nobody without TLS: a site of impi has it by itself; for another MPI the server needs require_tls = false")
 
-// returning handles a connection that has begun as one of ours after all clients had come.
-// It returns nil if the connection was dealt with, or the TLS connection if startup has to
-// refuse the client.
+// returning handles a connection that has begun as one of ours after all clients had come. It
+// returns nil if the connection was resumed or refused, or the TLS connection if startup.Server has
+// to refuse the client.
 func (s *server) returning(nc net.Conn) net.Conn {
 	_ = nc.SetDeadline(time.Now().Add(purposeLimit))
 	x, err := s.greeter.receive(nc)
@@ -64,7 +64,7 @@ func (s *server) returning(nc net.Conn) net.Conn {
 	case err != nil:
 		s.log.Warn("connection refused", "peer", nc.RemoteAddr(), "reason", err)
 		if errors.Is(err, errWrongKey) {
-			select { // startup.Server, which delays answers to wrong keys, has no part in this
+			select { // startup.Server, which delays answers to wrong keys otherwise, does not see this connection
 			case <-time.After(wrongKeyPause):
 			case <-s.stop:
 			}
@@ -116,7 +116,7 @@ const maxRefused = 64 << 10
 // come.
 const wrongKeyPause = time.Second
 
-// turnAway tells startup.Server why welcome refuses a connection.
+// turnAway tells startup.Server why welcome has refused a connection.
 func (s *server) turnAway(c *conn, why error) {
 	if errors.Is(why, errWrongKey) {
 		s.m.WrongKey(c.id, time.Now())

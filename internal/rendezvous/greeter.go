@@ -28,7 +28,7 @@ type greeter struct {
 	auth startup.Auth
 	tls  *tls.Config
 	id   *identity.Identity // nil: no certificates
-	most time.Duration      // for which a session is kept without a connection
+	most time.Duration      // longest time for which a session is kept without a connection
 	log  hclog.Logger
 
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ func newGreeter(cfg *Config) (*greeter, error) {
 	g.most = cmp.Or(g.most, MaxResume)
 	if g.id != nil {
 		g.tls = g.id.Server(protocol)
-		if cfg.Unverified { // the key is the proof then, as without certificates
+		if cfg.Unverified { // without a verified certificate the key is the proof
 			g.tls.ClientAuth, g.tls.VerifyConnection = tls.NoClientCert, nil
 		}
 		return g, nil
@@ -74,7 +74,7 @@ type greeted struct {
 	binding []byte
 }
 
-// how describes the protection for the log, with the name in the certificate.
+// how describes how the connection is protected, with the name in the certificate, for the log.
 func (x *greeted) how() string {
 	if certs := x.ConnectionState().PeerCertificates; len(certs) > 0 && len(certs[0].DNSNames) > 0 {
 		return "TLS, certificate of " + certs[0].DNSNames[0]
@@ -212,7 +212,7 @@ func (g *greeter) known(x *greeted) (*session, error) {
 	return s, nil
 }
 
-// goOn resumes a session over the connection of x, which it owns.
+// goOn resumes a session over the connection of x, and owns that connection.
 func (g *greeter) goOn(x *greeted, s *session) error {
 	err := g.answer(x, s.secret, x.hello.limit)
 	var h resume.Hello
@@ -240,7 +240,7 @@ func (g *greeter) end(id startup.ConnID) {
 	}
 }
 
-// open reports whether there are sessions.
+// open reports whether there are any sessions.
 func (g *greeter) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -66,13 +66,13 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client,
 	}
 }
 
-// The pauses before a busy server is asked again.
+// The pauses before a busy server is dialled again.
 const (
 	firstBusy = 10 * time.Millisecond
 	lastBusy  = time.Second
 )
 
-// busyLevel is the level at which the operator is told: once at Warn.
+// busyLevel is the log level of a wait for a busy server: Warn once, then lower.
 func busyLevel(wait time.Duration) hclog.Level {
 	if wait == firstBusy {
 		return hclog.Warn
@@ -121,7 +121,7 @@ func connect(ctx context.Context, set Settings, auth startup.Auth, limit time.Du
 	within, cancel := context.WithDeadline(ctx, over)
 	defer cancel()
 	o := newOpening(&set, auth)
-	var last error // more useful than that the time is over, which a dialler may see before within does
+	var last error // of the last attempt; more useful than a timeout, which a dialler may report before within does
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		nc, err := set.Dial(within, "tcp", set.Server)
 		pass := mayPass(err)

@@ -18,7 +18,7 @@ const (
 	purposeStartup
 	purposeNames
 	purposeOwn  // a client of ours: with TLS, perhaps to resume a session
-	purposeDone // it has been dealt with
+	purposeDone // dealt with already
 )
 
 // namesByte is the first byte of a client of the name service: that of a TLS record. No site begins
@@ -28,9 +28,9 @@ const namesByte = 0x16
 // purposeLimit is how long a client may take to send its first byte.
 const purposeLimit = 10 * time.Second
 
-// sorted handles a new connection that is not, or not yet, one of startup, and reports
-// whether it is such a one. Until all clients have come every connection is for startup,
-// since no names are served before. After that the first byte decides.
+// sorted handles a connection that is not, or not yet, one of startup, and reports whether it is
+// one of startup. Until all clients have come every connection is for startup, since no names are
+// served before. After that the first byte decides.
 func (s *server) sorted(e event) bool {
 	if !s.full {
 		return false
@@ -96,8 +96,7 @@ func purposeOf(nc net.Conn) purpose {
 	return purposeStartup
 }
 
-// endNames closes the connections that have not said what they are for, and the name
-// service.
+// endNames closes the connections whose purpose is not known yet, and the name service.
 func (s *server) endNames() {
 	for _, nc := range s.undecided.All() {
 		nc.Close()

@@ -13,7 +13,7 @@ import (
 // succeeds.
 type opening struct {
 	set        *Settings
-	auth       startup.Auth // those that the server may see
+	auth       startup.Auth // those that the server may be shown
 	plain      bool         // begin with IMPI's AUTH, without TLS
 	unanswered int          // connections in a row that the server has closed without an answer
 }
@@ -62,7 +62,7 @@ func (o *opening) fallBack(ctx context.Context, err error) error {
 	o.set.Logger.Warn("the server does not speak TLS: all that is said to it can be read on the way, the key too; "+
 		"server_foreign = true beside server says that this is meant, require_tls = true forbids it",
 		"server", o.set.Server, "reason", err)
-	return fmt.Errorf("%w: %s", errNoAnswer, err.Error()) // passes(err) is true for it
+	return fmt.Errorf("%w: %s", errNoAnswer, err.Error()) // so that passes returns true for it
 }
 
 // silent returns the error for a server that closes several connections in a row without an
@@ -85,7 +85,7 @@ func (w *withoutTLS) Error() string {
 		"for a server of another MPI write server_foreign = true beside server, or require_tls = false to take what there is: " + w.why.Error()
 }
 
-// give returns the error of a client that does not try again.
+// give returns err as the error of a client that does not try again.
 func (o *opening) give(err error) error {
 	var r *refusal
 	var w *withoutTLS

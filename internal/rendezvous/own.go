@@ -50,7 +50,7 @@ const (
 var (
 	// errForeign means that the answer was not TLS.
 	errForeign = errors.New("the server does not speak TLS as ours does")
-	// errNoAnswer means that nothing was answered.
+	// errNoAnswer means that the server has closed the connection without an answer.
 	errNoAnswer = errors.New("the server ended the connection without a word")
 	// errBrokeOff means that TLS began and the server closed the connection, probably since
 	// it took too long.
@@ -117,7 +117,7 @@ func (c *ownClient) config() *tls.Config {
 	return t
 }
 
-// judge returns the error for a handshake that has failed.
+// judge returns the error to report for a handshake that has failed.
 func (c *ownClient) judge(err error, heard *recorder) error {
 	var plain tls.RecordHeaderError
 	switch {
@@ -244,7 +244,7 @@ func (h *recorder) fail() (text string, ok bool) {
 	return readFail(h.first[:headSize], &both{rest, h.Conn})
 }
 
-// both reads head and then tail.
+// both is a reader of head and then tail.
 type both struct {
 	head *strings.Reader
 	tail net.Conn
@@ -264,7 +264,7 @@ func (r *refusal) busy() bool { return strings.Contains(r.text, startup.ErrBusy.
 // older version.
 func (r *refusal) foreign() bool { return strings.HasPrefix(r.text, startup.ErrProtocol.Error()) }
 
-// passes reports whether another connection may succeed.
+// passes reports whether another connection may succeed where this one failed with err.
 func passes(err error) bool {
 	var r *refusal
 	if errors.As(err, &r) {

@@ -38,7 +38,7 @@ var (
 	helloHead = [4]byte{'S', 'E', 'S', 'S'}
 )
 
-// errPreface is wrapped by the errors for a malformed handshake.
+// errPreface is wrapped by the errors for a malformed preface, hello or answer.
 var errPreface = errors.New("the beginning of the connection is malformed")
 
 // Flags of hello and answer.
@@ -47,7 +47,7 @@ const (
 	flagResume             // hello only: the connection goes on with a session
 )
 
-// mac is a proof. The zero mac stands for none.
+// mac is the proof of a key or a secret. The zero mac stands for none.
 type mac [sha256.Size]byte
 
 // hello is the client's first message.
@@ -153,7 +153,7 @@ func readFail(head []byte, r io.Reader) (text string, ok bool) {
 		return "", false
 	}
 	b := make([]byte, min(int(n), maxRefusal))
-	k, _ := io.ReadFull(r, b) // a part of it is better than nothing
+	k, _ := io.ReadFull(r, b) // a part of the text is better than none
 	return printable(b[:k]), true
 }
 
@@ -185,7 +185,7 @@ func secretProof(secret []byte, side string, binding []byte, h *hello) mac {
 	return prove(secret, "impi server session: "+side, binding, h)
 }
 
-// prove covers all of a hello but the proofs.
+// prove returns the MAC over all of a hello except the proofs.
 func prove(key []byte, text string, binding []byte, h *hello) (m mac) {
 	x := hmac.New(sha256.New, key)
 	x.Write([]byte(text))
@@ -197,5 +197,5 @@ func prove(key []byte, text string, binding []byte, h *hello) (m mac) {
 	return m
 }
 
-// is compares in constant time.
+// is compares two MACs in constant time.
 func (m mac) is(o mac) bool { return hmac.Equal(m[:], o[:]) }

@@ -13,8 +13,7 @@ import (
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
-	// quick is the age below which a connection that is lost is replaced only after a
-	// pause.
+	// quick is an age: a connection that is lost earlier is replaced only after a pause.
 	quick = time.Second
 )
 
@@ -56,10 +55,10 @@ func (r *redialler) found() {
 	r.since = time.Now()
 }
 
-// again dials until there is a connection, or trying again is useless.
+// again dials until there is a connection, or until trying again cannot succeed.
 func (r *redialler) again(epoch uint64, pause time.Duration, why error) {
 	begun := time.Now()
-	refused := begun // since when connections have been refused
+	refused := begun // since when the server has refused connections
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		select {
 		case <-time.After(pause):

@@ -23,7 +23,7 @@ const (
 	goneAfter = 10 * time.Second
 )
 
-// forGood is the error of a session that was given up.
+// forGood is the error of a session that was given up for good.
 type forGood struct{ why error }
 
 func (f *forGood) Error() string { return f.why.Error() }
@@ -43,7 +43,7 @@ type resumableConn struct {
 
 	id      resume.Session
 	machine *resume.Link
-	apart   bool          // lost was called, and found not since
+	apart   bool          // the connection below is lost, and there is no other one yet
 	kept    time.Duration // how long it may be without a connection
 	local   net.Addr
 	remote  net.Addr
@@ -101,8 +101,8 @@ func (l *resumableConn) goOn(nc net.Conn, install func(link.Link) error) error {
 	return nil
 }
 
-// orphan says that the first connection was lost before it was used. Another one may have
-// come meanwhile.
+// orphan says that the first connection was lost before it was used. Another one may have arrived
+// meanwhile.
 func (l *resumableConn) orphan(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *resumableConn) orphan(why error) {
 	}
 }
 
-// slow gives up a connection on which the other end has not answered.
+// slow gives up a connection on which the other end has not answered in time.
 func (l *resumableConn) slow(epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,8 @@ func (l *resumableConn) slow(epoch uint64) {
 	}
 }
 
-// pump moves what can be moved, and handles the result. The caller has the lock.
+// pump moves what can be moved between user and connection, and handles the result. The caller has
+// the lock.
 func (l *resumableConn) pump() {
 	for l.machine.Pump() {
 	}
@@ -133,7 +134,7 @@ func (l *resumableConn) pump() {
 	l.more.Broadcast()
 }
 
-// fail gives the session up, unless there is a connection of a later epoch.
+// fail gives the session up, unless a later connection than that of epoch exists.
 func (l *resumableConn) fail(epoch uint64, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

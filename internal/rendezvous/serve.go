@@ -90,8 +90,8 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	return err
 }
 
-// server drives a startup.Server. All but accept and the connections' goroutines runs in
-// one goroutine.
+// server drives a startup.Server. Everything except accept and the connections' own goroutines runs
+// in one goroutine.
 type server struct {
 	m      *startup.Server
 	log    hclog.Logger
@@ -103,26 +103,26 @@ type server struct {
 	wg     sync.WaitGroup
 
 	leaving    []*conn // those that startup.Server has closed and whose peers have not, in that order
-	maxLeaving int     // beyond so many the oldest is closed without waiting for its peer
+	maxLeaving int     // if there are more, the oldest is closed without waiting for its peer
 
 	greeter *greeter
 	needTLS bool
 
 	names     NameService             // nil: none
 	full      bool                    // all clients have come
-	undecided *unproved.Set[net.Conn] // those that have come since and have not said what they are for
+	undecided *unproved.Set[net.Conn] // connections that have come since then, and whose purpose is not known
 }
 
-// event is something that happened on the listener (conn is nil) or on a connection.
+// event is something that has happened on the listener (conn is nil) or on a connection.
 type event struct {
 	conn  *conn
-	nc    net.Conn // new
+	nc    net.Conn // a new connection
 	want  purpose  // of nc
 	above net.Conn // the TLS connection over nc, if it has begun with TLS
 	data  []byte   // valid until conn.ack
-	err   error    // the end
+	err   error    // the end of the connection
 
-	refused   error // why welcome turns conn away
+	refused   error // why welcome has refused conn
 	elsewhere bool  // conn has been taken over by a session
 }
 
@@ -183,7 +183,7 @@ func (s *server) take(e event) {
 		s.conns[c.id] = c
 		s.m.Accept(c.id, e.nc.RemoteAddr().String(), unproved.FromAddr(e.nc.RemoteAddr()), time.Now())
 		s.wg.Go(func() {
-			if e.above != nil || s.welcome(c) { // returning has done the handshake
+			if e.above != nil || s.welcome(c) { // for those of above, returning has done the handshake
 				c.read(s.events, s.stop)
 			}
 		})
@@ -208,7 +208,7 @@ func (s *server) take(e event) {
 	}
 }
 
-// act carries out the actions of the startup.Server.
+// act executes the actions that the startup.Server wants.
 func (s *server) act() {
 	for {
 		a, ok := s.m.Next()
@@ -230,17 +230,18 @@ func (s *server) act() {
 	}
 }
 
-// rooms is among how many groups the file descriptors for unproved connections are divided:
-// those that have not named their rank, those that are closing, and those that have come
-// after all clients and have not said what they are for.
+// rooms is the number of groups of connections that share the file descriptors: those that have not
+// named their rank, those that are closing, and those that have come after all clients and whose
+// purpose is not known.
 const rooms = 3
 
-// release closes a connection once its peer has read everything.
+// release closes a connection once its peer has read everything. The oldest one is closed earlier
+// if too many wait.
 func (s *server) release(c *conn) {
 	c.finish()
 	if s.leaving = append(s.leaving, c); len(s.leaving) > s.maxLeaving {
 		if nc := s.leaving[0].below(); nc != nil { // otherwise it was taken over by a session
-			s.wg.Go(func() { nc.Close() }) // which may take a moment; its reader reports the end
+			s.wg.Go(func() { nc.Close() }) // closing may take a moment; the connection's reader reports the end
 		}
 		s.leaving = s.leaving[1:]
 	}
@@ -251,7 +252,7 @@ func (s *server) leaves(x *conn) {
 	s.leaving = slices.DeleteFunc(s.leaving, func(c *conn) bool { return c == x })
 }
 
-// tell logs progress. The caller of Serve reports the end.
+// tell logs an event. The caller of Serve reports the end of the job.
 func (s *server) tell(e startup.Event) {
 	if s.notify != nil {
 		s.notify(e)
@@ -303,7 +304,7 @@ func (s *server) accept(ln net.Listener) {
 	}
 }
 
-// stopped returns why the server ends, as clients are told.
+// stopped returns the reason why the server ends, as clients are told.
 func stopped(ctx context.Context) error {
 	why := context.Cause(ctx)
 	if errors.Is(why, context.Canceled) {
