@@ -22,6 +22,7 @@ type tally struct {
 func (r *Report) WriteMarkdown(w io.Writer, command string) {
 	p := report.Printer{W: w}
 	p.Line("# %s\n", strings.TrimSpace(r.IUT+" "+r.Version))
+	p.Line("Look here for which rules of IMPI 0.0 this implementation keeps, and what it does where it does not.\n")
 	p.Line("Made by `%s`%s on %s (%s/%s), in %.0f s. What the words mean is in [README.md](README.md).\n",
 		command, r.commit(), r.Begun.UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, r.Seconds)
 	p.Line("%d passed, %d failed (%d MUST, %d SHOULD), %d could not be tried.\n", r.Passed, r.Failed, r.Musts, r.Failed-r.Musts, r.Skipped)
