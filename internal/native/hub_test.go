@@ -239,6 +239,36 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestCloseEndsTheStream: who waits for the end of a stream gets it also if the other proc has closed the
+// link without CloseSend.
+func TestCloseEndsTheStream(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+	a, b := newHub(net.rank(0), 2), newHub(net.rank(1), 2)
+	l, _ := a.Link(1)
+	if n, err := l.Send([][]byte{{7}}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	_ = l.Close()
+	other, _ := b.Link(0)
+	var got []byte
+	for range 1000 {
+		b.Poll()
+		one := make([]byte, 1)
+		n, err := other.Recv([][]byte{one})
+		if got = append(got, one[:n]...); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(got) != "\x07" || !other.eof {
+		t.Errorf("%q came, and the end: %t", got, other.eof)
+	}
+	if _, err := l.Send([][]byte{{1}}); !errors.Is(err, link.ErrClosed) {
+		t.Error(err)
+	}
+}
+
 // TestBadMessages: what no Link sends breaks the link, and no memory is read beyond the message.
 func TestBadMessages(t *testing.T) {
 	put := func(tag int32, b ...byte) func(*network) {

@@ -438,8 +438,12 @@ func (l *Link) CloseSend() error {
 	return l.err
 }
 
-// Close drops what has come. What the library is still sending is let go by Hub.Settle.
+// Close drops what has come, and ends the stream, which the other proc may be waiting for. What the library
+// is still sending is let go by Hub.Settle.
 func (l *Link) Close() error {
+	if !l.closed {
+		_ = l.CloseSend() // fails only if the link is broken
+	}
 	l.calm()
 	l.closed = true
 	for i := range l.queue {
