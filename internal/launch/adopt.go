@@ -1,57 +1,115 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// adopted has the state of a Process that another process has started.
-type adopted struct {
-	pidfd *os.File
-	fd    int       // descriptor of pidfd, while the Process is not reaped
-	once  sync.Once // guards against a second end
+// Adopter follows processes that somebody else has started and will wait for. How they end cannot be
+// seen, only that they do, and which of them first.
+type Adopter struct {
+	file *os.File // an epoll instance, which has the processes in the order of their ends
+	epfd int
+	done chan struct{}
+
+	mu  sync.Mutex
+	all map[int]*Process // by the descriptor that follows it
 }
 
-// Adopt follows a process that another one has started and will wait for. It can be seen that it
-// ends, but not how. Signals are sent to it alone, as it does not lead its group.
-func Adopt(pid int) (*Process, error) {
+// adopted is what a Process has that somebody else has started.
+type adopted struct {
+	by   *Adopter
+	fd   int // follows the process, while that is not reaped
+	once sync.Once
+}
+
+// NewAdopter makes an Adopter, which has to be closed.
+func NewAdopter() (*Adopter, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create: %w", err)
+	}
+	_ = unix.SetNonblock(fd, true) // so that the file can be waited for; a descriptor of ours
+	a := &Adopter{file: os.NewFile(uintptr(fd), "adopted"), epfd: fd, done: make(chan struct{}), all: make(map[int]*Process)}
+	go a.await()
+	return a, nil
+}
+
+// Close ends the watch. Processes that still run are not followed any more.
+func (a *Adopter) Close() {
+	_ = a.file.Close() // await returns
+	<-a.done
+	for _, p := range a.followed() {
+		p.over(Exit{Unseen: true})
+	}
+}
+
+func (a *Adopter) followed() (list []*Process) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.all {
+		list = append(list, p)
+	}
+	return list
+}
+
+// Adopt follows a process. Signals go to it alone, as its group is not its own.
+func (a *Adopter) Adopt(pid int) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("process %d cannot be followed: pidfd_open: %w", pid, err)
 	}
 	p := &Process{
-		os: &os.Process{Pid: pid}, adopted: &adopted{pidfd: os.NewFile(uintptr(fd), "pidfd"), fd: fd},
+		os: &os.Process{Pid: pid}, adopted: &adopted{by: a, fd: fd},
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
-	go p.await()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all[fd] = p
+	if err := unix.EpollCtl(a.epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+		delete(a.all, fd)
+		return nil, errors.Join(fmt.Errorf("process %d cannot be followed: epoll_ctl: %w", pid, err), unix.Close(fd))
+	}
 	return p, nil
 }
 
-// await waits for the end of an adopted process.
-func (p *Process) await() {
-	raw, err := p.adopted.pidfd.SyscallConn()
+// await waits for the ends of processes. The kernel reports them in their order.
+func (a *Adopter) await() {
+	defer close(a.done)
+	raw, err := a.file.SyscallConn()
 	if err != nil {
-		return // Release was called
+		return // it was closed
 	}
-	ended := false
-	err = raw.Read(func(fd uintptr) bool {
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		ended = ready > 0 && err == nil
-		return ended
-	})
-	if err == nil && ended {
-		p.over(Exit{Unseen: true})
+	for err == nil {
+		var ended []*Process
+		err = raw.Read(func(fd uintptr) bool {
+			var events [16]unix.EpollEvent
+			a.mu.Lock() // so that no descriptor is another process's in between
+			defer a.mu.Unlock()
+			n, err := unix.EpollWait(int(fd), events[:], 0)
+			for i := range max(n, 0) {
+				if p := a.all[int(events[i].Fd)]; p != nil {
+					ended = append(ended, p)
+				}
+			}
+			return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+		})
+		for _, p := range ended {
+			p.over(Exit{Unseen: true})
+		}
 	}
 }
 
-// Adopted reports whether the process was started by another one.
+// Adopted reports whether the process was started by somebody else.
 func (p *Process) Adopted() bool { return p.adopted != nil }
 
-// Release makes an adopted process count as ended in order; the process that has started it is
-// responsible for it from then on. It does nothing to other processes.
+// Release has an adopted process count as one that has ended in order: what it still does is the
+// matter of who has started it. It does nothing to other processes.
 func (p *Process) Release() {
 	if p.Adopted() {
 		p.over(Exit{})
@@ -60,17 +118,21 @@ func (p *Process) Release() {
 
 func (p *Process) over(e Exit) {
 	p.adopted.once.Do(func() {
+		a := p.adopted.by
+		a.mu.Lock()
+		delete(a.all, p.adopted.fd)
+		a.mu.Unlock()
 		p.mu.Lock()
 		p.reaped = true
+		_ = unix.Close(p.adopted.fd) // it leaves the epoll instance by that
 		p.mu.Unlock()
-		p.exit = e
-		_ = p.adopted.pidfd.Close() // so that await returns
+		p.exit, p.at = e, time.Now()
 		close(p.exited)
 		close(p.done)
 	})
 }
 
-// kill sends a signal to the process or, with group, to all of its group.
+// kill sends a signal to the process or, with group, to those of its group, too.
 func (p *Process) kill(s unix.Signal, group bool) error {
 	switch {
 	case p.Adopted():

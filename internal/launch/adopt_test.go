@@ -20,10 +20,63 @@ func other(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
+func adopter(t *testing.T) *Adopter {
+	t.Helper()
+	a, err := NewAdopter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
+
+// TestAdoptedEndInOrder: which process has ended first is known, however late that is looked at.
+func TestAdoptedEndInOrder(t *testing.T) {
+	a := adopter(t)
+	var cmds []*exec.Cmd
+	var all []*Process
+	for range 8 {
+		cmds = append(cmds, other(t))
+		p, err := a.Adopt(cmds[len(cmds)-1].Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	order := []int{5, 2, 7, 0, 3, 1, 6, 4}
+	a.mu.Lock() // nobody looks meanwhile
+	for _, i := range order {
+		_ = cmds[i].Process.Kill()
+		_ = cmds[i].Wait()
+	}
+	a.mu.Unlock()
+	for k, i := range order[1:] {
+		if before := order[k]; !all[before].EndedAt().Before(all[i].EndedAt()) {
+			t.Errorf("process %d is said to have ended after %d", before, i)
+		}
+	}
+}
+
+// TestAdopterCloses: what it follows counts as ended then.
+func TestAdopterCloses(t *testing.T) {
+	a, err := NewAdopter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.Adopt(other(t).Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	if e := p.Exit(); !e.Unseen {
+		t.Errorf("%+v", e)
+	}
+}
+
 // TestAdopt: signals reach a process of somebody else's, and its end is seen, but not how.
 func TestAdopt(t *testing.T) {
 	cmd := other(t)
-	p, err := Adopt(cmd.Process.Pid)
+	p, err := adopter(t).Adopt(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +102,7 @@ func TestAdopt(t *testing.T) {
 // TestRelease: a process that was let go counts as one that ended well, and is not touched any more.
 func TestRelease(t *testing.T) {
 	cmd := other(t)
-	p, err := Adopt(cmd.Process.Pid)
+	p, err := adopter(t).Adopt(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +118,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the process is gone: %v", err)
 	}
 	p.Release()
-	if _, err := Adopt(1 << 30); err == nil {
+	if _, err := adopter(t).Adopt(1 << 30); err == nil {
 		t.Error("a process that is not there is adopted")
 	}
 }

@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -60,6 +61,19 @@ type Stream struct {
 	o       *Output
 	prefix  func() string
 	partial []byte // an incomplete line
+
+	keep int      // how many lines are kept
+	kept []string // of the last lines; the Output's mu is held
+}
+
+// Keep has the stream remember its last n lines. It must be called before the first Write.
+func (s *Stream) Keep(n int) { s.keep = n }
+
+// Kept are the last lines that were written, without their prefixes. Any goroutine may call it.
+func (s *Stream) Kept() []string {
+	s.o.mu.Lock()
+	defer s.o.mu.Unlock()
+	return slices.Clone(s.kept)
 }
 
 // Stream makes a stream. Each line begins with what prefix returns at that time; nil means no
@@ -103,6 +117,12 @@ func (s *Stream) lines(p []byte) {
 func (s *Stream) line(line []byte, complete bool) {
 	s.partial = s.partial[:0]
 	s.o.interrupt(s)
+	if s.keep > 0 {
+		if len(s.kept) == s.keep {
+			s.kept = slices.Delete(s.kept, 0, 1)
+		}
+		s.kept = append(s.kept, string(line))
+	}
 	if s.o.open == nil && s.prefix != nil {
 		s.o.buf = append(s.o.buf, s.prefix()...)
 	}

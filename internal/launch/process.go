@@ -48,6 +48,7 @@ type Process struct {
 	exited  chan struct{}
 	done    chan struct{}
 	exit    Exit
+	at      time.Time // of the end
 
 	mu     sync.Mutex // held while the pid is in use
 	reaped bool       // the pid does not belong to it any more
@@ -164,6 +165,12 @@ func (p *Process) Exit() Exit {
 	return p.exit
 }
 
+// EndedAt returns when that was seen. It waits until then.
+func (p *Process) EndedAt() time.Time {
+	<-p.exited
+	return p.at
+}
+
 // Signal sends a signal to the process and those of its descendants that are in its group. It is
 // not an error if the process has ended.
 func (p *Process) Signal(s syscall.Signal) error { return p.send(s, true, "process group") }
@@ -205,7 +212,7 @@ func (p *Process) watch() {
 func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reaped = true
+	p.reaped, p.at = true, time.Now()
 	_ = unix.Kill(-p.os.Pid, unix.SIGKILL) // there may be nobody else in the group
 	p.exit = Exit{Code: 255}
 	if st, err := p.os.Wait(); err == nil { // fails only if somebody else has waited for our child

@@ -31,7 +31,7 @@ import (
 
 // What the test binary is besides the tests: a plugin, or what roleVariable says.
 const (
-	roleVariable = "IMPI_TEST_ROLE" // "proc" or "node"
+	roleVariable = "IMPI_TEST_ROLE" // "proc", "node" or "launcher"
 	modeVariable = "IMPI_TEST_MODE" // of a proc: one of programs
 )
 
@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 	case "node":
 		nodeMain()
 		os.Exit(0)
+	case "launcher":
+		os.Exit(fakeLauncher())
 	}
 	quickExits()
 	goleak.VerifyTestMain(removing{m},

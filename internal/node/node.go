@@ -22,6 +22,7 @@ import (
 	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/nativelaunch"
 	"github.com/openimpi/impi/internal/node/probe"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
@@ -50,6 +51,7 @@ type node struct {
 	site   *site.Site
 	hosts  []*ownHost // of the site, with their packet switches
 	procs  *procs.Set
+	native *nativelaunch.Launch // what starts the procs of a native site; nil: the node does
 
 	server *server.Server // embedded; nil if it runs elsewhere
 	member *member.Member
@@ -91,6 +93,9 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	}
 	n.end, ctx = lifetime.New(ctx)
 	n.procs.End = n.end
+	if n.native != nil {
+		n.native.End = n.end
+	}
 	n.member = member.New(member.Settings{
 		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
 		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Others: n.others,
@@ -161,11 +166,16 @@ func newNode(opt Options) *node {
 		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
 		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
-		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
+		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
 		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
 	})
 	if !n.others.IsHead() {
 		n.procs.Input = n.others.Input
+	}
+	if n.opt.spawned == nil {
+		n.native = nativelaunch.New(nativelaunch.Settings{
+			Routes: &n.routes, Others: n.others, Procs: n.procs, Launcher: n.launcher, Deadline: n.deadline, Log: n.log,
+		})
 	}
 	return n
 }
@@ -282,7 +292,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		n.hosts = append(n.hosts, &ownHost{Host: h, finished: make(chan struct{})})
 	}
 	close(n.listening)
-	if err := n.procs.Start(); err != nil {
+	if err := startProcs(ctx, n); err != nil {
 		return err
 	}
 	if err := n.awaitHellos(ctx); errors.Is(err, member.ErrWithoutMPI) {
@@ -295,6 +305,17 @@ func (n *node) start(ctx context.Context) (err error) {
 	}
 	n.job = n.routes.World
 	return n.place()
+}
+
+// startProcs starts the procs, or has the launcher of the site's own MPI do that.
+func startProcs(ctx context.Context, n *node) (err error) {
+	if n.native != nil {
+		n.native.Dir = n.dir.Path
+		if n.procs.Joined, err = n.native.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return n.procs.Start()
 }
 
 // startServer starts the server if it is this site's. Its failure is reported from here, as it may come
@@ -355,6 +376,9 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	if err := n.native.Finish(ctx); err != nil {
+		return err
+	}
 	return n.member.Leave(ctx)
 }
 
@@ -400,6 +424,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	}
 	n.stopSwitches()
 	n.procs.Stop()
+	n.native.Stop()
 	if n.tasks != nil {
 		n.tasks.Close()
 		n.meetings.Close()

@@ -60,7 +60,7 @@ func (o *Others) Count(ctx context.Context) error {
 		if o.IsHead() {
 			b = o.answerCount(within, question)
 		} else if b, err = o.Ask(ctx, counting, 0, question); err != nil {
-			return o.failed(ctx, err)
+			return o.Failed(ctx, err)
 		}
 		var all []int
 		if err := json.Unmarshal(b, &all); err != nil || len(all) != 0 && len(all) != len(o.Hosts) {
@@ -72,7 +72,7 @@ func (o *Others) Count(ctx context.Context) error {
 			return nil
 		}
 		if o.IsHead() && within.Err() != nil {
-			return o.failed(ctx, membership.ErrMissing)
+			return o.Failed(ctx, membership.ErrMissing)
 		}
 	}
 }

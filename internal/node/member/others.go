@@ -269,6 +269,9 @@ func (o *Others) digest() []byte {
 	site := o.Routes.Site
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %q %d\n%+v\n", site.Name, site.Client, site.Program.Command, site.Program.Stdin, site.Protocol)
+	if n := site.Native; n != nil {
+		fmt.Fprintf(h, "native %q\n", n.Launch)
+	}
 	for _, p := range site.Parts {
 		fmt.Fprintf(h, "%d %q\n", p.Procs, p.Program.Command)
 	}
@@ -321,7 +324,7 @@ func (m *Member) together(ctx context.Context, part []byte, own startup.ClientCo
 		defer report.While(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
 		b, err := o.tree.Load().Report(ctx, part)
 		if err != nil {
-			return o.failed(ctx, err)
+			return o.Failed(ctx, err)
 		}
 		if len(b) == 0 {
 			return ErrWithoutMPI
@@ -333,7 +336,7 @@ func (m *Member) together(ctx context.Context, part []byte, own startup.ClientCo
 	parts, err := o.tree.Load().Gather(ctx, part)
 	stop()
 	if err != nil {
-		return o.failed(ctx, err)
+		return o.Failed(ctx, err)
 	}
 	if err := o.withoutMPI(parts); err != nil {
 		return err
@@ -391,8 +394,8 @@ func (o *Others) withoutMPI(parts [][]byte) error {
 	}
 }
 
-// failed makes a failure of the error with which the hosts of the site did not come together.
-func (o *Others) failed(ctx context.Context, err error) error {
+// Failed makes a failure of the error with which the hosts of the site did not come together.
+func (o *Others) Failed(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -464,6 +467,7 @@ type Topic byte
 const (
 	Inspection Topic = iota // of impi-node links and the like
 	Spawning
+	Starting // of the procs of a native site
 	counting
 	topics
 )

@@ -15,7 +15,7 @@ import (
 var private = []string{
 	"IMPI_AUTH_KEY", "IMPI_AUTH_NONE", HandoffVariable, wireup.EnvSocket,
 	"IMPI_TRANSPORT_PLUGIN", "IMPI_BUILTIN_TRANSPORT", "IMPI_PLUGIN_LOG_LEVEL",
-	"IMPI_SITE", "IMPI_SITE_PROC",
+	siteVariable, "IMPI_SITE_PROC",
 }
 
 // Private tells whether procs do not get a variable of the node's environment.
@@ -33,21 +33,30 @@ func keyVariables(job *config.Job) (names []string) {
 // that was started by a launcher of several nodes talks to it.
 const HandoffVariable = "IMPI_NODE_HANDOFF"
 
-// procEnv is the environment of a proc: the node's without the private variables and those with the
-// job's keys, the site's own variables, and those by which the proc finds its node.
-func procEnv(node, keys []string, site map[string]string, name string, local int) []string {
-	ours := map[string]string{
-		wireup.EnvSocket: fmt.Sprint(controlFD),
-		"IMPI_SITE":      name,
-		"IMPI_SITE_PROC": fmt.Sprint(local),
-	}
-	var env []string
+// siteVariable tells a proc the name of its site.
+const siteVariable = "IMPI_SITE"
+
+// launcherEnv is the node's environment without the private variables, those with the job's keys and
+// those that the site sets for its procs.
+func launcherEnv(node, keys []string, site map[string]string) (env []string) {
 	for _, v := range node {
 		name, _, _ := strings.Cut(v, "=")
 		if _, set := site[name]; !set && !Private(name) && !slices.Contains(keys, name) {
 			env = append(env, v)
 		}
 	}
+	return env
+}
+
+// procEnv is the environment of a proc: the node's without the private variables and those with the
+// job's keys, the site's own variables, and those by which the proc finds its node.
+func procEnv(node, keys []string, site map[string]string, name string, local int) []string {
+	ours := map[string]string{
+		wireup.EnvSocket: fmt.Sprint(controlFD),
+		siteVariable:     name,
+		"IMPI_SITE_PROC": fmt.Sprint(local),
+	}
+	env := launcherEnv(node, keys, site)
 	for _, vars := range []map[string]string{site, ours} {
 		for _, name := range slices.Sorted(maps.Keys(vars)) {
 			if _, also := ours[name]; !also || vars[name] == ours[name] {

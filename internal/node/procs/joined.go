@@ -1,7 +1,6 @@
 package procs
 
 import (
-	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -16,6 +15,6 @@ type Joined struct {
 func (s *Set) adopt(p *Proc) (err error) {
 	j := s.Joined[len(s.all)]
 	p.control, p.AppNum = j.Control, j.AppNum
-	p.os, err = launch.Adopt(j.PID)
+	p.os, err = s.adopter.Adopt(j.PID)
 	return err
 }

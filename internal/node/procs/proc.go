@@ -199,7 +199,7 @@ func (p *Proc) watch() {
 	case <-p.drained:
 		p.outlivesSocket()
 	}
-	e, at := p.os.Exit(), time.Now()
+	e, at := p.os.Exit(), p.os.EndedAt()
 	if !p.os.Adopted() || !e.OK() {
 		select {
 		case <-p.drained:

@@ -60,7 +60,8 @@ type Set struct {
 	Settings
 	greeted chan *Proc
 	without without
-	cores   []unix.CPUSet // that the procs are bound to; nil: none
+	cores   []unix.CPUSet   // that the procs are bound to; nil: none
+	adopter *launch.Adopter // of the procs that have joined; nil: none has
 
 	mu   sync.Mutex
 	all  []*Proc // appended to by Start alone
@@ -87,6 +88,12 @@ func Unstarted(s Settings, n int, phase ending.Phase) *Set {
 // Start starts all procs of the site.
 func (s *Set) Start() error {
 	site := s.Routes.Site
+	if s.Joined != nil {
+		var err error
+		if s.adopter, err = launch.NewAdopter(); err != nil {
+			return err
+		}
+	}
 	s.takeCores(launch.Cores)
 	for i := range site.Hosts {
 		for range site.Hosts[i].Procs {
@@ -314,6 +321,9 @@ func (s *Set) Stop() {
 	for _, p := range s.all {
 		<-p.judged
 		<-p.os.Done()
+	}
+	if s.adopter != nil {
+		s.adopter.Close()
 	}
 }
 

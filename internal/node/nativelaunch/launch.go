@@ -1,0 +1,342 @@
+// Package nativelaunch has the procs of a native site started by the launcher of the site's own MPI,
+// and hears from them who they are.
+//
+// Each host's node opens a door of the same name, an abstract socket, and sees that the shim is there.
+// Once all have, the head starts the launcher with the program and the name of the door. Each proc begins
+// the site's MPI, which tells it its rank, and then comes to the door of its machine.
+package nativelaunch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/native"
+	"github.com/openimpi/impi/internal/node/lifetime"
+	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Settings are what the start of a native site's procs needs of its node.
+type Settings struct {
+	Routes   *routes.Table // gets the name of the site's MPI
+	Others   *member.Others
+	Procs    *procs.Set // that will have the procs
+	Launcher *launch.Launcher
+	Deadline time.Time // until which all procs must have come
+	Log      hclog.Logger
+}
+
+// Launch is the start of a native site's procs, and what starts them. A nil *Launch is for other sites.
+type Launch struct {
+	Settings
+	Dir string             // for files, of the node alone
+	End *lifetime.Lifetime // hears how the launcher has ended
+
+	meeting meeting // of the hosts' nodes
+	door    wireup.Door
+	place   native.Place
+	env     string // how processes that have the place are told from others
+
+	name    string          // of the launcher, for messages
+	process *launch.Process // nil until it runs, and elsewhere than at the head
+	said    *launch.Stream  // what it has written to its standard error
+	watched chan struct{}   // closed when its end was reported
+}
+
+// New makes a Launch; nil for a site that has no MPI of its own.
+func New(s Settings) *Launch {
+	if s.Routes.Site.Native == nil {
+		return nil
+	}
+	l := &Launch{Settings: s}
+	if s.Others != nil {
+		l.meeting.open(s.Others)
+	}
+	return l
+}
+
+// Start starts the procs, and gives those of this host in their order when all of them have come.
+func (l *Launch) Start(ctx context.Context) ([]procs.Joined, error) {
+	site := l.Routes.Site
+	err := l.prepare(ctx)
+	if err == nil && l.Others.IsHead() {
+		if err = l.run(); err != nil {
+			err = fmt.Errorf("the launcher of its own MPI: %w", err)
+		}
+	}
+	if err != nil {
+		_ = l.closeDoor()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var f *ending.Failure
+		if errors.As(err, &f) {
+			return nil, f
+		}
+		return nil, ending.Misconfigured(fmt.Errorf("site %s: %w", site.Name, err))
+	}
+	return l.gather(ctx)
+}
+
+// prepare has all hosts ready for the procs.
+func (l *Launch) prepare(ctx context.Context) (err error) {
+	within, cancel := context.WithDeadline(ctx, l.Deadline)
+	defer cancel()
+	site := l.Routes.Site
+	l.place = native.Place{Site: site.Name, Procs: l.total()}
+	var a agreed
+	if l.Others.IsHead() {
+		a.Door = wireup.DoorName()
+		if a.Shim, a.MPI, err = l.shim(within); err != nil {
+			return err
+		}
+	} else {
+		if a, err = l.meeting.ask(within, l.Others); err != nil {
+			return err
+		}
+		if err := l.see(within, a.Shim); err != nil {
+			return err
+		}
+	}
+	l.place.Socket, l.place.Shim, l.Routes.Native = a.Door, a.Shim, a.MPI
+	if l.env, err = l.place.Encode(); err != nil {
+		return err
+	}
+	if l.door, err = wireup.OpenDoor(a.Door); err != nil {
+		return err
+	}
+	return l.meeting.together(within, l.Others, a)
+}
+
+// shim gives the file by which procs call the site's MPI, and what that is called, if it was asked.
+func (l *Launch) shim(ctx context.Context) (path, mpi string, err error) {
+	n := l.Routes.Site.Native
+	if n.Shim != "" {
+		return n.Shim, "", nil
+	}
+	path, info, err := native.Build(ctx, n.Compiler(l.Routes.Job.Dir), func(what string) { l.Log.Info(what) })
+	return path, strings.TrimSpace(info.Vendor + " " + info.Version), err
+}
+
+// see has the head's shim on this host: it may be on a file system that both have, or is made here.
+func (l *Launch) see(ctx context.Context, shim string) error {
+	if _, err := os.Stat(shim); err == nil {
+		return nil
+	}
+	own, _, err := l.shim(ctx)
+	if err == nil && own != shim {
+		err = fmt.Errorf("it would be %s here", own)
+	}
+	if err != nil {
+		return fmt.Errorf("the shim that the head has, %s, is not on host %s: %w: keep the cache folder on a file system of all hosts, or give all of them the file that `shim` names", shim, l.hosts()[l.self()], err)
+	}
+	return nil
+}
+
+// hosts are all of the site's, of which this node has some.
+func (l *Launch) hosts() []config.Host {
+	if l.Others == nil {
+		return l.Routes.Site.Hosts
+	}
+	hosts := slices.Clone(l.Others.Hosts)
+	for i := range hosts {
+		hosts[i].Procs = l.Others.Procs(i)
+	}
+	return hosts
+}
+
+func (l *Launch) self() int {
+	if l.Others == nil {
+		return 0
+	}
+	return l.Others.Self
+}
+
+func (l *Launch) total() (n int) {
+	for _, h := range l.hosts() {
+		n += h.Procs
+	}
+	return n
+}
+
+// words are those of the launcher, as the file has them or by what the site's MPI is.
+func (l *Launch) words() []string {
+	switch n := l.Routes.Site.Native; {
+	case n.Launch != nil:
+		return n.Launch
+	case l.Others == nil:
+		return []string{"mpirun", "-n", config.NativeProcs}
+	case strings.HasPrefix(l.Routes.Native, "Open MPI"):
+		return []string{"mpirun", "-n", config.NativeProcs, "--hostfile", config.NativeHostfile}
+	}
+	return []string{"mpirun", "-n", config.NativeProcs, "-f", config.NativeMachinefile}
+}
+
+// fill puts what they stand for into words, and writes the files that these name.
+func (l *Launch) fill(words []string) ([]string, error) {
+	stands := []string{config.NativeProcs, strconv.Itoa(l.total())}
+	for _, f := range []struct{ word, name, line string }{
+		{config.NativeHostfile, "hostfile", "%s slots=%d\n"}, {config.NativeMachinefile, "machinefile", "%s:%d\n"},
+	} {
+		if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, f.word) }) {
+			continue
+		}
+		var text strings.Builder
+		for _, h := range l.hosts() {
+			fmt.Fprintf(&text, f.line, h, h.Procs)
+		}
+		path := filepath.Join(l.Dir, f.name)
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+			return nil, err
+		}
+		stands = append(stands, f.word, path)
+	}
+	filled := slices.Clone(words)
+	for i := range filled {
+		filled[i] = strings.NewReplacer(stands...).Replace(filled[i])
+	}
+	return filled, nil
+}
+
+// envProgram sets variables on whatever machine the launcher starts it.
+const envProgram = "/usr/bin/env"
+
+// run starts the launcher.
+func (l *Launch) run() error {
+	words, err := l.fill(l.words())
+	if err != nil {
+		return err
+	}
+	l.name = filepath.Base(words[0])
+	spec, own, err := l.Procs.LauncherSpec()
+	if err != nil {
+		return err
+	}
+	if spec.Stdin != nil {
+		defer spec.Stdin.Close() // it has its own copy
+	}
+	if spec.Path, err = exec.LookPath(l.Routes.Site.Native.Beside(l.Routes.Job.Dir, words[0])); err == nil {
+		spec.Path, err = filepath.Abs(spec.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; load the module of that MPI, or name it in launch", err)
+	}
+	program := l.Routes.Site.Program
+	spec.Args = slices.Concat(words, []string{envProgram, native.Variable + "=" + l.env}, own, []string{program.Path}, program.Command[1:])
+	l.said = spec.Stderr.(*launch.Stream)
+	l.said.Keep(keptLines)
+	l.Log.Debug("the launcher of the site's MPI is started", "command", spec.Args)
+	if l.process, err = l.Launcher.Start(spec); err != nil {
+		return err
+	}
+	l.watched = make(chan struct{})
+	go l.watch()
+	return nil
+}
+
+// endTime is how long what procs have said last may be heard after the end of the launcher.
+const endTime = time.Second
+
+// watch reports the end of the launcher, if it has not gone well.
+func (l *Launch) watch() {
+	defer close(l.watched)
+	<-l.process.Exited()
+	e, at := l.process.Exit(), time.Now()
+	if e.OK() {
+		return
+	}
+	f := &ending.Failure{Text: fmt.Sprintf("site %s: %s %s", l.Routes.Site.Name, l.name, e), Status: max(e.Status(), 1)}
+	all := l.Procs.All()
+	limit, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	for _, p := range all {
+		select {
+		case <-p.Judged():
+		case <-limit.Done(): // it lives on, or says nothing of its end
+		}
+	}
+	l.End.Report(func(now time.Time, x *ending.Ending) {
+		switch {
+		case len(all) == 0: // gather says more
+		case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.Phase() != ending.Finished }):
+			// How a proc ended that it tells of is the better reason.
+			f.Text += " before the procs had passed MPI Finalize"
+			f.Weight, f.At = ending.Lost, at
+			x.Fail(now, f)
+		default:
+			x.Late(f)
+		}
+	})
+}
+
+// Finish waits for the end of the launcher, when all procs of this host have finished.
+func (l *Launch) Finish(ctx context.Context) error {
+	if l == nil || l.process == nil {
+		return nil
+	}
+	select {
+	case <-l.watched:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stop ends the launcher and what is left of the procs, when those that have come have ended.
+func (l *Launch) Stop() {
+	if l == nil {
+		return
+	}
+	_ = l.closeDoor()
+	if l.process != nil {
+		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+			if l.process.Over() {
+				break
+			}
+			if err := l.process.Signal(s); err != nil {
+				l.Log.Warn("cannot signal", "launcher", l.name, "error", err)
+			}
+			select {
+			case <-l.process.Exited():
+			case <-time.After(l.Routes.Job.Limits.Stop):
+			case <-l.Procs.Now:
+			}
+		}
+	}
+	if l.env != "" {
+		sweep(native.Variable+"="+l.env, l.Log)
+	}
+	if l.process != nil {
+		<-l.watched
+		<-l.process.Done()
+	}
+}
+
+// PID is that of the launcher, which runs.
+func (l *Launch) PID() int { return l.process.PID() }
+
+// Over reports whether the launcher has ended, or there is none here.
+func (l *Launch) Over() bool { return l == nil || l.process == nil || l.process.Over() }
+
+func (l *Launch) closeDoor() error {
+	if l.door.UnixListener == nil {
+		return nil
+	}
+	return l.door.Close()
+}

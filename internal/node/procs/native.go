@@ -1,0 +1,30 @@
+package procs
+
+import (
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/openimpi/impi/internal/launch"
+)
+
+// LauncherSpec says how to start the launcher of the MPI that the site has of its own. What to start is
+// for the caller. own are the variables, as NAME=value, that the procs have on whatever machine it starts
+// them: those of the launcher's environment may stay at this one. The caller closes Stdin.
+func (s *Set) LauncherSpec() (spec launch.Spec, own []string, err error) {
+	site := s.Routes.Site
+	program := site.Program
+	var prefix func() string // nobody knows which proc has written a line
+	if program.PrefixOutput {
+		prefix = func() string { return "[" + site.Name + "] " }
+	}
+	spec = launch.Spec{
+		Dir: program.Dir, Env: launcherEnv(os.Environ(), keyVariables(s.Routes.Job), program.Env),
+		Stdout: s.Stdout.Stream(prefix), Stderr: s.Stderr.Stream(prefix),
+	}
+	for _, name := range slices.Sorted(maps.Keys(program.Env)) {
+		own = append(own, name+"="+program.Env[name])
+	}
+	spec.Stdin, err = s.stdinOf(0) // launchers give theirs to rank 0
+	return spec, append(own, siteVariable+"="+site.Name), err
+}
