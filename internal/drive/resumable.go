@@ -343,11 +343,8 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 	if s.Err != nil {
 		r.why = s.Err
 	}
-	limit := r.terms.Limit
-	if r.Made() == 0 {
-		limit = max(limit, r.terms.First)
-	}
-	within := limit
+	within := r.Patience()
+	limit := within
 	if r.terms.Dialler {
 		limit += slack
 	} else if now.Sub(r.told) > tellEvery {
@@ -361,6 +358,14 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 	case !r.asked && r.asks(away, s.Epoch):
 		r.asked, r.told = r.owner.Ask(r.why, s.Epoch), now
 	}
+}
+
+// Patience is how long the link may be without a link below.
+func (r *Resumable) Patience() time.Duration {
+	if r.Made() == 0 {
+		return max(r.terms.Limit, r.terms.First)
+	}
+	return r.terms.Limit
 }
 
 // asks reports whether it is time to ask for a link below.

@@ -127,6 +127,9 @@ func TestLinkThatIsNotBegun(t *testing.T) {
 	c := newEnds(t, Terms{Limit: time.Second, First: 10 * time.Second})
 	_, b := c.wire()
 	c.ends[1].Begin(b) // of which the other end does not know yet
+	if got := c.ends[1].Patience(); got != 10*time.Second {
+		t.Errorf("who dials is told that there are %v for it", got)
+	}
 	c.pass(9 * time.Second)
 	if c.who[1].ended != 0 {
 		t.Fatalf("given up too soon: %v", c.who[1].err)
@@ -134,6 +137,9 @@ func TestLinkThatIsNotBegun(t *testing.T) {
 	c.pass(2 * time.Second)
 	if c.who[1].ended != 1 || !errors.Is(c.who[1].err, resume.ErrNotResumed) {
 		t.Errorf("%d: %v", c.who[1].ended, c.who[1].err)
+	}
+	if got := newCouple(t, Terms{Limit: time.Second, First: 10 * time.Second}).ends[0].Patience(); got != time.Second {
+		t.Errorf("there are %v to replace a link below of one that was used", got)
 	}
 }
 

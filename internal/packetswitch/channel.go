@@ -17,7 +17,7 @@ type Channel struct {
 	s     *Switch
 	p     *endpoint
 	limit time.Duration
-	again func(why error)
+	again func(why error, limit time.Duration)
 }
 
 // ChannelConfig says how a resumable channel is kept.
@@ -27,9 +27,9 @@ type ChannelConfig struct {
 	Window  int
 	Limit   time.Duration // without a connection, after which the channel is given up
 	First   time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others
-	// Again starts a dial, after which the dialler calls Take or Lose. why is the reason
-	// for the end of the last connection, if known. It is nil at the end that is dialled.
-	Again func(why error)
+	// Again starts a dial within a limit, after which the dialler calls Take or Lose. why is the
+	// reason for the end of the last connection, if known. It is nil at the end that is dialled.
+	Again func(why error, limit time.Duration)
 	// Watch, if not nil, wraps the channel's link.
 	Watch func(link.Link) link.Link
 }
@@ -86,7 +86,7 @@ func (c *Channel) Lose(reason string) {
 
 // Ask starts a dial.
 func (c *Channel) Ask(why error, _ uint64) bool {
-	c.again(why)
+	c.again(why, c.Patience())
 	return true
 }
 

@@ -56,7 +56,7 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 		Limit: routes.Resume(c.Routes.Job), First: time.Until(c.Deadline),
 	}
 	if dials {
-		s.Again = func(why error) { c.redial(h, peer, why, x) }
+		s.Again = func(why error, limit time.Duration) { c.redial(h, peer, why, limit, x) }
 	}
 	if x.Channel, err = to.AttachChannel(l, s); err != nil {
 		return err
@@ -65,17 +65,17 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	return nil
 }
 
-// redial makes a further connection for a channel, in the background.
-func (c *Channels) redial(h *end, peer wire.HostRank, why error, x *channel) {
+// redial makes a further connection for a channel within a limit, in the background.
+func (c *Channels) redial(h *end, peer wire.HostRank, why error, limit time.Duration, x *channel) {
 	if c.Tasks.Closed() {
 		return
 	}
 	c.Log.Warn("a channel is lost and dialled again", "from", h.Rank, "to", c.Routes.HostName(peer), "reason", why)
 	c.Tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(c.Tasks, routes.Resume(c.Routes.Job))
+		ctx, cancel := context.WithTimeout(c.Tasks, limit)
 		defer cancel()
 		began := time.Now()
-		l, reason := c.dialChannel(ctx, h.Host, peer)
+		l, reason := c.dialChannel(ctx, h.Host, peer, limit)
 		switch {
 		case l != nil:
 			c.Log.Info("a channel is resumed", "from", h.Rank, "to", c.Routes.HostName(peer), "after", time.Since(began).Round(time.Millisecond))
@@ -117,13 +117,13 @@ func (q quick) Dial(ctx context.Context, to transports.DialSpec) (link.Link, err
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
-func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.HostRank) (l link.Link, reason string) {
+func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.HostRank, limit time.Duration) (l link.Link, reason string) {
 	ways, must := c.Routes.ChannelWays(h.Rank, h.Config.Address.String(), peer)
 	if !must {
 		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
 	}
 	s := dial.Search{
-		Search: dynamic.ResumeSearch(len(ways), routes.Resume(c.Routes.Job)), Ways: ways,
+		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			return c.dialHost(ctx, h, peer, w, false)
 		},
@@ -139,7 +139,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	case last.Verdict != dynamic.Accepted:
 		return nil, fmt.Sprintf("%s says: %v", c.Routes.HostName(peer), last.Verdict)
 	}
-	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", c.Routes.HostName(peer), s.Rounds(), routes.Resume(c.Routes.Job), s.Reasons())
+	return nil, fmt.Sprintf("%s was dialled %d times within %v, at last: %s", c.Routes.HostName(peer), s.Rounds(), limit.Round(100*time.Millisecond), s.Reasons())
 }
 
 // Accept takes a connection of a channel, the first or a further one.

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"time"
+
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/resume"
@@ -76,8 +78,8 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	}
 	if dials {
 		other := w.hosts[peer]
-		c.Again = func(error) {
-			r.dial(func() dynamic.Answer { return other.again(x.h) }, func(v dynamic.Verdict, reason string) {
+		c.Again = func(_ error, limit time.Duration) {
+			r.dial(limit, func() dynamic.Answer { return other.again(x.h) }, func(v dynamic.Verdict, reason string) {
 				if v != dynamic.Accepted {
 					ch.Lose(reason)
 				}

@@ -189,7 +189,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	}
 	switch w.direct.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
-		w.sessions[resume.Session(state.ID)].dial(func() (a dynamic.Answer) {
+		w.sessions[resume.Session(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.Answer) {
 			if v := judge(dynamic.Hello{Session: state.ID, Again: true}); v != dynamic.Accepted {
 				a = said(v)
 			}

@@ -138,11 +138,11 @@ func (x *resumed) up() bool {
 	return true
 }
 
-// dial makes a further link below, unless that fails until the limit: then done is told, with what
+// dial makes a further link below, unless that fails within limit: then done is told, with what
 // there is to say about it. judge is what the node at the other end answers.
-func (x *resumed) dial(judge func() dynamic.Answer, done func(v dynamic.Verdict, reason string)) {
+func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done func(v dynamic.Verdict, reason string)) {
 	w := x.w
-	s := w.search(dynamic.ResumeSearch(1, w.cfg.Resume.Limit), x.ends[0].gone)
+	s := w.search(dynamic.ResumeSearch(1, limit), x.ends[0].gone)
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
 			a, failing := s.fails(w.cfg.DialFail)
