@@ -16,7 +16,7 @@ type ChannelsConfig struct {
 	Own   dynamic.Token   // a secret of this site alone; zero: there is none
 	Hosts []wire.HostRank // of the site, whose channels these are
 
-	OnDemand OnDemand // all sites must have the same
+	OnDemand OnDemand // all sites that list wire.OnDemandVersion must have the same
 
 	Resumes func(local, peer wire.HostRank) bool // whether a channel outlives its connection
 	From    func(wire.ClientRank) []netip.Prefix // see DanceHost; nil: from nowhere else
@@ -105,7 +105,26 @@ func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 		return false // nobody can dial it
 	}
 	large := len(c.c.Job.Hosts) > FewHosts && apart&(apart-1) != 0
-	return proves && apart > 0 && (large || c.c.OnDemand == Always)
+	return proves && apart > 0 && (large || c.c.OnDemand == Always) && c.agrees(c.c.Job.Hosts[peer].Client)
+}
+
+// agrees reports whether the hosts of a client make the same channels on demand as those of this site:
+// the site's own do, and those of sites that say so.
+func (c *Channels) agrees(x wire.ClientRank) bool {
+	self := c.c.Job.Self
+	return x == self || c.c.Job.Clients[x].Lists(wire.OnDemandVersion) && c.c.Job.Clients[self].Lists(wire.OnDemandVersion)
+}
+
+// OfOtherRelease returns the sites of ours in a large job to which all channels are made at the start,
+// as they do not say that they make them on demand.
+func (c *Channels) OfOtherRelease() (list []wire.ClientRank) {
+	for i := range c.c.Job.Clients {
+		x := wire.ClientRank(i)
+		if _, proves := c.secretWith(x); proves && !c.agrees(x) && len(c.c.Job.Hosts) > FewHosts {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // dials reports whether the local host connects to the peer: it does to hosts of lower rank (IMPI

@@ -172,7 +172,8 @@ func TestNoChannel(t *testing.T) {
 
 // largeJob has so many hosts of ours, at two clients.
 func largeJob(hosts int) *startup.Job {
-	j := &startup.Job{Clients: []startup.ClientInfo{{Own: true}, {Rank: 1, Own: true}}, Secret: [startup.TokenSize]byte{1}}
+	says := []wire.Version{wire.Version00, wire.PrivateVersion, wire.OnDemandVersion}
+	j := &startup.Job{Clients: []startup.ClientInfo{{Own: true, Versions: says}, {Rank: 1, Own: true, Versions: says}}, Secret: [startup.TokenSize]byte{1}}
 	for h := range hosts {
 		j.Hosts = append(j.Hosts, startup.HostInfo{Client: wire.ClientRank(2 * h / hosts), Address: wire.HostID{14: byte(h >> 8), 15: byte(h)}, Port: 7})
 	}
@@ -203,6 +204,34 @@ func TestWhichChannelsAreOnDemand(t *testing.T) {
 	j.Clients[1].Own = false
 	if c := NewChannels(ChannelsConfig{Job: j, OnDemand: Always}); !c.OnDemand(0, 1) || c.OnDemand(0, 2) || c.OnDemand(0, 0) {
 		t.Error("channels to hosts of others, or of a host to itself, are made on demand")
+	}
+}
+
+// TestChannelsToAnotherRelease: to the hosts of a site that does not say which channels it makes on
+// demand all are made, as it has it, and both sites know who is the other one.
+func TestChannelsToAnotherRelease(t *testing.T) {
+	for _, old := range []wire.ClientRank{0, 1} {
+		for _, self := range []wire.ClientRank{0, 1} {
+			j := largeJob(FewHosts + 2)
+			j.Self, j.Clients[old].Versions = self, []wire.Version{wire.Version00, wire.PrivateVersion}
+			c := NewChannels(ChannelsConfig{Job: j})
+			local := wire.HostRank(self) * (FewHosts/2 + 1)
+			for h := range wire.HostRank(len(j.Hosts)) {
+				if j.Hosts[h].Client != self && c.OnDemand(local, h) {
+					t.Errorf("client %d makes the channel to host %d on demand", self, h)
+				}
+			}
+			if !c.OnDemand(local, local+3) {
+				t.Error("channels within a site are all made at the start")
+			}
+			if got := c.OfOtherRelease(); len(got) != 1 || got[0] != 1-self {
+				t.Errorf("client %d takes clients %d for those of another release", self, got)
+			}
+			j.Hosts = j.Hosts[:FewHosts]
+			if got := c.OfOtherRelease(); got != nil {
+				t.Errorf("in a small job clients %d are named", got)
+			}
+		}
 	}
 }
 

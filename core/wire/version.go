@@ -20,6 +20,10 @@ var (
 	// (docs/decisions/0035-unexpected-messages-are-bounded.md) in jobs without cards, where
 	// each proc begins with the smallest allowance.
 	AllowsVersion = Version{0, 0x10002}
+	// OnDemandVersion is listed by clients of ours that make channels of large jobs when packets need
+	// them (docs/decisions/0046-channels-on-demand.md). Whoever changes between which hosts takes the
+	// next number for that.
+	OnDemandVersion = Version{0, 0x10003}
 )
 
 // Less reports whether v is the lower version.

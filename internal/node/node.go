@@ -204,7 +204,7 @@ func (n *node) run(ctx context.Context) error {
 		return err
 	}
 	arrivals := n.open(ctx)
-	n.channels.WarnOfUnproven()
+	n.channels.WarnOfOthers()
 	for _, h := range n.hosts {
 		for _, l := range h.Direct { // channels come there, too
 			arrivals.Serve(l)

@@ -101,10 +101,17 @@ func (c *Channels) KeepsListening(host int) (yes bool) {
 	return yes
 }
 
-// WarnOfUnproven logs the sites whose hosts do not prove who they are on channels.
-func (c *Channels) WarnOfUnproven() {
-	var ours, foreign []wire.ClientRank
-	c.with(func(m *agent.Channels) { ours, foreign = m.Unproven() })
+// WarnOfOthers logs, at the head of a site, the sites whose hosts do not prove who they are on channels,
+// and those of another release.
+func (c *Channels) WarnOfOthers() {
+	if c.Routes.HostsBefore > 0 {
+		return
+	}
+	var ours, foreign, other []wire.ClientRank
+	c.with(func(m *agent.Channels) {
+		ours, foreign = m.Unproven()
+		other = m.OfOtherRelease()
+	})
 	names := func(clients []wire.ClientRank) string {
 		var all []string
 		for _, x := range clients {
@@ -118,5 +125,8 @@ func (c *Channels) WarnOfUnproven() {
 	}
 	if len(foreign) > 0 {
 		c.Log.Info("channels to sites of other MPIs are known by their addresses alone", "sites", names(foreign))
+	}
+	if len(other) > 0 {
+		c.Log.Warn("channels to sites of another release of impi are all made at the start, though the job is large", "sites", names(other), "remedy", "install the same release at all sites")
 	}
 }

@@ -29,12 +29,16 @@ func announce(c *startup.ClientConfig, site config.Site) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()
 	for _, v := range site.Labels.Versions {
-		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion {
+		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion {
 			c.Versions = append(c.Versions, v)
 		}
 	}
-	room := len(c.Versions)+2 < startup.MaxVersions // 0.0 and ours
-	if !c.Foreign && c.Dialect != wire.Draft && site.Protocol.Unexpected > 0 && room {
+	room := startup.MaxVersions - 2 - len(c.Versions) // besides 0.0 and ours
+	if !c.Foreign && room > 0 {
+		c.Versions = append(c.Versions, wire.OnDemandVersion)
+		room--
+	}
+	if !c.Foreign && c.Dialect != wire.Draft && site.Protocol.Unexpected > 0 && room > 0 {
 		c.Versions = append(c.Versions, wire.AllowsVersion)
 	}
 	for _, name := range site.Labels.Omit {

@@ -57,6 +57,9 @@ type Site struct {
 	Foreign *Foreign       // not ours; nil: ours
 	Slots   int            // of spawned procs
 
+	// Older: its release says of no channels to other sites that it makes them on demand, and does not.
+	Older bool
+
 	// NoDirect: its procs neither open direct links nor take any.
 	NoDirect bool
 

@@ -110,6 +110,9 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
 	if cfg.Foreign == nil {
 		s.token = config.Token
+		if !cfg.Older {
+			config.Versions = []wire.Version{wire.OnDemandVersion}
+		}
 	}
 	for i, procs := range cfg.Hosts {
 		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End), first: make(map[int][]byte), resumed: make(map[wire.HostRank]*resumed)}

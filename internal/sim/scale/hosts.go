@@ -216,7 +216,7 @@ func (x *headed) Part(host int) []byte {
 func (x *headed) Gathered(parts [][]byte) {
 	x.s.r.Gathered = x.s.k.Now()
 	c := startup.ClientConfig{Rank: wire.ClientRank(x.rank), Auth: startup.Auth{None: true}, Params: startup.DefaultParams()}
-	c.Token[0] = byte(x.rank + 1)
+	c.Token[0], c.Versions = byte(x.rank+1), []wire.Version{wire.OnDemandVersion}
 	for _, p := range parts {
 		h, err := cluster.DecodePart(p, x.s.r.Procs)
 		x.s.fail(err)
