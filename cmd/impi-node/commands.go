@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/launch/manifest"
+	"github.com/openimpi/impi/internal/native/trial"
 )
 
 // verb is a command of impi-node other than running a job.
@@ -31,6 +32,7 @@ func verbs() []verb {
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
 		{name: "links", help: linksHelp, does: showLinks},
 		{name: "manifest", help: manifest.Help, does: printManifest},
+		{name: config.NativeName, help: trial.Help, does: func(args []string, std streams) int { return trial.Run(args, std.out, std.err) }},
 		{name: "plugins", does: plugins},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
 		{name: "validate", help: validateHelp, does: validate},
@@ -61,7 +63,7 @@ func printManifest(args []string, std streams) int {
 var meantBy = map[string]string{
 	"status": "links", "ps": "links", "top": "links", "list": "links", "show": "links",
 	"check": "validate", "lint": "validate", "certs": "cert", "plugin": "plugins",
-	"k8s": "manifest", "kubernetes": "manifest", "nomad": "manifest",
+	"k8s": "manifest", "kubernetes": "manifest", "nomad": "manifest", "openmpi": "native", "mpich": "native",
 }
 
 // runVerb runs the command in the first argument. found is false if that is a flag.

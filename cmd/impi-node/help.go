@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/internal/launch/manifest"
+	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -31,6 +32,7 @@ var topics = map[string]string{
 	"cert":     certHelp,
 	"links":    linksHelp,
 	"manifest": manifest.Help,
+	"native":   trial.Help,
 	"plugins":  pluginsHelp,
 	"exit":     exitHelp,
 	"files":    filesHelp,

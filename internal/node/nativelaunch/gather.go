@@ -146,7 +146,7 @@ func (g *gathering) waitsFor() string {
 
 // What is told of the launcher's output when it has ended early.
 const (
-	keptLines = 12
+	keptLines = 16
 	maxSaid   = 800 // bytes
 )
 
@@ -176,7 +176,7 @@ func gist(lines []string) string {
 	}
 	s := strings.Join(words, " | ")
 	if len(s) > maxSaid {
-		s = "..." + strings.ToValidUTF8(s[len(s)-maxSaid:], "")
+		s = strings.ToValidUTF8(s[:maxSaid], "") + "..." // what launchers explain begins with the point
 	}
 	return s
 }
