@@ -104,8 +104,8 @@ func TestReplayedProof(t *testing.T) {
 	}
 }
 
-// TestImpostorWhoAccepts: who took a host's port and has not its token cannot say yes.
-func TestImpostorWhoAccepts(t *testing.T) {
+// TestAttackerWhoAccepts: an attacker at a host's TCP port, without the token of the channel, cannot accept.
+func TestAttackerWhoAccepts(t *testing.T) {
 	a, b := channelEnds()
 	token, guess := testToken.Channel(a, b), otherToken.Channel(a, b)
 	d := NewDialler(token, nonceD, Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Again: true, Hosts: true})

@@ -33,7 +33,7 @@ func TestStepsInATrace(t *testing.T) {
 	lines, at := strings.Split(string(b), "\n"), 0
 	for _, s := range []meet.Step{meet.StepSizes, meet.StepWorlds, meet.StepGroups, meet.StepSync} {
 		for _, way := range []string{"->", "<-"} {
-			begin, end := "met at a port "+way+" DATA ", fmt.Sprintf(" tag=%d cid=%d", s, uint64(meet.CallContext))
+			begin, end := "met at a port "+way+" DATA ", fmt.Sprintf(" tag=%d cid=%d", s, uint64(meet.TemporaryContext))
 			found := -1
 			for i, line := range lines {
 				if strings.HasPrefix(line, begin) && strings.HasSuffix(line, end) {
@@ -45,7 +45,7 @@ func TestStepsInATrace(t *testing.T) {
 			}
 		}
 		for i, line := range lines {
-			if strings.HasSuffix(line, fmt.Sprintf(" tag=%d cid=%d", s, uint64(meet.CallContext))) {
+			if strings.HasSuffix(line, fmt.Sprintf(" tag=%d cid=%d", s, uint64(meet.TemporaryContext))) {
 				at = max(at, i)
 			}
 		}

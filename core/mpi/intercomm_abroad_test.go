@@ -89,13 +89,13 @@ func forgotten(t *testing.T, worlds [][]*proc.Process) {
 				}
 			}
 			if len(p.Worlds.Early) > 0 || len(p.Worlds.Remotes) > 0 && !hasLeft(p) {
-				t.Errorf("world %d, rank %d: %d early links, %d guests", w, r, len(p.Worlds.Early), len(p.Worlds.Remotes))
+				t.Errorf("world %d, rank %d: %d early links, %d temporary links", w, r, len(p.Worlds.Early), len(p.Worlds.Remotes))
 			}
 		}
 	}
 }
 
-// hasLeft tells whether all guests are only waited for.
+// hasLeft tells whether all remote procs are only waited for.
 func hasLeft(p *proc.Process) bool {
 	for _, g := range p.Worlds.Remotes {
 		if !g.(*meet.Remote).Left {

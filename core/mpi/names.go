@@ -18,7 +18,7 @@ import (
 )
 
 // Keyval names an attribute: a value that a program attaches to a communicator, a datatype or a
-// window. Those below FirstKeyval are MPI's own.
+// window (MPI-4.1, 7.7.1). Those below FirstKeyval are MPI's own.
 type Keyval = comm.Keyval
 
 const (
@@ -26,8 +26,8 @@ const (
 	KeyvalInvalid = comm.KeyvalInvalid
 )
 
-// Comparison is the result of comparing groups or communicators, with the
-// values of MPI's ABI.
+// Comparison is the result of comparing groups or communicators (MPI-4.1, 7.3.1 and 7.4.1), with
+// the values of MPI's ABI.
 type Comparison = comm.Comparison
 
 // The results. Only communicators can be Congruent: of equal groups, but of
@@ -43,7 +43,8 @@ const (
 // them. If First equals Last the stride does not matter.
 type Range = comm.Range
 
-// Order is the order of an array's elements in memory. The values are those of MPI's ABI.
+// Order is the order of an array's elements in memory (MPI-4.1, 5.1.3). The values are those of
+// MPI's ABI.
 type Order = datatype.Order
 
 // The orders.
@@ -64,9 +65,9 @@ const (
 // in blocks of Arg, which may be DistributeDefault.
 type Spread = datatype.Spread
 
-// The predefined operations; all are commutative. Sum and Prod take all numbers; Max and
-// Min integers and floats, where one NaN makes the result NaN; LAnd, LOr and LXor integers
-// and bools, with the results 1 and 0; BAnd, BOr and BXor integers and Byte; MaxLoc and
+// The predefined operations (MPI-4.1, 6.9.2 and 6.9.4); all are commutative. Sum and Prod take all
+// numbers; Max and Min integers and floats, where one NaN makes the result NaN; LAnd, LOr and LXor
+// integers and bools, with the results 1 and 0; BAnd, BOr and BXor integers and Byte; MaxLoc and
 // MinLoc pairs, of which equal values give the lowest index.
 var (
 	Sum    = datatype.Sum
@@ -83,8 +84,8 @@ var (
 	MinLoc = datatype.MinLoc
 )
 
-// The operations that only one-sided communication has: Replace replaces the target by the
-// operand, NoOp leaves it unchanged. They take every kind.
+// The operations that only one-sided communication has: Replace replaces the target by the operand,
+// NoOp leaves it unchanged (MPI-4.1, 12.3.4). They take every kind.
 var (
 	Replace = datatype.Replace
 	NoOp    = datatype.NoOp
@@ -99,8 +100,8 @@ type Class = mpierr.Class
 type Error = mpierr.Error
 
 // Assert is what a program promises when it opens or closes an epoch, with the values of the MPI
-// ABI; several are combined by or. They are checked. NoSucceed opens no epoch and NoCheck takes no
-// lock; the others change nothing.
+// ABI; several are combined by or (MPI-4.1, 12.5.5). They are checked. NoSucceed opens no epoch and
+// NoCheck takes no lock; the others change nothing.
 type Assert = rma.Assert
 
 // The assertions.
@@ -112,7 +113,8 @@ const (
 	NoSucceed = rma.NoSucceed // nobody will begin operations after the fence
 )
 
-// LockType is how a lock admits others, with the values of the MPI ABI.
+// LockType says whether others may hold a lock at the same time (MPI-4.1, 12.5.3). The values are
+// those of the MPI ABI.
 type LockType = rma.LockType
 
 // The types of locks.
@@ -121,13 +123,14 @@ const (
 	LockShared    = rma.LockShared
 )
 
-// Root is what the root of an operation on an intercommunicator gives as root.
+// Root is the argument with which the root of an operation on an intercommunicator says that it is
+// the root: MPI_ROOT (MPI-4.1, 6.2.3).
 const Root = collective.Root
 
-// Op is a reduction operation. Ops are equal if they are the same one.
+// Op is a reduction operation (MPI-4.1, 6.9.1). Ops are equal if they are the same one.
 type Op = collective.Op
 
-// What TopoTest tells, with the values of the MPI ABI; Undefined is no topology.
+// What TopoTest returns (MPI-4.1, 8.5.5), with the values of the MPI ABI; Undefined is no topology.
 const (
 	Cart      = construct.Cart      // CartCreate, CartSub
 	Graph     = construct.Graph     // GraphCreate
@@ -138,14 +141,15 @@ const (
 var (
 	// Unweighted stands for weights where edges have none.
 	Unweighted = construct.Unweighted
-	// WeightsEmpty are those of no edges in a graph whose edges have weights.
+	// WeightsEmpty stands for the weights of no edges, in a graph whose edges have weights
+	// (MPI-4.1, 8.5.4).
 	WeightsEmpty = construct.WeightsEmpty
 )
 
-// The types of SplitType, with the values of the MPI ABI.
+// The types of SplitType (MPI-4.1, 7.4.2), with the values of the MPI ABI.
 const (
 	CommTypeShared         = construct.CommTypeShared         // procs that can share memory: those of one machine
-	CommTypeHWUnguided     = construct.CommTypeHWUnguided     // smaller parts of machines, of which this package knows none
+	CommTypeHWUnguided     = construct.CommTypeHWUnguided     // smaller parts of machines; this package knows none
 	CommTypeHWGuided       = construct.CommTypeHWGuided       // parts of machines that info names
 	CommTypeResourceGuided = construct.CommTypeResourceGuided // resources that info names
 )
@@ -153,13 +157,13 @@ const (
 // ErrFile means a file that was never opened, or is closed.
 var ErrFile = file.ErrFile
 
-// The access modes of a file, of which one says whether it is read, written or both, with the
-// values of the MPI ABI.
+// The access modes of a file (MPI-4.1, 14.2.1), with the values of the MPI ABI. Exactly one of
+// ModeReadOnly, ModeWriteOnly and ModeReadWrite is set.
 const (
-	ModeAppend        = file.ModeAppend // all pointers begin at the end
+	ModeAppend        = file.ModeAppend // all pointers begin at the end of the file
 	ModeCreate        = file.ModeCreate
 	ModeDeleteOnClose = file.ModeDeleteOnClose
-	ModeExclusive     = file.ModeExclusive // with ModeCreate: it must not exist
+	ModeExclusive     = file.ModeExclusive // with ModeCreate: the file must not exist
 	ModeReadOnly      = file.ModeReadOnly
 	ModeReadWrite     = file.ModeReadWrite
 	ModeSequential    = file.ModeSequential // only the shared pointer is used
@@ -168,14 +172,14 @@ const (
 
 // File is a file that all members of a communicator have opened. Each reads and writes it by its
 // own system calls, so that they need a file system that all of them see. Errors are returned and
-// no handler is told of them; they have the classes of files (MPI ch. 14), and those of the
+// no handler is told of them; they have the classes of files (MPI-4.1, 14.8), and those of the
 // communication between the members. Methods that all members call fail for all of them.
 //
 // A File may be used by several goroutines.
 type File file.File
 
-// Where Seek and SeekShared count from, and the displacement of a view that stands for where the
-// shared pointer is, with the values of the MPI ABI.
+// What the offset of Seek and SeekShared is relative to, and the displacement that stands for the
+// position of the shared pointer in SetView (MPI-4.1, 14.3), with the values of the MPI ABI.
 const (
 	SeekCur             = file.SeekCur
 	SeekEnd             = file.SeekEnd
@@ -186,16 +190,16 @@ const (
 // MaxServiceName is the most bytes of a service's name.
 const MaxServiceName = meet.MaxServiceName
 
-// Remains counts what a rank has to do with other worlds, and what it waits for. All
-// is 0 once it has left them in order.
+// Remains counts a rank's state about other worlds, and what it waits for. All counts are 0 once it
+// has disconnected from all worlds.
 type Remains struct {
-	Worlds    int // that were met and are remembered
-	Guests    int // at the other ends of calls
+	Worlds    int // known worlds
+	Guests    int // procs at the other ends of temporary links
 	Links     int // to procs of other worlds
 	Early     int // links from worlds that are not known yet
-	Ports     int // that are open
-	Questions int // that the node has not answered
-	Requests  int // and messages that nobody has received
+	Ports     int // open ports
+	Questions int // requests that the node has not answered
+	Requests  int // requests under way, and unexpected messages
 }
 
 // IMPI's attributes, which every communicator has, all ints. The colours are meant for
@@ -211,8 +215,8 @@ const (
 	HostColor   = object.HostColor   // IMPI_HOST_COLOR: 0 to HostSize-1, over all clients, in the order of the lowest ranks
 )
 
-// The attributes that every communicator has, all ints, and windows, with the
-// values of the MPI ABI. They cannot be set, deleted or freed.
+// The predefined attributes of communicators (MPI-4.1, 9.1.2), all ints, and of windows (MPI-4.1,
+// 12.2.6), with the values of the MPI ABI. They cannot be set, deleted or freed.
 const (
 	TagUB           = object.TagUB         // the largest tag
 	IO              = object.IO            // rank that can do input and output: AnySource, which is all
@@ -228,52 +232,50 @@ const (
 	WinModel        = object.WinModel
 )
 
-// Message is a message that Mprobe or Improbe has taken out of the queue: only
+// Message is a message that Mprobe or Improbe has taken out of the queue (MPI-4.1, 3.8.2): only
 // Mrecv or Imrecv with it can receive it.
 type Message p2p.Message
 
-// Datatype says what the items of a Buffer are: a basic type or one derived from
-// others. nil is MPI_DATATYPE_NULL.
+// Datatype says what the items of a Buffer are: a basic type or one derived from others (MPI-4.1,
+// 5.1). nil is MPI_DATATYPE_NULL.
 type Datatype = proc.Datatype
 
 // Buffer is memory that messages come from and go to: count items of a datatype.
 // It is a value and costs no allocation; the memory stays the caller's.
 type Buffer proc.Buffer
 
-// Special ranks and tags, with the values of the MPI ABI.
+// Special ranks and tags (MPI-4.1, 3.2.4 and 3.11), with the values of the MPI ABI.
 const (
 	AnySource = proc.AnySource // receive from any rank
 	AnyTag    = proc.AnyTag    // receive any tag
-	ProcNull  = proc.ProcNull  // a partner that does not exist: sends vanish, receives complete empty
+	ProcNull  = proc.ProcNull  // a partner that does not exist: sends to it do nothing, receives complete with nothing
 	Undefined = proc.Undefined
 )
 
-// Comm is a communicator: a group of procs and a space of messages of its own.
-// It may be used by several goroutines.
+// Comm is a communicator (MPI-4.1, 7.2): a group of procs, and context IDs that separate its
+// messages from all others. It may be used by several goroutines.
 type Comm proc.Comm
 
 // MaxObjectName is the most bytes of an object's name: MPI_MAX_OBJECT_NAME, less
 // C's terminator.
 const MaxObjectName = proc.MaxObjectName
 
-// Type are the types that messages are made of: Go's numbers, bool, what is made
-// from them, and Pair.
+// Type has the Go types of elements of messages: numbers, bool, types derived from them, and Pair.
 type Type = proc.Type
 
-// Errhandler says what becomes of a function's error before the function
-// returns it. A program that calls Free gives back its own hold only: the objects
-// that the handler is set on keep it.
+// Errhandler says what happens with a function's error before the function returns it (MPI-4.1,
+// 9.3). Free drops the program's reference only: objects that the handler is set on keep it.
 type Errhandler proc.Errhandler
 
-// The faults of arguments that no lower package knows.
+// The errors of arguments that no package below has.
 var (
 	// ErrTag means a tag outside 0 to the job's MPI_TAG_UB.
 	ErrTag = proc.ErrTag
-	// ErrRequest means a request that cannot be used so.
+	// ErrRequest means a request in a state in which the call is not allowed.
 	ErrRequest = proc.ErrRequest
 	// ErrMessage means a matched message that was received before, or never was one.
 	ErrMessage = proc.ErrMessage
-	// ErrArg means an argument that is wrong in itself.
+	// ErrArg means an argument that is invalid by itself.
 	ErrArg = proc.ErrArg
 	// ErrElsewhere means that the call failed on another member of the communicator.
 	ErrElsewhere = proc.ErrElsewhere
@@ -353,10 +355,9 @@ var ErrAlone = proc.ErrAlone
 // ErrUnreachable means that there is no link to a proc of another job.
 var ErrUnreachable = proc.ErrUnreachable
 
-// Group is an ordered set of procs, ranked from 0. It does not change, and stays
-// what it is when the communicator that it comes from is freed. nil is
-// MPI_GROUP_NULL. What it takes does not grow with its size as long as it is made
-// of ranges.
+// Group is an ordered set of procs, ranked from 0. It does not change, also when the communicator
+// that it comes from is freed. nil is MPI_GROUP_NULL. Its memory does not grow with its size as
+// long as it consists of ranges.
 type Group proc.Group
 
 // The bounds of info objects, in bytes: MPI_MAX_INFO_KEY and MPI_MAX_INFO_VAL,
@@ -366,7 +367,7 @@ const (
 	MaxInfoValue = proc.MaxInfoValue
 )
 
-// The faults of info objects.
+// The errors of info objects.
 var (
 	// ErrInfo means an info object that is missing, freed or not to be changed.
 	ErrInfo = proc.ErrInfo
@@ -386,21 +387,21 @@ type Info proc.Info
 // Library names this MPI library and its version.
 const Library = proc.Library
 
-// Figures are what the library knows of itself, for tools. Those that count grow
-// from Init on; the others are as things are now.
+// Figures are counts and values of the library, for tools. Counts grow from Init on; the other
+// values are those at present.
 type Figures struct {
-	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to
-	Completed  uint64 // sends and receives
+	Messages   uint64 // sent to procs of this job: the first packet has left, or waits to leave
+	Completed  uint64 // sends and receives that are complete
 	Sent       uint64 // bytes, by the links that count them
 	Received   uint64
-	Links      int // to other procs, without an agent between
-	Unexpected int // messages that wait for a receive
-	Posted     int // receives that wait for a message
-	Buffered   int // bytes of BufferAttach that are taken
+	Links      int // direct links to other procs
+	Unexpected int // unexpected messages
+	Posted     int // posted receives
+	Buffered   int // bytes of the attached buffer that are in use
 
 	PacketData int // most bytes of data in a packet to another site (C_DATALEN)
-	AckMark    int // packets after which an acknowledgement is asked for
-	HiWater    int // packets that may be without one
+	AckMark    int // counted packets that one PROTOACK acknowledges
+	HiWater    int // most counted packets that may be unacknowledged
 	Check      bool
 }
 
@@ -410,12 +411,11 @@ type Figures struct {
 // one of them was completed, using another is ErrRequest.
 type Request proc.Request
 
-// Unlimited is the size of a buffer that any number of messages fit in
-// (MPI_BUFFER_AUTOMATIC).
+// Unlimited is the size of MPI_BUFFER_AUTOMATIC: any number of messages fit (MPI-4.1, 3.6).
 const Unlimited = proc.Unlimited
 
-// SendBuffer is memory that the buffered sends of some communicators take from,
-// instead of that of BufferAttach, while there is some attached.
+// SendBuffer is the memory attached to a communicator for its buffered sends, which they use
+// instead of that of BufferAttach (MPI-4.1, 3.6).
 type SendBuffer proc.SendBuffer
 
 // BsendOverhead is what each Bsend takes of the attached memory besides its
@@ -431,8 +431,8 @@ type Status proc.Status
 // bytes, whether the request was cancelled, what the bytes count, and 0.
 type StatusWords [5]int32
 
-// Target is where an operation goes: Count items of Type, Disp units up in the
-// window of a rank. Nothing is done at ProcNull.
+// Target is the place of an operation: Count items of Type, from Disp units on, in the window of a
+// rank. Operations at ProcNull do nothing.
 type Target struct {
 	Rank  int
 	Disp  int64
@@ -440,24 +440,23 @@ type Target struct {
 	Type  *Datatype
 }
 
-// Win is a window: memory of each member of a group that the others read and
-// change by operations of their own. nil is MPI_WIN_NULL.
+// Win is a window (MPI-4.1, 12.1): memory of each member of a group that the others read and change
+// by their own operations. nil is MPI_WIN_NULL.
 //
-// A member's memory is accessed by the member itself, in whichever call of MPI it
-// makes: as long as it computes and calls nothing, the others' operations wait,
-// and so does a Flush or Unlock that completes them. Only loads and stores in a
-// window of WinAllocateShared need nobody.
+// A member's memory is accessed by the member itself, in whichever call of MPI it makes: as long as
+// it computes and calls nothing, the others' operations wait, and so does a Flush or Unlock that
+// completes them. Only loads and stores in a window of WinAllocateShared need nobody.
 //
-// The messages of a window are in a communicator of its own. Operations and
-// synchronisations of one window by several goroutines at a time need an order of
-// their own, as the epochs are those of the whole proc.
+// The messages of a window are in a communicator of its own. If several goroutines use one window,
+// the program has to order their operations and synchronisations, since an epoch is open for the
+// whole proc.
 type Win window.Win
 
-// Flavor is how a window was made, with the values of the MPI ABI.
+// Flavor is the way in which a window was made (MPI-4.1, 12.2.6), with the values of the MPI ABI.
 type Flavor = window.Flavor
 
-// The flavours of windows, and the model that all of them have: what others
-// change is seen by loads, and stores by others, without more ado.
+// The flavours of windows, and the unified memory model, which all windows here have (MPI-4.1,
+// 12.4).
 const (
 	WinFlavorCreate   = window.WinFlavorCreate
 	WinFlavorAllocate = window.WinFlavorAllocate

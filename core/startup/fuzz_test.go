@@ -58,8 +58,8 @@ func say(p []byte, conn int, b []byte, n int) []byte {
 	return p
 }
 
-// crowd is a server, and what its owner knows of the connections.
-type crowd struct {
+// manyConns is a server, and what its owner knows of the connections.
+type manyConns struct {
 	*Server
 	t      *testing.T
 	now    time.Time
@@ -68,11 +68,11 @@ type crowd struct {
 	met    map[ConnID]bool
 }
 
-// FuzzServerCrowd lets twenty connections say anything in any pieces, in any
+// FuzzServerConns lets twenty connections say anything in any pieces, in any
 // order, while they come and go and time passes. Whatever happens, the owner is
 // asked only for what it can do, memory is within the bounds of limits.go, and
 // once the time is over and everybody is gone the job has ended.
-func FuzzServerCrowd(f *testing.F) {
+func FuzzServerConns(f *testing.F) {
 	for _, auth := range []Auth{{None: true}, {HasKey: true, Key: 5678}} {
 		up, _ := recording(f, auth)
 		for _, piece := range []int{3, 7, 250} {
@@ -92,7 +92,7 @@ func FuzzServerCrowd(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &crowd{Server: s, t: t, now: scriptStart, closed: map[ConnID]bool{}, met: map[ConnID]bool{}}
+		c := &manyConns{Server: s, t: t, now: scriptStart, closed: map[ConnID]bool{}, met: map[ConnID]bool{}}
 		steps := 0
 		cost := allocs.Bytes(func() { steps = c.run(b) })
 		if most := uint64(allocs.Blur + 64*c.fed + 8<<10*steps); cost > most {
@@ -102,7 +102,7 @@ func FuzzServerCrowd(f *testing.F) {
 	})
 }
 
-func (c *crowd) run(b program) (steps int) {
+func (c *manyConns) run(b program) (steps int) {
 	for ; len(b) > 0; steps++ {
 		x := int(b.byte())
 		id := ConnID(x / ops % fuzzConns)
@@ -138,7 +138,7 @@ func (c *crowd) run(b program) (steps int) {
 }
 
 // act looks at what the owner is to do.
-func (c *crowd) act() {
+func (c *manyConns) act() {
 	for a, ok := c.Next(); ok; a, ok = c.Next() {
 		switch a.Kind {
 		case ActEvent:
@@ -161,7 +161,7 @@ func (c *crowd) act() {
 }
 
 // bounded compares the server's own counts with limits.go.
-func (c *crowd) bounded() {
+func (c *manyConns) bounded() {
 	waiting := 0
 	for _, o := range c.conns {
 		limit := MaxSubmission
@@ -193,7 +193,7 @@ func (c *crowd) bounded() {
 }
 
 // finish lets time pass and closes all connections.
-func (c *crowd) finish() {
+func (c *manyConns) finish() {
 	for range 2 {
 		c.now = c.now.Add(time.Hour)
 		c.Tick(c.now)

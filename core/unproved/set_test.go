@@ -40,15 +40,15 @@ func TestSources(t *testing.T) {
 
 func TestOldestOfTheSourceGoesFirst(t *testing.T) {
 	r := NewSet[int](Limits{PerSource: 3, Total: 10})
-	crowd, other := source("192.0.2.1"), source("192.0.2.2")
+	many, other := source("192.0.2.1"), source("192.0.2.2")
 	r.Enter(100, other)
 	for i := range 3 {
-		if out, evicted := r.Enter(i, crowd); evicted {
+		if out, evicted := r.Enter(i, many); evicted {
 			t.Fatalf("%d: %d goes", i, out)
 		}
 	}
 	for i := 3; i < 500; i++ {
-		if out, evicted := r.Enter(i, crowd); !evicted || out != i-3 {
+		if out, evicted := r.Enter(i, many); !evicted || out != i-3 {
 			t.Fatalf("%d comes: %d goes (%v)", i, out, evicted)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
-	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
@@ -100,7 +100,7 @@ func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.Clien
 	}
 	limited, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
-	safe, err := kind.Enter(limited, nc, door.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity})
+	safe, err := kind.Connect(limited, nc, auth.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity})
 	if err != nil {
 		return nil, nil, errors.Join(err, nc.Close())
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
-	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
@@ -33,7 +33,7 @@ func (h *Host) listen() (err error) {
 			return fmt.Errorf("host %s cannot take the connections of other hosts: %w", h.cfg.Name(h.cfg.Self), err)
 		}
 	}
-	if h.door, err = door.New(door.Config{Kind: &kind, Keys: door.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity}, Files: 1, Logger: h.log}); err != nil {
+	if h.auth, err = auth.New(auth.Config{Kind: &kind, Keys: auth.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity}, Files: 1, Logger: h.log}); err != nil {
 		return errors.Join(err, h.ln.Close())
 	}
 	h.server = rpc.NewServer(rpc.Limits{Request: maxWord, Greet: greeting, Silence: 2 * greeting})
@@ -60,7 +60,7 @@ func (h *Host) accept() {
 		}
 		h.wg.Go(func() {
 			defer nc.Close()
-			safe, err := h.door.Admit(nc)
+			safe, err := h.auth.Accept(nc)
 			if err != nil {
 				parent{h: h}.denied(nc.RemoteAddr(), err)
 				return

@@ -15,7 +15,7 @@ import (
 
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/rpc"
-	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/transports/identity"
 )
@@ -36,7 +36,7 @@ var (
 	ErrOver = errors.New("the head has ended the job")
 )
 
-var kind = door.Kind{Protocol: "impi-cluster/1", Name: "impi cluster", Denied: ErrSecret, Version: ErrVersion}
+var kind = auth.Kind{Protocol: "impi-cluster/1", Name: "impi cluster", Denied: ErrSecret, Version: ErrVersion}
 
 // Limits.
 const (
@@ -120,7 +120,7 @@ type Host struct {
 	log    hclog.Logger
 
 	ln     net.Listener // nil if no host connects here
-	door   *door.Door
+	auth   *auth.Server
 	server *grpc.Server
 	proved *rpc.Listener
 	up     *above // nil at the head
@@ -332,7 +332,7 @@ func (h *Host) Close(limit time.Duration) {
 	go func() {
 		defer close(gone)
 		if h.ln != nil {
-			h.door.Close()
+			h.auth.Close()
 			_ = h.ln.Close()
 			h.mu.Lock()
 			for _, q := range h.below {

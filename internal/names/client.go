@@ -207,7 +207,7 @@ func (s *Client) connect(ctx context.Context) error {
 	if err != nil {
 		return s.unreachable(ctx, err)
 	}
-	safe, err := kind.Enter(ctx, nc, keysOf(s.set.Auth))
+	safe, err := kind.Connect(ctx, nc, keysOf(s.set.Auth))
 	if err != nil {
 		_ = nc.Close()
 		if errors.Is(err, ErrDenied) {

@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/auth"
 )
 
-var kind = door.Kind{Protocol: "impi-names/2", Name: "impi names", Denied: ErrDenied, Version: ErrVersion}
+var kind = auth.Kind{Protocol: "impi-names/2", Name: "impi names", Denied: ErrDenied, Version: ErrVersion}
 
 // keysOf returns the keys by which a job's nodes and the server prove who they are.
-func keysOf(a startup.Auth) (k door.Keys) {
+func keysOf(a startup.Auth) (k auth.Keys) {
 	k.Open = a.None
 	if a.HasKey {
 		k.Key = binary.BigEndian.AppendUint64(nil, a.Key)

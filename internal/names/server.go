@@ -14,7 +14,7 @@ import (
 	"github.com/openimpi/impi/core/names"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/rpc"
-	"github.com/openimpi/impi/internal/rpc/door"
+	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
@@ -43,7 +43,7 @@ type ServerConfig struct {
 // breaks the protocol loses its connection and delays no other client.
 type Server struct {
 	cfg  ServerConfig
-	door *door.Door
+	auth *auth.Server
 
 	mu      sync.Mutex
 	table   *names.Table
@@ -72,17 +72,17 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		cfg.Logger = hclog.NewNullLogger()
 	}
 	if cfg.Greet <= 0 {
-		cfg.Greet = door.GreetLimit
+		cfg.Greet = auth.GreetLimit
 	}
 	if cfg.Idle <= 0 {
 		cfg.Idle = idleLimit
 	}
-	d, err := door.New(door.Config{Kind: &kind, Keys: keysOf(cfg.Auth), Greet: cfg.Greet, Files: 3, Logger: cfg.Logger})
+	d, err := auth.New(auth.Config{Kind: &kind, Keys: keysOf(cfg.Auth), Greet: cfg.Greet, Files: 3, Logger: cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	s := &Server{
-		cfg: cfg, door: d, table: names.NewTable(cfg.Limits),
+		cfg: cfg, auth: d, table: names.NewTable(cfg.Limits),
 		rpc:    rpc.NewServer(rpc.Limits{Request: maxRequest, Greet: cfg.Greet, Silence: cfg.Idle}),
 		proved: rpc.NewListener(),
 	}
@@ -134,7 +134,7 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.door.Close()
+	s.auth.Close()
 	s.rpc.Stop()
 	s.wg.Wait()
 }
@@ -154,7 +154,7 @@ func (s *Server) Len() int {
 
 func (s *Server) handle(nc net.Conn) {
 	defer nc.Close()
-	safe, err := s.door.Admit(nc)
+	safe, err := s.auth.Accept(nc)
 	if err != nil {
 		return
 	}

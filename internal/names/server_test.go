@@ -275,7 +275,7 @@ func TestSlowClients(t *testing.T) {
 		gone(t, connect(), 7*time.Second) // says nothing
 
 		ctx := context.Background()
-		c, err := kind.Enter(ctx, connect(), keysOf(theKey)) // nothing after the key
+		c, err := kind.Connect(ctx, connect(), keysOf(theKey)) // nothing after the key
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,15 +385,15 @@ func TestServerComesBack(t *testing.T) {
 		<-time.After(5 * time.Minute) // of the bubble's clock
 		s, again := piped(t, ServerConfig{})
 		defer s.Close()
-		thief := NewClient(Settings{Auth: theKey, Owner: names.Owner{2}, Dial: dialPipe(again)})
-		defer thief.Close()
-		if err := thief.Publish(ctx, "", "s1", "mine"); err != nil {
+		other := NewClient(Settings{Auth: theKey, Owner: names.Owner{2}, Dial: dialPipe(again)})
+		defer other.Close()
+		if err := other.Publish(ctx, "", "s1", "mine"); err != nil {
 			t.Fatal(err)
 		}
 		up.Store(&again)
 		<-time.After(lastPause + time.Second) // of the bubble's clock
 		for i, want := range []string{"port", "mine", "port"} {
-			looksUp(t, thief, "", fmt.Sprint("s", i), want)
+			looksUp(t, other, "", fmt.Sprint("s", i), want)
 		}
 		wants(t, "lost", n.Unpublish(ctx, "", "s1"), names.ErrUnknown)
 		if err := n.Unpublish(ctx, "", "s0"); err != nil {

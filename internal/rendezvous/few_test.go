@@ -10,9 +10,9 @@ import (
 	"github.com/openimpi/impi/core/startup"
 )
 
-// TestIdleCrowdWithFewFiles: a server that may have few file descriptors keeps some of them for
+// TestIdleConnsWithFewFiles: a server that may have few file descriptors keeps some of them for
 // its clients, however many connect, and from however many addresses.
-func TestIdleCrowdWithFewFiles(t *testing.T) {
+func TestIdleConnsWithFewFiles(t *testing.T) {
 	var had unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
@@ -31,9 +31,9 @@ func TestIdleCrowdWithFewFiles(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &had); err != nil {
 		t.Fatal(err)
 	}
-	const crowd, most = 300, 2 * 256 / 4 / 3 // that are waiting, and leaving
-	ended := make(chan bool, crowd)
-	for i := range crowd {
+	const idle, most = 300, 2 * 256 / 4 / 3 // that are waiting, and leaving
+	ended := make(chan bool, idle)
+	for i := range idle {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, byte(i/250), byte(1+i%250))}}
 		nc, err := d.DialContext(t.Context(), "tcp", srv.addr)
 		if err != nil {
@@ -47,7 +47,7 @@ func TestIdleCrowdWithFewFiles(t *testing.T) {
 			ended <- true
 		}()
 	}
-	for range crowd - most {
+	for range idle - most {
 		<-ended
 	}
 	mustJoin(t, srv.addr, client(0))[0].Finish()

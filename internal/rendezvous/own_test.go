@@ -211,9 +211,9 @@ func TestProvenWrongKeysCount(t *testing.T) {
 	}
 }
 
-// impostor answers every connection with one more of the replies, and then passes on to a
+// attacker answers every connection with one more of the replies, and then passes on to a
 // real server.
-func impostor(t *testing.T, server string, replies ...string) string {
+func attacker(t *testing.T, server string, replies ...string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -259,12 +259,12 @@ func TestServerThatDoesNotSpeakTLS(t *testing.T) {
 	for name, reply := range map[string]string{"closes": "", "answers": "AUTH what?", "is older": old} {
 		t.Run(name, func(t *testing.T) {
 			auth, cfg := keyed, keyedClient(0)
-			if reply == "" { // which a crowd may bring about: nobody says the key then
+			if reply == "" { // which many connections can cause: the client does not send the key then
 				auth, cfg = startup.Auth{None: true}, client(0)
 				cfg.Auth = auth
 			}
 			srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: auth}})
-			addr := impostor(t, srv.addr, reply)
+			addr := attacker(t, srv.addr, reply)
 			if reply != "" {
 				_, err := ownJoin(t, addr, &Own{NeedTLS: true}, keyedClient(0), nil)
 				wantError(t, "client", err, startup.ErrAuth, "server_foreign = true")
@@ -321,7 +321,7 @@ func TestBusyServerOfOursIsAskedAgain(t *testing.T) {
 	busy := string(wire.AppendFail(nil, startup.ErrBusy.Error()+": 64 others"))
 	foreign := "AUTH what?"
 	var log syncBuffer
-	s, err := ownJoin(t, impostor(t, srv.addr, busy, hello, busy, hello, busy, foreign), &Own{}, keyedClient(0), &log)
+	s, err := ownJoin(t, attacker(t, srv.addr, busy, hello, busy, hello, busy, foreign), &Own{}, keyedClient(0), &log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestStrangerAsksForASession(t *testing.T) {
 	if _, err := stranger.Write(h.append(nil)); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.ReadAll(stranger)                              // what it hears is the crowd's business
+	_, _ = io.ReadAll(stranger)                              // its answer does not matter here
 	more := dialMany(t, 8*wire.MaxClients+64, srv.addr, nil) // more than may be leaving
 	s, err := ownJoin(t, srv.addr, &Own{}, keyedClient(0), nil)
 	if err == nil {

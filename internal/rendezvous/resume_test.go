@@ -152,26 +152,26 @@ func TestSessionsOfOthers(t *testing.T) {
 	srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})
 	r := relaytest.New(t, srv.addr, nil)
 	s := joinAll(t, r.Addr(), 1, resumable)[0]
-	thief := newOwnClient(resumable, keyed, hclog.NewNullLogger())
-	thief.session = sessionOf(s)
+	attacker := newOwnClient(resumable, keyed, hclog.NewNullLogger())
+	attacker.session = sessionOf(s)
 	for what, secret := range map[string][]byte{"another secret": bytes.Repeat([]byte{7}, 32), "none": {}} {
-		thief.secret = secret
+		attacker.secret = secret
 		nc, err := net.Dial("tcp", srv.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = thief.greet(t.Context(), nc)
+		_, err = attacker.greet(t.Context(), nc)
 		var refused *refusal
 		if !errors.As(err, &refused) || !strings.Contains(refused.text, "another client's") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	thief.session[0]++
+	attacker.session[0]++
 	nc, err := net.Dial("tcp", srv.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = thief.greet(t.Context(), nc); err == nil || !strings.Contains(err.Error(), "does not know the session") {
+	if _, err = attacker.greet(t.Context(), nc); err == nil || !strings.Contains(err.Error(), "does not know the session") {
 		t.Errorf("no such session: %v", err)
 	}
 	r.Cut()

@@ -11,9 +11,9 @@ import (
 	"github.com/openimpi/impi/internal/allocs"
 )
 
-// crowd returns the configurations of clients with each procs, which are not shown to be
+// configsOf returns the configurations of clients with each procs, which are not shown to be
 // ours.
-func crowd(clients, each int) (cfgs []startup.ClientConfig) {
+func configsOf(clients, each int) (cfgs []startup.ClientConfig) {
 	for r := range clients {
 		c := client(wire.ClientRank(r))
 		c.Foreign = true
@@ -32,7 +32,7 @@ func crowd(clients, each int) (cfgs []startup.ClientConfig) {
 // procs are about twice the memory.
 func TestManyProcs(t *testing.T) {
 	cost := func(each int) uint64 {
-		cfgs := crowd(wire.MaxClients, each)
+		cfgs := configsOf(wire.MaxClients, each)
 		return allocs.Exactly(func() {
 			srv := serve(t, startup.ServerConfig{Clients: len(cfgs)})
 			results := join(t.Context(), srv.addr, cfgs...)
@@ -89,7 +89,7 @@ func readerless(t *testing.T, addr string, cfg startup.ClientConfig) net.Conn {
 
 // TestClientThatNeverReads: megabytes wait for it, and the other clients complete startup.
 func TestClientThatNeverReads(t *testing.T) {
-	cfgs := crowd(3, 1<<17) // answers of 9 MiB, more than a socket holds
+	cfgs := configsOf(3, 1<<17) // answers of 9 MiB, more than a socket holds
 	srv := serve(t, startup.ServerConfig{Clients: 3})
 	nc := readerless(t, srv.addr, cfgs[2])
 	results := join(t.Context(), srv.addr, cfgs[:2]...)

@@ -12,24 +12,24 @@ import (
 
 func TestWaiting(t *testing.T) {
 	w := NewWaiting(1)
-	crowd := unproved.From(netip.MustParseAddr("192.0.2.1"))
+	many := unproved.From(netip.MustParseAddr("192.0.2.1"))
 	var evicted []int
 	enter := func(i int, from unproved.Source) func() {
 		return w.Enter(from, func() { evicted = append(evicted, i) })
 	}
-	leave := enter(0, crowd)
+	leave := enter(0, many)
 	for i := 1; i < waitingThere; i++ {
-		enter(i, crowd)
+		enter(i, many)
 	}
 	// One that leaves makes room.
 	leave()
 	leave()
-	enter(1000, crowd)
+	enter(1000, many)
 	if len(evicted) != 0 {
 		t.Errorf("%d went although there was room", evicted)
 	}
 	// Without room, the oldest of the address is evicted.
-	enter(1001, crowd)
+	enter(1001, many)
 	if len(evicted) != 1 || evicted[0] != 1 {
 		t.Errorf("%d went, want 1", evicted)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // The access modes of a file (MPI-4.1, 14.2.1), with the values of the MPI ABI. Exactly one of
-// ModeRead, ModeWrite and ModeReadWrite is set.
+// ModeReadOnly, ModeWriteOnly and ModeReadWrite is set.
 const (
 	ModeAppend        = 1 // all pointers begin at the end of the file
 	ModeCreate        = 2

@@ -25,7 +25,7 @@ const (
 	stepDial           // the connecting root finds out where the port is,
 	stepGreet          // and proves that it has the port's key;
 	stepQueue          // the other node keeps the connection until
-	stepTake           // the accepting root accepts it.
+	stepAccept         // the accepting root accepts it.
 	stepTemporary      // Both roots have a temporary link.
 	stepCollect        // Each side agrees on context IDs, and collects the worlds of its members;
 	StepSizes          // the roots exchange how many bytes the next messages have,
@@ -61,8 +61,8 @@ type Meeting struct {
 	peer  *Remote // at the root, while it has a temporary link; else nil
 	far   far     // at the root: the other side's root
 
-	late   *deadline // the time limit of all of it; nil: none
-	taking uint64    // the number of the accept that waits at the node; 0: none
+	late      *deadline // the time limit of all of it; nil: none
+	accepting uint64    // the number of the accept that waits at the node; 0: none
 
 	bad     error // why this member cannot make the communicator; it goes on, since the others wait for it
 	Context wire.ContextID
@@ -190,7 +190,7 @@ func (m *Meeting) settle(err error) error {
 
 // reach makes the temporary link. The connecting root has a limited time until it is accepted; the
 // accepting root goes on to the next connection if one was closed or sends nothing.
-func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
+func (m *Meeting) reach(port string, info *proc.Info, connecting bool) error {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
 		return err
@@ -202,9 +202,9 @@ func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 	if limit > 0 {
 		m.late = newDeadline(m.P, limit, m.cut)
 	} else {
-		limit = callLimit
+		limit = connectLimit
 	}
-	if calling {
+	if connecting {
 		return m.reachOut(port, limit)
 	}
 	for m.peer == nil {
@@ -212,7 +212,7 @@ func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 		if err != nil {
 			return err
 		}
-		late := newDeadline(m.P, callLimit, nil)
+		late := newDeadline(m.P, connectLimit, nil)
 		err = m.welcome(d, name, false, late)
 		late.stop()
 		if err != nil && (m.P.Failure != nil || m.overdue()) {
@@ -226,7 +226,7 @@ func (m *Meeting) reach(port string, info *proc.Info, calling bool) error {
 func (m *Meeting) reachOut(port string, limit time.Duration) error {
 	late := newDeadline(m.P, limit, nil)
 	defer late.stop()
-	opener, name, d, err := m.callPort(port, limit)
+	opener, name, d, err := m.connectToPort(port, limit)
 	if err == nil {
 		err = m.welcome(d, name, true, late)
 	}
@@ -239,8 +239,8 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 
 // cut ends what the root waits for, at its node or from the other side, because the time is over.
 func (m *Meeting) cut() {
-	if m.taking != 0 {
-		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: m.taking, Cancel: true}})
+	if m.accepting != 0 {
+		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: m.accepting, Cancel: true}})
 	}
 	if m.peer != nil && !m.peer.lost && !m.peer.Left {
 		m.peer.q.Drop(proc.ErrCall)
@@ -259,11 +259,11 @@ func (m *Meeting) because(err error) error {
 }
 
 // welcome makes a Remote of the proc at the other end of a new link.
-func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, late *deadline) error {
+func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, connecting bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
 	}
-	g, err := invite(m.P, d.L, name, calling)
+	g, err := invite(m.P, d.L, name, connecting)
 	if err != nil {
 		return stepTemporary.fault(err)
 	}
@@ -273,14 +273,14 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, calling bool, lat
 	}
 	m.peer, m.far = g, g
 	m.Took(stepTemporary, func() string {
-		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", CallContext, g.exchange.Base, g.exchange.Self.Rank)
+		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", TemporaryContext, g.exchange.Base, g.exchange.Self.Rank)
 	})
 	return nil
 }
 
-// callLimit is the time limit of a connect if the program sets none, and of the first message on an
+// connectLimit is the time limit of a connect if the program sets none, and of the first message on an
 // accepted connection.
-const callLimit = time.Minute
+const connectLimit = time.Minute
 
 // deadline is a time limit of a wait. The process's lock guards it.
 type deadline struct {
@@ -306,8 +306,8 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-// callPort has the node connect to a port.
-func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
+// connectToPort has the node connect to a port.
+func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
 		return opener, name, d, stepDial.fault(err)
@@ -329,17 +329,17 @@ func (m *Meeting) callPort(text string, limit time.Duration) (opener dynamic.Mem
 func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Delivery, err error) {
 	key, err := door(m.P, text)
 	if err != nil {
-		return name, d, stepTake.fault(err)
+		return name, d, stepAccept.fault(err)
 	}
-	name, m.taking = key.World(), m.P.Node.Questions+1 // the number that Ask will give the request
-	defer func() { m.taking = 0 }()
-	m.Shown.Says(func() string { return "waits for a caller of " + proc.PortLabel(name) })
+	name, m.accepting = key.World(), m.P.Node.Questions+1 // the number that Ask will give the request
+	defer func() { m.accepting = 0 }()
+	m.Shown.Says(func() string { return "waits for a connection to " + proc.PortLabel(name) })
 	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)
 	if err == nil {
-		m.Took(stepQueue, func() string { return fmt.Sprintf("the node kept a caller for %v", d.Msg.Meeting.Waited) })
-		m.Took(stepTake, func() string { return fmt.Sprintf("takes the caller, who came by %s", d.Msg.Transport) })
+		m.Took(stepQueue, func() string { return fmt.Sprintf("a connection waited %v at the node", d.Msg.Meeting.Waited) })
+		m.Took(stepAccept, func() string { return fmt.Sprintf("accepts the connection, which came by %s", d.Msg.Transport) })
 	}
-	return name, d, m.because(stepTake.fault(err))
+	return name, d, m.because(stepAccept.fault(err))
 }
 
 // hold takes the steps after the roots have a link, up to the end. bad is why they have none.

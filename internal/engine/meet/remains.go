@@ -20,7 +20,7 @@ type Remains struct {
 }
 
 func (r Remains) String() string {
-	return fmt.Sprintf("%d worlds, %d guests, %d links, %d early links, %d ports, %d questions, %d requests",
+	return fmt.Sprintf("%d worlds, %d temporary links, %d links, %d early links, %d ports, %d questions, %d requests",
 		r.Worlds, r.Guests, r.Links, r.Early, r.Ports, r.Questions, r.Requests)
 }
 

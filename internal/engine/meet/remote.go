@@ -26,23 +26,23 @@ type Remote struct {
 
 // What both ends of a temporary link use without an agreement.
 const (
-	callData                      = 8 << 10
-	callAckMark                   = 4
-	callHiWater                   = 16
-	CallContext    wire.ContextID = 1<<64 - 16 // no communicator gets it
-	introduction1                 = 1          // version of the first messages
-	introductionSz                = 8
-	maxSwap                       = 2 * dynamic.MaxDescription
+	callData                        = 8 << 10
+	callAckMark                     = 4
+	callHiWater                     = 16
+	TemporaryContext wire.ContextID = 1<<64 - 16 // no communicator gets it
+	introduction1                   = 1          // version of the first messages
+	introductionSz                  = 8
+	maxSwap                         = 2 * dynamic.MaxDescription
 )
 
-// invite makes the Remote at the other end of a link that was made at the port name. calling says
+// invite makes the Remote at the other end of a link that was made at the port name. connecting says
 // that this proc is the one that has connected.
-func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Remote, error) {
-	opener, caller := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
-	caller.Host[0] ^= 0x80
-	self, other := opener, caller
-	if calling {
-		self, other = caller, opener
+func invite(p *proc.Process, l link.Link, name dynamic.World, connecting bool) (*Remote, error) {
+	opener, connecter := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
+	connecter.Host[0] ^= 0x80
+	self, other := opener, connecter
+	if connecting {
+		self, other = connecter, opener
 	}
 	first, err := p.Eng.AddWorld(message.World{
 		Host: other.Host, Size: 1, Self: self, MaxData: callData, AckMark: callAckMark, HiWater: callHiWater,
@@ -62,9 +62,9 @@ func invite(p *proc.Process, l link.Link, name dynamic.World, calling bool) (*Re
 		p.Worlds.Remotes = make(map[message.Peer]proc.Remote)
 	}
 	p.Worlds.Remotes[first] = g
-	p.Worlds.Called++
-	mine := wire.CommRank(p.Worlds.Called&(1<<26-1)) + 1
-	g.exchange = construct.ExchangeOf(p, comm.NewGroup(comm.Proc(first), 1), message.Envelope{Context: CallContext}, mine)
+	p.Worlds.TemporaryLinks++
+	mine := wire.CommRank(p.Worlds.TemporaryLinks&(1<<26-1)) + 1
+	g.exchange = construct.ExchangeOf(p, comm.NewGroup(comm.Proc(first), 1), message.Envelope{Context: TemporaryContext}, mine)
 	return g, nil
 }
 
@@ -112,7 +112,7 @@ func (g *Remote) introduce(late *deadline) error {
 // takeIntroductions begins to receive the first messages of remote procs.
 func takeIntroductions(p *proc.Process) {
 	for {
-		m, status, ok := p.Eng.Take(message.Envelope{Context: CallContext, Rank: 0}, message.NoPeer)
+		m, status, ok := p.Eng.Take(message.Envelope{Context: TemporaryContext, Rank: 0}, message.NoPeer)
 		if !ok {
 			return
 		}

@@ -40,14 +40,14 @@ type worldTable struct {
 
 // worlds are the other jobs with which this one is connected.
 type worlds struct {
-	p           *Process
-	Description *dynamic.Description // of this job, for others; nil: it cannot connect to others
-	Table       atomic.Pointer[worldTable]
-	Early       []Delivery                   // links from worlds that are not known yet
-	meetings    int                          // how many are under way
-	Remotes     map[message.Peer]Remote      // procs at the other ends of temporary links, by their peers in core/message
-	Called      uint32                       // how many temporary links were made
-	Introduced  map[message.Peer]*Introduced // first messages of Remotes
+	p              *Process
+	Description    *dynamic.Description // of this job, for others; nil: it cannot connect to others
+	Table          atomic.Pointer[worldTable]
+	Early          []Delivery                   // links from worlds that are not known yet
+	meetings       int                          // how many are under way
+	Remotes        map[message.Peer]Remote      // procs at the other ends of temporary links, by their peers in core/message
+	TemporaryLinks uint32                       // how many temporary links were made
+	Introduced     map[message.Peer]*Introduced // first messages of Remotes
 }
 
 // describeOwn reads the description that other worlds get of this job.

@@ -1,4 +1,4 @@
-package door
+package auth
 
 import (
 	"crypto/hmac"
@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/transports/identity"
 )
 
-// Kind has what all doors of a service share. Clients and servers of different kinds refuse
+// Kind has what all Servers and clients of a service share. Clients and servers of different kinds refuse
 // each other.
 type Kind struct {
 	Protocol string // in TLS's ALPN, with the version: "impi-names/2"

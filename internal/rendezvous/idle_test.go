@@ -37,9 +37,9 @@ func dialMany(t *testing.T, n int, addr string, b []byte) (hangUp func()) {
 	return hangUp
 }
 
-// TestIdleCrowd: connections that send nothing keep no client out, even from the same
+// TestIdleConns: connections that send nothing keep no client out, even from the same
 // address.
-func TestIdleCrowd(t *testing.T) {
+func TestIdleConns(t *testing.T) {
 	for _, n := range []int{64, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			srv := serve(t, startup.ServerConfig{Clients: 32})

@@ -1,4 +1,4 @@
-package door
+package auth
 
 import (
 	"context"
@@ -27,7 +27,7 @@ var (
 	theKey     = Keys{Key: []byte("key")}
 )
 
-func doorOf(t *testing.T, cfg Config) *Door {
+func serverOf(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	if cfg.Kind == nil {
 		cfg.Kind = &kind
@@ -40,24 +40,24 @@ func doorOf(t *testing.T, cfg Config) *Door {
 	return d
 }
 
-// meets has a client connect to a door, and returns what each side finds.
-func meets(t *testing.T, d *Door, client Keys) (ofClient, ofServer error) {
+// meets has a client connect to a server, and returns what each side finds.
+func meets(t *testing.T, d *Server, client Keys) (ofClient, ofServer error) {
 	t.Helper()
 	near, far := net.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		c, err := d.Admit(far)
+		c, err := d.Accept(far)
 		if err == nil {
 			_, err = c.Write([]byte("in"))
 		}
 		_ = far.Close()
 		served <- err
 	}()
-	c, err := kind.Enter(t.Context(), near, client)
+	c, err := kind.Connect(t.Context(), near, client)
 	if err == nil {
 		var b [2]byte
 		if _, err = io.ReadFull(c, b[:]); string(b[:]) != "in" {
-			t.Errorf("behind the door is %q", b)
+			t.Errorf("after the proof came %q", b)
 		}
 	}
 	_ = near.Close()
@@ -74,7 +74,7 @@ func TestKeys(t *testing.T) {
 		{theKey, theKey, true}, {open, open, true}, {both, theKey, true}, {theKey, both, true}, {both, open, true},
 		{open, both, true}, {theKey, wrong, false}, {theKey, open, false}, {open, theKey, false}, {both, wrong, false}, {theKey, Keys{}, false},
 	} {
-		client, server := meets(t, doorOf(t, Config{Keys: c.server}), c.client)
+		client, server := meets(t, serverOf(t, Config{Keys: c.server}), c.client)
 		if (client == nil) != c.in || (server == nil) != c.in {
 			t.Errorf("server %v, client %v: %v, %v", c.server, c.client, client, server)
 		}
@@ -106,17 +106,17 @@ func TestCertificates(t *testing.T) {
 		{nil, nil, "", ""}, {good, good, "", ""}, {good, nil, noOne, ""}, {nil, good, "", noOne},
 		{good, foreign, noCA, noCA}, {late, good, expired, ""}, {good, late, "", expired},
 	} {
-		d := doorOf(t, Config{Keys: Keys{Key: theKey.Key, Identity: c.server}})
+		d := serverOf(t, Config{Keys: Keys{Key: theKey.Key, Identity: c.server}})
 		near, far := net.Pipe()
 		served := make(chan *Conn, 1)
 		go func() {
-			s, err := d.Admit(far)
+			s, err := d.Accept(far)
 			if err != nil {
 				t.Error(err)
 			}
 			served <- s
 		}()
-		x, err := kind.Enter(t.Context(), near, Keys{Key: theKey.Key, Identity: c.client})
+		x, err := kind.Connect(t.Context(), near, Keys{Key: theKey.Key, Identity: c.client})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestCertificates(t *testing.T) {
 		}
 		_, _ = near.Close(), far.Close()
 	}
-	if client, server := meets(t, doorOf(t, Config{Keys: Keys{Key: []byte("kez"), Identity: good}}), Keys{Key: theKey.Key, Identity: good}); !errors.Is(client, errDenied) || !errors.Is(server, errDenied) {
+	if client, server := meets(t, serverOf(t, Config{Keys: Keys{Key: []byte("kez"), Identity: good}}), Keys{Key: theKey.Key, Identity: good}); !errors.Is(client, errDenied) || !errors.Is(server, errDenied) {
 		t.Errorf("good certificates and another key: %v, %v", client, server)
 	}
 }
@@ -138,11 +138,11 @@ func TestCertificates(t *testing.T) {
 // TestNobodyInBetween has somebody without the key relay what two sides with the key say,
 // over two TLS connections of its own.
 func TestNobodyInBetween(t *testing.T) {
-	client, thiefNear := net.Pipe()
-	thiefFar, server := net.Pipe()
+	client, relayNear := net.Pipe()
+	relayFar, server := net.Pipe()
 	done := make(chan error, 2)
 	go func() {
-		_, err := doorOf(t, Config{Keys: theKey}).Admit(server)
+		_, err := serverOf(t, Config{Keys: theKey}).Accept(server)
 		_ = server.Close()
 		done <- err
 	}()
@@ -152,14 +152,14 @@ func TestNobodyInBetween(t *testing.T) {
 		if err != nil {
 			return
 		}
-		near, far := tls.Server(thiefNear, cfg), tls.Client(thiefFar, kind.clientTLS(nil))
+		near, far := tls.Server(relayNear, cfg), tls.Client(relayFar, kind.clientTLS(nil))
 		copied := make(chan struct{})
-		go func() { defer close(copied); _, _ = io.Copy(far, near); _ = thiefFar.Close() }()
+		go func() { defer close(copied); _, _ = io.Copy(far, near); _ = relayFar.Close() }()
 		_, _ = io.Copy(near, far)
-		_ = thiefNear.Close()
+		_ = relayNear.Close()
 		<-copied
 	}()
-	_, err := kind.Enter(t.Context(), client, theKey)
+	_, err := kind.Connect(t.Context(), client, theKey)
 	_ = client.Close()
 	if !errors.Is(err, errDenied) {
 		t.Errorf("in between: %v", err)
@@ -200,7 +200,7 @@ func TestServerThatHasNotTheKey(t *testing.T) {
 func TestAnotherVersionIsRefused(t *testing.T) {
 	next := kind
 	next.Protocol = "test/2"
-	client, _ := meets(t, doorOf(t, Config{Kind: &next, Keys: theKey}), theKey)
+	client, _ := meets(t, serverOf(t, Config{Kind: &next, Keys: theKey}), theKey)
 	if !errors.Is(client, errVersion) {
 		t.Error(client)
 	}
@@ -210,14 +210,14 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 // for others.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := doorOf(t, Config{Keys: theKey, Greet: 7 * time.Second})
+		d := serverOf(t, Config{Keys: theKey, Greet: 7 * time.Second})
 		var near []net.Conn
 		begin := time.Now()
 		for range 3 * MaxUnknown {
 			a, b := net.Pipe()
 			near = append(near, a)
 			go func() {
-				_, _ = d.Admit(b)
+				_, _ = d.Accept(b)
 				_ = b.Close()
 			}()
 			synctest.Wait()
@@ -245,7 +245,7 @@ func TestEnterEndsWithItsContext(t *testing.T) {
 		near, far := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, far) }()
 		begin := time.Now()
-		_, err := kind.Enter(ctx, near, theKey)
+		_, err := kind.Connect(ctx, near, theKey)
 		if took := time.Since(begin); err == nil || took != 3*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -254,19 +254,19 @@ func TestEnterEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestClosedDoor: a closed door lets nobody in, and lets nobody wait.
-func TestClosedDoor(t *testing.T) {
+// TestClosedServer: a closed server accepts nobody, and lets nobody wait.
+func TestClosedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := doorOf(t, Config{Keys: theKey})
+		d := serverOf(t, Config{Keys: theKey})
 		near, far := net.Pipe()
 		left := make(chan error)
-		go func() { _, err := d.Admit(far); left <- err }()
+		go func() { _, err := d.Accept(far); left <- err }()
 		synctest.Wait()
 		d.Close()
 		if err := <-left; err == nil {
-			t.Error("in by a closed door")
+			t.Error("accepted by a closed server")
 		}
-		if _, err := d.Admit(far); !errors.Is(err, net.ErrClosed) {
+		if _, err := d.Accept(far); !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
 		_ = near.Close()

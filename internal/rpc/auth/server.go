@@ -1,4 +1,4 @@
-package door
+package auth
 
 import (
 	"context"
@@ -36,10 +36,10 @@ type Conn struct {
 	Refused error
 }
 
-// Enter is a client's side: it makes an encrypted connection over nc to a server that has
+// Connect is a client's side: it makes an encrypted connection over nc to a server that has
 // the same key. It reads nothing that comes after that. It blocks until then, or until ctx
 // ends. If it fails the caller has to close nc.
-func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (*Conn, error) {
+func (k *Kind) Connect(ctx context.Context, nc net.Conn, keys Keys) (*Conn, error) {
 	c := tls.Client(nc, k.clientTLS(keys.Identity))
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -69,7 +69,7 @@ func (k *Kind) Enter(ctx context.Context, nc net.Conn, keys Keys) (*Conn, error)
 	return k.conn(c, keys.Identity, x509.ExtKeyUsageServerAuth), nil
 }
 
-// Config configures a Door.
+// Config configures a Server.
 type Config struct {
 	*Kind
 	Keys
@@ -78,8 +78,8 @@ type Config struct {
 	Logger hclog.Logger  // nil for silence
 }
 
-// Door is a server's side. Its methods may be called by several goroutines.
-type Door struct {
+// Server is a server's side. Its methods may be called by several goroutines.
+type Server struct {
 	cfg Config
 	tls *tls.Config
 
@@ -90,8 +90,8 @@ type Door struct {
 	closed  bool
 }
 
-// New makes a door.
-func New(cfg Config) (*Door, error) {
+// New makes a Server.
+func New(cfg Config) (*Server, error) {
 	if cfg.Greet <= 0 {
 		cfg.Greet = GreetLimit
 	}
@@ -102,63 +102,63 @@ func New(cfg Config) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Door{cfg: cfg, tls: t, unknown: unproved.NewSet[net.Conn](socket.Bounds(maxThere, MaxUnknown, cfg.Files))}, nil
+	return &Server{cfg: cfg, tls: t, unknown: unproved.NewSet[net.Conn](socket.Bounds(maxThere, MaxUnknown, cfg.Files))}, nil
 }
 
-// Admit makes an encrypted connection over nc to a client that has the key. It blocks until
-// the client has proved that. If it fails, Admit has logged why, and the caller has to
+// Accept makes an encrypted connection over nc to a client that has the key. It blocks until
+// the client has proved that. If it fails, Accept has logged why, and the caller has to
 // close nc.
-func (d *Door) Admit(nc net.Conn) (*Conn, error) {
-	if !d.wait(nc) {
+func (s *Server) Accept(nc net.Conn) (*Conn, error) {
+	if !s.wait(nc) {
 		return nil, net.ErrClosed
 	}
-	defer d.forget(nc)
-	c, err := d.greet(nc)
+	defer s.forget(nc)
+	c, err := s.greet(nc)
 	if err != nil {
-		d.turnedAway(nc, err)
+		s.turnedAway(nc, err)
 		return nil, err
 	}
 	return c, nil
 }
 
 // Close closes the connections that have not proved the key. It refuses all that follow.
-func (d *Door) Close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	for _, nc := range d.unknown.All() {
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, nc := range s.unknown.All() {
 		_ = nc.Close()
 	}
 }
 
 // wait counts a client that has not proved the key. If there are too many, it closes the
 // oldest of the same address: clients with a key prove it quickly.
-func (d *Door) wait(nc net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+func (s *Server) wait(nc net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return false
 	}
-	if out, evicted := d.unknown.Enter(nc, unproved.FromAddr(nc.RemoteAddr())); evicted {
+	if out, evicted := s.unknown.Enter(nc, unproved.FromAddr(nc.RemoteAddr())); evicted {
 		_ = out.Close()
 	}
 	return true
 }
 
-func (d *Door) forget(nc net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.unknown.Leave(nc)
+func (s *Server) forget(nc net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unknown.Leave(nc)
 }
 
 // greet makes the TLS connection and has the client prove the key.
-func (d *Door) greet(nc net.Conn) (*Conn, error) {
-	_ = nc.SetDeadline(time.Now().Add(d.cfg.Greet)) // a connection that has ended fails when it is read
-	c := tls.Server(nc, d.tls)
+func (s *Server) greet(nc net.Conn) (*Conn, error) {
+	_ = nc.SetDeadline(time.Now().Add(s.cfg.Greet)) // a connection that has ended fails when it is read
+	c := tls.Server(nc, s.tls)
 	if err := c.Handshake(); err != nil {
 		return nil, err
 	}
-	secret, err := d.cfg.secretOf(c)
+	secret, err := s.cfg.secretOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -166,10 +166,10 @@ func (d *Door) greet(nc net.Conn) (*Conn, error) {
 	if _, err := io.ReadFull(c, b[:]); err != nil {
 		return nil, err
 	}
-	v := d.cfg.judge(d.cfg.Keys, b[:], secret)
+	v := s.cfg.judge(s.cfg.Keys, b[:], secret)
 	if !v.granted {
-		if err := d.punish(nc); err != nil {
-			return nil, fmt.Errorf("%w: %s (it left before it was told: %w)", d.cfg.Denied, v.text, err)
+		if err := s.punish(nc); err != nil {
+			return nil, fmt.Errorf("%w: %s (it left before it was told: %w)", s.cfg.Denied, v.text, err)
 		}
 	}
 	if _, err := c.Write(v.append(nil)); err != nil {
@@ -177,22 +177,22 @@ func (d *Door) greet(nc net.Conn) (*Conn, error) {
 	}
 	if !v.granted {
 		_ = c.CloseWrite()
-		return nil, fmt.Errorf("%w: %s", d.cfg.Denied, v.text)
+		return nil, fmt.Errorf("%w: %s", s.cfg.Denied, v.text)
 	}
-	return d.cfg.conn(c, d.cfg.Identity, x509.ExtKeyUsageClientAuth), nil
+	return s.cfg.conn(c, s.cfg.Identity, x509.ExtKeyUsageClientAuth), nil
 }
 
 // punish delays the answer to a client with a wrong key, longer each time for its address.
 // It does not delay other clients. It returns an error if the connection ends before.
-func (d *Door) punish(nc net.Conn) error {
+func (s *Server) punish(nc net.Conn) error {
 	now := time.Now()
-	d.mu.Lock()
-	pause := d.slow.Wrong(unproved.FromAddr(nc.RemoteAddr()), now)
-	d.mu.Unlock()
+	s.mu.Lock()
+	pause := s.slow.Wrong(unproved.FromAddr(nc.RemoteAddr()), now)
+	s.mu.Unlock()
 	if pause == 0 {
 		return nil
 	}
-	_ = nc.SetReadDeadline(now.Add(min(pause, d.cfg.Greet/2))) // so that the answer comes in time
+	_ = nc.SetReadDeadline(now.Add(min(pause, s.cfg.Greet/2))) // so that the answer comes in time
 	_, err := io.Copy(io.Discard, nc)                          // the client's further bytes are ignored
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -205,17 +205,17 @@ func (d *Door) punish(nc net.Conn) error {
 
 // turnedAway logs why a client was refused, at most once in a while if anybody can cause
 // it.
-func (d *Door) turnedAway(nc net.Conn, err error) {
-	d.mu.Lock()
+func (s *Server) turnedAway(nc net.Conn, err error) {
+	s.mu.Lock()
 	now := time.Now()
-	warn := errors.Is(err, d.cfg.Denied) && now.Sub(d.warned) >= warnings
+	warn := errors.Is(err, s.cfg.Denied) && now.Sub(s.warned) >= warnings
 	if warn {
-		d.warned = now
+		s.warned = now
 	}
-	d.mu.Unlock()
+	s.mu.Unlock()
 	level := hclog.Debug
 	if warn {
 		level = hclog.Warn
 	}
-	d.cfg.Logger.Log(level, "turned away", "peer", nc.RemoteAddr(), "reason", err)
+	s.cfg.Logger.Log(level, "turned away", "peer", nc.RemoteAddr(), "reason", err)
 }
