@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // thread tells the calling thread from others.
@@ -63,6 +64,9 @@ func initialize(fn string, given int32) int32 {
 			return err
 		}
 		level, mainThread = given, C.thisThread()
+		if given < threadMultiple {
+			proc.OneThread()
+		}
 		return nil
 	})
 }

@@ -156,6 +156,7 @@ func initializeSession(fn string, info, errh, out uintptr) int32 {
 		if err := join(); err != nil {
 			return err
 		}
+		proc.SeveralThreads() // each session may have threads of its own
 		if s.buffer, err = mpi.NewSendBuffer(); err == nil {
 			if s.handle = sessions.Add(s); s.handle == 0 {
 				err = fault(mpierr.NoMem, "there are as many sessions as there can be")

@@ -16,7 +16,7 @@ type vendor interface {
 	poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error)
 	recv(held int32, buf unsafe.Pointer, n int) (request, error)
 	test(r request) (done bool, err error)
-	begin(c Comm, p *Phase) (request, error)
+	begin(c Comm, p *Phase, wait bool) (request, error)
 }
 
 // request is the number of something that the library has begun; none: it was done at once.

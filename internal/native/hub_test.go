@@ -86,7 +86,7 @@ func (r *rank) recv(held int32, buf unsafe.Pointer, n int) (request, error) {
 	return r.last, nil
 }
 
-func (*rank) begin(Comm, *Phase) (request, error) { return none, errors.New("not here") }
+func (*rank) begin(Comm, *Phase, bool) (request, error) { return none, errors.New("not here") }
 
 func (r *rank) test(number request) (bool, error) {
 	if number == none {
@@ -375,5 +375,5 @@ func (l *loopback) poll(buf unsafe.Pointer, room int, a *arrival) (bool, error) 
 func (*loopback) recv(int32, unsafe.Pointer, int) (request, error) {
 	return none, errors.New("none is held")
 }
-func (*loopback) begin(Comm, *Phase) (request, error) { return none, nil }
-func (*loopback) test(request) (bool, error)          { return true, nil }
+func (*loopback) begin(Comm, *Phase, bool) (request, error) { return none, nil }
+func (*loopback) test(request) (bool, error)                { return true, nil }

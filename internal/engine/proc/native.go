@@ -28,6 +28,8 @@ type Native struct {
 	hub       *native.Hub
 	first     wire.WorldRank // of the site's ranks
 	endpoints []*Endpoint    // by rank at the site; nil: there is none, or none any more
+	oneThread bool           // of the program is in MPI at a time
+	several   bool           // oneThread stays false
 	since     time.Time      // when nothing came for the first time; zero: something has come
 }
 
@@ -143,8 +145,29 @@ func (n *Native) Team(procs []wire.WorldRank, tag int) (*NativeTeam, error) {
 // maxTag is the smallest upper bound of tags that MPI allows (MPI-4.1, 9.1.2).
 const maxTag = 1 << 15
 
-// Begin begins a collective operation of a team. The process is locked.
-func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error { return n.hub.Begin(t.comm, ph) }
+// Begin begins a collective operation of a team, which its caller waits for. The process is locked.
+//
+// Libraries do blocking operations faster than others, but meanwhile this proc makes no progress. So
+// they are used only if nobody can be waiting for that: the program has one thread in MPI, and has
+// nothing else under way.
+func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
+	return n.hub.Begin(t.comm, ph, n.oneThread && n.p.calm() && n.p.Eng.Unoccupied() && n.p.Eng.Idle())
+}
+
+// OneThread says that at most one thread of the program is in MPI at a time.
+func OneThread() { threads(true) }
+
+// SeveralThreads takes OneThread back, for ever.
+func SeveralThreads() { threads(false) }
+
+func threads(one bool) {
+	if p, err := Current(); err == nil && p.Native != nil {
+		p.Lock()
+		defer p.Unlock()
+		p.Native.oneThread = one && !p.Native.several
+		p.Native.several = p.Native.several || !one
+	}
+}
 
 // Leave frees a team, as all its procs do.
 func (n *Native) Leave(t *NativeTeam) {
