@@ -33,6 +33,12 @@ func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
 	return r.Native && s.Native(r.NativeAt, running(rt), rt.Cards[local], rt.Cards[peer])
 }
 
+// NativeFirst reports whether the site's own MPI carries what any two of its procs send each other.
+func NativeFirst(rt *Table) bool {
+	r := rt.Site.RouteTo(rt.Site.Name)
+	return r.NativeAt == 0 && UsesNative(rt, FirstProc(rt), FirstProc(rt))
+}
+
 // WaysAbroad lists how a proc of ours can reach one of another world: as the route to any site says.
 func (rt *Table) WaysAbroad(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
 	return rt.waysTo(rt.RouteAbroad(theirs), rt.Cards[local], theirs, from)
