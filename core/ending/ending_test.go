@@ -192,3 +192,18 @@ func TestOfWorld(t *testing.T) {
 		}
 	}
 }
+
+func TestDeclines(t *testing.T) {
+	head := Absence{Head: true}
+	if f := (&Failure{}); !f.Declines(head) || f.Declines(Absence{}) || (&Failure{Remote: true}).Declines(head) || (*Failure)(nil).Declines(head) {
+		t.Error("only the head of a site says why the site does not come, and only what others do not know")
+	}
+	for what, a := range map[string]Absence{
+		"it has joined": {Head: true, Joined: true}, "it is spawned": {Head: true, Spawned: true},
+		"nobody waits for it": {Head: true, Alone: true}, "it may be there already": {Head: true, Taken: true},
+	} {
+		if (&Failure{}).Declines(a) {
+			t.Errorf("%s: the server is told", what)
+		}
+	}
+}

@@ -143,3 +143,18 @@ func SpawnedFailed(world, by string, f *Failure) *Failure {
 	up.Text = fmt.Sprintf("%s, which %s has spawned, failed: %s", world, by, f.Text)
 	return &up
 }
+
+// Absence is what a node knows of a site that has failed.
+type Absence struct {
+	Joined  bool // it has begun to join the job
+	Spawned bool // its job is a spawned world: who has spawned it hears of its end otherwise
+	Head    bool // the node speaks for the site
+	Alone   bool // the server is in this node, and waits for no other site
+	Taken   bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first goes on
+}
+
+// Declines reports whether the server is told that a site which has failed with f will not join. Without
+// that the other sites would wait for it until the limit of the start.
+func (f *Failure) Declines(a Absence) bool {
+	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.Alone && !a.Taken
+}

@@ -108,6 +108,9 @@ func New(cfg Config, now time.Time) (*Member, error) {
 		m.cfg.Below(c, func(h int) { m.neighbours[c].missing = append(m.neighbours[c].missing, h) })
 		slices.Sort(m.neighbours[c].missing)
 	}
+	if cfg.Self != 0 { // the parent assumes so until it hears something else; the head's owner knows nothing
+		m.said = m.Missing()
+	}
 	return m, nil
 }
 

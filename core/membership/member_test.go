@@ -250,6 +250,20 @@ func TestWhoIsMissing(t *testing.T) {
 	}
 }
 
+// TestParentHearsWhoIsThere: a parent takes all hosts below a child for missing until the child says
+// something else, which it does for hosts that are there and have nothing to report yet.
+func TestParentHearsWhoIsThere(t *testing.T) {
+	m := member(t, Tree{7, 2}, 1)
+	_ = m.Attach(3, begin)
+	if got := steps(m); len(got) != 1 || got[0].Kind != Wait || !slices.Equal(got[0].Hosts, []int{4}) {
+		t.Errorf("host 4 is missing: %+v", got)
+	}
+	_ = m.Attach(4, begin)
+	if got := steps(m); len(got) != 1 || got[0].Kind != Wait || len(got[0].Hosts) != 0 {
+		t.Errorf("nobody is missing: %+v", got)
+	}
+}
+
 func TestLostHosts(t *testing.T) {
 	tree := Tree{7, 2}
 	silent := member(t, tree, 1)

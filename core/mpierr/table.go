@@ -102,6 +102,7 @@ var table = []Row{
 	{membership.ErrPart, Other},
 	{membership.ErrSilent, Other},
 	{membership.ErrMissing, Other},
+	{membership.ErrCount, Other},
 	{startup.ErrConfig, Other},
 	{startup.ErrTimeout, Other},
 	{startup.ErrAuth, Other},

@@ -252,14 +252,8 @@ func (h *Host) fromParent(w *proto.Down) {
 		h.cfg.Owner.Signal(int(x.Signal))
 	case *proto.Down_Stop:
 		h.cfg.Owner.Stop()
-	case *proto.Down_Asks:
-		h.askedByHead(x.Asks, w)
-	case *proto.Down_Answer:
-		if to := int(x.Answer.GetHost()); to != h.cfg.Self {
-			h.toward(to, w) // if it is gone, nobody waits for the answer
-		} else {
-			h.asks.answer(x.Answer)
-		}
+	case *proto.Down_Asks, *proto.Down_Answer:
+		h.fromHead(w)
 	}
 }
 

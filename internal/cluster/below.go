@@ -187,10 +187,9 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 	default:
 		h.cfg.Owner.Fails(host, fails)
 	}
-	above := h.cfg.Tree.Parent(host)
 	for {
 		h.mu.Lock()
-		at, ok := h.listens[above]
+		at := neighbour.ParentOf(h.cfg.Tree, host, h.listens)
 		placed, over, verdict := h.placed, h.ended, h.verdict
 		h.mu.Unlock()
 		switch {
@@ -198,10 +197,8 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 			rpc.PeerOf(ctx).(*peer).told.Store(int32(host))
 			return &proto.Parent{Ended: true, Over: verdict}, nil
 		case fails != nil:
-		case above == h.cfg.Self:
-			return &proto.Parent{Host: int32(above)}, nil
-		case ok:
-			return &proto.Parent{Host: int32(above), Address: at}, nil
+		case at != nil:
+			return at, nil
 		}
 		select {
 		case <-placed:
@@ -210,7 +207,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 		case <-h.ctx.Done():
 			return nil, status.Error(codes.Aborted, ErrOver.Error())
 		case <-ctx.Done():
-			return nil, status.Errorf(codes.Unavailable, "host %s, which is to be its parent, is not there", h.cfg.Name(above))
+			return nil, status.Errorf(codes.Unavailable, "host %s, which is to be its parent, is not there", h.cfg.Name(h.cfg.Tree.Parent(host)))
 		}
 	}
 }
@@ -313,7 +310,9 @@ func (h *Host) fromChild(child int, w *proto.Up) error {
 	case *proto.Up_Fails:
 		h.cfg.Owner.Fails(int(x.Fails.GetHost()), x.Fails.GetData())
 	case *proto.Up_Answer:
-		h.asks.answer(x.Answer)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.asks.Answer(x.Answer)
 	case *proto.Up_Asks:
 		h.askFor(x.Asks)
 	case *proto.Up_Bye:

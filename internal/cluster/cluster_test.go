@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
 )
 
@@ -63,7 +64,7 @@ func (o *owner) Ask(ctx context.Context, question []byte) []byte {
 		at, _ := ctx.Deadline()
 		return []byte(time.Until(at).String())
 	case "a lot":
-		return make([]byte, maxAnswer+1)
+		return make([]byte, neighbour.MaxAnswer+1)
 	}
 	return fmt.Appendf(nil, "%d: %s", o.self, question)
 }
@@ -318,7 +319,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	}
 	s.hosts[0].End(nil)
 	s.close()
-	if n := len(s.hosts[3].asks.waiting) + len(s.hosts[0].asks.waiting); n != 0 {
+	if n := s.hosts[3].asks.Waiting() + s.hosts[0].asks.Waiting(); n != 0 {
 		t.Errorf("%d questions are kept", n)
 	}
 }

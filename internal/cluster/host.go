@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
@@ -145,7 +146,7 @@ type Host struct {
 	awaited  bool          // AwaitBelow has been called
 	failed   error         // why the site cannot run
 	broken   chan struct{} // closed with failed
-	asks     questions
+	asks     neighbour.Questions
 	outputs  map[outputOf]io.Writer // at the head: of the hosts
 	stdin    chan []byte            // what comes from cfg.Stdin, once somebody reads it
 	pumping  sync.Once              // starts pump
@@ -172,7 +173,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), listens: make(map[int]string), placed: make(chan struct{}),
 		outputs: make(map[outputOf]io.Writer), stdin: make(chan []byte),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
-		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), asks: questions{waiting: make(map[uint64]chan *proto.Message)},
+		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), asks: neighbour.Questions{Self: cfg.Self},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	var err error

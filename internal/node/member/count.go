@@ -2,7 +2,6 @@ package member
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,14 +18,8 @@ type counts struct {
 	procs []int // by host; set by Place and Count
 
 	mu    sync.Mutex
-	told  map[int]int   // at the head: by hosts with "auto"
-	whole chan struct{} // closed when told has all of them
-}
-
-// told is what a host tells the head of itself.
-type told struct {
-	Host  int `json:"host"`
-	Procs int `json:"procs"`
+	told  *membership.Counts // at the head
+	whole chan struct{}      // closed when told has all of them
 }
 
 // countTurn is how long the head lets a host wait for one answer. The host asks again.
@@ -51,20 +44,18 @@ func (o *Others) Count(ctx context.Context) error {
 	defer report.While(o.Log, o.Deadline, o.waitsFor)()
 	within, cancel := context.WithDeadline(ctx, o.Deadline.Add(o.patience()-o.Routes.Job.Limits.Start))
 	defer cancel()
-	question, err := json.Marshal(told{o.Self, o.Hosts[o.Self].Procs})
-	if err != nil {
-		return err
-	}
+	question := membership.Count{Host: o.Self, Procs: o.Hosts[o.Self].Procs}.Question()
 	for {
 		var b []byte
+		var err error
 		if o.IsHead() {
 			b = o.answerCount(within, question)
 		} else if b, err = o.Ask(ctx, counting, 0, question); err != nil {
 			return o.Failed(ctx, err)
 		}
-		var all []int
-		if err := json.Unmarshal(b, &all); err != nil || len(all) != 0 && len(all) != len(o.Hosts) {
-			return fmt.Errorf("host %s says that the hosts have %.100q procs", o.name(0), b)
+		all, err := membership.ReadCounts(b, len(o.Hosts))
+		if err != nil {
+			return fmt.Errorf("host %s says how many procs the hosts have: %w", o.name(0), err)
 		}
 		if len(all) > 0 {
 			o.count.procs = all
@@ -80,13 +71,13 @@ func (o *Others) Count(ctx context.Context) error {
 // answerCount takes what a host tells of itself, and answers what all have; nothing if they are not
 // there soon.
 func (o *Others) answerCount(ctx context.Context, question []byte) []byte {
-	var x told
-	if err := json.Unmarshal(question, &x); err != nil || x.Host < 0 || x.Host >= len(o.Hosts) || x.Procs < 1 || x.Procs > config.MaxProcs {
-		return fmt.Appendf(nil, "%q", "malformed")
-	}
 	c := &o.count
 	c.mu.Lock()
-	if c.told[x.Host] = x.Procs; len(c.told) == len(o.Hosts) {
+	defer c.mu.Unlock()
+	if err := c.told.Take(question); err != nil {
+		return []byte(err.Error())
+	}
+	if c.told.Whole() {
 		select {
 		case <-c.whole:
 		default:
@@ -99,16 +90,8 @@ func (o *Others) answerCount(ctx context.Context, question []byte) []byte {
 	select {
 	case <-c.whole:
 	case <-turn.C:
-		return []byte("[]")
 	case <-ctx.Done():
-		return []byte("[]")
 	}
-	all := make([]int, len(o.Hosts))
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for host, n := range c.told {
-		all[host] = n
-	}
-	b, _ := json.Marshal(all) // numbers
-	return b
+	return c.told.Answer()
 }

@@ -18,12 +18,14 @@ import (
 // the server.
 const declineTime = 2 * time.Second
 
-// Decline tells the server that this site will not join, and why. Without that the other sites would
-// wait for it until the limit of the start. done is closed when that has succeeded or failed.
+// Decline tells the server that this site will not join, and why, if it has to know. done is closed
+// when that has succeeded or failed.
 func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
-	if f == nil || m.joined || m.Spawned || !m.Others.IsHead() || f.Remote || s.Embedded && s.Clients == 1 || addressTaken(f) {
+	if !f.Declines(ending.Absence{
+		Joined: m.joined, Spawned: m.Spawned, Head: m.Others.IsHead(), Alone: s.Embedded && s.Clients == 1, Taken: addressTaken(f),
+	}) {
 		close(told)
 		return told
 	}
@@ -49,9 +51,8 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	return told
 }
 
-// addressTaken reports whether a site failed because the address in its file is in use. It may be in use by
-// the same site, if somebody has started it twice: then the job of the first goes on.
+// addressTaken reports whether a site failed because an address in its file is in use.
 func addressTaken(f *ending.Failure) bool {
-	return errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
-		errors.Is(f, site.ErrPortTaken)
+	return f != nil && (errors.Is(f, syscall.EADDRINUSE) || // of the embedded server
+		errors.Is(f, site.ErrPortTaken))
 }

@@ -111,7 +111,7 @@ func (o *Others) Place() {
 	o.over, o.closed, o.signals = make(chan struct{}), make(chan struct{}), make(chan syscall.Signal, maxSignals)
 	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
 	o.Routes.HostsBefore = o.Self
-	o.count.told = make(map[int]int)
+	o.count.told = membership.NewCounts(len(o.Hosts), config.MaxProcs)
 	o.count.whole = make(chan struct{})
 	for _, h := range o.Hosts {
 		o.count.procs = append(o.count.procs, h.Procs)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -23,6 +24,9 @@ const (
 	silence = 8 * time.Second
 	earlier = 2 * time.Second
 	fan     = 2
+
+	countTurn  = 5 * time.Second  // after which a host is to ask again how many procs all have
+	countLimit = 20 * time.Second // for the head's answer to that
 )
 
 // machines are the hosts of a site of ours that has several, each on a machine of its own. Host 0 is
@@ -32,12 +36,15 @@ type machines struct {
 	tree     *tree.Tree
 	config   startup.ClientConfig // of the site, without its hosts
 	finished bool                 // all hosts have
+
+	counts  *membership.Counts // of procs
+	counted []func()           // answer those who have asked for them
 }
 
 // newMachines has the hosts of a site come.
 func (s *site) newMachines(config startup.ClientConfig) error {
 	w := s.w
-	m := &machines{s: s, config: config}
+	m := &machines{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs)}
 	var err error
 	m.tree, err = tree.New(tree.Config{
 		Kernel: w.k, Shape: membership.Tree{Hosts: len(s.hosts), Fan: fan}, Beat: beat, Silence: silence,
@@ -58,13 +65,78 @@ func (m *machines) link(from, to int) *kernel.Link {
 	return x.l
 }
 
-// Part is what a host tells the head.
-func (m *machines) Part(host int) []byte {
+// Joined has a host find out how many procs all have, as if none knew of another, and submit its part.
+func (m *machines) Joined(host int) {
+	question := membership.Count{Host: host, Procs: m.s.cfg.Hosts[host]}.Question()
+	m.tree.Ask(host, 0, question, countLimit, func(answer []byte, err error) {
+		var all []int
+		if err == nil {
+			all, err = membership.ReadCounts(answer, len(m.s.hosts))
+		}
+		switch {
+		case err != nil: // that the head is gone is noticed in other ways
+			m.s.w.k.Note("machine %d of site %d does not hear of the others: %v", host, m.s.rank, err)
+		case len(all) == 0:
+			m.Joined(host)
+		default:
+			m.submit(host, all)
+		}
+	})
+}
+
+func (m *machines) submit(host int, all []int) {
+	if w := m.s.w; !slices.Equal(all, m.s.cfg.Hosts) && w.wrong == nil {
+		w.wrong = fmt.Errorf("%w: machine %d of site %d hears that the machines have %v procs", ErrDisorder, host, m.s.rank, all)
+	}
 	b, err := cluster.EncodePart(m.config.Hosts[host])
 	if err != nil {
 		m.s.fail(ending.NodeFailed(err))
 	}
-	return b
+	m.tree.Submit(host, b)
+}
+
+// chat has a host ask any other one something, as nodes do for spawning and impi-node links, and wants
+// that one to answer this question.
+func (m *machines) chat(host int) {
+	w := m.s.w
+	other := w.k.Rand().IntN(len(m.s.hosts))
+	question := fmt.Appendf(nil, "machine %d asks machine %d", host, other)
+	m.tree.Ask(host, other, question, countLimit, func(answer []byte, err error) {
+		if want := replyTo(question, other); err == nil && !bytes.Equal(answer, want) && w.wrong == nil {
+			w.wrong = fmt.Errorf("%w: of site %d, %s, and hears: %q", ErrDisorder, m.s.rank, question, answer)
+		}
+	})
+}
+
+func replyTo(question []byte, host int) []byte {
+	return fmt.Appendf(nil, "%s, says machine %d", question, host)
+}
+
+// Asked answers chats, and, at the head, tells a host how many procs all have once that is known.
+func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
+	if question[0] != '{' {
+		answer(replyTo(question, host))
+		return
+	}
+	if err := m.counts.Take(question); err != nil {
+		answer([]byte(err.Error()))
+		return
+	}
+	told := false
+	tell := func() {
+		if !told {
+			told = true
+			answer(m.counts.Answer())
+		}
+	}
+	m.counted = append(m.counted, tell)
+	if m.counts.Whole() {
+		for _, tell := range m.counted {
+			tell()
+		}
+		return
+	}
+	m.s.w.k.After(countTurn, tell)
 }
 
 // Gathered takes the site to the server with what its hosts have told.
@@ -119,6 +191,7 @@ func (m *machines) Started(host int, b []byte) {
 		s.w.wrong = fmt.Errorf("%w: %w", ErrDisorder, err)
 	}
 	s.hosts[host].begin()
+	m.chat(host)
 }
 
 // finishing has hosts say that they have finished, and tells whether all have.

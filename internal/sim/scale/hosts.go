@@ -193,9 +193,12 @@ func (s *start) dance(channels *agent.Channels, a *agent.Agent, self wire.HostRa
 	return nil
 }
 
-// Part is a host's, with one business card for its procs, whose PIDs are as unevenly spaced as those of
-// processes that a node starts one after the other.
-func (x *headed) Part(host int) []byte {
+// Asked is not called: nobody asks.
+func (x *headed) Asked(int, []byte, func([]byte)) {}
+
+// Joined has a host submit its part, with one business card for its procs, whose PIDs are as unevenly
+// spaced as those of processes that a node starts one after the other.
+func (x *headed) Joined(host int) {
 	address := wire.HostID{12: 10, 13: byte(x.rank), 14: byte(host >> 8), 15: byte(host)}
 	card := dynamic.Card{
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("%016x%016x", x.rank, host), ByteOrder: dynamic.LittleEndian,
@@ -209,7 +212,7 @@ func (x *headed) Part(host int) []byte {
 	}
 	b, err := cluster.EncodePart(h)
 	x.s.fail(err)
-	return b
+	x.tree.Submit(host, b)
 }
 
 // Gathered takes the site to the server.

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -23,17 +24,23 @@ type host struct {
 	joined  bool  // its parent has accepted it
 	up      *pipe // nil at the head, and until it dials
 	below   map[int]*pipe
-	listens map[int]bool // at the head: hosts whose addresses it knows
-	asks    []question   // at the head: for others
+	givenUp map[int]bool   // children that were given up as lost
+	listens map[int]string // at the head: addresses of hosts
+	seekers []seeker       // at the head: hosts that wait for the address of their parent
 	timer   *kernel.Timer
 	traffic Traffic
+
+	questions neighbour.Questions
 }
 
-// question is that of a host for its parent's address.
-type question struct {
+// seeker is a host that has asked for its parent's address.
+type seeker struct {
 	p    *pipe
 	host int
 }
+
+// address stands for that of any host.
+const address = "10.77.100.100:40000"
 
 // errEnded is why a neighbour is lost whose connection has ended.
 var errEnded = errors.New("its connection has ended")
@@ -60,7 +67,7 @@ func (h *host) come() {
 	h.here = true
 	h.timer = h.t.cfg.Kernel.After(0, func() { h.with(func(m *membership.Member, now time.Time) { m.Tick(now) }) })
 	if h.self == 0 {
-		h.with(func(m *membership.Member, now time.Time) { m.Submit(h.t.cfg.Owner.Part(0), now) })
+		h.t.cfg.Owner.Joined(0)
 		return
 	}
 	h.t.cfg.Kernel.After(h.t.until.Sub(h.t.cfg.Time()), func() {
@@ -109,11 +116,12 @@ func (h *host) dial(to int, hear func(pb.Message)) *pipe {
 
 // placed hears where the parent is.
 func (h *host) placed(m pb.Message) {
-	switch parent := h.t.cfg.Shape.Parent(h.self); {
-	case parent == 0:
+	at := m.(*proto.Parent)
+	if at.GetAddress() == "" {
 		h.up.hear = h.fromParent
-	default:
+	} else {
 		h.up.close()
+		parent := int(at.GetHost())
 		if x := h.t.hosts[parent]; !x.here || x.gone {
 			h.later()
 			return
@@ -130,9 +138,9 @@ func (h *host) fromParent(m pb.Message) {
 		h.joined = true
 		h.with(func(m *membership.Member, now time.Time) { m.Join(now) })
 		if first, end := h.t.cfg.Shape.Children(h.self); first < end {
-			h.up.send(&proto.Up{Word: &proto.Up_Listens{Listens: &proto.Listens{Host: int32(h.self), Address: "10.77.100.100:40000"}}})
+			h.up.send(&proto.Up{Word: &proto.Up_Listens{Listens: &proto.Listens{Host: int32(h.self), Address: address}}})
 		}
-		h.with(func(m *membership.Member, now time.Time) { m.Submit(h.t.cfg.Owner.Part(h.self), now) })
+		h.t.cfg.Owner.Joined(h.self)
 	}
 	var forBelow bool
 	h.with(func(m *membership.Member, now time.Time) {
@@ -146,7 +154,63 @@ func (h *host) fromParent(m pb.Message) {
 		h.t.cfg.Owner.Started(h.self, x.Job)
 	case *proto.Down_Over:
 		h.t.cfg.Owner.Over(h.self, string(x.Over))
+	case *proto.Down_Asks, *proto.Down_Answer:
+		h.fromHead(w)
 	}
+}
+
+// fromHead takes a question or an answer of the head, or passes it on.
+func (h *host) fromHead(w *proto.Down) {
+	m, to, pass := h.questions.FromParent(w)
+	switch {
+	case pass && !h.toward(to, w) && w.GetAsks() != nil:
+		h.up.send(neighbour.Reply(w.GetAsks(), nil, neighbour.ErrAbsent))
+	case m != nil:
+		h.t.cfg.Owner.Asked(h.self, m.GetData(), func(b []byte) {
+			if !h.gone {
+				h.up.send(neighbour.Reply(m, b, nil))
+			}
+		})
+	}
+}
+
+// toward sends a message to the child on the way to a host. False: it is not there.
+func (h *host) toward(to int, w *proto.Down) bool {
+	next := h.t.cfg.Shape.Toward(h.self, to)
+	p := h.below[next]
+	if p == nil || h.givenUp[next] {
+		return false
+	}
+	p.send(w)
+	return true
+}
+
+// ask asks another host, or itself.
+func (h *host) ask(to int, question []byte, limit time.Duration, answered func(answer []byte, err error)) {
+	if to == h.self {
+		h.t.cfg.Owner.Asked(to, question, func(b []byte) { answered(b, nil) })
+		return
+	}
+	done := false
+	once := func(b []byte, err error) {
+		if !done {
+			done = true
+			answered(b, err)
+		}
+	}
+	id, up, down := h.questions.Ask(to, question, limit, func(a *proto.Message) { once(a.GetData(), neighbour.ErrorOf(a)) })
+	switch {
+	case up != nil:
+		h.up.send(up)
+	case !h.toward(to, down):
+		h.questions.Drop(id)
+		once(nil, neighbour.ErrAbsent)
+		return
+	}
+	h.t.cfg.Kernel.After(limit, func() {
+		h.questions.Drop(id)
+		once(nil, context.DeadlineExceeded)
+	})
 }
 
 // take takes a connection from below.
@@ -155,7 +219,7 @@ func (h *host) take(p *pipe) {
 	p.run(&h.traffic, func(m pb.Message) {
 		switch x := m.(type) {
 		case *proto.Newcomer:
-			h.asks = append(h.asks, question{p, int(x.GetHost())})
+			h.seekers = append(h.seekers, seeker{p, int(x.GetHost())})
 			h.place()
 		case *proto.Up:
 			if hello := x.GetHello(); hello != nil {
@@ -173,15 +237,15 @@ func (h *host) take(p *pipe) {
 
 // place answers hosts that ask for their parents, if those are there.
 func (h *host) place() {
-	var wait []question
-	for _, q := range h.asks {
-		if above := h.t.cfg.Shape.Parent(q.host); above == 0 || h.listens[above] {
-			q.p.send(&proto.Parent{Host: int32(above), Address: "10.77.100.100:40000"})
+	var wait []seeker
+	for _, q := range h.seekers {
+		if at := neighbour.ParentOf(h.t.cfg.Shape, q.host, h.listens); at != nil {
+			q.p.send(at)
 		} else {
 			wait = append(wait, q)
 		}
 	}
-	h.asks = wait
+	h.seekers = wait
 }
 
 // attach accepts a child, and returns it; 0 if it is refused.
@@ -223,8 +287,25 @@ func (h *host) upward(w *proto.Up) {
 		}
 	case *proto.Up_Listens:
 		if h.self == 0 && !h.gone {
-			h.listens[int(x.Listens.GetHost())] = true
+			h.listens[int(x.Listens.GetHost())] = x.Listens.GetAddress()
 			h.place()
+		}
+	case *proto.Up_Answer:
+		if h.self == 0 && !h.gone {
+			h.questions.Answer(x.Answer)
+		}
+	case *proto.Up_Asks:
+		if m := x.Asks.GetMessage(); h.self == 0 && !h.gone {
+			back := func(b []byte, err error) {
+				if !h.gone {
+					h.toward(int(m.GetHost()), neighbour.PassBack(m, b, err))
+				}
+			}
+			if to := int(x.Asks.GetTo()); to >= 0 && to < h.t.cfg.Shape.Hosts {
+				h.ask(to, m.GetData(), time.Duration(m.GetLimit()), back)
+			} else {
+				back(nil, neighbour.ErrAbsent)
+			}
 		}
 	}
 	if h.up != nil && !h.gone {
@@ -278,6 +359,7 @@ func (h *host) step(s membership.Step) {
 			h.up.send(neighbour.Up(s))
 		}
 	case membership.Lost:
+		h.givenUp[s.Hosts[0]] = true
 		h.t.cfg.Owner.Lost(h.self, s.Hosts[0], s.Err)
 	case membership.Missing:
 		h.t.cfg.Owner.Missing(s.Hosts, fmt.Errorf("%w: %v", s.Err, s.Hosts))
@@ -299,7 +381,7 @@ func (h *host) leave(by func(*pipe)) {
 			by(p)
 		}
 	}
-	for _, q := range h.asks {
+	for _, q := range h.seekers {
 		by(q.p)
 	}
 }

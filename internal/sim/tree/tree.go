@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
@@ -18,8 +19,11 @@ const (
 
 // Owner is told what happens. A Tree calls it from the kernel.
 type Owner interface {
-	// Part is what a host tells the whole site before the job begins.
-	Part(host int) []byte
+	// Joined is called when a host has its place, the head included: it is to submit its part.
+	Joined(host int)
+	// Asked is called at a host that another one, or it itself, asks something. answer may be called
+	// later.
+	Asked(host int, question []byte, answer func([]byte))
 	// Gathered is called at the head with what all hosts have, by host.
 	Gathered(parts [][]byte)
 	// Started is called at the other hosts with what the head has made of that.
@@ -76,7 +80,7 @@ func New(cfg Config) (*Tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := &host{t: t, self: i, member: m, below: make(map[int]*pipe), listens: make(map[int]bool)}
+		h := &host{t: t, self: i, member: m, below: make(map[int]*pipe), givenUp: make(map[int]bool), listens: make(map[int]string), questions: neighbour.Questions{Self: i}}
 		t.hosts = append(t.hosts, h)
 		h.timer = cfg.Kernel.After(cfg.Kernel.Between(0, cfg.Late), h.come)
 	}
@@ -89,6 +93,22 @@ func (t *Tree) Traffic(host int) Traffic { return t.hosts[host].traffic }
 // Start has the head hand out the job.
 func (t *Tree) Start(job []byte) {
 	t.hosts[0].tellBelow(&proto.Down{Word: &proto.Down_Job{Job: job}})
+}
+
+// Submit is what a host tells the whole site before the job begins.
+func (t *Tree) Submit(host int, part []byte) {
+	t.hosts[host].with(func(m *membership.Member, now time.Time) { m.Submit(part, now) })
+}
+
+// Ask has a host ask another one, and calls answered with the answer, or with why there is none within
+// limit. A host that is gone hears nothing.
+func (t *Tree) Ask(host, to int, question []byte, limit time.Duration, answered func(answer []byte, err error)) {
+	h := t.hosts[host]
+	h.ask(to, question, limit, func(b []byte, err error) {
+		if !h.gone {
+			answered(b, err)
+		}
+	})
 }
 
 // Finish says that a host has finished its share of the job.

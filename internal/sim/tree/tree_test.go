@@ -24,7 +24,10 @@ func (r *rig) say(format string, args ...any) {
 	r.heard = append(r.heard, fmt.Sprintf("%v ", r.k.Now().Round(time.Second))+fmt.Sprintf(format, args...))
 }
 
-func (r *rig) Part(host int) []byte { return []byte{byte(host)} }
+func (r *rig) Joined(host int) { r.t.Submit(host, []byte{byte(host)}) }
+func (r *rig) Asked(host int, question []byte, answer func([]byte)) {
+	r.k.After(time.Second, func() { answer(fmt.Appendf(nil, "%s, says %d", question, host)) })
+}
 func (r *rig) Gathered(parts [][]byte) {
 	for i, p := range parts {
 		if int(p[0]) == i {
@@ -136,4 +139,27 @@ func TestAHostDoesNotCome(t *testing.T) {
 	r.t.Crash(1)
 	r.until(t, 61*time.Second)
 	r.wants(t, "1m0s alone: 3", "1m0s missing: [1 3]")
+}
+
+// TestHostsAsk has hosts ask each other, one that is gone, and one that does not answer in time.
+func TestHostsAsk(t *testing.T) {
+	r := newRig(t, 8, 2)
+	r.until(t, 10*time.Second)
+	ask := func(host, to int, limit time.Duration) {
+		r.t.Ask(host, to, fmt.Appendf(nil, "%d asks", host), limit, func(answer []byte, err error) { r.say("%q %v", answer, err) })
+	}
+	for _, x := range [][2]int{{7, 4}, {0, 7}, {7, 0}, {2, 2}} {
+		ask(x[0], x[1], time.Minute)
+	}
+	ask(3, 6, time.Millisecond)
+	r.until(t, 20*time.Second)
+	r.wants(t, "0s started", `11s "7 asks, says 4" <nil>`, `11s "0 asks, says 7" <nil>`, `11s "7 asks, says 0" <nil>`, `11s "2 asks, says 2" <nil>`,
+		`10s "" context deadline exceeded`)
+	r.t.Crash(7)
+	r.until(t, 21*time.Second)
+	r.heard = nil
+	ask(6, 7, time.Minute)
+	ask(5, 9, time.Minute)
+	r.until(t, 30*time.Second)
+	r.wants(t, `20s "" the host is not there`, `20s "" the host is not there`)
 }
