@@ -54,14 +54,15 @@ func handleFromInt(kind, n int32) uintptr {
 	return 0
 }
 
-// fortran is what the program, or a library of it, has said about Fortran.
+// fortran is what the program, or one of its libraries, has told about Fortran by
+// MPI_Abi_set_fortran_info and the like.
 var fortran struct {
 	sync.Mutex
 	info     *mpi.Info
 	booleans map[int][2][]byte
 }
 
-// errABI is the error of a second word about Fortran.
+// errABI returns the error of telling something about Fortran twice.
 func errABI(what string) error {
 	return fault(mpierr.ABI, "%s was set before", what)
 }
@@ -87,7 +88,7 @@ func setFortranInfo(i *mpi.Info) (err error) {
 	return err
 }
 
-// logicalSize checks the size of a LOGICAL.
+// logicalSize returns an error unless n is a size that a LOGICAL may have.
 func logicalSize(n int) error {
 	if n < 1 || n > 16 || n&(n-1) != 0 {
 		return fmt.Errorf("%w: logical_size is %d", mpi.ErrArg, n)
@@ -95,7 +96,7 @@ func logicalSize(n int) error {
 	return nil
 }
 
-// logicals gives the two values of a LOGICAL of n bytes.
+// logicals returns the bytes of .TRUE. and .FALSE. in a LOGICAL of n bytes.
 func logicals(n int, yes, no uintptr) (values [2][]byte, err error) {
 	if err = logicalSize(n); err != nil {
 		return values, err
@@ -137,7 +138,7 @@ func setFortranBooleans(n int, yes, no uintptr) error {
 	return nil
 }
 
-// allocate gives the address of memory of C's.
+// allocate returns the address of memory that C code may keep.
 func allocate(size int64, _ *mpi.Info) (uintptr, error) {
 	if size < 0 {
 		return 0, fmt.Errorf("%w: size is %d", mpi.ErrArg, size)

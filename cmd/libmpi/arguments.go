@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// The functions that generated calls read their arguments by: see internal/abi/calls_table.go.
+// The functions by which generated calls read their arguments: see internal/abi/calls_table.go.
 
 // The bounds of strings in bytes: with the terminator those that the ABI has, maxText of others.
 const (
@@ -26,20 +26,20 @@ const (
 	maxText           = 1 << 16
 )
 
-// sent is the buffer of a message to dst. All its memory must exist.
+// sent returns the buffer of a message to dst, after a check that its memory exists.
 func sent(p uintptr, count int64, t uintptr, dst int32) (mpi.Buffer, error) {
 	return used(p, count, t, sends(dst))
 }
 
-// received is the buffer of a message from src.
+// received returns the buffer of a message from src, after a check that its memory exists.
 func received(p uintptr, count int64, t uintptr, src int32) (mpi.Buffer, error) {
 	return used(p, count, t, receives(src))
 }
 
-// items is a buffer whose memory is not checked.
+// items returns a buffer without a check of its memory.
 func items(p uintptr, count int64, t uintptr) (mpi.Buffer, error) { return buffer(p, count, t) }
 
-// partitioned is the buffer of a partitioned operation: count items in each of n partitions.
+// partitioned returns the buffer of a partitioned operation: count items in each of n partitions.
 func partitioned(p uintptr, n int32, count int64, t, info uintptr) (mpi.Buffer, error) {
 	if _, err := infoOf(info); err != nil {
 		return mpi.Buffer{}, err
@@ -50,7 +50,7 @@ func partitioned(p uintptr, n int32, count int64, t, info uintptr) (mpi.Buffer, 
 	return whole(p, count, int(n), t)
 }
 
-// operand is the buffer of a get-accumulate. With MPI_NO_OP it is ignored.
+// operand returns the origin's buffer of a get-accumulate, which MPI_NO_OP ignores.
 func operand(op, p uintptr, count int64, t uintptr, rank int32) (mpi.Buffer, error) {
 	if o, err := opOf(op); err != nil || o == mpi.NoOp {
 		return mpi.Buffer{}, err
@@ -58,21 +58,21 @@ func operand(op, p uintptr, count int64, t uintptr, rank int32) (mpi.Buffer, err
 	return sent(p, count, t, rank)
 }
 
-// target is the target of an operation on a window.
+// target returns the target of an operation on a window.
 func target(rank int32, disp, count int64, t uintptr) (mpi.Target, error) {
 	dt, err := takeType("target_datatype", t)
 	return mpi.Target{Rank: int(rank), Disp: disp, Count: int(count), Type: dt}, err
 }
 
-// plainBytes is the memory of a window as a buffer of bytes.
+// plainBytes returns the memory of a window as a buffer of bytes.
 func plainBytes(p uintptr, n int64) (mpi.Buffer, error) {
 	return mpi.At(pointer(p), int(n), namedTypes[typeByte]), windowSize(n)
 }
 
-// octets gives the n bytes at p.
+// octets returns the n bytes at p.
 func octets(p uintptr, n int64) ([]byte, error) { return array[byte]("the packed data", p, int(n)) }
 
-// bools gives the n truth values at p.
+// bools returns the n truth values at p.
 func bools(name string, p uintptr, n int) ([]bool, error) {
 	a, err := touched[int32](name, p, n)
 	out := make([]bool, len(a))
@@ -82,7 +82,7 @@ func bools(name string, p uintptr, n int) ([]bool, error) {
 	return out, err
 }
 
-// putBools stores as many truth values as there is room for.
+// putBools stores truth values at p, as many as there is room for.
 func putBools(name string, p uintptr, room int, v []bool) error {
 	out := make([]int, len(v))
 	for i, b := range v {
@@ -91,7 +91,7 @@ func putBools(name string, p uintptr, room int, v []bool) error {
 	return putInts(name, p, room, out)
 }
 
-// sizes gives the n sizes of a grid.
+// sizes returns the n sizes of a grid at p.
 func sizes(name string, p uintptr, n int) ([]int, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: ndims is %d", comm.ErrDims, n)
@@ -99,7 +99,7 @@ func sizes(name string, p uintptr, n int) ([]int, error) {
 	return ints(name, p, n, 0)
 }
 
-// lastInt gives the last of the n ints at p, 0 if there are none.
+// lastInt returns the last of the n ints at p, 0 if there are none.
 func lastInt(name string, p uintptr, n int) (int, error) {
 	a, err := ints(name, p, n, 0)
 	if err != nil || n == 0 {
@@ -108,7 +108,7 @@ func lastInt(name string, p uintptr, n int) (int, error) {
 	return a[n-1], nil
 }
 
-// total gives the sum of those of the n ints at p that are positive.
+// total returns the sum of the positive ones of the n ints at p.
 func total(name string, p uintptr, n int) (sum int, err error) {
 	a, err := ints(name, p, n, 0)
 	for _, v := range a {
@@ -117,7 +117,7 @@ func total(name string, p uintptr, n int) (sum int, err error) {
 	return sum, err
 }
 
-// edgeWeights gives the weights of n edges.
+// edgeWeights returns the weights of n edges at p.
 func edgeWeights(name string, p uintptr, n int) ([]int, error) {
 	switch {
 	case p == unweighted:
@@ -128,7 +128,7 @@ func edgeWeights(name string, p uintptr, n int) ([]int, error) {
 	return ints(name, p, n, 0)
 }
 
-// putEdgeWeights stores weights, unless the program wants none.
+// putEdgeWeights stores weights at p, unless the program wants none.
 func putEdgeWeights(name string, p uintptr, room int, v []int) error {
 	if p < firstAddress {
 		return nil
@@ -136,7 +136,7 @@ func putEdgeWeights(name string, p uintptr, room int, v []int) error {
 	return putInts(name, p, room, v)
 }
 
-// lengths is counts of the n blocks of a datatype.
+// lengths is counts, for the n blocks of a datatype.
 func lengths(name string, p uintptr, n int, which int32) ([]int64, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: count is %d", datatype.ErrCount, n)
@@ -144,7 +144,7 @@ func lengths(name string, p uintptr, n int, which int32) ([]int64, error) {
 	return counts(name, p, n, which)
 }
 
-// datatypeList gives the n datatypes at p.
+// datatypeList returns the n datatypes at p.
 func datatypeList(name string, p uintptr, n int) ([]*mpi.Datatype, error) {
 	hs, err := touched[uintptr](name, p, n)
 	if err != nil {
@@ -159,7 +159,7 @@ func datatypeList(name string, p uintptr, n int) ([]*mpi.Datatype, error) {
 	return ts, nil
 }
 
-// spreads says how the n dimensions of a distributed array are spread over procs.
+// spreads returns how the n dimensions of a distributed array are distributed over procs.
 func spreads(sizes, distribs, args, procs uintptr, n, which int32) ([]mpi.Spread, error) {
 	var lists [4][]int64
 	for i, p := range [...]uintptr{sizes, distribs, args, procs} {
@@ -167,7 +167,7 @@ func spreads(sizes, distribs, args, procs uintptr, n, which int32) ([]mpi.Spread
 		if lists[i], err = counts([...]string{"array_of_gsizes", "array_of_distribs", "array_of_dargs", "array_of_psizes"}[i], p, int(n), which); err != nil {
 			return nil, err
 		}
-		which = 0 // of the others
+		which = 0 // the other arguments are ints in both forms
 	}
 	out := make([]mpi.Spread, len(lists[0]))
 	for i := range out {
@@ -176,7 +176,7 @@ func spreads(sizes, distribs, args, procs uintptr, n, which int32) ([]mpi.Spread
 	return out, nil
 }
 
-// wide gives the number at p: an int, or an MPI_Count if which is 1.
+// wide returns the number at p: an int, or an MPI_Count if which is 1.
 func wide(name string, p uintptr, which int32) (int64, error) {
 	if which != 0 {
 		at, err := result[int64](name, p)
@@ -192,7 +192,7 @@ func wide(name string, p uintptr, which int32) (int64, error) {
 	return int64(*at), nil
 }
 
-// loadStatus gives a copy of the status at p.
+// loadStatus returns a copy of the status at p.
 func loadStatus(p uintptr) (mpi.Status, error) {
 	s, err := takeStatus(p)
 	if err != nil {
@@ -201,7 +201,7 @@ func loadStatus(p uintptr) (mpi.Status, error) {
 	return s.load(), nil
 }
 
-// dimsCreate fills in the n dimensions at p.
+// dimsCreate is MPI_Dims_create for the n dimensions at p.
 func dimsCreate(nodes, n int, p uintptr) error {
 	d, err := sizes("dims", p, n)
 	if err == nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// What stands for copy functions: none, and that which copies the value. A delete
-// function of 0 is none.
+// The predefined copy functions: MPI_COMM_NULL_COPY_FN and MPI_COMM_DUP_FN, and their like. A
+// delete function of 0 is the null function.
 const (
 	nullFunction = 0
 	dupFunction  = 1
 )
 
-// copier makes the function that copies attributes, of one of C's. handle gives
-// the handle of an object.
+// copier returns the function that copies attributes by calling a function of C. handle returns the
+// handle of an object.
 func copier[O any](fn uintptr, handle func(O) uintptr) mpi.CopyFunc[O] {
 	switch fn {
 	case nullFunction:
@@ -31,7 +31,7 @@ func copier[O any](fn uintptr, handle func(O) uintptr) mpi.CopyFunc[O] {
 	}
 }
 
-// deleter is copier for functions that delete attributes.
+// deleter is copier for a function that deletes attributes.
 func deleter[O any](fn uintptr, handle func(O) uintptr) mpi.DeleteFunc[O] {
 	if fn <= dupFunction {
 		return mpi.NullDelete[O]
@@ -41,7 +41,7 @@ func deleter[O any](fn uintptr, handle func(O) uintptr) mpi.DeleteFunc[O] {
 	}
 }
 
-// commHandles and winHandles find the handles of what callbacks get.
+// commHandles and winHandles find the handle of an object that a callback gets.
 var commHandles, winHandles sync.Map
 
 func commHandle(c *mpi.Comm) uintptr { return known(&commHandles, c, commNull) }
@@ -82,7 +82,7 @@ func freeKeyval(name string, p uintptr, f func(*mpi.Keyval) error) int32 {
 	})
 }
 
-// putAttr stores the value of an attribute, if there is one.
+// putAttr stores the value of an attribute at out, and at flag whether there is one.
 func putAttr(out, flag uintptr, value any, ok bool, err error) error {
 	if err == nil && ok {
 		err = put("attribute_val", out, value.(uintptr))
@@ -105,7 +105,7 @@ const (
 	predefinedKeys = mpiKeys + impiKeys
 )
 
-// predefinedSlot is the place of a predefined key's value.
+// predefinedSlot returns the index of a predefined key's value in ints.
 func predefinedSlot(key mpi.Keyval) (slot int, ok bool) {
 	switch {
 	case key >= mpi.TagUB && key < mpi.TagUB+mpiKeys:
@@ -116,8 +116,8 @@ func predefinedSlot(key mpi.Keyval) (slot int, ok bool) {
 	return 0, false
 }
 
-// storeAttr stores a value. That of a predefined key is the address of an int,
-// which is there as long as the communicator is: Go does not move it.
+// storeAttr stores a value. The value of a predefined key is the address of an int, in memory that
+// exists as long as the communicator.
 func (c *commObject) storeAttr(key mpi.Keyval, out, flag uintptr) error {
 	value, ok, err := c.Attr(key)
 	if n, is := value.(int); is && ok && err == nil {
@@ -136,8 +136,8 @@ func (c *commObject) storeAttr(key mpi.Keyval, out, flag uintptr) error {
 	return putAttr(out, flag, value, ok, err)
 }
 
-// winValues are those of the predefined attributes of a window but its base, as C
-// has them: they stay where they are as long as the window is there.
+// winValues has the values of a window's predefined attributes except its base. C has their
+// addresses, so they stay where they are as long as the window exists.
 type winValues struct {
 	size                int64
 	unit, flavor, model int32
@@ -163,7 +163,7 @@ func (w *winObject) storeAttr(key mpi.Keyval, out, flag uintptr) error {
 		case mpi.WinModel:
 			v.model = int32(n)
 			value = uintptr(unsafe.Pointer(&v.model))
-		default: // the program's own
+		default: // a key of the program
 		}
 	}
 	return putAttr(out, flag, value, ok, err)

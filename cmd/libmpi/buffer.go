@@ -12,11 +12,11 @@ import (
 // bufferAutomatic is MPI_BUFFER_AUTOMATIC: there is memory for all messages.
 const bufferAutomatic = 2
 
-// attachment is the memory that the program has attached for buffered sends. It is
-// told where it was when it detaches it, and the library never uses it.
+// attachment is the memory that the program has attached for buffered sends. The library never uses
+// it; the program gets its address back when it detaches it.
 type attachment struct{ addr atomic.Uintptr }
 
-// The calls on what memory can be attached to.
+// The types of calls that attach, detach and flush buffers.
 type (
 	attacher func(size int) error
 	detacher func() (size int, err error)
@@ -54,11 +54,11 @@ func (a *attachment) detach(f detacher, buf, size uintptr, which int32) error {
 	return putWide("size", size, which, int64(n))
 }
 
-// attached is of the process.
+// attached is the memory attached to the process.
 var attached attachment
 
-// served has the buffered sends of a communicator of a session take from the session's
-// memory. It is so from the first one on: what Comm_idup makes cannot be told before.
+// served makes a session's communicator use the session's buffer for buffered sends. The first
+// buffered send calls it, since a communicator of Comm_idup does not exist before.
 func (c *commObject) served() error {
 	if c.session == nil || c.serves.Load() {
 		return nil
@@ -68,5 +68,5 @@ func (c *commObject) served() error {
 	return err
 }
 
-// sendBuffer is the memory of a communicator.
+// sendBuffer returns the buffer of a communicator.
 func sendBuffer(c *commObject) (*mpi.SendBuffer, error) { return c.SendBuffer() }

@@ -19,17 +19,17 @@ import (
 
 const success = 0
 
-// phase is how far the program has got.
+// phase is where the program is between MPI_Init and MPI_Finalize.
 var phase atomic.Int32
 
 const (
-	before  = iota // MPI_Init
-	during         // or, with sessions alone, between the first and the last
+	before  = iota // before MPI_Init
+	during         // after MPI_Init or, with sessions alone, between the first and the last
 	resting        // all sessions have ended, and MPI_Init has not been called
-	finally        // MPI_Finalize was called
+	finally        // after MPI_Finalize
 )
 
-// usable is the error of calls before MPI_Init and after MPI_Finalize.
+// usable returns the error of calls before MPI_Init and after MPI_Finalize.
 func usable() error {
 	switch phase.Load() {
 	case before, resting:
@@ -40,9 +40,9 @@ func usable() error {
 	return nil
 }
 
-// onComm is a call on a communicator: it does f, and takes its error to the
-// communicator's handler. fn is the function's name without MPI_, and which is 1
-// if it was called by the name that ends in _c.
+// onComm executes a call on a communicator: it calls f, and the communicator's handler with an
+// error. fn is the function's name without MPI_, and which is 1 if it was called by the name that
+// ends in _c.
 func onComm(fn string, which int32, h uintptr, f func(c *commObject) error) (code int32) {
 	c := commOf(h)
 	guard()
@@ -71,7 +71,8 @@ func onWin(fn string, which int32, h uintptr, f func(w *winObject) error) (code 
 	return success
 }
 
-// on is a call without an object that has an error handler, between MPI_Init and MPI_Finalize.
+// on executes a call without an object that has an error handler, between MPI_Init and
+// MPI_Finalize.
 func on(fn string, which int32, f func() error) (code int32) {
 	guard()
 	defer rescue(fn, which, nil, &code)
@@ -95,8 +96,8 @@ func anytime(fn string, f func() error) (code int32) {
 	return success
 }
 
-// onHandle is a call on the handle at p, the argument name. The handler of o is told if p is no
-// address.
+// onHandle executes a call on the handle at p, which is the argument name. If p is no address the
+// handler of o is called.
 func onHandle(fn, name string, p uintptr, o *object, f func(h *uintptr) int32) (code int32) {
 	guard()
 	defer rescue(fn, 0, o, &code)
@@ -147,13 +148,13 @@ func fail(fn string, which int32, o *object, err error) int32 {
 	return code
 }
 
-// lastError is what a call has reported.
+// lastError is the last error of a class that a call has reported, and the thread that has called.
 type lastError struct {
 	thread uintptr
 	text   string
 }
 
-// lastErrors are the last ones, by class.
+// lastErrors are the last errors, by class.
 var lastErrors [mpierr.ABI + 1]atomic.Pointer[lastError]
 
 // remember keeps the text of an error for MPI_Error_string, one for each class: codes are classes, so
@@ -164,7 +165,7 @@ func remember(code int32, text string) {
 	}
 }
 
-// lastText is the text of the last error of a class if the calling thread has had it, else empty.
+// lastText returns the text of the last error of a class if the calling thread has got it, else "".
 func lastText(code int32) string {
 	if code > success && int(code) < len(lastErrors) {
 		if e := lastErrors[code].Load(); e != nil && e.thread == thread() {
@@ -174,7 +175,7 @@ func lastText(code int32) string {
 	return ""
 }
 
-// handlerOf is the handler in force for an object.
+// handlerOf returns the handler that is set for an object.
 func handlerOf(o *object) *errhandler {
 	if o == nil {
 		if c := self.Load(); c != nil {
@@ -195,7 +196,8 @@ func handlerOf(o *object) *errhandler {
 	return afterwards
 }
 
-// exitStatus is the class of an error, or MPI_ERR_OTHER if that does not fit an exit status.
+// exitStatus returns the class of an error, or MPI_ERR_OTHER if that does not fit into an exit
+// status.
 func exitStatus(err error) int {
 	if class := mpi.ErrorClass(err); class > mpierr.Success && class <= mpierr.ABI {
 		return int(class)
@@ -203,16 +205,17 @@ func exitStatus(err error) int {
 	return int(mpierr.Other)
 }
 
-// oldWide is which for functions whose names end in _x: counts are as wide as with _c.
+// oldWide is the value of which for functions whose names end in _x: their counts are as wide as
+// those of _c.
 const oldWide = 2
 
-// prefix is what core/mpi puts before its errors: a name of Go's.
+// prefix matches what core/mpi puts before its errors: the name of a Go function.
 var prefix = regexp.MustCompile(`^mpi\.[A-Za-z.]+: `)
 
-// goName is a function's name as Go programs know it: mpi.Init.
+// goName matches a function's name as Go programs write it, such as mpi.Init.
 var goName = regexp.MustCompile(`\bmpi\.([A-Z])`)
 
-// describe is the text of an error, with the name of the function of C.
+// describe returns the text of an error, with the name of the C function in place of Go's.
 func describe(fn string, which int32, err error) string {
 	suffix := [...]string{"", "_c", oldWide: "_x"}[which]
 	text := goName.ReplaceAllString(prefix.ReplaceAllString(err.Error(), ""), "MPI_$1")
@@ -256,7 +259,7 @@ func abiUnsupported(number, sort int32, h uintptr) (code int32) {
 	return fail(fn, 0, o, err)
 }
 
-// fault is an error of a class of MPI's that no Go package below knows.
+// fault returns an error of a class that has no sentinel.
 func fault(class mpi.Class, format string, args ...any) error {
 	return &mpierr.Error{Code: class, Class: class, Text: fmt.Sprintf(format, args...)}
 }

@@ -61,14 +61,14 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// callOp calls a user's operation, in parts that its int can count.
+// callOp calls a user's operation, in parts whose lengths fit into its int.
 func callOp(fn uintptr, large bool, in, inout unsafe.Pointer, n int, t *mpi.Datatype) {
 	h, a, b := typeHandle(t), uintptr(in), uintptr(inout)
 	if large {
 		C.callOpLarge(C.uintptr_t(fn), C.uintptr_t(a), C.uintptr_t(b), C.MPI_Count(n), C.uintptr_t(h))
 		return
 	}
-	step := uintptr(t.Extent()) // negative ones wrap
+	step := uintptr(t.Extent()) // a negative extent wraps around as it should
 	for n > 0 {
 		part := min(n, math.MaxInt32)
 		C.callOp(C.uintptr_t(fn), C.uintptr_t(a), C.uintptr_t(b), C.int(part), C.uintptr_t(h))
@@ -100,17 +100,17 @@ func callQuery(fn, extra uintptr, words *status) int32 {
 	return int32(C.callQuery(C.uintptr_t(fn), C.uintptr_t(extra), (*C.int)(&words[0])))
 }
 
-// callFree ends a generalized request.
+// callFree calls the function of a generalized request that frees its state.
 func callFree(fn, extra uintptr) int32 {
 	return int32(C.callFree(C.uintptr_t(fn), C.uintptr_t(extra)))
 }
 
-// callCancel asks a generalized request to be taken back.
+// callCancel calls the function of a generalized request that cancels it.
 func callCancel(fn, extra uintptr, complete bool) int32 {
 	return int32(C.callCancel(C.uintptr_t(fn), C.uintptr_t(extra), C.int(cbool(complete))))
 }
 
-// newOp makes an operation of a function of C, which has large counts if which is 1.
+// newOp makes an operation of a C function, which has large counts if which is 1.
 func newOp(fn uintptr, commute bool, which int32) (mpi.Op, error) {
 	if fn < firstAddress {
 		return nil, missing("user_fn", fn)

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// arguments are those of a collective operation as Go has them.
+// arguments are the arguments of a collective operation, converted to Go's types.
 type arguments struct {
 	send, recv blocks
 	op         mpi.Op
@@ -30,7 +30,7 @@ type taker func(c *commObject) (arguments, error)
 // starter begins an operation.
 type starter func(c *commObject, a arguments) (mpi.Request, error)
 
-// collect does an operation.
+// collect executes a collective operation.
 func collect(fn string, which int32, c uintptr, take taker, do func(c *commObject, a arguments) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		a, err := take(c)
@@ -41,7 +41,7 @@ func collect(fn string, which int32, c uintptr, take taker, do func(c *commObjec
 	})
 }
 
-// start begins an operation.
+// start begins a collective operation.
 func start(fn string, which int32, c, q uintptr, take taker, do starter) int32 {
 	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) {
 		a, err := take(c)
@@ -52,7 +52,8 @@ func start(fn string, which int32, c, q uintptr, take taker, do starter) int32 {
 	})
 }
 
-// prepare makes the persistent request of an operation, which keeps what it needs.
+// prepare makes the persistent request of an operation. keep copies the arguments that it needs
+// later.
 func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) taker, do starter) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if _, err := infoOf(info); err != nil {
@@ -87,7 +88,7 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) 
 	})
 }
 
-// partners is the number of members that a collective operation on c exchanges with.
+// partners returns the number of members with which a collective operation on c exchanges data.
 func (c *commObject) partners() int {
 	if n, err := c.RemoteSize(); c.Inter() && err == nil {
 		return n
@@ -103,7 +104,7 @@ func (c *commObject) role(root int32) (is, other bool) {
 	return int(root) == c.Rank(), true
 }
 
-// neighbours gives how many there are to receive from and to send to.
+// neighbours returns the number of neighbours to receive from and to send to.
 func (c *commObject) neighbours() (in, out int, err error) {
 	kind, err := c.TopoTest()
 	if err != nil {
@@ -123,8 +124,9 @@ func (c *commObject) neighbours() (in, out int, err error) {
 	return 0, 0, fmt.Errorf("%w: the communicator has none", comm.ErrTopology)
 }
 
-// side has the arguments for what is sent, or received: one block, one for each member that takes part,
-// blocks of different lengths, or blocks with a datatype each.
+// side has the arguments about one buffer of an operation, the send or the receive buffer: one
+// block, one for each member that takes part, blocks of different lengths, or blocks with a
+// datatype each.
 type side struct {
 	buf            uintptr
 	count          int64
@@ -141,12 +143,12 @@ type form uint8
 
 const (
 	oneBlock  form = iota
-	eachBlock      // all of count items
-	varied         // of counts[i] items, at displs[i] of them
-	apart          // of counts[i] items of their own datatypes, at displs[i] bytes
+	eachBlock      // all have count items
+	varied         // block i has counts[i] items, from displs[i] on
+	apart          // block i has counts[i] items of its own datatype, displs[i] bytes up
 )
 
-// whose says which members a side matters at.
+// whose says at which members a buffer matters.
 type whose uint8
 
 const (
@@ -173,13 +175,13 @@ func (a side) others(root int32) side {
 	return a
 }
 
-// matters reports whether the side matters at the calling proc.
+// matters reports whether the buffer matters at the calling proc.
 func (a side) matters(c *commObject) bool {
 	is, other := c.role(a.root)
 	return a.whose == everyone || a.whose == theRoot && is || a.whose == theOthers && other
 }
 
-// take gives the blocks of n members.
+// take returns the blocks of n members.
 func (a side) take(c *commObject, n int) (b blocks, err error) {
 	switch {
 	case !a.matters(c):
@@ -197,7 +199,7 @@ func (a side) take(c *commObject, n int) (b blocks, err error) {
 	return b, err
 }
 
-// whole is a buffer that has a block of count items for each of n members.
+// whole returns a buffer that has a block of count items for each of n members.
 func whole(p uintptr, count int64, n int, t uintptr) (mpi.Buffer, error) {
 	if p == inPlace {
 		return mpi.InPlace, nil // the count is ignored: MPI 5.0, 6.8
@@ -208,7 +210,7 @@ func whole(p uintptr, count int64, n int, t uintptr) (mpi.Buffer, error) {
 	return buffer2(p, count*int64(n), t)
 }
 
-// takeVaried is take of blocks of any length.
+// takeVaried is take for blocks of different lengths.
 func (a side) takeVaried(n int) (b blocks, err error) {
 	if b.counts, err = ints("counts", a.counts, n, a.wideCounts); err != nil {
 		return b, err
@@ -223,12 +225,12 @@ func (a side) takeVaried(n int) (b blocks, err error) {
 	first, end := 0, 0
 	for i, count := range b.counts {
 		if count == 0 {
-			continue // wherever it is
+			continue // empty blocks may be anywhere
 		}
 		first = min(first, b.displs[i])
 		end = max(end, b.displs[i]+count)
 	}
-	for i := range b.displs { // all are seen from the first one
+	for i := range b.displs { // displacements are counted from the first block's
 		if b.displs[i] -= first; b.counts[i] == 0 {
 			b.displs[i] = 0
 		}
@@ -237,7 +239,7 @@ func (a side) takeVaried(n int) (b blocks, err error) {
 	return b, err
 }
 
-// takeApart is take of blocks with their own datatypes, whose displacements are bytes.
+// takeApart is take for blocks with their own datatypes, whose displacements are bytes.
 func (a side) takeApart(n int) ([]mpi.Buffer, error) {
 	counts, err := ints("counts", a.counts, n, a.wideCounts)
 	if err != nil {
@@ -255,7 +257,7 @@ func (a side) takeApart(n int) ([]mpi.Buffer, error) {
 	for i := range bufs {
 		p, t := a.buf+uintptr(displs[i]), ts[i]
 		if counts[i] == 0 && typeOf(t) == nil {
-			p, t = 0, typeByte // what has no items needs no datatype
+			p, t = 0, typeByte // an empty block needs no valid datatype
 		}
 		if bufs[i], err = buffer(p, int64(counts[i]), t); err != nil {
 			return nil, fmt.Errorf("of rank %d: %w", i, err)
@@ -271,10 +273,10 @@ const (
 	typeByte             = 0x247
 )
 
-// nothing takes no arguments.
+// nothing is the taker of an operation without arguments.
 func nothing() taker { return func(*commObject) (arguments, error) { return arguments{}, nil } }
 
-// exchange takes what goes to and comes from the members.
+// exchange is the taker of an operation that exchanges blocks with the members.
 func exchange(send, recv side) taker {
 	return func(c *commObject) (a arguments, err error) {
 		n := c.partners()
@@ -285,7 +287,7 @@ func exchange(send, recv side) taker {
 	}
 }
 
-// neighbors takes what goes to and comes from the neighbours.
+// neighbors is the taker of an operation that exchanges blocks with the neighbours.
 func neighbors(send, recv side) taker {
 	return func(c *commObject) (a arguments, err error) {
 		in, out, err := c.neighbours()
@@ -302,14 +304,14 @@ func neighbors(send, recv side) taker {
 func bcast(buf uintptr, count int64, t uintptr, root int32) taker {
 	return func(c *commObject) (a arguments, err error) {
 		if c.Inter() && root == mpi.ProcNull {
-			buf, count, t = 0, 0, typeByte // whatever they are
+			buf, count, t = 0, 0, typeByte // not significant here, so they may be anything
 		}
 		a.send.buf, err = used(buf, count, t, all)
 		return a, err
 	}
 }
 
-// operands gives the buffers and the operation of a reduction.
+// operands returns the buffers and the operation of a reduction.
 func operands(sbuf, rbuf uintptr, scount, rcount int64, t, op uintptr) (a arguments, err error) {
 	if a.op, err = opOf(op); err != nil {
 		return a, err
@@ -327,7 +329,7 @@ func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) taker {
 	return func(c *commObject) (arguments, error) {
 		is, other := c.role(root)
 		if !is {
-			rbuf = 0 // whatever it is
+			rbuf = 0 // not significant here, so it may be anything
 		}
 		if !other {
 			sbuf = 0

@@ -11,26 +11,26 @@ import (
 // retained has copies of the arguments of a persistent collective operation, as the program may free or
 // change them once it has the request. Wrong arguments are not copied: the operation reports them.
 type retained struct {
-	c     *commObject // of its own, so that members may start several operations in different orders
-	own   bool        // c is
+	c     *commObject // a duplicate, so that members may start several operations in different orders
+	own   bool        // c is a duplicate, to be freed
 	types []uintptr
 	ops   []uintptr
-	words [][]int64 // arrays, as C sees them
+	words [][]int64 // copies of arrays, in C's layout
 }
 
-// retain makes the retained of an operation on c.
+// retain returns the retained for an operation on c.
 func retain(c *commObject) (*retained, error) {
 	t, err := c.Twin()
 	if err != nil {
 		return nil, err
 	}
 	if t == nil {
-		return &retained{c: c}, nil // with another MPI library starts are matched in their order
+		return &retained{c: c}, nil // members of another MPI library match starts in their order, so a duplicate would not help
 	}
 	return &retained{c: &commObject{Comm: t, object: object{sort: c.sort, handle: c.handle}, session: c.session}, own: true}, nil
 }
 
-// datatype gives a handle for a datatype that stays.
+// datatype returns a handle of a duplicate of a datatype.
 func (k *retained) datatype(h uintptr) uintptr {
 	if h < datatypes || typeOf(h) == nil {
 		return h
@@ -44,7 +44,7 @@ func (k *retained) datatype(h uintptr) uintptr {
 	return own
 }
 
-// op gives a handle for an operation that stays.
+// op returns a handle of an operation that stays valid.
 func (k *retained) op(h uintptr) uintptr {
 	p := ops.Get(h)
 	if p == nil {
@@ -55,7 +55,7 @@ func (k *retained) op(h uintptr) uintptr {
 	return own
 }
 
-// array gives the address of a copy of n elements of size bytes.
+// array returns the address of a copy of n elements of size bytes.
 func (k *retained) array(p uintptr, n, size int) uintptr {
 	from, err := array[byte]("", p, n*size)
 	if err != nil || n == 0 {
@@ -67,12 +67,12 @@ func (k *retained) array(p uintptr, n, size int) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(words)))
 }
 
-// counts is array of ints, or of MPI_Counts if which is 1.
+// counts is array for ints, or for MPI_Counts if which is 1.
 func (k *retained) counts(p uintptr, n int, which int32) uintptr {
 	return k.array(p, n, 4+4*int(which))
 }
 
-// side keeps a side of an operation with n members.
+// side copies the arguments of a side with n members.
 func (k *retained) side(a side, n int) side {
 	switch {
 	case a.form < varied:
@@ -91,7 +91,7 @@ func (k *retained) side(a side, n int) side {
 	return a
 }
 
-// The functions of coll.go, of arguments that are kept.
+// The functions below are those of coll.go, with copied arguments.
 
 func (k *retained) nothing() taker { return nothing() }
 
@@ -101,7 +101,7 @@ func (k *retained) exchange(send, recv side) taker {
 }
 
 func (k *retained) neighbors(send, recv side) taker {
-	in, out, _ := k.c.neighbours() // none: the operation finds out
+	in, out, _ := k.c.neighbours() // the operation reports that there is no topology
 	return neighbors(k.side(send, out), k.side(recv, in))
 }
 
@@ -125,12 +125,12 @@ func (k *retained) reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32)
 	return reduceScatter(sbuf, rbuf, k.counts(counts, k.c.Size(), which), k.datatype(t), k.op(op), which)
 }
 
-// free ends all that is kept.
+// free frees all copies.
 func (k *retained) free() {
 	for _, h := range k.types {
 		if t := typeOf(h); t != nil {
 			typeHandles.Delete(t)
-			_ = t.Free() // nobody can have freed it
+			_ = t.Free() // no other code has the handle
 			types.Free(h)
 		}
 	}

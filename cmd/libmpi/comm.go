@@ -9,14 +9,14 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// comparisons are MPI_IDENT and so on.
+// comparisons are the values of MPI_IDENT and its like in C.
 var comparisons = map[mpi.Comparison]int{mpi.Identical: 201, mpi.Congruent: 202, mpi.Similar: 203, mpi.Unequal: 204}
 
 func putComparison(name string, p uintptr, c mpi.Comparison) error {
 	return putInt(name, p, comparisons[c])
 }
 
-// construct makes a communicator of another.
+// construct makes a communicator from another and stores its handle.
 func construct(fn string, h, out uintptr, f func(c *commObject) (*mpi.Comm, error)) int32 {
 	return onComm(fn, 0, h, func(c *commObject) error {
 		to, err := result[uintptr]("newcomm", out)
@@ -45,7 +45,7 @@ func (c *commObject) intercomm(leader int, peer uintptr, remote, tag int) (*mpi.
 	return c.IntercommCreate(leader, p, remote, tag)
 }
 
-// end ends the communicator at p.
+// end frees the communicator at p by f, and stores MPI_COMM_NULL.
 func end(fn string, p uintptr, f func(c *mpi.Comm) error) int32 {
 	return onHandle(fn, "comm", p, nil, func(h *uintptr) int32 {
 		return onComm(fn, 0, *h, func(c *commObject) error {
@@ -60,19 +60,19 @@ func end(fn string, p uintptr, f func(c *mpi.Comm) error) int32 {
 	})
 }
 
-// objectName is the name at p, as much of it as objects have.
+// objectName returns the name at p, cut to the length that names of objects have.
 func objectName(name string, p uintptr) (string, error) {
 	s, err := text(name, p, maxText)
 	return strings.Clone(s[:min(len(s), maxObjectName-1)]), err
 }
 
-// dimensions is the number of those of a Cartesian topology, 0 if there is none.
+// dimensions returns the number of dimensions of a Cartesian topology, 0 if there is none.
 func (c *commObject) dimensions() int {
 	n, _ := c.CartdimGet()
 	return n
 }
 
-// meet makes an intercommunicator by a port, which matters at the root.
+// meet makes an intercommunicator at a port; the port's name is read at the root only.
 func (c *commObject) meet(f func(c *mpi.Comm, port string, i *mpi.Info, root int) (*mpi.Comm, error), name, info uintptr, root int) (*mpi.Comm, error) {
 	if root != c.Rank() {
 		return f(c.Comm, "", nil, root)
@@ -94,7 +94,8 @@ var parent struct {
 	handle uintptr
 }
 
-// parentHandle is that of the parents, MPI_COMM_NULL if there are none any more.
+// parentHandle returns the handle of the intercommunicator with the parents, MPI_COMM_NULL if there
+// is none any more.
 func parentHandle() uintptr {
 	parent.Do(func() { parent.handle = newComm(mpi.Parent(), nil) })
 	if commOf(parent.handle) == nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// errhandler says what an error of a call does.
+// errhandler says what happens after an error of a call.
 type errhandler struct {
 	action action
-	sort   string // of objects that a user's is for
+	sort   string // sort of objects that a user's handler is for
 	fn     uintptr
 
 	mu     sync.Mutex
-	handle uintptr // 0: the program has none
-	holds  int     // of the program's; objects keep the handler without any
+	handle uintptr // 0: the program has no handle of it
+	holds  int     // references of the program; objects keep a handler that has none
 }
 
-// hold adds a reference of the program's, and returns the handle.
+// hold adds a reference of the program, and returns the handle.
 func (e *errhandler) hold() uintptr {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -30,7 +30,7 @@ func (e *errhandler) hold() uintptr {
 	return e.handle
 }
 
-// release is the inverse of hold.
+// release removes a reference of the program.
 func (e *errhandler) release() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,12 +43,12 @@ func (e *errhandler) release() {
 type action uint8
 
 const (
-	returns action = iota // the code
-	aborts                // the job
-	calls                 // a function of the program
+	returns action = iota // the call returns the error's code
+	aborts                // the job ends
+	calls                 // a function of the program is called
 )
 
-// The predefined handlers. Objects that none was set on have errorsAreFatal.
+// The predefined handlers. Objects on which none was set have errorsAreFatal.
 var (
 	errorsAreFatal = &errhandler{action: aborts}
 	errorsAbort    = &errhandler{action: aborts}
@@ -57,7 +57,7 @@ var (
 
 var namedErrhandlers = map[uintptr]*errhandler{0x141: errorsAreFatal, 0x142: errorsAbort, 0x143: errorsReturn}
 
-// errhandlerOf gives the handler of an argument, for a sort of object.
+// errhandlerOf returns the handler of an argument, for a sort of object.
 func errhandlerOf(sort string, h uintptr) (*errhandler, error) {
 	if e := namedErrhandlers[h]; e != nil {
 		return e, nil
@@ -85,7 +85,7 @@ func createErrhandler(name, sort string, fn, out uintptr) int32 {
 	})
 }
 
-// setErrhandler gives the object a handler.
+// setErrhandler sets the handler of the object.
 func (o *object) setErrhandler(h uintptr) error {
 	e, err := errhandlerOf(o.sort, h)
 	if err == nil {
@@ -94,7 +94,7 @@ func (o *object) setErrhandler(h uintptr) error {
 	return err
 }
 
-// getErrhandler stores the handler of the object, in a handle of its own.
+// getErrhandler stores a handle of the object's handler, with a reference of its own.
 func (o *object) getErrhandler(out uintptr) error {
 	e := o.handler.Load()
 	if e == nil {
@@ -112,7 +112,7 @@ func (o *object) getErrhandler(out uintptr) error {
 	return err
 }
 
-// callErrhandler calls the handler of the object for an error that the program has.
+// callErrhandler calls the handler of the object with an error code of the program.
 func (o *object) callErrhandler(fn string, code int) error {
 	fail(fn, 0, o, mpi.NewError(mpi.Class(code)))
 	return nil
@@ -129,7 +129,8 @@ func freeErrhandler(h uintptr) error {
 	return err
 }
 
-// errorText describes an error code, with the last such error of the calling thread.
+// errorText returns the text of an error code, with that of the last such error of the calling
+// thread.
 func errorText(code int) (string, error) {
 	s, err := mpi.ErrorString(mpi.Class(code))
 	if last := lastText(int32(code)); last != "" {

@@ -69,7 +69,7 @@ func shareFastPath() {
 // message of n bytes that was read or written.
 func learn(c *commObject, p uintptr, n int64, written bool) {
 	if shared.Used == 0 {
-		return // C has nobody to talk to
+		return // there are no peers to which C could send
 	}
 	if c != nil {
 		(*proc.Comm)(c.Comm).FastPath(c.handle)
@@ -106,7 +106,7 @@ func tryWriting(p uintptr) {
 //export fastPathWake
 func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }
 
-// fastBoxWidth is the size of a predefined type's elements that C knows, else 0.
+// fastBoxWidth returns the size of the elements of a predefined type that C knows, else 0.
 func fastBoxWidth(t uintptr) int64 {
 	if t < datatypes {
 		return int64(C.impi_width[t])
@@ -154,7 +154,7 @@ func requestOf(h uintptr) *requestObject {
 		return nil
 	}
 	c := commOf(shared.Table[i].Comm)
-	if c == nil { // it has been freed meanwhile
+	if c == nil { // it was freed meanwhile
 		c = world.Load()
 	}
 	if c == nil {

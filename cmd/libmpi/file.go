@@ -18,15 +18,15 @@ type fileObject struct {
 
 var files = handles.NewTable[*fileObject](handles.File)
 
-// noFile has the error handler of files that are opened, and of errors without a
-// file. By default it returns.
+// noFile has the error handler of errors without a file, which files that are opened start with
+// (MPI-4.1, 14.7). By default it returns errors.
 var noFile = func() *object {
 	o := &object{sort: "File", handle: fileNull}
 	o.handler.Store(errorsReturn)
 	return o
 }()
 
-// onFile is a call on a file.
+// onFile executes a call on a file.
 func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (code int32) {
 	guard()
 	p := files.Get(h)
@@ -40,7 +40,7 @@ func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (cod
 	return success
 }
 
-// withoutFile is a call about files that has none.
+// withoutFile executes a call about files that is not on one.
 func withoutFile(fn string, f func() error) (code int32) {
 	guard()
 	defer rescue(fn, 0, noFile, &code)
@@ -56,7 +56,7 @@ func withoutFile(fn string, f func() error) (code int32) {
 
 var errFile = &mpierr.Error{Code: mpierr.File, Class: mpierr.File, Text: "invalid file"}
 
-// openFile stores the handle of a file that is opened.
+// openFile opens a file and stores its handle.
 func openFile(c, name uintptr, amode int32, info, out uintptr) error {
 	parent, err := takeComm("comm", c)
 	if err != nil {
@@ -104,7 +104,8 @@ func deleteFile(name uintptr) error {
 	return file.Delete(n)
 }
 
-// onFileOrNone is a call about the error handler of a file, or of calls that have none.
+// onFileOrNone executes a call about the error handler of a file, or with MPI_FILE_NULL about that
+// of errors without a file.
 func onFileOrNone(fn string, h uintptr, f func(o *object) error) int32 {
 	if h == fileNull {
 		return withoutFile(fn, func() error { return f(noFile) })
@@ -122,13 +123,13 @@ func (o *fileObject) getInfo() (*mpi.Info, error) {
 	return (*mpi.Info)(i), err
 }
 
-// given is takeInfo as the engine has it.
+// given is takeInfo for the engine's type.
 func given(h uintptr) (*proc.Info, error) {
 	i, err := takeInfo(h)
 	return (*proc.Info)(i), err
 }
 
-// setView sets a view; the others wait for this member even if there is none.
+// setView sets a view; a member with a wrong argument takes part too, since the others wait for it.
 func (o *fileObject) setView(disp int64, etype, filetype, rep, info uintptr) error {
 	v, err := viewOf(disp, etype, filetype, rep, info)
 	return o.SetView(v, err)
@@ -154,40 +155,40 @@ func (o *fileObject) view() (disp int64, etype, filetype *mpi.Datatype, rep stri
 	return v.Displacement, v.Etype, v.Filetype, v.Datarep, err
 }
 
-// transfer is what a call moves between memory and a file.
+// transfer is the memory that a call reads a file into, or writes from.
 type transfer struct {
 	buf   uintptr
 	count int64
 	t     uintptr
 }
 
-// buffer is what is moved as a Buffer.
+// buffer returns that memory as a Buffer.
 func (x transfer) buffer() (proc.Buffer, error) {
 	b, err := buffer(x.buf, x.count, x.t)
 	return proc.Buffer(b), err
 }
 
-// moveAt is a call that moves data at an offset.
+// moveAt executes a call that moves data at an offset.
 func moveAt(fn string, which int32, h uintptr, offset int64, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
 	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveAt(offset, b, write) })
 }
 
-// moveOn is a call that moves data at the individual pointer.
+// moveOn executes a call that moves data at the individual pointer.
 func moveOn(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
 	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveOn(b, write) })
 }
 
-// moveTogether is a call that moves data at the shared pointer.
+// moveTogether executes a call that moves data at the shared pointer.
 func moveTogether(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
 	return move(fn, which, h, x, then, func(f *file.File, b proc.Buffer) (proc.Status, error) { return f.MoveShared(b, write) })
 }
 
-// moveOrdered is moveTogether of all members, one behind the other by rank.
+// moveOrdered is moveTogether by all members, whose data follow each other by rank.
 func moveOrdered(fn string, which int32, h uintptr, x transfer, write bool, then func(o *fileObject, st proc.Status) error) int32 {
 	return onFile(fn, which, h, func(o *fileObject) error {
 		b, err := x.buffer()
 		if err != nil {
-			return o.Agree(err) // the others wait for this one
+			return o.Agree(err) // a member with an error takes part, since the others wait for it
 		}
 		st, err := o.MoveOrdered(b, write)
 		if err != nil {
@@ -211,8 +212,8 @@ func move(fn string, which int32, h uintptr, x transfer, then func(o *fileObject
 	})
 }
 
-// What a call does with the status: it stores it, makes a request of an operation
-// that is complete, or keeps it for the other half of a split operation.
+// What a call does with its status: it stores it, makes a request that is complete, or keeps it for
+// the second half of a split operation.
 
 func storing(p uintptr) func(*fileObject, proc.Status) error {
 	return func(_ *fileObject, st proc.Status) error {
@@ -233,7 +234,7 @@ func requesting(p uintptr) func(*fileObject, proc.Status) error {
 
 func splitting(o *fileObject, st proc.Status) error { return o.Split(st, nil) }
 
-// endSplit is the other half of a split operation.
+// endSplit is the second half of a split operation.
 func endSplit(fn string, h, status uintptr) int32 {
 	return onFile(fn, 0, h, func(o *fileObject) error {
 		st, err := o.SplitEnd()

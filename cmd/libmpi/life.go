@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// thread tells the calling thread from others.
+// thread returns a number that identifies the calling thread.
 func thread() uintptr { return uintptr(C.thisThread()) }
 
 // Thread levels.
@@ -27,13 +27,13 @@ const (
 	threadMultiple = 4096
 )
 
-// level and mainThread are of the call of MPI_Init or MPI_Init_thread.
+// level and mainThread are the thread level and the thread of MPI_Init or MPI_Init_thread.
 var (
 	level      int32
 	mainThread C.uintptr_t
 )
 
-// initializeThread is initialize with a level of threads.
+// initializeThread is MPI_Init_thread.
 func initializeThread(fn string, required int32, provided uintptr) int32 {
 	given := threadLevel(required)
 	if code := initialize(fn, given); code != success {
@@ -42,13 +42,13 @@ func initializeThread(fn string, required int32, provided uintptr) int32 {
 	return anytime(fn, func() error { return put("provided", provided, given) })
 }
 
-// threadLevel is the level that is given where one is required: that, or the next
-// above.
+// threadLevel returns the level to provide for a required one: the same, or the next higher one
+// that MPI has.
 func threadLevel(required int32) int32 {
 	return min(max((required+1023)/1024*1024, threadSingle), threadMultiple)
 }
 
-// started and ended tell that MPI_Init and MPI_Finalize were called.
+// started and ended are set once MPI_Init and MPI_Finalize were called.
 var started, ended atomic.Bool
 
 func initialize(fn string, given int32) int32 {
@@ -88,11 +88,11 @@ func finalize() error {
 
 func isMainThread() bool { return C.thisThread() == mainThread }
 
-// abort ends the job, whatever communicator it was called with: who calls it is in trouble.
+// abort ends the job, whatever communicator it was called with, also if that is invalid.
 func abort(code int) error {
 	mpi.Abort(code, fmt.Sprintf("MPI_Abort with code %d", code))
 	return nil
 }
 
-// numbers are two.
+// numbers returns its arguments, for generated calls that store two results.
 func numbers(m, n int) (int, int) { return m, n }

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Addresses that are none.
+// Pointers that are not addresses.
 const (
 	inPlace      = 1
 	unweighted   = 10
@@ -20,16 +20,15 @@ const (
 	firstAddress = 4096 // nothing is mapped below
 )
 
-// pointer is the address that the program gave.
+// pointer converts an address that the program has passed.
 func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
-// missing is the error of an argument that has to be an address and is none.
+// missing returns the error of a pointer argument that is no address.
 func missing(name string, p uintptr) error {
 	return fmt.Errorf("%w: %s is no address: %#x", mpi.ErrArg, name, p)
 }
 
-// result gives the place of an int, or of another thing, that the function
-// stores at p.
+// result returns the place at p where the function stores a result.
 func result[T any](name string, p uintptr) (*T, error) {
 	if p < firstAddress {
 		return nil, missing(name, p)
@@ -52,8 +51,8 @@ func putInt[T ~int | ~int32](name string, p uintptr, v T) error { return put(nam
 // putFlag stores a truth value.
 func putFlag(name string, p uintptr, v bool) error { return put(name, p, cbool(v)) }
 
-// putWide stores a number that the function gives as an int, or MPI_UNDEFINED
-// where it does not fit, or as an MPI_Count if which is 1.
+// putWide stores a number as an int, or MPI_UNDEFINED if it does not fit, or as an MPI_Count if
+// which is 1.
 func putWide(name string, p uintptr, which int32, v int64) error {
 	if which != 0 {
 		return put(name, p, v)
@@ -71,7 +70,7 @@ func cbool(b bool) int32 {
 	return 0
 }
 
-// array gives the n elements at p. That they are there is for the program to know.
+// array returns the n elements at p, without a check that the memory exists.
 func array[T any](name string, p uintptr, n int) ([]T, error) {
 	switch {
 	case n < 0:
@@ -84,8 +83,8 @@ func array[T any](name string, p uintptr, n int) ([]T, error) {
 	return unsafe.Slice((*T)(pointer(p)), n), nil
 }
 
-// touched is array of what is to be copied: an array that is not all there is found out
-// before there is memory for as much.
+// touched is array for an array that will be copied. It touches the last byte, so that one which
+// does not exist fails before memory for the copy is allocated.
 func touched[T any](name string, p uintptr, n int) ([]T, error) {
 	a, err := array[T](name, p, n)
 	if len(a) > 0 {
@@ -99,7 +98,7 @@ func touched[T any](name string, p uintptr, n int) ([]T, error) {
 //go:noinline
 func touch(p unsafe.Pointer) byte { return *(*byte)(p) }
 
-// ints gives a copy of the n ints at p, which are MPI_Counts if which is 1.
+// ints returns a copy of the n ints at p, which are MPI_Counts if which is 1.
 func ints(name string, p uintptr, n int, which int32) ([]int, error) {
 	if which != 0 {
 		return copied[int64, int](name, p, n)
@@ -134,7 +133,7 @@ func putInts(name string, p uintptr, room int, v []int) error {
 	return err
 }
 
-// text gives the string at p, at most most bytes of it.
+// text returns the string at p, at most most bytes of it.
 func text(name string, p uintptr, most int) (string, error) {
 	if p < firstAddress {
 		return "", missing(name, p)
@@ -176,14 +175,14 @@ const (
 	statusPrivate
 )
 
-// store stores what a call tells, but for the error.
+// store sets all fields of the status but the error.
 func (s *status) store(st *mpi.Status) {
 	w := st.Words()
 	s[statusSource], s[statusTag] = int32(st.Source), int32(st.Tag)
 	copy(s[statusPrivate:], w[:])
 }
 
-// load is the inverse of store.
+// load returns the status as Go's type.
 func (s *status) load() mpi.Status {
 	return mpi.StatusOf(int(s[statusSource]), int(s[statusTag]), mpi.StatusWords(s[statusPrivate:]))
 }
@@ -195,10 +194,10 @@ func putStatus(p uintptr, st *mpi.Status) {
 	}
 }
 
-// takeStatus gives the status at p.
+// takeStatus returns the status at p.
 func takeStatus(p uintptr) (*status, error) { return result[status]("status", p) }
 
-// release ends the object whose handle is at p, and stores the null handle.
+// release frees the object whose handle is at p, and stores the null handle.
 func release(name string, p, null uintptr, free func(h uintptr) error) error {
 	h, err := result[uintptr](name, p)
 	if err == nil {

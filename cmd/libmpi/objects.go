@@ -36,9 +36,9 @@ const (
 	datatypes      = 0x400 // behind all constants
 )
 
-// object is the part of an object with an error handler that C needs.
+// object is the part of an object with an error handler that the C library adds.
 type object struct {
-	sort    string // of handlers: "Comm", "Win", "File", "Session"
+	sort    string // of objects that its handlers are for: "Comm", "Win", "File", "Session"
 	handle  uintptr
 	handler atomic.Pointer[errhandler]
 }
@@ -47,21 +47,21 @@ type object struct {
 type commObject struct {
 	*mpi.Comm
 	object
-	ints     atomic.Pointer[[predefinedKeys]int32] // the values of predefined attributes, in C's memory
+	ints     atomic.Pointer[[predefinedKeys]int32] // values of predefined attributes, in C's memory
 	attached attachment
-	session  *sessionObject // that it comes from; nil: none
-	serves   atomic.Bool    // buffered sends know the session's memory
+	session  *sessionObject // the session that it was made from; nil: none
+	serves   atomic.Bool    // buffered sends use the session's buffer
 }
 
 // requestObject is a request.
 type requestObject struct {
 	q     mpi.Request
-	owner *object                     // whose handler hears of errors; nil: that of what has none
-	again func() (mpi.Request, error) // begins it once more, of a persistent collective operation
-	kept  *retained                   // what that needs
+	owner *object                     // whose handler is told of errors; nil: that of calls without an object
+	again func() (mpi.Request, error) // of a persistent collective operation: begins it once more
+	kept  *retained                   // the copied arguments of that
 }
 
-// The objects that C programs hold.
+// The objects for which C programs have handles.
 var (
 	comms       = handles.NewTable[*commObject](handles.Comm)
 	groups      = handles.NewTable[*mpi.Group](handles.Group)
@@ -80,7 +80,7 @@ type messageObject struct {
 	owner *object
 }
 
-// world and self are there between Init and Finalize.
+// world and self are set between Init and Finalize.
 var world, self atomic.Pointer[commObject]
 
 // The predefined datatypes and operations, by handle.
@@ -135,8 +135,7 @@ func kindOf(h uintptr) string {
 	return "freed, or none that MPI gave"
 }
 
-// bad is the error of a handle that cannot be used. null is the null handle of its
-// kind.
+// bad returns the error of a handle that cannot be used. null is the null handle of its kind.
 func bad(sentinel error, name string, h, null uintptr) error {
 	if err := usable(); err != nil {
 		return err
@@ -147,7 +146,7 @@ func bad(sentinel error, name string, h, null uintptr) error {
 	return fmt.Errorf("%w: argument %s is %#x: %s", sentinel, name, h, kindOf(h))
 }
 
-// commOf gives a communicator, or nil.
+// commOf returns the communicator of a handle, or nil.
 func commOf(h uintptr) *commObject {
 	switch {
 	case h == commWorld:
@@ -161,7 +160,7 @@ func commOf(h uintptr) *commObject {
 	return nil
 }
 
-// takeComm is commOf for an argument.
+// takeComm is commOf for an argument: nil is an error.
 func takeComm(name string, h uintptr) (*commObject, error) {
 	if c := commOf(h); c != nil {
 		return c, nil
@@ -169,8 +168,8 @@ func takeComm(name string, h uintptr) (*commObject, error) {
 	return nil, bad(comm.ErrComm, name, h, commNull)
 }
 
-// newComm makes the handle of a communicator, which may be nil, and gives it the
-// error handler of another.
+// newComm makes the handle of a communicator, which may be nil, and gives it the error handler of
+// like.
 func newComm(c *mpi.Comm, like *commObject) uintptr {
 	if c == nil {
 		return commNull
@@ -191,7 +190,7 @@ func newComm(c *mpi.Comm, like *commObject) uintptr {
 	return h
 }
 
-// groupOf gives a group.
+// groupOf returns the group of a handle.
 func groupOf(name string, h uintptr) (*mpi.Group, error) {
 	if h == groupEmpty {
 		return mpi.GroupEmpty, nil
@@ -202,7 +201,7 @@ func groupOf(name string, h uintptr) (*mpi.Group, error) {
 	return nil, bad(comm.ErrGroup, name, h, groupNull)
 }
 
-// newGroup makes the handle of a group that comes from a session, or from none.
+// newGroup makes the handle of a group that was made from a session, or from none.
 func newGroup(g *mpi.Group, s *sessionObject) uintptr {
 	if g.Size() == 0 {
 		return groupEmpty
@@ -213,10 +212,10 @@ func newGroup(g *mpi.Group, s *sessionObject) uintptr {
 	return groups.Add(g)
 }
 
-// groupSessions has the sessions that groups come from.
+// groupSessions has the sessions from which groups were made.
 var groupSessions sync.Map
 
-// sessionOf gives the session that a group comes from, nil if there is none.
+// sessionOf returns the session from which a group was made, nil if there is none.
 func sessionOf(gs ...*mpi.Group) *sessionObject {
 	for _, g := range gs {
 		if s, ok := groupSessions.Load(g); ok {
@@ -226,7 +225,7 @@ func sessionOf(gs ...*mpi.Group) *sessionObject {
 	return nil
 }
 
-// typeOf gives a datatype, or nil.
+// typeOf returns the datatype of a handle, or nil.
 func typeOf(h uintptr) *mpi.Datatype {
 	if h < datatypes {
 		return namedTypes[h]
@@ -271,8 +270,7 @@ func newType(t *mpi.Datatype) uintptr {
 	return h
 }
 
-// typeHandle gives the handle of a datatype that the library itself may have
-// made: MPI_DATATYPE_NULL then.
+// typeHandle returns the handle of a datatype, MPI_DATATYPE_NULL if the library has made the datatype.
 func typeHandle(t *mpi.Datatype) uintptr {
 	if h := t.Handle(); h != 0 {
 		return uintptr(h)
@@ -280,7 +278,7 @@ func typeHandle(t *mpi.Datatype) uintptr {
 	return known(&typeHandles, t, datatypeNull)
 }
 
-// opOf gives an operation.
+// opOf returns the operation of a handle.
 func opOf(h uintptr) (mpi.Op, error) {
 	if h < uintptr(len(namedOpTable)) && namedOpTable[h] != nil {
 		return namedOpTable[h], nil
@@ -291,7 +289,7 @@ func opOf(h uintptr) (mpi.Op, error) {
 	return nil, bad(datatype.ErrOp, "op", h, opNull)
 }
 
-// infoOf gives info, nil for MPI_INFO_NULL.
+// infoOf returns the info object of a handle, nil for MPI_INFO_NULL.
 func infoOf(h uintptr) (*mpi.Info, error) {
 	if h == infoNull {
 		return nil, nil
@@ -299,7 +297,7 @@ func infoOf(h uintptr) (*mpi.Info, error) {
 	return takeInfo(h)
 }
 
-// takeInfo is infoOf where MPI_INFO_NULL is an error.
+// takeInfo is infoOf, but MPI_INFO_NULL is an error.
 func takeInfo(h uintptr) (*mpi.Info, error) {
 	if h == infoEnv {
 		if i := mpi.InfoEnv(); i != nil {
@@ -315,7 +313,7 @@ func takeInfo(h uintptr) (*mpi.Info, error) {
 	return nil, fmt.Errorf("%w: argument info is %#x: %s", mpi.ErrInfo, h, kindOf(h))
 }
 
-// winOf gives a window, or nil.
+// winOf returns the window of a handle, or nil.
 func winOf(h uintptr) *winObject {
 	if p := wins.Get(h); p != nil {
 		return *p
@@ -325,7 +323,8 @@ func winOf(h uintptr) *winObject {
 
 func badWin(h uintptr) error { return bad(rma.ErrWin, "win", h, winNull) }
 
-// buffer is the memory of a message. The call checks it, except constants that are no addresses.
+// buffer is the memory of a message. The call of core/mpi checks it; this function only refuses
+// constants that are no addresses.
 func buffer(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
 	dt := typeOf(t)
 	if dt == nil {
@@ -343,11 +342,11 @@ type use int
 
 const (
 	none  use = iota
-	first     // its beginning: less may come than there is room for
+	first     // its beginning, since less may be received than there is room for
 	all
 )
 
-// sends is the use of a buffer that is sent to dst.
+// sends returns the use of a buffer that is sent to dst.
 func sends(dst int32) use {
 	if dst == mpi.ProcNull {
 		return none
@@ -355,12 +354,13 @@ func sends(dst int32) use {
 	return all
 }
 
-// receives is the use of a buffer that receives from src.
+// receives returns the use of a buffer that receives from src.
 func receives(src int32) use { return min(sends(src), first) }
 
-// used is buffer of memory that must exist: it is read, so that this call fails, and not a link later.
+// used is buffer of memory that must exist: it is touched here, so that a fault ends this call, and
+// not one of a link later.
 func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
-	if n := count * fastBoxWidth(t); n > 0 && count <= math.MaxInt32 && p >= firstAddress { // mostly
+	if n := count * fastBoxWidth(t); n > 0 && count <= math.MaxInt32 && p >= firstAddress { // the usual case
 		if u != none {
 			touch(pointer(p))
 		}
@@ -375,7 +375,7 @@ func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
 	}
 	lo, hi, bad := typeOf(t).Span(int(count))
 	if bad != nil || !typeOf(t).Committed() || lo == hi || p+uintptr(lo) < firstAddress {
-		return b, nil // the call says what is wrong
+		return b, nil // the call reports what is wrong
 	}
 	touch(pointer(p + uintptr(lo)))
 	if u != all {
@@ -384,12 +384,12 @@ func used(p uintptr, count int64, t uintptr, u use) (mpi.Buffer, error) {
 	if _, whole := typeOf(t).Run(int(count)); whole {
 		touchAll(p+uintptr(lo), hi-lo)
 	} else {
-		touch(pointer(p + uintptr(hi) - 1)) // there may be nothing between items
+		touch(pointer(p + uintptr(hi) - 1)) // there may be no memory between the items
 	}
 	return b, nil
 }
 
-// buffer2 is buffer that may be MPI_IN_PLACE.
+// buffer2 is buffer, but also takes MPI_IN_PLACE.
 func buffer2(p uintptr, count int64, t uintptr) (mpi.Buffer, error) {
 	if p == inPlace {
 		return mpi.InPlace, nil

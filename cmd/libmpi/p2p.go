@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// withBuffer is what a call does with a communicator and a buffer.
+// withBuffer executes a call with a communicator and a buffer.
 func withBuffer(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c uintptr, f func(c *commObject, b mpi.Buffer) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		b, err := used(buf, count, t, u)
@@ -21,7 +21,7 @@ func withBuffer(fn string, which int32, buf uintptr, count int64, t uintptr, u u
 	})
 }
 
-// Bsend is that of the communicator, with memory of the session that it is of.
+// Bsend is Comm.Bsend, with the buffer of the session from which the communicator was made.
 func (c *commObject) Bsend(b mpi.Buffer, dst, tag int) error {
 	if err := c.served(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (c *commObject) Bsend(b mpi.Buffer, dst, tag int) error {
 	return c.Comm.Bsend(b, dst, tag)
 }
 
-// Ibsend is Bsend that is begun.
+// Ibsend is Bsend without waiting.
 func (c *commObject) Ibsend(b mpi.Buffer, dst, tag int) (mpi.Request, error) {
 	if err := c.served(); err != nil {
 		return mpi.Request{}, err
@@ -37,7 +37,7 @@ func (c *commObject) Ibsend(b mpi.Buffer, dst, tag int) (mpi.Request, error) {
 	return c.Comm.Ibsend(b, dst, tag)
 }
 
-// BsendInit is Bsend that is begun later.
+// BsendInit makes the persistent form of Bsend.
 func (c *commObject) BsendInit(b mpi.Buffer, dst, tag int) (mpi.Request, error) {
 	if err := c.served(); err != nil {
 		return mpi.Request{}, err
@@ -56,7 +56,7 @@ func (c *commObject) sendReceive(st uintptr, b mpi.Buffer, dst, stag, src, rtag 
 func abiSend(buf uintptr, count int64, t uintptr, dst, tag int32, c uintptr, which int32) int32 {
 	return withBuffer("Send", which, buf, count, t, sends(dst), c, func(c *commObject, b mpi.Buffer) error {
 		err := c.Send(b, int(dst), int(tag))
-		if err == nil && dst != mpi.ProcNull { // then it has been read
+		if err == nil && dst != mpi.ProcNull { // the buffer was read
 			learn(c, buf, count*fastBoxWidth(t), false)
 		}
 		return err
@@ -94,7 +94,7 @@ func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbu
 	})
 }
 
-// buffers are two, neither in place.
+// buffers returns two buffers, neither of which may be MPI_IN_PLACE.
 func buffers(sbuf uintptr, scount int64, stype uintptr, out use, rbuf uintptr, rcount int64, rtype uintptr, in use) (a, b mpi.Buffer, err error) {
 	if a, err = used(sbuf, scount, stype, out); err == nil {
 		b, err = used(rbuf, rcount, rtype, in)
@@ -102,7 +102,7 @@ func buffers(sbuf uintptr, scount int64, stype uintptr, out use, rbuf uintptr, r
 	return a, b, err
 }
 
-// begin is a call that makes a request on a communicator.
+// begin executes a call that makes a request on a communicator.
 func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Request, error)) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if out < firstAddress {
@@ -116,7 +116,7 @@ func begin(fn string, which int32, c, out uintptr, f func(c *commObject) (mpi.Re
 	})
 }
 
-// beginOn is begin of a send or receive.
+// beginOn is begin for a send or receive.
 func beginOn(fn string, which int32, buf uintptr, count int64, t uintptr, u use, c, out uintptr, f func(c *commObject, b mpi.Buffer) (mpi.Request, error)) int32 {
 	return begin(fn, which, c, out, func(c *commObject) (mpi.Request, error) {
 		b, err := used(buf, count, t, u)

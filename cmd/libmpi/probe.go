@@ -52,7 +52,7 @@ func abiImprobe(src, tag int32, c, flag, out, st uintptr) int32 {
 	})
 }
 
-// onMessage receives the message at p, which is used up.
+// onMessage receives the message at p, which cannot be used again.
 func onMessage(fn string, which int32, buf uintptr, count int64, t, p uintptr, f func(m messageObject, b mpi.Buffer) error) (code int32) {
 	guard()
 	defer rescue(fn, which, nil, &code)
@@ -89,7 +89,7 @@ func onMessage(fn string, which int32, buf uintptr, count int64, t, p uintptr, f
 	return success
 }
 
-// nobody is the status of what is received from MPI_PROC_NULL.
+// nobody is the status of a receive from MPI_PROC_NULL.
 var nobody = mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag}
 
 //export abiMrecv

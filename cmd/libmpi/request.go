@@ -33,16 +33,16 @@ func newRequest(owner *object, q mpi.Request, out uintptr) error {
 	return nil
 }
 
-// drop ends a request that is null.
+// drop frees the handle of a request that has become null.
 func drop(h *uintptr, r *requestObject) {
 	*r = requestObject{}
-	if !isFastPath(*h) { // whose request frees itself
+	if !isFastPath(*h) { // the request of C frees itself
 		requests.Free(*h)
 	}
 	*h = requestNull
 }
 
-// onRequestAt is a call on the request at p; r is nil for MPI_REQUEST_NULL.
+// onRequestAt executes a call on the request at p; r is nil for MPI_REQUEST_NULL.
 func onRequestAt(fn string, p uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
@@ -70,7 +70,7 @@ func onRequestAt(fn string, p uintptr, f func(r *requestObject) error) (code int
 	return success
 }
 
-// empty is the status of nothing.
+// empty is the status of a null request.
 var empty = mpi.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
 
 //export abiWait
@@ -98,8 +98,8 @@ func abiTest(request, flag, st uintptr) int32 {
 			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}
 		if err != nil {
-			if done { // it is over, and who goes on would wait for another end of it
-				_ = putFlag("flag", flag, true) // err matters more
+			if done { // it is complete, and a program that goes on would wait for another completion
+				_ = putFlag("flag", flag, true) // err is what is returned
 			}
 			return err
 		}
@@ -110,7 +110,7 @@ func abiTest(request, flag, st uintptr) int32 {
 	})
 }
 
-// errNullRequest is the error of calls that want a request.
+// errNullRequest is the error of calls that do not take MPI_REQUEST_NULL.
 var errNullRequest = fmt.Errorf("%w: argument request is the null handle", mpi.ErrRequest)
 
 func (r *requestObject) free() (err error) {
@@ -149,7 +149,7 @@ func (r *requestObject) start() (err error) {
 	return err
 }
 
-// onRequest is a call on a request that it leaves as it is.
+// onRequest executes a call on a request that it leaves as it is.
 func onRequest(fn string, which int32, h uintptr, f func(r *requestObject) error) (code int32) {
 	return onRequestOrNull(fn, h, func(r *requestObject) error {
 		if r == nil {
@@ -159,7 +159,7 @@ func onRequest(fn string, which int32, h uintptr, f func(r *requestObject) error
 	})
 }
 
-// onRequestOrNull is onRequest in which r is nil for MPI_REQUEST_NULL.
+// onRequestOrNull is onRequest, but r is nil for MPI_REQUEST_NULL.
 func onRequestOrNull(fn string, h uintptr, f func(r *requestObject) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
@@ -243,7 +243,7 @@ func (b *batch) keep() {
 	}
 }
 
-// take collects the n requests at p.
+// take reads the n requests at p.
 func (b *batch) take(n int32, p uintptr) (err error) {
 	if n < 0 {
 		return fmt.Errorf("%w: count is %d", mpi.ErrArg, n)
@@ -266,7 +266,7 @@ func (b *batch) take(n int32, p uintptr) (err error) {
 	return usable()
 }
 
-// put gives the requests back, as they are now.
+// put writes the handles of the requests back to the program's memory.
 func (b *batch) put() {
 	for i := range b.reqs {
 		if isFastPath(b.handles[i]) {
@@ -286,7 +286,7 @@ func (b *batch) put() {
 	}
 }
 
-// owner is the object whose handler hears of errors.
+// owner returns the object whose handler is told of errors.
 func (b *batch) owner() *object {
 	for _, h := range b.handles {
 		if r := requestOf(h); r != nil {
@@ -296,7 +296,7 @@ func (b *batch) owner() *object {
 	return nil
 }
 
-// room makes place for a status of each request, unless the program ignores them.
+// room returns memory for a status of each request, nil if the program ignores them.
 func (b *batch) room(p uintptr) []mpi.Status {
 	if p < firstAddress {
 		return nil
@@ -311,7 +311,7 @@ func (b *batch) room(p uintptr) []mpi.Status {
 func putStatuses(p uintptr, sts []mpi.Status, err error) {
 	to, bad := array[status]("array_of_statuses", p, len(sts))
 	if bad != nil {
-		return // ignored
+		return // the program ignores them
 	}
 	failed := err != nil && mpi.ErrorClass(err) == inStatus
 	for i := range sts {
@@ -325,7 +325,7 @@ func putStatuses(p uintptr, sts []mpi.Status, err error) {
 
 const inStatus mpi.Class = 19
 
-// onBatch is a call on several requests.
+// onBatch executes a call on several requests.
 func onBatch(fn string, n int32, p uintptr, f func(b *batch) error) (code int32) {
 	guard()
 	defer rescue(fn, 0, nil, &code)
@@ -372,7 +372,7 @@ func abiWaitany(n int32, reqs, index, st uintptr) int32 {
 	})
 }
 
-// testAll is Testall, or its like that leaves the requests as they are.
+// testAll is Testall, or the like that leaves the requests as they are.
 func testAll(fn string, n int32, reqs, flag, statuses uintptr, test func([]mpi.Request, []mpi.Status) (bool, error)) int32 {
 	return onBatch(fn, n, reqs, func(b *batch) error {
 		sts := b.room(statuses)
@@ -448,7 +448,7 @@ func abiStartall(n int32, reqs uintptr) int32 {
 	})
 }
 
-// startGeneralized makes a generalized request of functions of C.
+// startGeneralized makes a generalized request with functions of C.
 func startGeneralized(query, free, cancel, extra uintptr) (mpi.Request, error) {
 	var g mpi.Generalized
 	if query >= firstAddress {
@@ -469,7 +469,7 @@ func startGeneralized(query, free, cancel, extra uintptr) (mpi.Request, error) {
 	return mpi.GrequestStart(g)
 }
 
-// codeError is the error that a callback has returned.
+// codeError returns the error for the code that a callback has returned.
 func codeError(code int32) error {
 	if code == success {
 		return nil

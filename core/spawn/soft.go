@@ -9,7 +9,7 @@ import (
 // maxRanges is how many numbers and ranges an info key soft may have.
 const maxRanges = 256
 
-// Soft is the set of numbers of procs that a command may be started with (MPI-4.1, 11.8.1, info key
+// Soft is the set of numbers of procs that a command may be started with (MPI-4.1, 11.8.4, info key
 // soft): single numbers and ranges from:to or from:to:step, separated by commas, as in 1:16:2,20.
 type Soft []softRange
 

@@ -9,7 +9,7 @@ import (
 )
 
 // State is how a spawned world is connected with the world of its parents, which end together
-// while they are (MPI-4.1, 11.8.4 and 11.10.4).
+// while they are (MPI-4.1, 11.10.4).
 type State uint8
 
 // The states, in the order in which a world passes them.
