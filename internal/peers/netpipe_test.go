@@ -84,7 +84,7 @@ func TestNetPIPE(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				args := append(words[1:len(words):len(words)], "-i", "-n", "20", "-o", "/dev/null", "-u", strconv.Itoa(netPIPELargest))
-				job := suiteRun{procs: 2, args: args}.job(filepath.Join(bin, words[0]), sites)
+				job := suiteRun{procs: 2, args: args}.job(filepath.Join(bin, words[0]), make([]string, sites)...)
 				if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
 					t.Fatal(err)
 				}

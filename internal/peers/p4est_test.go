@@ -127,7 +127,7 @@ func TestP4est(t *testing.T) {
 func (p *p4est) run(t *testing.T, name string, sites int) {
 	t.Helper()
 	dir := t.TempDir() // it writes files
-	job := suiteRun{procs: 4}.job(filepath.Join(p.bin, name), sites)
+	job := suiteRun{procs: 4}.job(filepath.Join(p.bin, name), make([]string, sites)...)
 	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}

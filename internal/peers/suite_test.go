@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 )
 
@@ -192,23 +194,36 @@ func (s *suite) build(t *testing.T, program string) (path string) {
 	return path
 }
 
-// job is a job of r with its procs on that many sites.
-func (r suiteRun) job(path string, sites int) string {
+// What sites use inside: our own transports, or an MPI of their own.
+const (
+	ownSite     = ""
+	openMPISite = `native {
+    mpicc  = "mpicc.openmpi"
+    launch = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "{procs}"]
+  }`
+	mpichSite = `native { mpicc = "mpicc.mpich" }`
+)
+
+// job is a job of r with its procs on some sites.
+func (r suiteRun) job(path string, sites ...string) string {
 	words := make([]string, 0, len(r.args)+1)
 	for _, w := range append([]string{path}, r.args...) {
 		words = append(words, strconv.Quote(w))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "job { embedded_server {} }\nprogram {\n  command = [%s]\n  prefix_output = false\n}\n", strings.Join(words, ", "))
-	for i := range sites {
-		fmt.Fprintf(&b, "site \"s%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n  spawn { slots = 64 }\n}\n",
-			i, i, 20+i, (r.procs+i)/sites)
+	for i, inside := range sites {
+		if inside == ownSite {
+			inside = "spawn { slots = 64 }"
+		}
+		fmt.Fprintf(&b, "site \"s%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n  %s\n}\n",
+			i, i, 20+i, (r.procs+i)/len(sites), inside)
 	}
 	return b.String()
 }
 
 // run runs a program in a folder of its own, for it may write files and spawns itself from there.
-func (s *suite) run(t *testing.T, r suiteRun, sites int) {
+func (s *suite) run(t *testing.T, r suiteRun, sites ...string) {
 	t.Helper()
 	path := s.build(t, r.program)
 	if _, err := os.Stat(path); err != nil {
@@ -218,7 +233,7 @@ func (s *suite) run(t *testing.T, r suiteRun, sites int) {
 	if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(r.job(path, sites)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(r.job(path, sites...)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -253,10 +268,10 @@ func TestSuite(t *testing.T) {
 					soak.Only(t, "make test has it on two sites")
 				}
 				t.Parallel()
-				s.run(t, r, 1)
+				s.run(t, r, ownSite)
 			})
 			if apart {
-				t.Run(name+" two sites", func(t *testing.T) { t.Parallel(); s.run(t, r, 2) })
+				t.Run(name+" two sites", func(t *testing.T) { t.Parallel(); s.run(t, r, ownSite, ownSite) })
 			}
 		}
 	}
@@ -268,6 +283,35 @@ func TestSuite(t *testing.T) {
 	for program, why := range not {
 		if !known[program] || why == "" {
 			t.Errorf("not.txt: %s is in no list of the suite, or there is no reason", program)
+		}
+	}
+}
+
+// TestSuiteOnNativeSites runs the same programs, but for those that spawn, on a site of Open MPI and on one
+// of MPICH, and with their procs on both.
+func TestSuiteOnNativeSites(t *testing.T) {
+	soak.Only(t, "a launcher of another MPI starts each program")
+	for _, tool := range []string{"mpicc.openmpi", "mpirun.openmpi", "mpicc.mpich", "mpirun.mpich"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			skips.NotRun(t, "there is no "+tool, "apt-get install libopenmpi-dev openmpi-bin libmpich-dev mpich")
+		}
+	}
+	s := unpackSuite(t)
+	not, native, quick := readNotes(t, "not.txt"), readNotes(t, "native.txt"), readNotes(t, "quick.txt")
+	whole := os.Getenv(wholeSuite) != ""
+	for _, folder := range suiteFolders {
+		for _, r := range readList(t, s.root, folder) {
+			_, isQuick := quick[r.program]
+			if strings.Contains(r.program, "spawn/") || native[r.program] != "" || !isQuick && (!whole || not[r.program] != "") {
+				continue
+			}
+			for name, sites := range map[string][]string{"Open MPI": {openMPISite}, "MPICH": {mpichSite}, "both": {openMPISite, mpichSite}} {
+				if r.procs < len(sites) {
+					continue
+				}
+				// One at a time, as those MPIs compute while they wait.
+				t.Run(strings.Join(append([]string{r.program, strconv.Itoa(r.procs)}, r.args...), " ")+" "+name, func(t *testing.T) { s.run(t, r, sites...) })
+			}
 		}
 	}
 }
@@ -290,7 +334,7 @@ func TestSuiteLists(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for sites, hosts := range map[int][]string{1: {"procs = 5"}, 2: {"procs = 2\n", "procs = 3\n"}} {
-		job := suiteRun{program: "a/b", procs: 5, args: []string{"-x y"}}.job("/b", sites)
+		job := suiteRun{program: "a/b", procs: 5, args: []string{"-x y"}}.job("/b", make([]string, sites)...)
 		for _, h := range append(hosts, `command = ["/b", "-x y"]`) {
 			if strings.Count(job, h) != 1 {
 				t.Errorf("%d sites: no %q in\n%s", sites, h, job)
