@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// TestRouteToTheOwnSite: links between the hosts of a site are as the route to that very site says. Here
+// those of alpha are not direct, and those of beta are.
+func TestRouteToTheOwnSite(t *testing.T) {
+	file, machines := machineJob(t, `route "alpha" { direct = false }`)
+	nodes := startOn(t, file, "exchange", machines)
+	for rank := range 12 {
+		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
+	}
+	for i, want := range []links.State{links.StateAgents, links.StateLinked} {
+		// Of ranks on the first and the second machine of the site; the third has no part in it.
+		a, b, asked := 6*i, 6*i+2, 3*i+1
+		status, out, errs := nodes[asked].command(t, machines[asked], "links", "-json", "-deadline", "60s")
+		var got links.Report
+		if err := json.Unmarshal([]byte(out), &got); err != nil || status != statusOK || len(got.Jobs) != 1 {
+			t.Fatalf("status %d, %v\n%s%s", status, err, out, errs)
+		}
+		pairs := got.Jobs[0].Pairs
+		at := slices.IndexFunc(pairs, func(p links.Pair) bool { return p.A == a && p.B == b })
+		if at < 0 || pairs[at].State != want {
+			t.Errorf("site %d has no pair of ranks %d and %d that is %s:\n%s", i, a, b, want, out)
+		}
+	}
+	for _, n := range nodes {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	ends(nodes)
+}
+
+// TestSignalReachesAllMachines: a signal to impi-node at the head of a site gets to the procs on all of its
+// machines.
+func TestSignalReachesAllMachines(t *testing.T) {
+	file, machines := machineJob(t, "")
+	nodes := startOn(t, file, "catch", machines)
+	for rank := range 12 {
+		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
+	}
+	for _, head := range []int{0, 3} {
+		_ = nodes[head].cmd.Process.Signal(syscall.SIGUSR1)
+	}
+	for i, s := range ends(nodes) {
+		if s != 0 {
+			t.Errorf("machine %d: status %d", i, s)
+		}
+	}
+}
