@@ -240,7 +240,8 @@ func TestNativeStartTakesTooLong(t *testing.T) {
 	}
 }
 
-// TestNativeProcDies: the proc that died first is to blame, not those that the launcher has killed for it.
+// TestNativeProcDies: the proc that died first is to blame, not those that the launcher has killed for it,
+// with the status that the launcher knows.
 func TestNativeProcDies(t *testing.T) {
 	job := testJob("fake waits", 2, 3)
 	fakeSite(t, job, 1, "well")
@@ -253,7 +254,7 @@ func TestNativeProcDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := wantAll(t, all, "rank 3 on site beta ended without MPI Finalize")
-	if !f[0].Remote || f[1].Remote {
+	if !f[0].Remote || f[1].Remote || f[1].Status != 137 {
 		t.Errorf("alpha: %+v, beta: %+v", f[0], f[1])
 	}
 }

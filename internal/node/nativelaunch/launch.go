@@ -57,6 +57,7 @@ type Launch struct {
 	process *launch.Process // nil until it runs, and elsewhere than at the head
 	said    *launch.Stream  // what it has written to its standard error
 	watched chan struct{}   // closed when its end was reported
+	own     bool            // it has ended by itself
 }
 
 // New makes a Launch; nil for a site that has no MPI of its own.
@@ -305,6 +306,10 @@ func (l *Launch) Stop() {
 	}
 	_ = l.closeDoor()
 	if l.process != nil {
+		if len(l.Procs.All()) > 0 {
+			l.endsWithin(min(ownEnd, l.Routes.Job.Limits.Stop/2))
+			l.own = l.process.Over()
+		}
 		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 			if l.process.Over() {
 				break
@@ -312,11 +317,7 @@ func (l *Launch) Stop() {
 			if err := l.process.Signal(s); err != nil {
 				l.Log.Warn("cannot signal", "launcher", l.name, "error", err)
 			}
-			select {
-			case <-l.process.Exited():
-			case <-time.After(l.Routes.Job.Limits.Stop):
-			case <-l.Procs.Now:
-			}
+			l.endsWithin(l.Routes.Job.Limits.Stop)
 		}
 	}
 	if l.env != "" {
@@ -326,6 +327,29 @@ func (l *Launch) Stop() {
 		<-l.watched
 		<-l.process.Done()
 	}
+}
+
+// ownEnd is how long a launcher may take to end by itself when its procs have. Open MPI's crashes if it
+// is told to end meanwhile.
+const ownEnd = 3 * time.Second
+
+func (l *Launch) endsWithin(limit time.Duration) {
+	select {
+	case <-l.process.Exited():
+	case <-time.After(limit):
+	case <-l.Procs.Now:
+	}
+}
+
+// WithStatus is the failure of the job with the exit status that the launcher knows, if a proc is to
+// blame of which only that it has ended is known here. It is to be called after Stop.
+func (l *Launch) WithStatus(f *ending.Failure) *ending.Failure {
+	if l == nil || l.process == nil || f == nil || !l.own || f.Proc == 0 || f.Status != 1 || l.process.Exit().OK() {
+		return f
+	}
+	known := *f // others have been told of this one
+	known.Status = l.process.Exit().Status()
+	return &known
 }
 
 // PID is that of the launcher, which runs.
