@@ -22,8 +22,9 @@ import (
 
 // Site is one client of a job.
 type Site struct {
-	LAM   bool // run by LAM/MPI; else by us
-	Procs int
+	LAM    bool // run by LAM/MPI; else by us
+	Procs  int
+	Native string // the block of a site of ours that has an MPI of its own; empty: it has none
 }
 
 // Job is one job with sites of ours and of LAM, all on this machine, at our server. Each
@@ -87,6 +88,7 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 {{else}}site "ours{{$i}}" {
   client = {{$i}}
   host { address = "{{$.Address $i}}"  procs = {{$s.Procs}} }
+  {{$s.Native}}
 }
 {{end}}{{end}}`))
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/ctest"
-	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 )
 
@@ -194,16 +192,6 @@ func (s *suite) build(t *testing.T, program string) (path string) {
 	return path
 }
 
-// What sites use inside: our own transports, or an MPI of their own.
-const (
-	ownSite     = ""
-	openMPISite = `native {
-    mpicc  = "mpicc.openmpi"
-    launch = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "{procs}"]
-  }`
-	mpichSite = `native { mpicc = "mpicc.mpich" }`
-)
-
 // job is a job of r with its procs on some sites.
 func (r suiteRun) job(path string, sites ...string) string {
 	words := make([]string, 0, len(r.args)+1)
@@ -291,11 +279,7 @@ func TestSuite(t *testing.T) {
 // of MPICH, and with their procs on both.
 func TestSuiteOnNativeSites(t *testing.T) {
 	soak.Only(t, "a launcher of another MPI starts each program")
-	for _, tool := range []string{"mpicc.openmpi", "mpirun.openmpi", "mpicc.mpich", "mpirun.mpich"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			skips.NotRun(t, "there is no "+tool, "apt-get install libopenmpi-dev openmpi-bin libmpich-dev mpich")
-		}
-	}
+	needNatives(t)
 	s := unpackSuite(t)
 	not, native, quick := readNotes(t, "not.txt"), readNotes(t, "native.txt"), readNotes(t, "quick.txt")
 	whole := os.Getenv(wholeSuite) != ""
