@@ -91,12 +91,20 @@ func (l *Library) failed(what string, result C.int) error {
 	return fmt.Errorf("%w: %s of %s: %s", ErrFailed, what, l.Text, C.GoString(&text[0]))
 }
 
+// The levels of threads, of which Init wants the higher one.
+const (
+	funnelled  = C.IMPI_NATIVE_FUNNELED
+	serialized = C.IMPI_NATIVE_SERIALIZED
+)
+
 // Init begins the library, which connects to its launcher and to the other procs of the site.
-func (l *Library) Init() (err error) {
+func (l *Library) Init() error { return l.initialize(serialized) }
+
+func (l *Library) initialize(level C.int) (err error) {
 	l.home = newThread()
 	l.home.run(func() {
 		var provided, rank, size C.int
-		err = l.failed("MPI_Init_thread", C.impi_native_init(l.fn, C.IMPI_NATIVE_SERIALIZED, &provided, &rank, &size))
+		err = l.failed("MPI_Init_thread", C.impi_native_init(l.fn, level, &provided, &rank, &size))
 		l.Rank, l.Size = int(rank), int(size)
 		if provided < C.IMPI_NATIVE_SERIALIZED {
 			l.thread = l.home

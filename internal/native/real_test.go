@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package native
 
 import (
@@ -12,21 +14,29 @@ import (
 // asRank has the shim for a process of the test that a launcher has started.
 const asRank = "IMPI_TEST_NATIVE_RANK"
 
+// asFunnelled says that only the thread of Init may call the library.
+const asFunnelled = "IMPI_TEST_NATIVE_FUNNELLED"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asFunnelled) != "" {
+		initialize = func(l *Library) error { return l.initialize(funnelled) }
+	}
 	if shim := os.Getenv(asRank); shim != "" {
 		os.Exit(Selftest(shim, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
 
-// TestRealLibraries runs Selftest by the MPIs of this machine, in 2 and in 4 processes.
+// TestRealLibraries runs Selftest by the MPIs of this machine, in 2 and in 4 processes, also where only one
+// thread may call the library.
 func TestRealLibraries(t *testing.T) {
 	for _, v := range []struct{ name, cc, run, says string }{
 		{"Open MPI", "mpicc.openmpi", "mpirun.openmpi --allow-run-as-root --oversubscribe", "Open MPI v"},
 		{"MPICH", "mpicc.mpich", "mpiexec.hydra", "MPICH Version"},
 	} {
-		for _, n := range []string{"2", "4"} {
-			t.Run(v.name+" "+n, func(t *testing.T) {
+		for _, how := range []string{"2", "4", "2 funnelled"} {
+			t.Run(v.name+" "+how, func(t *testing.T) {
+				n, funnel, _ := strings.Cut(how, " ")
 				launch := append(strings.Fields(v.run), "-n", n, "/usr/bin/env")
 				for _, tool := range []string{v.cc, launch[0]} {
 					if _, err := exec.LookPath(tool); err != nil {
@@ -37,9 +47,13 @@ func TestRealLibraries(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				threads := "any thread may call it"
+				if funnel != "" {
+					launch, threads = append(launch, asFunnelled+"=1"), "only one thread may call it"
+				}
 				launch = append(launch, asRank+"="+shim, os.Args[0])
 				out, err := exec.CommandContext(t.Context(), launch[0], launch[1:]...).CombinedOutput()
-				if err != nil || !strings.Contains(string(out), v.says) || !strings.Contains(string(out), n+" processes") {
+				if err != nil || !strings.Contains(string(out), v.says) || !strings.Contains(string(out), n+" processes; "+threads) {
 					t.Fatalf("%v:\n%s", err, out)
 				}
 				t.Logf("%s", out)
