@@ -120,9 +120,17 @@ func (l *Launch) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if l.door, err = wireup.OpenDoor(a.Door); err != nil {
-		return err
+		return sameMachine(err)
 	}
 	return l.meeting.together(within, l.Others, a)
+}
+
+// sameMachine explains why a door cannot be opened that only nodes of this job know.
+func sameMachine(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("two nodes of the site are on this machine, and the procs that its launcher starts could come to either: write one host for the machine: %w", err)
+	}
+	return err
 }
 
 // shim gives the file by which procs call the site's MPI, and what that is called, if it was asked.

@@ -193,6 +193,19 @@ func TestMeetingTakesTooLong(t *testing.T) {
 	}
 }
 
+// TestTwoNodesOnOneMachine: the second one says what is wrong.
+func TestTwoNodesOnOneMachine(t *testing.T) {
+	first, err := wireup.OpenDoor(wireup.DoorName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	_, err = wireup.OpenDoor(strings.TrimPrefix(first.Addr().String(), "@"))
+	if err = sameMachine(err); err == nil || !strings.HasPrefix(err.Error(), "two nodes of the site are on this machine") {
+		t.Error(err)
+	}
+}
+
 // TestSweep kills what has the variable, and nothing else.
 func TestSweep(t *testing.T) {
 	start := func(env ...string) *exec.Cmd {
