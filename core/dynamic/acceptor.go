@@ -107,7 +107,7 @@ func (a *Acceptor) takeHello(m []byte) {
 		a.refuse(unknown(k), a.fault(ErrJob))
 		return
 	}
-	if k == kindCall {
+	if k == kindConnect {
 		a.hello.Port = name
 	}
 	challenge := append(appendHead(nil, kindChallenge), a.nonce[:]...)
@@ -136,7 +136,7 @@ func (a *Acceptor) readHello(k kind, b []byte) {
 
 // unknown returns the verdict for a dialler whose token is not known here.
 func unknown(k kind) Verdict {
-	if k == kindCall {
+	if k == kindConnect {
 		return ClosedPort
 	}
 	return WrongJob
@@ -151,7 +151,7 @@ func (a *Acceptor) takeProof(m []byte) {
 	a.state = wantJudgement
 	h := &a.hello
 	switch {
-	case h.Call:
+	case h.Connect:
 	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{}:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
 	case a.named && a.hello.Session == Session{}:
@@ -162,8 +162,8 @@ func (a *Acceptor) takeProof(m []byte) {
 // fault adds the ranks that the dialler claims to an error.
 func (a *Acceptor) fault(err error) error {
 	switch {
-	case a.hello.Call:
-		return fmt.Errorf("dynamic: a call of a port: %w", err)
+	case a.hello.Connect:
+		return fmt.Errorf("dynamic: connect to a port: %w", err)
 	case a.hello.Hosts:
 		return fmt.Errorf("dynamic: channel that claims to be from host %d to host %d: %w", a.hello.Src, a.hello.Dst, err)
 	}

@@ -13,7 +13,7 @@ import (
 // The greeting is what both ends of a new direct link say before the packets:
 //
 //	dialler                          acceptor
-//	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, CALL, with the same fields,
+//	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, CONNECT, with the same fields,
 //	                                      RESUMABLE, AGAIN, HOSTS, which add a session,
 //	                                      LOST, which adds an epoch too,
 //	                                      or MEET, which adds the dialler's world)
@@ -27,7 +27,7 @@ import (
 // acceptor shows nothing that depends on the token before the dialler has
 // proven that it has it, and judges only then whom the link is for.
 //
-// CALL is keyed with a port's key, MEET with what a world tells those that it
+// CONNECT is keyed with a port's key, MEET with what a world tells those that it
 // has met, and HOSTS with the channel's token, instead of the job's token; what stands
 // for the job is derived from them alike.
 
@@ -71,10 +71,10 @@ type Hello struct {
 	// host ranks. No packets follow.
 	Spawn bool
 
-	// Call says that the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes the
+	// Connect says that the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes the
 	// place of the job; Src and Dst have no meaning.
-	Call bool
-	Port World
+	Connect bool
+	Port    World
 
 	// World, if not zero, says that the link is for a proc of another world. It is the dialler's
 	// world, in which Src is a rank.
@@ -95,7 +95,7 @@ const (
 // purpose returns what the token of a greeting of that kind is for.
 func (k kind) purpose() Purpose {
 	switch k {
-	case kindCall:
+	case kindConnect:
 		return OfPort
 	case kindMeet:
 		return OfWorld
@@ -109,8 +109,8 @@ func (k kind) purpose() Purpose {
 // String describes the link, for messages.
 func (h *Hello) String() string {
 	switch {
-	case h.Call:
-		return "call of a port"
+	case h.Connect:
+		return "connection to a port"
 	case h.Spawn:
 		return fmt.Sprintf("spawn request from host %d to host %d", h.Src, h.Dst)
 	case h.World != World{}:
@@ -131,8 +131,8 @@ func (h *Hello) kind() kind {
 		return kindProbe
 	case h.Spawn:
 		return kindSpawn
-	case h.Call:
-		return kindCall
+	case h.Connect:
+		return kindConnect
 	case h.World != World{}:
 		return kindMeet
 	case h.Session == Session{}:
@@ -154,13 +154,13 @@ func (h *Hello) set(k kind) {
 	h.Hosts = k == kindHosts
 	h.Lost = k == kindLost
 	h.Spawn = k == kindSpawn
-	h.Call = k == kindCall
+	h.Connect = k == kindConnect
 }
 
 // helloSizeOf returns the size of a dialler's first message of that kind, 0 if k is none.
 func helloSizeOf(k kind) int {
 	switch k {
-	case kindHello, kindProbe, kindSpawn, kindCall:
+	case kindHello, kindProbe, kindSpawn, kindConnect:
 		return helloSize
 	case kindResumable, kindAgain, kindHosts:
 		return helloSize + SessionSize
@@ -189,7 +189,7 @@ const (
 	Busy        Verdict = 8  // the acceptor measures another link, or still makes its first channels
 	UnknownLink Verdict = 9  // the acceptor has no link of that session, or no longer
 	ClosedPort  Verdict = 10 // the port is closed
-	Crowded     Verdict = 11 // too many connections wait at the port already
+	PortFull    Verdict = 11 // too many connections wait at the port already
 	StillLinked Verdict = 12 // the acceptor's proc has not closed its last link to the dialler's yet
 )
 
@@ -238,7 +238,7 @@ const (
 	kindHosts     // a HELLO for a connection of a channel; src and dst are host ranks, the session follows
 	kindLost      // asks the acceptor to dial such a link again; session and epoch follow
 	kindSpawn     // a HELLO between nodes, with host ranks; a request follows, and no packets
-	kindCall      // a HELLO with a port's key
+	kindConnect   // a HELLO with a port's key
 	kindMeet      // a HELLO with the secret of another world; the dialler's world follows
 )
 

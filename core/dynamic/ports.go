@@ -122,7 +122,7 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 }
 
 // Hold reserves a place for a connection that is greeting, until Enter or Release. The verdict is
-// Accepted, ClosedPort or Crowded.
+// Accepted, ClosedPort or PortFull.
 func (p *Ports[O, C]) Hold(name World) Verdict {
 	x := p.open[name]
 	if x == nil {
@@ -132,7 +132,7 @@ func (p *Ports[O, C]) Hold(name World) Verdict {
 		p.sweep(x)
 	}
 	if len(x.waiting)+x.held >= x.backlog {
-		return Crowded
+		return PortFull
 	}
 	x.held++
 	return Accepted

@@ -58,7 +58,7 @@ func (p *testPorts) hold(t *testing.T, key Token, want Verdict) {
 	}
 }
 
-// A crowded port has room again once a connection has been closed, and hands out those that are
+// A full port has room again once a connection has been closed, and hands out those that are
 // there, first come first served.
 func TestPortIsBounded(t *testing.T) {
 	p, key := newTestPorts(), portKey(1)
@@ -72,11 +72,11 @@ func TestPortIsBounded(t *testing.T) {
 			t.Error("nobody waits for it")
 		}
 	}
-	p.hold(t, key, Crowded)
+	p.hold(t, key, PortFull)
 	p.gone[0] = true
 	p.hold(t, key, Accepted)
 	p.want(t, "drop 0")
-	p.hold(t, key, Crowded) // the place of one that is being greeted is taken, too
+	p.hold(t, key, PortFull) // the place of one that is being greeted is taken, too
 	p.Release(key.World())
 	p.hold(t, key, Accepted)
 	p.Accept("b", key, 7)
@@ -196,7 +196,7 @@ func TestPortsAreFew(t *testing.T) {
 	for range MaxBacklog {
 		p.hold(t, portKey(9), Accepted)
 	}
-	p.hold(t, portKey(9), Crowded)
+	p.hold(t, portKey(9), PortFull)
 	for i := range MaxAccepts + 1 {
 		p.Accept("b", portKey(9), uint64(i))
 	}

@@ -124,8 +124,8 @@ func WorldSearch[K comparable](ways int, t *Ties[K], x K) *Search {
 	return &Search{ways: ways, tie: &worldTie[K]{directTie[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// CallSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3).
-func CallSearch(ways int) *Search {
+// ConnectSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3).
+func ConnectSearch(ways int) *Search {
 	return &Search{ways: ways, tie: untied{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 

@@ -212,7 +212,7 @@ func TestSearchBetweenWorlds(t *testing.T) {
 	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || ties.Phase(1) != Unlinked {
 		t.Errorf("it wants %+v in phase %v", p.step, ties.Phase(1))
 	}
-	p = play(CallSearch(2))
+	p = play(ConnectSearch(2))
 	if p.answer(t, verdict(TieLost)); p.step.Action != GiveUp || p.step.Verdict != TieLost {
 		t.Errorf("a call: it wants %+v", p.step)
 	}

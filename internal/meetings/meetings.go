@@ -56,7 +56,7 @@ const (
 	Hand                     // give Proc Conn with Message
 	Drop                     // close Conn
 	Complain                 // tell the operator of Message.Reason: Proc has not asked for an answer
-	Call                     // connect to a port for Proc; then Called or CallFailed
+	Connect                  // connect to a port for Proc; then Connected or ConnectFailed
 	Dial                     // search for a link of Pair for Proc; then Give or NoLink
 	AskNames                 // ask the name service what Proc asks by Message; then Named
 	PortClosed               // Proc has closed the port Port
@@ -69,11 +69,11 @@ type Step[P Proc, C any] struct {
 	Message wireup.Message
 	Conn    C
 
-	Request uint64            // Call
+	Request uint64            // Connect
 	Pair    dynamic.WorldPair // Dial, and Answer if there is no link
-	Token   dynamic.Token     // Call, Dial: keys the greeting
-	Card    dynamic.Card      // Call, Dial: of the other end
-	Limit   time.Duration     // Call: how long it may take; 0: the node's default
+	Token   dynamic.Token     // Connect, Dial: keys the greeting
+	Card    dynamic.Card      // Connect, Dial: of the other end
+	Limit   time.Duration     // Connect: how long it may take; 0: the node's default
 	Port    dynamic.World     // PortClosed
 }
 
@@ -267,17 +267,17 @@ func (n *Node[P, C, L]) connect(p P, x *wireup.Meeting) {
 		return
 	}
 	if n.begin(p, wireup.KindConnected, x.Request, mpierr.Port) {
-		n.do(Step[P, C]{Action: Call, Proc: p, Request: x.Request, Token: key, Card: card, Limit: x.Timeout})
+		n.do(Step[P, C]{Action: Connect, Proc: p, Request: x.Request, Token: key, Card: card, Limit: x.Timeout})
 	}
 }
 
-// Called returns the message with which a proc gets the link of its call.
-func Called(request uint64) wireup.Message {
+// Connected returns the message with which a proc gets the link that connects it.
+func Connected(request uint64) wireup.Message {
 	return wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: request}}
 }
 
-// CallFailed answers a call of a port that was not accepted.
-func (n *Node[P, C, L]) CallFailed(p P, request uint64, why error) {
+// ConnectFailed tells a proc that its connect to a port was not accepted.
+func (n *Node[P, C, L]) ConnectFailed(p P, request uint64, why error) {
 	n.Refuse(p, wireup.KindConnected, request, mpierr.Port, why)
 }
 

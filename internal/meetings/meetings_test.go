@@ -116,7 +116,7 @@ func TestRequests(t *testing.T) {
 	call := wireup.Meeting{Request: 4, Key: key, Card: card(t), Timeout: time.Minute}
 	for range meetings.MaxRequests - 1 {
 		hear(n, 0, wireup.KindConnect, call)
-		if s := one(t, n, meetings.Call); s.Request != 4 || s.Limit != time.Minute || s.Token != dynamic.Token(key) {
+		if s := one(t, n, meetings.Connect); s.Request != 4 || s.Limit != time.Minute || s.Token != dynamic.Token(key) {
 			t.Fatalf("%+v", s)
 		}
 	}

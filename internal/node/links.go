@@ -67,7 +67,7 @@ func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 	switch {
 	case hello.Spawn:
 		return n.takeSpawn(ctx, a)
-	case hello.Call:
+	case hello.Connect:
 		return n.meetings.AcceptConnect(ctx, a.Link, a.Greeting, hello, t)
 	case hello.World != dynamic.World{}:
 		return n.meetings.AcceptLink(ctx, a.Link, a.Greeting, hello, t)

@@ -32,14 +32,14 @@ func (m *Meetings) call(c step) {
 	}
 	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
-	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Call: true}}, dynamic.CallSearch)
+	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Connect: true}}, dynamic.ConnectSearch)
 	l, w, last := s.Run(ctx)
 	switch {
 	case l != nil:
-		_ = m.hand(c.Proc, meetings.Called(c.Request), l, w.T.Name)
+		_ = m.hand(c.Proc, meetings.Connected(c.Request), l, w.T.Name)
 	case m.Ctx.Err() == nil:
 		why := whyAbroad(ctx, s, last)
-		m.with(func(n *deciding) { n.CallFailed(c.Proc, c.Request, why) })
+		m.with(func(n *deciding) { n.ConnectFailed(c.Proc, c.Request, why) })
 	}
 }
 

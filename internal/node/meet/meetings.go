@@ -117,7 +117,7 @@ func (m *Meetings) carryOut(s step) {
 		_ = s.Conn.link.Close()
 	case meetings.Complain:
 		m.Log.Warn("a proc opens a port that it cannot have", "proc", p.Who(), "reason", s.Message.Reason)
-	case meetings.Call:
+	case meetings.Connect:
 		m.run(p, wireup.KindConnected, s.Request, mpierr.Port, func() { m.call(s) })
 	case meetings.Dial:
 		if !m.Begin(func() { m.dialLink(s) }) {

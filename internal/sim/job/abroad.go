@@ -171,7 +171,7 @@ func (a *Abroad) carryOut(x meetingStep) {
 		_ = x.Conn.Close()
 	case meetings.Complain:
 		a.k.Note("%s opens a port that it cannot have: %s", p.title(), x.Message.Reason)
-	case meetings.Call:
+	case meetings.Connect:
 		a.call(x)
 	case meetings.Dial:
 		a.dial(p, x.Pair)

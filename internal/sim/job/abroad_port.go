@@ -51,7 +51,7 @@ func (a *Abroad) called(p *proc, request uint64, port dynamic.World) {
 	}
 	if no != dynamic.Accepted {
 		a.Counts.Refused++
-		a.with(p.s, func(n *meetingNode) { n.CallFailed(p, request, errors.New(no.String())) })
+		a.with(p.s, func(n *meetingNode) { n.ConnectFailed(p, request, errors.New(no.String())) })
 		return
 	}
 	owner, _ := at.meets.Ports.Owner(port)
@@ -61,7 +61,7 @@ func (a *Abroad) called(p *proc, request uint64, port dynamic.World) {
 	}
 	a.step(p, 2)
 	l := a.link(fmt.Sprintf("call of %s by %s", owner.title(), p.title()), watch)
-	a.tell(p, meetings.Called(request), l.Ends[0])
+	a.tell(p, meetings.Connected(request), l.Ends[0])
 	a.with(at, func(n *meetingNode) {
 		if !n.Enter(port, l.Ends[1]) {
 			a.Counts.Waited++
