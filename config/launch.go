@@ -133,14 +133,14 @@ func (s *siteDraft) native() {
 		s.fault(in.at("shim"), "it is not known whose MPI the shim is for, and so not how that starts procs on several hosts",
 			`add launch = ["mpirun", "-n", "{procs}", "--hostfile", "{hostfile}"], or remove shim`)
 	}
-	s.checkNative(in)
+	s.checkNative()
 	if s.here() {
 		s.findNative(in)
 	}
 }
 
 // checkNative reports what a site whose procs another launcher starts cannot have.
-func (s *siteDraft) checkNative(in *block) {
+func (s *siteDraft) checkNative() {
 	own, shared := s.layers("program")
 	if s.Program.Bind == BindCore {
 		s.warn(placeOf("bind", own, shared), "the procs of site "+quote(s.Name)+" are not bound to cores by this: its own MPI starts them",

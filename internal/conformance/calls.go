@@ -158,7 +158,7 @@ func (e *env) announced(ctx context.Context, n *node, after uint64) (*proto.Even
 
 func events(e *env) {
 	n := e.configured(nodeOptions{})
-	_, address := e.listen(n)
+	address := e.listen(n)
 	e.dial(n, address)
 	first, err := e.announced(e.context(), n, 0)
 	e.must(err)
@@ -178,7 +178,7 @@ func events(e *env) {
 
 func noPlane(e *env) {
 	n := e.configured(nodeOptions{})
-	_, address := e.listen(n)
+	address := e.listen(n)
 	made := e.dial(n, address)
 	if made.GetError() != nil {
 		e.Fatalf("Dial: %s", made.GetError().GetReason())
@@ -219,7 +219,7 @@ func capabilities(e *env) {
 
 func waitingLinks(e *env) {
 	far, near := e.configured(nodeOptions{}), e.configured(nodeOptions{})
-	_, address := e.listen(far)
+	address := e.listen(far)
 	var last *proto.DialResponse
 	for i := range proto.MaxWaiting {
 		if last = e.dial(near, address); last.GetError() != nil {
@@ -237,7 +237,7 @@ func waitingLinks(e *env) {
 
 func dialTime(e *env) {
 	n := e.configured(nodeOptions{})
-	_, own := e.listen(n)
+	own := e.listen(n)
 	addresses := []string{"nonsense", "/nowhere", "x!y", "127.0.0.1:1"}
 	silent, full := e.silent(1000), e.silent(0)
 	for _, port := range []int{silent, full} {

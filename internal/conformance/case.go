@@ -132,12 +132,12 @@ func (e *env) listenRequest(call *proto.Call) *proto.ListenRequest {
 }
 
 // listen opens a listener in a bare plugin.
-func (e *env) listen(n *node) (id uint64, address string) {
+func (e *env) listen(n *node) (address string) {
 	answer := ask(e, n.rpc.Listen, e.listenRequest(n.request()))
 	if answer.GetError() != nil {
 		e.Fatalf("Listen: %s (%s)", answer.GetError().GetReason(), answer.GetError().GetCode())
 	}
-	return answer.GetListenerId(), answer.GetAddress()
+	return answer.GetAddress()
 }
 
 // dial has a bare plugin dial.

@@ -60,7 +60,7 @@ func shutdown(e *env) {
 
 func drain(e *env) {
 	n := e.configured(nodeOptions{})
-	_, address := e.listen(n)
+	address := e.listen(n)
 	call := n.request()
 	call.TimeoutMs = 2000
 	ask(e, n.rpc.Drain, &proto.DrainRequest{Call: call})

@@ -14,7 +14,7 @@ var outputCases = []Case{
 // life is a short one with everything in it that may be worth a log line.
 func (e *env) life(level string) *node {
 	n := e.configured(nodeOptions{level: level})
-	_, address := e.listen(n)
+	address := e.listen(n)
 	if answer := e.dial(n, address); answer.GetError() != nil {
 		e.Fatalf("it cannot dial its own listener: %s", answer.GetError().GetReason())
 	}

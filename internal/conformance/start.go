@@ -115,7 +115,7 @@ func otherAge(e *env, versions string) {
 	if !slices.Contains(strings.Split(versions, ","), n.shake.version) {
 		e.Skipf("it speaks version %s and cannot serve a node that speaks %s, and says so", n.shake.version, versions)
 	}
-	_, address := e.listen(n)
+	address := e.listen(n)
 	if answer := e.dial(n, address); answer.GetError() != nil {
 		e.Fatalf("a node that speaks %s cannot dial: %s", versions, answer.GetError().GetReason())
 	}

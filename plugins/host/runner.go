@@ -208,12 +208,10 @@ func (p *process) ended(d time.Duration) bool {
 }
 
 // finished is ended and then, if it has, waits until its outputs have been read.
-func (p *process) finished(d time.Duration) bool {
-	if !p.ended(d) {
-		return false
+func (p *process) finished(d time.Duration) {
+	if p.ended(d) {
+		<-p.exited // within lateOutput
 	}
-	<-p.exited // within lateOutput
-	return true
 }
 
 // ending says how the process ended, or that it did not.

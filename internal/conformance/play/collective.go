@@ -126,7 +126,7 @@ func (g *group) reduceTree(root int) (children []int, parent int) {
 // gives has a proc of the tester send a message of a collective.
 func (g *group) gives(from, to *proc, tag int32, data []byte) {
 	k := g.pairOf(to, from)
-	p := k.out(pkData, tag, data)
+	p := k.out(tag, data)
 	p.cid, p.lsrank = g.cid, int32(g.rank(from))
 	if len(data) <= int(g.datalen) {
 		k.give(p)
@@ -356,7 +356,7 @@ func (g *group) exchange(comm int, u, p *proc) {
 	k.tell("send comm=%d dst=%d tag=9 n=4 seed=%d", comm, g.rank(p), comm)
 	m := k.take(pkData, "a message on the new communicator")
 	g.isMessage(&m, 9, g.cid-1, g.rank(u), 4, "a message on the new communicator")
-	m = k.out(pkData, 9, bytesOf(comm+1, 5))
+	m = k.out(9, bytesOf(comm+1, 5))
 	m.cid, m.lsrank = g.cid-1, int32(g.rank(p))
 	k.give(m)
 	a := k.tell("recv comm=%d src=%d tag=9 n=5", comm, g.rank(p))

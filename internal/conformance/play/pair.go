@@ -23,9 +23,9 @@ func (j *job) pairOf(u, p *proc) *procPair { return &procPair{j, u, p, j.channel
 func (k *procPair) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
 func (k *procPair) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
 
-// out is a message packet to the IUT's proc.
-func (k *procPair) out(typ pkType, tag int32, data []byte) packet {
-	return k.packet(typ, k.p, k.u, tag, data)
+// out is a DATA packet to the IUT's proc.
+func (k *procPair) out(tag int32, data []byte) packet {
+	return k.packet(pkData, k.p, k.u, tag, data)
 }
 
 // answer is a packet without data to the IUT's proc.

@@ -106,7 +106,7 @@ func init() {
 		"ready": func(p *player, _ script.Words) { p.k.tell("ping"); p.words = p.j.run.words.Load() },
 		"dies":  (*player).dies,
 		"cut": func(p *player, w script.Words) { // a packet with 50 bytes of data, and the channel, end there
-			p.k.ch.cut(p.k.out(pkData, 5, bytesOf(1, 50)), w.At(0))
+			p.k.ch.cut(p.k.out(5, bytesOf(1, 50)), w.At(0))
 		},
 		"close-channel": func(p *player, _ script.Words) { p.k.ch.c.close() },
 		"reset-channel": func(p *player, _ script.Words) { p.k.ch.c.reset() },
@@ -194,7 +194,7 @@ func (p *player) message(w script.Words) *said {
 		if typ == pkDataSync {
 			first = first[:min(len(first), w.Int("first", int(p.k.datalen)))]
 		}
-		m.packet = p.k.out(pkData, int32(w.Int("tag", 0)), first)
+		m.packet = p.k.out(int32(w.Int("tag", 0)), first)
 		m.typ, m.msglen, m.count = typ, uint64(len(m.data)), int64(len(m.data))
 	}
 	if slices.Contains(w.Plain, "spoilt") {

@@ -75,11 +75,11 @@ func (p *Process) calm() bool {
 
 func (c *Comm) IrecvElements(fn Maker, b []byte, k datatype.Kind, src, tag int) (Request, error) {
 	env, from, none, err := c.Wanted(src, tag)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Request{}, err
-	}
-	if none {
-		return Request{c: c, standing: standing{State: Trivial, Fn: fn}}, nil
+	case none:
+		return NoPartner(c, fn), nil
 	}
 	p := c.p
 	p.Lock()

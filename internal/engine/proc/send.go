@@ -24,11 +24,11 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 
 func (c *Comm) IsendElements(fn Maker, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
 	peer, none, err := c.PartnerOf(dst, tag)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Request{}, err
-	}
-	if none {
-		return Request{c: c, standing: standing{State: Trivial, Fn: fn}}, nil
+	case none:
+		return NoPartner(c, fn), nil
 	}
 	p := c.p
 	p.Lock()

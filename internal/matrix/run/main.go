@@ -67,6 +67,15 @@ func run(ctx context.Context) int {
 	return report(results, *out, *asJSON, *quick)
 }
 
+// newRunner makes a runner for the repository in the working directory.
+func newRunner(bin string, limit time.Duration) (r *matrix.Runner, err error) {
+	r = &matrix.Runner{Limit: limit}
+	if r.Bin, err = filepath.Abs(bin); err == nil {
+		r.Repository, err = os.Getwd()
+	}
+	return r, err
+}
+
 // sweep runs the cells, several at a time.
 func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, limit time.Duration, jobs int) ([]matrix.Result, error) {
 	temp, err := os.MkdirTemp("", "impi-matrix-")
@@ -74,13 +83,11 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	r := &matrix.Runner{Temp: temp, Limit: limit}
-	if r.Bin, err = filepath.Abs(bin); err != nil {
+	r, err := newRunner(bin, limit)
+	if err != nil {
 		return nil, err
 	}
-	if r.Repository, err = os.Getwd(); err != nil {
-		return nil, err
-	}
+	r.Temp = temp
 	now, err := made.Now(r.Repository)
 	if err != nil {
 		return nil, err

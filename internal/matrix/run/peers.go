@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -54,11 +53,8 @@ func runPeers(ctx context.Context, bin string, only *regexp.Regexp, limit time.D
 }
 
 func sweepPeers(ctx context.Context, bin string, only *regexp.Regexp, limit time.Duration) (results []matrix.PeerResult, err error) {
-	r := &matrix.Runner{Limit: limit}
-	if r.Bin, err = filepath.Abs(bin); err != nil {
-		return nil, err
-	}
-	if r.Repository, err = os.Getwd(); err != nil {
+	r, err := newRunner(bin, limit)
+	if err != nil {
 		return nil, err
 	}
 	for _, c := range matrix.SelectPeers() {
