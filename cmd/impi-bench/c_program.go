@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,17 @@ func (p *cProgram) run(ctx context.Context, bench string, sizes []int) ([]figure
 		return nil, err
 	}
 	return timedRun(bench, exec.CommandContext(ctx, p.w.node, "-config", file))
+}
+
+// newNative is newCProgram for a site whose own MPI is a peer.
+func (w *own) newNative(ctx context.Context, p *peer) (*cProgram, error) {
+	launch, err := json.Marshal(append(append([]string{p.usual.launcher}, p.medium()...), "-n", "{procs}"))
+	if err != nil {
+		return nil, err
+	}
+	at := *w
+	at.inside = fmt.Sprintf("  native {\n    mpicc = %q\n    launch = %s\n  }\n", p.usual.compiler, launch)
+	return at.newCProgram(ctx)
 }
 
 // compileLoops compiles the loops of the peers. It returns the program.

@@ -121,6 +121,13 @@ func (o *options) contenders(ctx context.Context) (list []contender, cleanup fun
 				return nil, cleanup, err
 			}
 			c.run = p.run
+			if o.native {
+				n, err := own.newNative(ctx, p)
+				if err != nil {
+					return nil, cleanup, err
+				}
+				list = append(list, contender{name: "impi on " + name, run: n.run, skips: func(bench string) bool { return !benchmarks[bench].ranks }})
+			}
 		}
 		list = append(list, c)
 	}

@@ -44,6 +44,7 @@ type options struct {
 	procs     int           // the one that is measured
 	floor     bool
 	peers     []string
+	native    bool     // each of the peers also as the MPI of a site of ours
 	beside    []string // names of variants
 	json      bool
 	quiet     bool
@@ -171,6 +172,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
+	f.BoolVar(&o.native, "native", false, "measure each of mpich and openmpi in -peer also as the MPI of a site of ours: our library in C programs, which uses it")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi, and c: our library in C programs")
 	beside := f.String("beside", "", "ours with one thing changed to measure as well: "+variantNames())
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
@@ -231,6 +233,10 @@ func (o *options) check() error {
 		}
 	}
 	switch {
+	case o.native && !slices.ContainsFunc(o.peers, func(p string) bool { return p != cName }):
+		return errors.New("-native needs -peer: the MPI that the site has, as -peer openmpi,mpich")
+	case o.native && (o.path != "direct" || needsTwoSites(o.transport)):
+		return errors.New("-native is for one site: leave out -path, and transports that need two")
 	case o.path != "direct" && o.path != "channel":
 		return fmt.Errorf("-path %q: want direct or channel", o.path)
 	case o.resume != "" && o.resume != "true" && o.resume != "false":

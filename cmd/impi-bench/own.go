@@ -22,6 +22,7 @@ type own struct {
 	o          *options
 	node, self string
 	dir        string
+	inside     string // more of the block of the only site; empty: nothing
 }
 
 func (o *options) newOwn(dir string) (*own, error) {
@@ -114,7 +115,7 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
 	b.WriteString(w.secure(secure))
 	if sites == 1 {
-		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n}\n", procs)
+		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n%s}\n", procs, w.inside)
 		return b.String()
 	}
 	for i, n := range []int{procs / 2, procs - procs/2} {

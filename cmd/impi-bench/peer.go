@@ -28,7 +28,7 @@ type peer struct {
 }
 
 // installed is an installed implementation, with the loops compiled.
-type installed struct{ launcher, program string }
+type installed struct{ compiler, launcher, program string }
 
 // newPeer compiles the loops with the peer's compiler. The word is its name, with
 // =FOLDER if it is not one of Debian's packages.
@@ -69,6 +69,7 @@ func install(ctx context.Context, name, folder, dir string) (in installed, err e
 		}
 		*tool = found
 	}
+	in.compiler = compiler
 	sum := fnv.New32a()
 	sum.Write([]byte(folder))
 	in.program, err = compileLoops(ctx, compiler, dir, fmt.Sprintf("%s-%x", name, sum.Sum32()))
