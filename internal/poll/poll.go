@@ -71,8 +71,8 @@ func (s *Set) Modify(fd int, key uint32, want link.Interest) error {
 func (s *Set) Remove(fd int) error { return s.control(unix.EPOLL_CTL_DEL, fd, 0, 0) }
 
 // Wait returns what is ready, waiting for up to timeout; a negative one means without
-// limit. With 0 it is a system call that the scheduler does not see. The slice is reused by
-// the next Wait.
+// limit. One below a millisecond may take a whole one before Linux 5.11. With 0 it is a
+// system call that the scheduler does not see. The slice is reused by the next Wait.
 func (s *Set) Wait(timeout time.Duration) ([]Event, error) {
 	n, errno := s.wait(timeout)
 	if errno != 0 {
@@ -98,6 +98,13 @@ func (s *Set) wait(timeout time.Duration) (int, unix.Errno) {
 		return int(n), errno
 	}
 	ms := -1
+	if timeout > 0 && timeout < time.Millisecond {
+		ts := unix.NsecToTimespec(int64(timeout))
+		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.fd), p, uintptr(len(s.raw)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+		if errno != unix.ENOSYS {
+			return int(n), errno
+		}
+	}
 	if timeout > 0 {
 		ms = int((timeout + time.Millisecond - 1) / time.Millisecond)
 	}

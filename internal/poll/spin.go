@@ -32,6 +32,10 @@ const (
 	scoreStolen  = 4
 	scoreCrowded = 8
 	scoreMax     = 16
+
+	// dozes is how many sleeps of a waiter that nobody wakes count as one: each polling that finds other
+	// threads computing costs as much time as they are long.
+	dozes = 64
 )
 
 // Spinner decides how long to poll before sleeping, and when to offer the core to others
@@ -42,13 +46,15 @@ const (
 // fastest. Long: another thread computes; then sleeping is best, since the kernel runs a
 // thread that was woken before one that only waits for its turn.
 type Spinner struct {
-	budget time.Duration
-	fixed  bool          // the operator has set it
-	eager  int           // polls before the first yield
-	begun  uint          // waits since the core was first found to be shared
-	score  int           // how crowded the machine seems
-	start  time.Duration // when this wait first offered the core; 0: not yet
-	last   time.Duration // when it last did so
+	budget  time.Duration
+	fixed   bool          // the operator has set it
+	eager   int           // polls before the first yield
+	unwoken bool          // nobody wakes the waiter
+	dozes   uint          // its sleeps
+	begun   uint          // waits since the core was first found to be shared
+	score   int           // how crowded the machine seems
+	start   time.Duration // when this wait first offered the core; 0: not yet
+	last    time.Duration // when it last did so
 }
 
 // origin is the start of time measurements, which are durations since it: they are cheaper
@@ -139,8 +145,16 @@ func (s *Spinner) observe(yield time.Duration) {
 	s.score = max(s.score-1, 0)
 }
 
+// NobodyWakes says that nobody wakes the waiter, so that its sleeps are short and many.
+func (s *Spinner) NobodyWakes() { s.unwoken = true }
+
 // sleep records that the waiter goes to sleep.
 func (s *Spinner) sleep() bool {
+	if s.unwoken {
+		if s.dozes++; s.dozes%dozes != 0 {
+			return true
+		}
+	}
 	s.score = max(s.score-1, 0)
 	return true
 }

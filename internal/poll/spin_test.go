@@ -128,3 +128,25 @@ func TestSharedCoresAreNoticed(t *testing.T) {
 		t.Error("who never polls cannot know")
 	}
 }
+
+// TestNobodyWakes: a waiter that nobody wakes keeps to short sleeps for longer, where other threads compute.
+func TestNobodyWakes(t *testing.T) {
+	sleeps := func(unwoken bool) (n int) {
+		s, err := NewSpinner("auto")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unwoken {
+			s.NobodyWakes()
+		}
+		s.score = scoreMax
+		for s.Crowded() {
+			s.sleep()
+			n++
+		}
+		return n
+	}
+	if woken, unwoken := sleeps(false), sleeps(true); unwoken < dozes/2*woken {
+		t.Errorf("it polls again after %d sleeps, and after %d if somebody wakes it", unwoken, woken)
+	}
+}

@@ -18,6 +18,9 @@ const (
 	napAfter = 50 * time.Millisecond
 	// nap is how long it sleeps then.
 	nap = time.Millisecond
+	// doze is how long it sleeps where other threads compute: a core that is offered to them comes back
+	// only some milliseconds later, but a sleeper gets it at once, for other links as well.
+	doze = 50 * time.Microsecond
 )
 
 // Native is the site's own MPI, with the links by it to other procs of the site. The process's lock
@@ -37,6 +40,7 @@ type Native struct {
 func (p *Process) UseNative(l *native.Library) {
 	p.Lock()
 	defer p.Unlock()
+	p.spin.NobodyWakes()
 	p.Native = &Native{
 		p: p, library: l, hub: native.NewHub(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
 		endpoints: make([]*Endpoint, l.Size),
@@ -99,11 +103,14 @@ func (n *Native) patience() time.Duration {
 	if n.since.IsZero() {
 		n.since = now
 	}
-	if now.Sub(n.since) < napAfter {
-		poll.Yield()
-		return 0
+	switch {
+	case now.Sub(n.since) >= napAfter:
+		return nap
+	case n.p.spin.Crowded():
+		return doze
 	}
-	return nap
+	poll.Yield()
+	return 0
 }
 
 // Finalize ends the site's MPI once nothing is under way any more, together with the other procs of the
