@@ -16,7 +16,7 @@ type vendor interface {
 	poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error)
 	recv(held int32, buf unsafe.Pointer, n int) (request, error)
 	test(r request) (done bool, err error)
-	begin(c Comm, p *Phase, wait bool) (request, error)
+	begin(c Comm, p *Phase) (request, error)
 }
 
 // request is the number of something that the library has begun; none: it was done at once.
@@ -43,10 +43,11 @@ const (
 	// prefixSize is the prefix: how many messages the sender of this one has taken off the link
 	// since it last said so.
 	prefixSize = 8
-	// chunkSize is the largest message with a prefix. What a chunk has is copied on both sides.
-	chunkSize = 16 << 10
+	// chunkSize is the largest message with a prefix. What a chunk has is copied on both sides. It is
+	// so small that libraries send it at once: receiving one that waits for its sender would block.
+	chunkSize = 4032
 	// longSize is how many bytes in a row of the sender's leave as a long message.
-	longSize = 8 << 10
+	longSize = chunkSize + 1
 	// maxLong is the largest long message. A receiver that has no place for one yet needs as much
 	// memory.
 	maxLong = 1 << 20
@@ -63,13 +64,14 @@ const (
 // Hub is the links of a proc to the other procs of its site by the site's MPI. One goroutine at a time
 // may use it and its links.
 type Hub struct {
-	lib    vendor
-	links  []*Link  // by rank at the site; nil: nothing has been said yet
-	free   [][]byte // chunks
-	pins   []*runtime.Pinner
-	fresh  []*Link  // have something to receive
-	phases []*Phase // that are not over
-	err    error    // of the library; it is of no use any more
+	lib     vendor
+	links   []*Link  // by rank at the site; nil: nothing has been said yet
+	free    [][]byte // chunks
+	pins    []*runtime.Pinner
+	fresh   []*Link  // have something to receive
+	phases  []*Phase // that are not over
+	orphans []piece  // that the library is receiving, and of which nobody waits for any more
+	err     error    // of the library; it is of no use any more
 
 	next    []byte // where the next message goes
 	arrival arrival
@@ -99,6 +101,9 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 	}
 	if len(h.phases) > 0 {
 		news = h.lookAtPhases()
+	}
+	if len(h.orphans) > 0 {
+		h.bury()
 	}
 	for range pollsAtATime {
 		if !h.take() {
@@ -134,6 +139,37 @@ func (h *Hub) take() bool {
 	}
 	l.stir()
 	return true
+}
+
+// drop receives a message that nobody wants, so that its sender goes on.
+func (h *Hub) drop(held int32, size int) error {
+	b, err := mapped(size)
+	if err != nil {
+		return err
+	}
+	p := piece{size: size, buf: b, own: true, begun: true}
+	if p.number, err = h.lib.recv(held, unsafe.Pointer(&b[0]), size); err == nil {
+		h.orphans = append(h.orphans, p)
+	}
+	return err
+}
+
+// bury frees the memory of what nobody waited for, once it has come.
+func (h *Hub) bury() {
+	kept := h.orphans[:0]
+	for _, p := range h.orphans {
+		done, _ := h.lib.test(p.number)
+		switch {
+		case !done:
+			kept = append(kept, p)
+		case p.own:
+			_ = unix.Munmap(p.buf) // fails for nothing that was mapped
+		default:
+			h.unpin(p.pin)
+		}
+	}
+	clear(h.orphans[len(kept):])
+	h.orphans = kept
 }
 
 // fail ends all links.

@@ -201,18 +201,15 @@ func (l *Library) close(c Comm) (err error) {
 	return err
 }
 
-// begin begins a phase, whose memory is pinned, or does it if wait is set.
-func (l *Library) begin(c Comm, p *Phase, wait bool) (number request, err error) {
+// begin begins a phase, whose memory is pinned.
+func (l *Library) begin(c Comm, p *Phase) (number request, err error) {
 	a := C.struct_impi_native_phase_args{
 		comm: C.int32_t(c), phase: C.int32_t(p.What), _type: C.int32_t(p.Type), op: C.int32_t(p.Op), root: C.int32_t(p.Root),
 		n: C.int64_t(p.N), in: address(p.In), out: address(p.Out),
 	}
-	number = none
-	into := (*C.int32_t)(&number)
-	if wait {
-		into = nil
-	}
-	l.anywhere(func() { err = l.failed("a collective operation", C.impi_native_begin(l.fn, &a, into)) })
+	l.anywhere(func() {
+		err = l.failed("a collective operation", C.impi_native_begin(l.fn, &a, (*C.int32_t)(&number)))
+	})
 	return number, err
 }
 

@@ -16,7 +16,9 @@ import (
 // pieces of it travel in chunks; long ones that are lent leave from the memory of the lender, and arrive
 // in that of the receiver if it is known when they come.
 //
-// It has no handle to sleep on, as the libraries have none: its owner calls Hub.Poll.
+// It has no handle to sleep on, as the libraries have none: its owner calls Hub.Poll. Where Recv has
+// received nothing it may go on receiving into the first slice of its batch, which the next call has to
+// name again; if it does not, what comes is of no use to anybody, and is lost.
 type Link struct {
 	hub    *Hub
 	to     int
@@ -49,14 +51,15 @@ type loan struct {
 
 // piece is a message that has come.
 type piece struct {
-	size   int
-	buf    []byte // a chunk, or the memory for a long message, once there is one
-	at     int    // bytes of buf that were delivered
-	held   int32  // number of a long message that is not received yet
-	begun  bool   // the library is receiving it into buf
-	number request
-	own    bool // buf is mapped for this message alone
-	pin    *runtime.Pinner
+	size    int
+	buf     []byte // a chunk, or the memory for a long message, once there is one
+	at      int    // bytes of buf that were delivered
+	held    int32  // number of a long message that is not received yet
+	begun   bool   // the library is receiving it into buf
+	number  request
+	own     bool // buf is mapped for this message alone
+	dropped bool // buf is Go's
+	pin     *runtime.Pinner
 }
 
 // Peer is the rank of the other proc at the site.
@@ -102,8 +105,11 @@ func (l *Link) usable() error {
 
 // arrived takes a message that has come, which is in Hub.next if it is short.
 func (l *Link) arrived(a *arrival) error {
-	if l.closed {
-		return nil // nobody wants it any more
+	if l.closed { // nobody wants it any more
+		if a.held != none && a.bytes <= maxLong {
+			return l.hub.drop(a.held, int(a.bytes))
+		}
+		return nil
 	}
 	if a.held != none {
 		if a.tag != tagLong || a.bytes > maxLong || a.bytes <= 0 {
@@ -355,10 +361,12 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 		}
 		p.buf = dst[:p.size]
 		p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
-		p.held, p.begun = none, true
+		p.held = none
 		if err != nil {
+			l.release(p)
 			return false, err
 		}
+		p.begun = true
 	}
 	if done, err = l.hub.lib.test(p.number); !done || err != nil {
 		return false, err
@@ -366,9 +374,12 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 	p.begun = false
 	if p.pin != nil {
 		l.hub.unpin(p.pin)
+		p.pin = nil
 		if len(batch[0]) >= p.size && &batch[0][0] == &p.buf[0] {
 			p.buf = nil
-		} // else the receive was given up meanwhile, and the bytes are copied to where they are not missed
+		} else { // the receive was given up meanwhile, and the engine drops what comes
+			p.buf, p.dropped = make([]byte, p.size), true
+		}
 	}
 	return true, nil
 }
@@ -394,7 +405,9 @@ func (l *Link) release(p *piece) {
 	switch {
 	case p.own:
 		_ = unix.Munmap(p.buf) // fails for nothing that was mapped
-	case p.pin == nil:
+	case p.pin != nil:
+		l.hub.unpin(p.pin)
+	case !p.dropped:
 		l.hub.free = append(l.hub.free, p.buf[:chunkSize])
 	}
 }
@@ -447,7 +460,12 @@ func (l *Link) Close() error {
 	l.calm()
 	l.closed = true
 	for i := range l.queue {
-		if p := &l.queue[i]; p.held == none && !p.begun {
+		switch p := &l.queue[i]; {
+		case p.held != none:
+			_ = l.hub.drop(p.held, p.size) // fails only with the library, of which everybody hears
+		case p.begun:
+			l.hub.orphans = append(l.hub.orphans, *p)
+		case p.buf != nil:
 			l.release(p)
 		}
 	}

@@ -22,15 +22,15 @@ type Phase struct {
 	err    error
 }
 
-// Begin begins a phase, which no goroutine may change until it is Done. If wait is set it is done then.
-func (h *Hub) Begin(c Comm, p *Phase, wait bool) error {
+// Begin begins a phase, which no goroutine may change until it is Done.
+func (h *Hub) Begin(c Comm, p *Phase) error {
 	if len(p.In) > 0 {
 		p.pin.Pin(&p.In[0])
 	}
 	if len(p.Out) > 0 {
 		p.pin.Pin(&p.Out[0])
 	}
-	p.number, p.err = h.lib.begin(c, p, wait)
+	p.number, p.err = h.lib.begin(c, p)
 	p.done = false
 	if p.err != nil || p.number == none {
 		p.finish()

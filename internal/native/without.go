@@ -33,7 +33,7 @@ func (*Library) onlyHome() bool { return false }
 
 func (*Library) open([]int32, int) (Comm, error)                       { return 0, ErrNoLibrary }
 func (*Library) close(Comm) error                                      { return ErrNoLibrary }
-func (*Library) begin(Comm, *Phase, bool) (request, error)             { return none, ErrNoLibrary }
+func (*Library) begin(Comm, *Phase) (request, error)                   { return none, ErrNoLibrary }
 func (*Library) send(int, int32, unsafe.Pointer, int) (request, error) { return none, ErrNoLibrary }
 func (*Library) poll(unsafe.Pointer, int, *arrival) (bool, error)      { return false, ErrNoLibrary }
 func (*Library) recv(int32, unsafe.Pointer, int) (request, error)      { return none, ErrNoLibrary }

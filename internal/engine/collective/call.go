@@ -190,13 +190,17 @@ func (a *Call) amount(n, me int) uint64 {
 	}
 }
 
+// planner is the communicator's, with phases of the site's own MPI where x has them.
+func (x *collective) planner() *coll.Planner {
+	if x.team != nil {
+		return x.team.Planner
+	}
+	return x.c.State().Colls.Planner
+}
+
 // Plan plans a call for x, with a comparison of the members' calls if the program wants that.
 func (x *collective) Plan(a *Call) error {
-	planner := x.c.State().Colls.Planner
-	if x.team != nil {
-		planner = x.team.Planner
-	}
-	err := a.plan(planner, &x.main)
+	err := a.plan(x.planner(), &x.main)
 	if x.c.Checks() {
 		return x.compare(a.record(x.c), err)
 	}

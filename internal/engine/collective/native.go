@@ -37,7 +37,9 @@ func nativeDoes(phase coll.Phase, k datatype.Kind, op *datatype.Op) bool {
 // suits reports whether the site's MPI can have a part in a call.
 func suits(c *proc.Comm, a *Call) bool {
 	switch a.What {
-	case OpBarrier, OpBcast, gather, allgather, alltoall, reduce, allreduce:
+	case OpBarrier:
+		return true
+	case OpBcast, gather, allgather, alltoall, reduce, allreduce:
 		return a.Kind.Valid() && a.amount(c.Size(), c.Rank()) <= mostNative
 	default:
 		return false
@@ -85,13 +87,15 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 		ranks = append(ranks, int(rank))
 		procs = append(procs, wire.WorldRank(member))
 	}
-	if err := meetTeam(c, ranks); err != nil {
-		return nil // the job is over
+	// Making it blocks in the site's MPI, and other threads with it. Two procs whose threads make two of
+	// them in another order would wait for ever, so that there the world alone has one.
+	fit := c == p.Comms.World || p.Native.OneThread()
+	if !meetTeam(c, ranks, fit) {
+		return nil
 	}
 	planner := CollectivePlanner(c)
-	t, err := p.Native.Team(procs, int(c.Context()))
-	if err != nil {
-		p.SetFailed(err) // the others may have one
+	t, err := p.Native.Team(procs, uint64(c.Context()))
+	if !meetTeam(c, ranks, err == nil) { // as where that MPI has no room for more
 		return nil
 	}
 	t.Planner = planner.WithPhases(nativeDoes)
@@ -101,9 +105,9 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 // tagTeam is that of the messages of meetTeam: none that the planner uses.
 const tagTeam wire.Tag = 2000
 
-// meetTeam waits until all members of the site are in the call, and all messages of it have left. In what
-// follows none of them makes progress.
-func meetTeam(c *proc.Comm, ranks []int) error {
+// meetTeam waits until all members of the site are in the call, and all messages of it have left: in what
+// follows none of them makes progress. It reports whether all are fit; all get the same answer.
+func meetTeam(c *proc.Comm, ranks []int, fit bool) bool {
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
@@ -111,13 +115,17 @@ func meetTeam(c *proc.Comm, ranks []int) error {
 		member, _ := c.Comm.Proc(rank)
 		return message.Peer(member)
 	}
+	said := make([]byte, len(ranks)) // 1: that one is fit
+	if fit {
+		said[0] = 1
+	}
 	send := func(rank int) *message.Request {
 		env := message.Envelope{Context: c.CollectiveContext(), Rank: wire.CommRank(c.Rank()), Tag: tagTeam}
-		return p.Endpoints.IsendBytes(peer(rank), env, nil)
+		return p.Endpoints.IsendBytes(peer(rank), env, said[:1])
 	}
-	recv := func(rank int) *message.Request {
+	recv := func(rank, into int) *message.Request {
 		env := message.Envelope{Context: c.CollectiveContext(), Rank: wire.CommRank(rank), Tag: tagTeam}
-		return p.Endpoints.IrecvBytes(env, peer(rank), nil)
+		return p.Endpoints.IrecvBytes(env, peer(rank), said[into:into+1])
 	}
 	finish := func(list ...*message.Request) {
 		for _, r := range list {
@@ -127,20 +135,23 @@ func meetTeam(c *proc.Comm, ranks []int) error {
 	}
 	if first := ranks[0]; first != c.Rank() {
 		finish(send(first))
-		finish(recv(first))
-		return p.Failure
+		finish(recv(first, 0))
+		return p.Failure == nil && said[0] == 1
 	}
 	var all []*message.Request
-	for _, r := range ranks[1:] {
-		all = append(all, recv(r))
+	for i, r := range ranks[1:] {
+		all = append(all, recv(r, i+1))
 	}
 	finish(all...)
+	for _, one := range said {
+		said[0] &= one
+	}
 	all = all[:0]
 	for _, r := range ranks[1:] {
 		all = append(all, send(r))
 	}
 	finish(all...)
-	return p.Failure
+	return p.Failure == nil && said[0] == 1
 }
 
 // beginPhase begins a step of the site's MPI.

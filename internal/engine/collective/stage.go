@@ -255,7 +255,7 @@ func unpackAll(temps []temp) {
 func (x *collective) planStaged(s *staging) error {
 	err := s.err
 	if err == nil {
-		err = s.call.plan(x.c.State().Colls.Planner, &x.main)
+		err = s.call.plan(x.planner(), &x.main)
 	}
 	if err == nil {
 		x.settle(s.temps)
@@ -282,6 +282,9 @@ func (s *staging) run() error {
 	x, err := Begin(s.c)
 	if err != nil {
 		return err
+	}
+	if s.err == nil && suits(s.c, &s.call) {
+		x.team = teamOf(s.c)
 	}
 	return x.run(x.planStaged(s))
 }

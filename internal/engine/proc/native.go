@@ -137,28 +137,32 @@ func (n *Native) Has(r wire.WorldRank) bool {
 }
 
 // Team makes a communicator of the site's MPI. All its procs do so at a time when none of them waits for
-// another one.
-func (n *Native) Team(procs []wire.WorldRank, tag int) (*NativeTeam, error) {
+// another one. id is the same at all of them, and another one for communicators that are made at one time.
+func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 	n.p.Lock()
 	defer n.p.Unlock()
 	ranks := make([]int32, len(procs))
 	for i, r := range procs {
 		ranks[i] = int32(r - n.first)
 	}
-	c, err := n.library.Open(ranks, tag%maxTag)
-	return &NativeTeam{Size: len(procs), comm: c}, err
+	c, err := n.library.Open(ranks, int(id%maxTag))
+	if err != nil {
+		return nil, err
+	}
+	return &NativeTeam{Size: len(procs), comm: c}, nil
 }
 
 // maxTag is the smallest upper bound of tags that MPI allows (MPI-4.1, 9.1.2).
 const maxTag = 1 << 15
 
 // Begin begins a collective operation of a team, which its caller waits for. The process is locked.
-//
-// Libraries do blocking operations faster than others, but meanwhile this proc makes no progress. So
-// they are used only if nobody can be waiting for that: the program has one thread in MPI, and has
-// nothing else under way.
-func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error {
-	return n.hub.Begin(t.comm, ph, n.oneThread && n.p.calm() && n.p.Eng.Unoccupied() && n.p.Eng.Idle())
+func (n *Native) Begin(t *NativeTeam, ph *native.Phase) error { return n.hub.Begin(t.comm, ph) }
+
+// OneThread reports whether at most one thread of the program is in MPI at a time.
+func (n *Native) OneThread() bool {
+	n.p.Lock()
+	defer n.p.Unlock()
+	return n.oneThread
 }
 
 // OneThread says that at most one thread of the program is in MPI at a time.

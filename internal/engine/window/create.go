@@ -181,6 +181,8 @@ func (w *Win) end() error {
 	}
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)
+	w.c.LeaveBoard()
+	collective.LeaveTeam(w.c)
 	w.memory.unmap()
 	return err
 }

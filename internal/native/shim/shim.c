@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static MPI_Comm all = MPI_COMM_NULL; /* for messages and for the making of communicators */
+static MPI_Comm all = MPI_COMM_NULL;    /* for messages */
+static MPI_Comm makers = MPI_COMM_NULL; /* that others are made of: libraries send messages for that, which
+                                         * poll would take for ours */
 
 /* A table of values that are known by number outside. */
 #define TABLE(name, type)                                                                  \
@@ -95,8 +97,9 @@ static int init(int threads, int *provided, int *rank, int *size)
 		if (got >= levels[i])
 			*provided = i;
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)))
+	if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &all)) || (error = MPI_Comm_dup(MPI_COMM_WORLD, &makers)))
 		return class_of(error);
+	MPI_Comm_set_errhandler(makers, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
 	MPI_Comm_rank(all, rank);
 	MPI_Comm_size(all, size);
@@ -119,6 +122,7 @@ static int finalize(void)
 			MPI_Comm_free(&comms.of[i]);
 	}
 	MPI_Comm_free(&all);
+	MPI_Comm_free(&makers);
 	return class_of(MPI_Finalize());
 }
 
@@ -207,13 +211,13 @@ static int cancel(int32_t number)
 static int open_comm(const int *ranks, int count, int tag, int32_t *comm)
 {
 	MPI_Group of_all, some;
-	int error = MPI_Comm_group(all, &of_all);
+	int error = MPI_Comm_group(makers, &of_all);
 	if (error)
 		return class_of(error);
 	if (!(error = MPI_Group_incl(of_all, count, ranks, &some))) {
 		if ((*comm = comms_take()) == IMPI_NATIVE_NONE)
 			error = MPI_ERR_NO_MEM;
-		else if (!(error = MPI_Comm_create_group(all, some, tag, &comms.of[*comm])))
+		else if (!(error = MPI_Comm_create_group(makers, some, tag, &comms.of[*comm])))
 			MPI_Comm_set_errhandler(comms.of[*comm], MPI_ERRORS_RETURN);
 		else
 			comms_give(*comm);
@@ -245,16 +249,12 @@ static int close_comm(int32_t comm)
 static int barrier(int32_t comm, int32_t *number)
 {
 	PHASE(comm, 0);
-	if (!number)
-		return class_of(MPI_Barrier(comms.of[comm]));
 	return begun(MPI_Ibarrier(comms.of[comm], &r), &r, number);
 }
 
 static int bcast(int32_t comm, void *buf, int64_t bytes, int root, int32_t *number)
 {
 	PHASE(comm, bytes);
-	if (!number)
-		return class_of(MPI_Bcast(buf, (int)bytes, MPI_BYTE, root, comms.of[comm]));
 	return begun(MPI_Ibcast(buf, (int)bytes, MPI_BYTE, root, comms.of[comm], &r), &r, number);
 }
 
@@ -263,8 +263,6 @@ static int reduce(int32_t comm, const void *in, void *out, int64_t count, int ty
 	PHASE(comm, count);
 	if (type < 0 || type >= IMPI_NATIVE_TYPES || op < 0 || op >= IMPI_NATIVE_OPS)
 		return MPI_ERR_TYPE;
-	if (!number)
-		return class_of(MPI_Reduce(IN(in), out, (int)count, types[type], ops[op], root, comms.of[comm]));
 	return begun(MPI_Ireduce(IN(in), out, (int)count, types[type], ops[op], root, comms.of[comm], &r), &r, number);
 }
 
@@ -273,32 +271,24 @@ static int allreduce(int32_t comm, const void *in, void *out, int64_t count, int
 	PHASE(comm, count);
 	if (type < 0 || type >= IMPI_NATIVE_TYPES || op < 0 || op >= IMPI_NATIVE_OPS)
 		return MPI_ERR_TYPE;
-	if (!number)
-		return class_of(MPI_Allreduce(IN(in), out, (int)count, types[type], ops[op], comms.of[comm]));
 	return begun(MPI_Iallreduce(IN(in), out, (int)count, types[type], ops[op], comms.of[comm], &r), &r, number);
 }
 
 static int gather(int32_t comm, const void *in, void *out, int64_t bytes, int root, int32_t *number)
 {
 	PHASE(comm, bytes);
-	if (!number)
-		return class_of(MPI_Gather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, root, comms.of[comm]));
 	return begun(MPI_Igather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, root, comms.of[comm], &r), &r, number);
 }
 
 static int allgather(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number)
 {
 	PHASE(comm, bytes);
-	if (!number)
-		return class_of(MPI_Allgather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm]));
 	return begun(MPI_Iallgather(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm], &r), &r, number);
 }
 
 static int alltoall(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number)
 {
 	PHASE(comm, bytes);
-	if (!number)
-		return class_of(MPI_Alltoall(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm]));
 	return begun(MPI_Ialltoall(IN(in), (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comms.of[comm], &r), &r, number);
 }
 

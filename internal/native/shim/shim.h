@@ -60,8 +60,9 @@ struct impi_native {
 	int (*open)(const int *ranks, int count, int tag, int32_t *comm);
 	int (*close)(int32_t comm);
 
-	/* Phases of collectives. They only begin, and test tells when they are done; with number NULL
-	 * they block, which is faster. in may be NULL for MPI_IN_PLACE where MPI allows it. */
+	/* Phases of collectives. They only begin, and test tells when they are done: an operation that
+	 * blocks would keep the proc from answering others, and MPI lets no member do one that others do
+	 * without blocking (MPI-4.1, 6.12). in may be NULL for MPI_IN_PLACE where MPI allows it. */
 	int (*barrier)(int32_t comm, int32_t *number);
 	int (*bcast)(int32_t comm, void *buf, int64_t bytes, int root, int32_t *number);
 	int (*reduce)(int32_t comm, const void *in, void *out, int64_t count, int type, int op, int root, int32_t *number);

@@ -54,12 +54,20 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	return g.joined, nil
 }
 
+// doorPause is the time between two tries to take a proc in.
+const doorPause = 100 * time.Millisecond
+
 // takeIn passes on who comes to the door, until it is closed.
 func (l *Launch) takeIn(ctx context.Context, came chan<- wireup.Attached) {
 	for {
 		c, err := l.door.AcceptUnix()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // as where there are too many open files
+			l.Log.Warn("the door for procs cannot take one in", "reason", err)
+			time.Sleep(doorPause)
+			continue
 		}
 		go func() {
 			stop := context.AfterFunc(ctx, func() { _ = c.Close() })

@@ -145,10 +145,14 @@ func (l *Launch) shim(ctx context.Context) (path, mpi string, err error) {
 
 // see has the head's shim on this host: it may be on a file system that both have, or is made here.
 func (l *Launch) see(ctx context.Context, shim string) error {
-	if _, err := os.Stat(shim); err == nil {
+	_, err := os.Stat(shim)
+	if err == nil {
 		return nil
 	}
-	own, _, err := l.shim(ctx)
+	own := shim
+	if l.Routes.Site.Native.Shim == "" { // else the file says where it is, and nothing is made
+		own, _, err = l.shim(ctx)
+	}
 	if err == nil && own != shim {
 		err = fmt.Errorf("it would be %s here", own)
 	}

@@ -19,7 +19,7 @@ func (s *Set) LauncherSpec() (spec launch.Spec, own []string, err error) {
 		prefix = func() string { return "[" + site.Name + "] " }
 	}
 	spec = launch.Spec{
-		Dir: program.Dir, Env: launcherEnv(os.Environ(), keyVariables(s.Routes.Job), program.Env),
+		Dir: program.Dir, Env: launcherEnv(os.Environ(), keyVariables(s.Routes.Job), nil),
 		Stdout: s.Stdout.Stream(prefix), Stderr: s.Stderr.Stream(prefix),
 	}
 	for _, name := range slices.Sorted(maps.Keys(program.Env)) {
