@@ -3,12 +3,14 @@ package native
 import (
 	"context"
 	"crypto/sha256"
+	"debug/elf"
 	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -60,17 +62,17 @@ func Build(ctx context.Context, mpicc string, progress func(string)) (path strin
 		return "", info, fmt.Errorf("where the shim for %s could be kept is not known: %w", cc, err)
 	}
 	dir = filepath.Join(dir, "impi", "native")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", info, err
+	var work string
+	if err = os.MkdirAll(dir, 0o700); err == nil {
+		work, err = os.MkdirTemp(dir, "build-")
 	}
-	work, err := os.MkdirTemp(dir, "build-")
 	if err != nil {
-		return "", info, err
+		return "", info, notKept(err)
 	}
 	defer os.RemoveAll(work)
 	for name, text := range map[string][]byte{"shim.c": shimSource, "shim.h": shimHeader, "probe.c": []byte(probe)} {
 		if err := os.WriteFile(filepath.Join(work, name), text, 0o600); err != nil {
-			return "", info, err
+			return "", info, notKept(err)
 		}
 	}
 	seen, err := compile(ctx, work, cc, "-E", "-P", "probe.c")
@@ -83,7 +85,7 @@ func Build(ctx context.Context, mpicc string, progress func(string)) (path strin
 	if path, err = cached(dir, cc, info); err != nil {
 		return "", info, err
 	}
-	if _, err := os.Stat(path); err == nil {
+	if sound(path) {
 		return path, info, nil
 	}
 	if progress != nil {
@@ -92,7 +94,26 @@ func Build(ctx context.Context, mpicc string, progress func(string)) (path strin
 	if _, err := compile(ctx, work, cc, "-shared", "-fPIC", "-O2", "-o", "shim.so", "shim.c"); err != nil {
 		return "", info, err
 	}
-	return path, info, os.Rename(filepath.Join(work, "shim.so"), path)
+	if err := os.Rename(filepath.Join(work, "shim.so"), path); err != nil {
+		return "", info, notKept(err)
+	}
+	return path, info, nil
+}
+
+// notKept is the error of a folder for shims that cannot be used.
+func notKept(err error) error {
+	return fmt.Errorf("the shim for the site's MPI cannot be kept in the user's cache: %w; set XDG_CACHE_HOME to a folder with room that can be written, or name a file by shim in the native block", err)
+}
+
+// sound reports whether a shim is there and whole: a full disk may have cut it off. What is not is made again.
+func sound(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "impi_native" })
 }
 
 // cached is where the shim for a mpicc is kept: another compiler, another MPI under the same name and

@@ -164,7 +164,7 @@ func TestSpawnOnHostsRefused(t *testing.T) {
 		`\[2\] .* error .*there is no site or host "node4.invalid" in the job, which has alpha.*`:                      1,
 		`\[2\] .* error .*its host "127.0.1.\[1-" is no list of hosts.*`:                                               1,
 		`\[1\] .* error .*command 0 \(/no/such/program\): on host 127.0.1.2, there is no program "/no/such/program".*`: 1,
-		`\[1\] .* error .*proc [0-2] of site alpha, spawn5 exited with status 3 before it called MPI Init.*`:               1,
+		`\[1\] .* error .*proc [0-2] of site alpha, spawn5 exited with status 3 before it called MPI Init.*`:           1,
 		`\[spawn[0-9]\.[0-3]\] child . of 4 .*`:                                                                        4,
 		`\[0\] all done`:                                                                                               1,
 	})

@@ -1,11 +1,14 @@
 package peers
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/ctest"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
 )
@@ -17,7 +20,9 @@ const (
     mpicc  = "mpicc.openmpi"
     launch = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "{procs}"]
   }`
-	mpichSite = `native { mpicc = "mpicc.mpich" }`
+	mpichSite = `native {
+    mpicc = "mpicc.mpich"
+  }`
 )
 
 // needNatives ends the test where Open MPI and MPICH are not both there.
@@ -66,6 +71,74 @@ func TestFourMPIs(t *testing.T) {
 				soak.Only(t, "make test has one of the orders")
 			}
 			pass(t, k, s, s.all(100), s.keyed)
+		})
+	}
+}
+
+// phases is a program in which all members of the world do each operation that a site's MPI has a part in.
+const phases = `#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	int rank, size, a[8] = {0}, b[8] = {0};
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	a[0] = rank + 1;
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Allreduce(a, b, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	int wrong = b[0] != size * (size + 1) / 2;
+	MPI_Reduce(a, b, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+	wrong |= rank == 0 && b[0] != size;
+	MPI_Bcast(a, 1, MPI_INT, 1, MPI_COMM_WORLD);
+	wrong |= a[0] != 2;
+	MPI_Gather(a, 1, MPI_INT, b, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Allgather(a, 1, MPI_INT, b, 1, MPI_INT, MPI_COMM_WORLD);
+	wrong |= b[size - 1] != 2;
+	MPI_Alltoall(b, 1, MPI_INT, a, 1, MPI_INT, MPI_COMM_WORLD);
+	wrong |= a[size - 1] != 2;
+	MPI_Finalize();
+	if (rank == 0)
+		printf("%s\\n", wrong ? "wrong" : "no errors");
+	return wrong;
+}
+`
+
+// TestNativePhases: the site's MPI does its part of collective operations in programs in C, all of those
+// that are inside the site.
+func TestNativePhases(t *testing.T) {
+	needNatives(t)
+	needC(t)
+	k := &ctest.Kit{Dir: ownCDir}
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "phases.c"), filepath.Join(dir, "phases")
+	if err := os.WriteFile(source, []byte(phases), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ctest.Run(t.Context(), dir, nil, k.Command("impicc"), "-o", program, source); err != nil {
+		t.Fatal(err)
+	}
+	for name, native := range map[string]string{"openmpi": openMPISite, "mpich": mpichSite} {
+		t.Run(name, func(t *testing.T) {
+			shim := filepath.Join(dir, name+".so")
+			if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
+				t.Fatal(err)
+			}
+			job := suiteRun{procs: 2}.job(program, strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1))
+			file := filepath.Join(dir, name+".hcl")
+			if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := ctest.Run(t.Context(), dir, nil, k.Command("impi-node"), "-config", file)
+			if err != nil || !strings.Contains(out, "no errors") {
+				t.Fatalf("%v:\n%s", err, out)
+			}
+			for _, phase := range []string{"barrier", "allreduce", "reduce", "bcast", "gather", "allgather", "alltoall"} {
+				// Finalize has a barrier, too.
+				if n := strings.Count(out, "impi_native: "+phase+"\n"); n < 2 {
+					t.Errorf("%s was done %d times by 2 procs:\n%s", phase, n, out)
+				}
+			}
 		})
 	}
 }

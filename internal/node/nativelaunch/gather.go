@@ -103,6 +103,8 @@ func (g *gathering) admit(a wireup.Attached) *ending.Failure {
 	}
 	i := int(a.Peer) - g.first
 	switch {
+	case a.Size == 1 && g.place.Procs > 1:
+		return wrong("has started 1 proc, and the file says %d: either it was told so, and wants {procs} in launch, or it is of another MPI than mpicc, %s, so that each proc takes itself for the only one: name both with their paths", g.place.Procs, a.Library)
 	case a.Size != g.place.Procs:
 		return wrong("has started %s, and the file says %d: give it that number in launch, as {procs}", counted(a.Size), g.place.Procs)
 	case a.Peer < 0 || int(a.Peer) >= g.place.Procs:
