@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 func init() {
@@ -107,6 +108,9 @@ func TestSpawnOnAllHosts(t *testing.T) {
 // them and by a command for each; each time it is one client. If a proc on one of them fails before
 // Init, what is refused is its command.
 func TestSpawnOnManyHosts(t *testing.T) {
+	if raceDetector {
+		skips.NotRun(t, "-race is given, and 33 nodes and 99 procs need longer with it than links between them wait", "go test ./internal/node")
+	}
 	const hosts = spawn.MaxClients + 1
 	each, one := order{Root: 1}, order{Root: 2}
 	var want []int
