@@ -20,7 +20,6 @@ int impi_native_version(const struct impi_native *f, char *text, int room) { ret
 int impi_native_describe(const struct impi_native *f, int error, char *text, int room) { return f->describe(error, text, room); }
 int impi_native_init(const struct impi_native *f, int threads, int *provided, int *rank, int *size) { return f->init(threads, provided, rank, size); }
 int impi_native_finalize(const struct impi_native *f) { return f->finalize(); }
-int impi_native_abort(const struct impi_native *f, int status) { return f->abort(status); }
 int impi_native_send(const struct impi_native *f, int to, int tag, const void *buf, int64_t bytes, int32_t *number) { return f->send(to, tag, buf, bytes, number); }
 int impi_native_poll(const struct impi_native *f, void *buf, int64_t room, struct impi_native_message *m) { return f->poll(buf, room, m); }
 int impi_native_recv(const struct impi_native *f, int32_t held, void *buf, int64_t bytes, int32_t *number) { return f->recv(held, buf, bytes, number); }

@@ -119,9 +119,6 @@ func (l *Library) Finalize() (err error) {
 	return err
 }
 
-// Abort ends all procs of the site.
-func (l *Library) Abort(status int) { C.impi_native_abort(l.fn, C.int(status)) }
-
 func (l *Library) send(to int, tag int32, buf unsafe.Pointer, n int) (number request, err error) {
 	var r C.int
 	if l.thread != nil {

@@ -23,7 +23,6 @@ int impi_native_version(const struct impi_native *, char *text, int room);
 int impi_native_describe(const struct impi_native *, int error, char *text, int room);
 int impi_native_init(const struct impi_native *, int threads, int *provided, int *rank, int *size);
 int impi_native_finalize(const struct impi_native *);
-int impi_native_abort(const struct impi_native *, int status);
 int impi_native_send(const struct impi_native *, int to, int tag, const void *buf, int64_t bytes, int32_t *number);
 int impi_native_poll(const struct impi_native *, void *buf, int64_t room, struct impi_native_message *m);
 int impi_native_recv(const struct impi_native *, int32_t held, void *buf, int64_t bytes, int32_t *number);

@@ -27,8 +27,6 @@ func (*Library) Init() error { return ErrNoLibrary }
 // Finalize is never called.
 func (*Library) Finalize() error { return ErrNoLibrary }
 
-// Abort is never called.
-func (*Library) Abort(int)      {}
 func (*Library) onlyHome() bool { return false }
 
 func (*Library) open([]int32, int) (Comm, error)                       { return 0, ErrNoLibrary }

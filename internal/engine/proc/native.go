@@ -188,6 +188,3 @@ func (n *Native) Leave(t *NativeTeam) {
 		n.p.SetFailed(err)
 	}
 }
-
-// Text names the site's MPI.
-func (n *Native) Text() string { return n.library.Text }

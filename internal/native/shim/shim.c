@@ -126,8 +126,6 @@ static int finalize(void)
 	return class_of(MPI_Finalize());
 }
 
-static int abort_all(int status) { return class_of(MPI_Abort(MPI_COMM_WORLD, status)); }
-
 /* begun gives a request that has begun its number, unless it is done already. */
 static int begun(int error, MPI_Request *r, int32_t *number)
 {
@@ -195,16 +193,6 @@ static int test(int32_t number)
 		requests_give(number);
 	else
 		return IMPI_NATIVE_NONE;
-	return class_of(error);
-}
-
-static int cancel(int32_t number)
-{
-	if (number < 0 || number >= requests.size)
-		return MPI_ERR_REQUEST;
-	MPI_Cancel(&requests.of[number]);
-	int error = MPI_Wait(&requests.of[number], MPI_STATUS_IGNORE);
-	requests_give(number);
 	return class_of(error);
 }
 
@@ -303,8 +291,8 @@ static int alltoall(int32_t comm, const void *in, void *out, int64_t bytes, int3
 
 const struct impi_native impi_native = {
 	IMPI_NATIVE_ABI, sizeof(struct impi_native),
-	version, init, finalize, abort_all, describe,
-	begin_send, poll_one, begin_recv, test, cancel,
+	version, init, finalize, describe,
+	begin_send, poll_one, begin_recv, test,
 	open_comm, close_comm,
 	barrier, bcast, reduce, allreduce, gather, allgather, alltoall,
 };

@@ -39,7 +39,6 @@ struct impi_native {
 	/* init begins, with a level of threads that is wanted; rank and size are of its world. */
 	int (*init)(int threads, int *provided, int *rank, int *size);
 	int (*finalize)(void);
-	int (*abort)(int status);
 	int (*describe)(int error, char *text, int room);
 
 	/* send begins a message to a rank of the world. number is that of the request, NONE if it is
@@ -52,8 +51,6 @@ struct impi_native {
 	int (*recv)(int32_t held, void *buf, int64_t bytes, int32_t *number);
 	/* test reports 0 once a request is done and its number free, NONE before. */
 	int (*test)(int32_t number);
-	/* cancel gives up a send, if the library still can, and waits for its end. */
-	int (*cancel)(int32_t number);
 
 	/* Communicators of ranks of the world, in the order of the list: all of them call open, with the
 	 * same tag, which no two calls at a time share. comm is its number. */
