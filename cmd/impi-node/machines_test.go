@@ -188,10 +188,22 @@ func startNodeBy(t *testing.T, cmd *exec.Cmd, address, mode, variable string) *m
 	return n
 }
 
+// hangs is for how long a test waits for a node before it tells the node to end, so that the test fails
+// and shows what the nodes have said.
+const hangs = 5 * time.Minute
+
 // ends waits for all nodes and gives their exit statuses.
 func ends(nodes []*machineNode) (statuses []int) {
+	late := time.After(hangs)
 	for _, n := range nodes {
-		<-n.over
+		select {
+		case <-n.over:
+		case <-late:
+			for _, n := range nodes {
+				_ = n.cmd.Process.Signal(syscall.SIGTERM)
+			}
+			<-n.over
+		}
 		statuses = append(statuses, n.cmd.ProcessState.ExitCode())
 	}
 	return statuses
