@@ -88,6 +88,42 @@ func TestNativeRoutes(t *testing.T) {
 	}
 }
 
+// TestNativeAfterMemory: by default, shared memory comes before the site's own MPI, and nothing else does.
+func TestNativeAfterMemory(t *testing.T) {
+	opt := testOptions()
+	opt.Builtins = append([]Builtin{{Name: "shm", Machine: true, Memory: true}}, two...)
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for routes, want := range map[string]struct {
+		at     int
+		usual  bool
+		prefer string
+	}{
+		"":                                                {1, true, "shm unix tcp"},
+		`route "*" { prefer = ["tcp"] }`:                  {0, true, "tcp"},
+		`route "*" { prefer = ["tcp", "shm"] }`:           {1, true, "shm tcp"},
+		`route "a" { resume = true }`:                     {1, true, "shm unix tcp"},
+		`route "a" { prefer = ["native"] }`:               {0, false, ""},
+		`route "a" { prefer = ["native", "shm"] }`:        {0, false, "shm"},
+		`route "a" { prefer = ["tcp", "native", "shm"] }`: {1, false, "tcp shm"},
+	} {
+		j, found := load(&faults{file: "testdata/job.hcl"}, []byte(nativeFile(`shim = "bin/prog"`, routes)), dir, opt)
+		if len(found) > 0 {
+			t.Errorf("%s: %v", routes, found.Err())
+			continue
+		}
+		a := mustSite(t, j, "a")
+		if r := a.RouteTo("a"); !r.Native || r.NativeAt != want.at || r.NativeUsual != want.usual || strings.Join(r.Prefer, " ") != want.prefer {
+			t.Errorf("%s: %+v", routes, r)
+		}
+		if r := a.RouteTo("b"); routes == `route "*" { prefer = ["tcp", "shm"] }` && strings.Join(r.Prefer, " ") != "tcp shm" {
+			t.Errorf("the route to others is changed: %+v", r)
+		}
+	}
+}
+
 func TestBeside(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"mpicc", "mpicc.x", "mpicc.y", "other", "mpirun", "mpirun.x"} {

@@ -238,6 +238,7 @@ type Route struct {
 	Prefer         []string       `hcl:"prefer"` // transports, best first; empty only beside Native
 	Native         bool           // the procs of the site use its own MPI with each other
 	NativeAt       int            // how many of Prefer come before it
+	NativeUsual    bool           // by default, and not as the file says
 	Direct         bool           `hcl:"direct"`      // procs may open links that pass the agents by
 	DataPlane      []string       `hcl:"data_plane"`  // the only data planes allowed, best first; nil: any
 	RequireTLS     bool           `hcl:"require_tls"` // only transports whose links are encrypted
@@ -359,9 +360,26 @@ func (s Site) RouteTo(name string) Route {
 // file has a block for that route.
 func (s Site) inside(name string, r Route) Route {
 	if s.Native != nil && name == s.Name && r.Site != name {
-		r.Native, r.NativeAt = true, 0
+		s.preferNative(&r)
 	}
 	return r
+}
+
+// preferNative gives the site's own MPI its usual place in a route: after transports of shared memory, which
+// are faster within a machine, and before all others.
+func (s Site) preferNative(r *Route) {
+	memory := func(name string) int {
+		if t, _ := s.Transport(name); t.Known.Memory {
+			return 0
+		}
+		return 1
+	}
+	r.Prefer = slices.Clone(r.Prefer)
+	slices.SortStableFunc(r.Prefer, func(a, b string) int { return memory(a) - memory(b) })
+	r.Native, r.NativeUsual = true, true
+	for r.NativeAt = 0; r.NativeAt < len(r.Prefer) && memory(r.Prefer[r.NativeAt]) == 0; {
+		r.NativeAt++
+	}
 }
 
 // defaultRoute returns the route of a route block without attributes.

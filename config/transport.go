@@ -122,22 +122,22 @@ func (s *siteDraft) routes() {
 		}
 		r.Site, r.Pos = in.label, in.pos
 		fill(&r, in)
-		s.preferNative(&r, in)
+		s.readNative(&r, in)
 		r.AllowPlain = requirement(in) == TLSOptional
 		r.Closed = s.closes(r)
 		s.Routes = append(s.Routes, r)
 	}
 }
 
-// preferNative takes the site's own MPI out of the transports of a route.
-func (s *siteDraft) preferNative(r *Route, in *block) {
+// readNative takes the site's own MPI out of the transports of a route.
+func (s *siteDraft) readNative(r *Route, in *block) {
 	at := slices.Index(r.Prefer, NativeName)
 	switch {
 	case at >= 0:
 		r.Prefer = slices.DeleteFunc(slices.Clone(r.Prefer), func(name string) bool { return name == NativeName })
 		r.Native, r.NativeAt = true, at
-	case !in.has("prefer"):
-		r.Native = s.hasNative() && in.label == s.Name
+	case !in.has("prefer") && s.hasNative() && in.label == s.Name:
+		s.preferNative(r)
 	}
 }
 

@@ -172,7 +172,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
-	f.BoolVar(&o.native, "native", false, "measure each of mpich and openmpi in -peer also as the MPI of a site of ours: our library in C programs, which uses it")
+	f.BoolVar(&o.native, "native", false, "measure each of mpich and openmpi in -peer also as the MPI of a site of ours: our library in C programs, whose route prefers it (by default, such a site uses our shared memory within a machine, as -peer c measures)")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi, and c: our library in C programs")
 	beside := f.String("beside", "", "ours with one thing changed to measure as well: "+variantNames())
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")

@@ -45,7 +45,7 @@ func startApart(t *testing.T, m *netns.Machine, mode string, args ...string) *ma
 	t.Helper()
 	t.Setenv("TMPDIR", "/tmp")
 	n := startNodeOf(t, programApart, m, mode, "XDG_RUNTIME_DIR=/run", args...)
-	n.dir = "/run"
+	n.dir, n.apart = "/run", true
 	return n
 }
 

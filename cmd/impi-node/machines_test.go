@@ -64,6 +64,7 @@ program { command = [%q] }
 type machineNode struct {
 	cmd      *exec.Cmd
 	dir      string // of its run directories
+	apart    bool   // the machine has files of its own
 	out, err *transcript
 	over     chan struct{} // closed when it has ended
 }
@@ -95,9 +96,15 @@ func (w *transcript) String() string {
 // awaits waits until the node has written text.
 func (n *machineNode) awaits(t *testing.T, w *transcript, text string) {
 	t.Helper()
+	n.awaitsTimes(t, w, text, 1)
+}
+
+// awaitsTimes waits until the node has written text some times.
+func (n *machineNode) awaitsTimes(t *testing.T, w *transcript, text string, times int) {
+	t.Helper()
 	for {
 		w.mu.Lock()
-		seen, more := bytes.Contains(w.text, []byte(text)), w.more
+		seen, more := bytes.Count(w.text, []byte(text)) >= times, w.more
 		w.mu.Unlock()
 		if seen {
 			return
@@ -127,6 +134,9 @@ func (n *machineNode) command(t *testing.T, m *netns.Machine, args ...string) (s
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n.apart {
+		self = programApart
 	}
 	cmd := m.Command(t.Context(), self, append(args, "-run-dir", n.dir)...)
 	cmd.Env = n.cmd.Env

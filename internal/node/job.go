@@ -193,7 +193,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:   site.Spin(n.opt.Site.Wait),
-		Native: routes.NativeFirst(&n.routes),
+		Native: routes.MayUseNative(&n.routes),
 		Trace:  strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 	}
 	if c := n.routes.Cards[rank]; n.world != nil && len(c.Offers) > 0 {

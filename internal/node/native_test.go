@@ -328,16 +328,30 @@ func TestNativeSites(t *testing.T) {
 			skips.NotRun(t, "there is no "+tool, "apt-get install libopenmpi-dev openmpi-bin libmpich-dev mpich")
 		}
 	}
-	for _, mode := range []string{"all", "forms"} {
-		t.Run(mode, func(t *testing.T) {
-			job := testJob(mode, 2, 2, 1)
+	for _, c := range []struct {
+		mode   string
+		memory bool // the sites have shared memory, which they prefer
+	}{{"all", false}, {"all", true}, {"forms", false}, {"forms", true}} {
+		t.Run(fmt.Sprintf("%s %t", c.mode, c.memory), func(t *testing.T) {
+			job := testJob(c.mode, 2, 2, 1)
 			job.Sites[0].Native = &config.Native{MPICC: "mpicc.openmpi", Launch: []string{"mpirun", "--oversubscribe", "-n", "{procs}"}}
 			job.Sites[1].Native = &config.Native{MPICC: "mpicc.mpich"}
+			want := wireup.PathNative
+			if c.memory {
+				want = wireup.PathDirect
+				for i := range job.Sites {
+					job.Sites[i].Transports = []config.Transport{builtin("shm"), builtin("tcp")}
+				}
+			}
 			all := start(t, job)
 			wantNone(t, all)
 			for i, name := range []string{"Open MPI", "MPICH"} {
 				if got := all[i].n.routes.Native; !strings.HasPrefix(got, name) {
 					t.Errorf("site %d has %q", i, got)
+				}
+				first := wire.WorldRank(2 * i)
+				if got := all[i].n.direct.Path(direct.Pair{Local: first, Peer: first + 1}); got != want {
+					t.Errorf("within site %d: by %s, want %s", i, got, want)
 				}
 			}
 		})

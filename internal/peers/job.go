@@ -24,7 +24,7 @@ import (
 type Site struct {
 	LAM    bool // run by LAM/MPI; else by us
 	Procs  int
-	Native string // the block of a site of ours that has an MPI of its own; empty: it has none
+	Native string // what a site of ours has that has an MPI of its own; {site} is its name; empty: it has none
 }
 
 // Job is one job with sites of ours and of LAM, all on this machine, at our server. Each
@@ -88,7 +88,7 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 {{else}}site "ours{{$i}}" {
   client = {{$i}}
   host { address = "{{$.Address $i}}"  procs = {{$s.Procs}} }
-  {{$s.Native}}
+  {{$s.Inside (printf "ours%d" $i)}}
 }
 {{end}}{{end}}`))
 
@@ -103,6 +103,9 @@ func (j *Job) Address(client int) netip.Addr {
 	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, byte(10 + client)})
 }
+
+// Inside is what a site of ours has of its own MPI.
+func (s Site) Inside(name string) string { return strings.ReplaceAll(s.Native, "{site}", name) }
 
 // Start starts the server, the universes and all sites.
 func (j *Job) Start(ctx context.Context) (*Running, error) {

@@ -23,6 +23,9 @@ const (
 	mpichSite = `native {
     mpicc = "mpicc.mpich"
   }`
+	// always has the procs of these use their own MPI within a machine, too.
+	always = `
+  route "{site}" { prefer = ["native"] }`
 )
 
 // needNatives ends the test where Open MPI and MPICH are not both there.
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
 `
 
 // TestNativePhases: the site's MPI does its part of collective operations in programs in C, all of those
-// that are inside the site.
+// that are inside the site, and none of them where shared memory is preferred.
 func TestNativePhases(t *testing.T) {
 	needNatives(t)
 	needC(t)
@@ -118,10 +121,13 @@ func TestNativePhases(t *testing.T) {
 	if _, err := ctest.Run(t.Context(), dir, nil, k.Command("impicc"), "-o", program, source); err != nil {
 		t.Fatal(err)
 	}
-	for name, native := range map[string]string{"openmpi": openMPISite, "mpich": mpichSite} {
+	for name, native := range map[string]string{
+		"openmpi": openMPISite + always, "mpich": mpichSite + always, "openmpi by default": openMPISite, "mpich by default": mpichSite,
+	} {
 		t.Run(name, func(t *testing.T) {
+			mpi, _, byDefault := strings.Cut(name, " ")
 			shim := filepath.Join(dir, name+".so")
-			if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
+			if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+mpi, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
 				t.Fatal(err)
 			}
 			job := suiteRun{procs: 2}.job(program, strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1))
@@ -134,8 +140,8 @@ func TestNativePhases(t *testing.T) {
 				t.Fatalf("%v:\n%s", err, out)
 			}
 			for _, phase := range []string{"barrier", "allreduce", "reduce", "bcast", "gather", "allgather", "alltoall"} {
-				// Finalize has a barrier, too.
-				if n := strings.Count(out, "impi_native: "+phase+"\n"); n < 2 {
+				// Finalize has a barrier, too. By default they use shared memory, and nothing of that MPI.
+				if n := strings.Count(out, "impi_native: "+phase+"\n"); (n < 2) != byDefault || byDefault && n > 0 {
 					t.Errorf("%s was done %d times by 2 procs:\n%s", phase, n, out)
 				}
 			}

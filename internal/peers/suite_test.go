@@ -205,7 +205,7 @@ func (r suiteRun) job(path string, sites ...string) string {
 			inside = "spawn { slots = 64 }"
 		}
 		fmt.Fprintf(&b, "site \"s%d\" {\n  client = %d\n  host {\n    address = \"127.0.0.%d\"\n    procs = %d\n  }\n  %s\n}\n",
-			i, i, 20+i, (r.procs+i)/len(sites), inside)
+			i, i, 20+i, (r.procs+i)/len(sites), Site{Native: inside}.Inside(fmt.Sprintf("s%d", i)))
 	}
 	return b.String()
 }
@@ -289,7 +289,10 @@ func TestSuiteOnNativeSites(t *testing.T) {
 			if strings.Contains(r.program, "spawn/") || native[r.program] != "" || !isQuick && (!whole || not[r.program] != "") {
 				continue
 			}
-			for name, sites := range map[string][]string{"Open MPI": {openMPISite}, "MPICH": {mpichSite}, "both": {openMPISite, mpichSite}} {
+			for name, sites := range map[string][]string{
+				"Open MPI": {openMPISite + always}, "MPICH": {mpichSite + always},
+				"both": {openMPISite + always, mpichSite + always}, "both by default": {openMPISite, mpichSite},
+			} {
 				if r.procs < len(sites) {
 					continue
 				}

@@ -60,7 +60,7 @@ var directions = []direction{
 	{from: "internal/launch", ours: nil},
 	{from: "internal/launch/pmi", ours: nil},
 	{from: "internal/launch/pmix", ours: []string{"internal/launch/pmi"}},
-	{from: "internal/native", ours: []string{"core/link"}},
+	{from: "internal/native", ours: []string{"core/link", "internal/poll"}},
 	{from: "internal/bootstrap", ours: []string{"core/wire", "internal/launch/pmi", "internal/launch/pmix", "internal/wireup"}},
 	{from: "internal/fastpath", ours: []string{"core/link"}, others: noOthers},
 	{from: "internal/resumable", ours: []string{"core/link", "core/resume"}, others: noOthers},

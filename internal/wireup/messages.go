@@ -111,8 +111,8 @@ type Job struct {
 	// Parent is the port that the procs of a spawned job call in Init.
 	Parent string `json:"parent,omitempty"`
 
-	// Native says that all packets between procs of this one's site go by the site's own MPI,
-	// whose collective operations are used, too.
+	// Native says that the site's own MPI may be used between procs of this one's site, as the path to
+	// each of them says, and has a part in collective operations of those that use it.
 	Native bool `json:"native,omitempty"`
 
 	// Check makes the members of communicators compare their calls of collective

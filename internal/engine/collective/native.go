@@ -70,7 +70,7 @@ func teamOf(c *proc.Comm) *proc.NativeTeam {
 
 func makeTeam(c *proc.Comm) *proc.NativeTeam {
 	p := c.Process()
-	if c.Inter() || p.Check || !p.Job.Native {
+	if c.Inter() || p.Check || !p.Job.Native || p.Native.Idle() {
 		return nil
 	}
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
@@ -89,7 +89,9 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 	}
 	// Making it blocks in the site's MPI, and other threads with it. Two procs whose threads make two of
 	// them in another order would wait for ever, so that there the world alone has one.
-	fit := c == p.Comms.World || p.Native.OneThread()
+	// It is of use where one of them is not reached by what the route prefers to it: then it does the part
+	// of those on one host as well.
+	fit := (c == p.Comms.World || p.Native.OneThread()) && p.Native.Carries(procs)
 	if !meetTeam(c, ranks, fit) {
 		return nil
 	}

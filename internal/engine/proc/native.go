@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/coll"
@@ -33,6 +34,7 @@ type Native struct {
 	endpoints []*Endpoint    // by rank at the site; nil: there is none, or none any more
 	oneThread bool           // of the program is in MPI at a time
 	several   bool           // oneThread stays false
+	idle      bool           // nothing goes by it: the site is on one machine, where shared memory is preferred
 	since     time.Time      // when nothing came for the first time; zero: something has come
 }
 
@@ -40,12 +42,26 @@ type Native struct {
 func (p *Process) UseNative(l *native.Library) {
 	p.Lock()
 	defer p.Unlock()
-	p.spin.NobodyWakes()
 	p.Native = &Native{
 		p: p, library: l, hub: native.NewHub(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
 		endpoints: make([]*Endpoint, l.Size),
 	}
+	var site []wire.WorldRank
+	for at := range l.Size {
+		site = append(site, p.Native.first+wire.WorldRank(at))
+	}
+	if p.Native.idle = !p.Native.Carries(site); !p.Native.idle {
+		p.spin.NobodyWakes()
+	}
 }
+
+// Carries reports whether packets to one of some procs of the site go by the site's MPI.
+func (n *Native) Carries(procs []wire.WorldRank) bool {
+	return slices.ContainsFunc(procs, func(r wire.WorldRank) bool { return n.p.Job.Proc(r).Path == wireup.PathNative })
+}
+
+// Idle reports whether nothing at all goes by the site's MPI. It is the same at all procs of the site.
+func (n *Native) Idle() bool { return n.idle }
 
 // open makes a link to peer if packets to it go by the site's MPI. n may be nil.
 func (n *Native) open(peer message.Peer) bool {
@@ -81,6 +97,9 @@ func (n *Native) add(l *native.Link) bool {
 
 // poll receives what has come by the site's MPI.
 func (n *Native) poll() (progress bool) {
+	if n.idle {
+		return false
+	}
 	ready, progress := n.hub.Poll()
 	for i := len(ready) - 1; i >= 0; i-- {
 		at := ready[i].Peer()
@@ -97,8 +116,12 @@ func (n *Native) poll() (progress bool) {
 	return progress
 }
 
-// patience is how long to sleep until the site's MPI has to be asked again. It offers the core to others.
+// patience is how long to sleep until the site's MPI has to be asked again; negative: it does not. It offers
+// the core to others.
 func (n *Native) patience() time.Duration {
+	if n.idle {
+		return -1
+	}
 	now := time.Now()
 	if n.since.IsZero() {
 		n.since = now

@@ -34,6 +34,8 @@ func (d *Links) native(x Pair) (c links.Candidate, ok bool) {
 	}
 	c = links.Candidate{Transport: d.nativeName(), Verdict: links.Excluded}
 	switch r := d.Routes.RouteTo(x.Peer); {
+	case routes.UsesNative(d.Routes, x.Local, x.Peer) && r.NativeUsual && r.NativeAt > 0:
+		c.Verdict, c.Reason = links.Chosen, "it is preferred unless shared memory is possible"
 	case routes.UsesNative(d.Routes, x.Local, x.Peer) && r.NativeAt == 0:
 		c.Verdict, c.Reason = links.Chosen, "the route prefers the site's own MPI to all transports"
 	case routes.UsesNative(d.Routes, x.Local, x.Peer):
@@ -44,6 +46,9 @@ func (d *Links) native(x Pair) (c links.Candidate, ok bool) {
 		c.Rule, c.Reason = route.DirectOff, "the route has direct = false"
 	case d.Routes.SharedRoute(x.Peer).Secrecy == route.Encrypted:
 		c.Rule, c.Reason = route.NotEncrypted, "the route has require_tls, and whether the site's own MPI encrypts is not known"
+	case r.NativeUsual:
+		c.Verdict, c.Reason = links.Possible, "not needed: "+d.Ways(x)[0].T.Name+
+			" is faster within a machine than the site's own MPI; \"native\" first in the route's prefer changes that"
 	default:
 		c.Verdict, c.Reason = links.Possible, "not needed: a transport that the route prefers is possible"
 	}

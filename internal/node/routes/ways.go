@@ -33,10 +33,11 @@ func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
 	return r.Native && s.Native(r.NativeAt, running(rt), rt.Cards[local], rt.Cards[peer])
 }
 
-// NativeFirst reports whether the site's own MPI carries what any two of its procs send each other.
-func NativeFirst(rt *Table) bool {
-	r := rt.Site.RouteTo(rt.Site.Name)
-	return r.NativeAt == 0 && UsesNative(rt, FirstProc(rt), FirstProc(rt))
+// MayUseNative reports whether the site's own MPI may carry what its procs send each other, where nothing
+// better is possible. All nodes of the site find the same.
+func MayUseNative(rt *Table) bool {
+	s := rt.SharedRoute(FirstProc(rt))
+	return rt.Native != "" && rt.RouteTo(FirstProc(rt)).Native && s.Native(0, nil, nil, nil)
 }
 
 // WaysAbroad lists how a proc of ours can reach one of another world: as the route to any site says.
