@@ -20,6 +20,23 @@ var shimSource []byte
 //go:embed shim/shim.h
 var shimHeader []byte
 
+//go:embed shim/alone.c
+var aloneSource []byte
+
+// product is what is compiled by a site's mpicc and kept.
+type product struct {
+	what           string // for people
+	prefix, suffix string // of its file's name
+	source         []byte
+	options        []string
+	symbol         string // that a whole one has
+}
+
+var (
+	shimProduct  = product{"the shim", "shim-", ".so", shimSource, []string{"-shared", "-fPIC"}, "impi_native"}
+	aloneProduct = product{"a program", "alone-", "", aloneSource, nil, "MPI_Init"}
+)
+
 // Info is what is known of a site's MPI by its mpicc.
 type Info struct {
 	Vendor  string // "Open MPI", "MPICH", "Intel MPI", "MVAPICH", "Cray MPICH", or "MPI"
@@ -53,6 +70,16 @@ const probe = `#include <mpi.h>
 // Build compiles the shim by the site's mpicc into a file of the user's cache, unless it is there
 // already. progress is told what takes a while; it may be nil.
 func Build(ctx context.Context, mpicc string, progress func(string)) (path string, info Info, err error) {
+	return shimProduct.build(ctx, mpicc, progress)
+}
+
+// BuildAlone is Build for the program that measures that MPI alone.
+func BuildAlone(ctx context.Context, mpicc string, progress func(string)) (path string, err error) {
+	path, _, err = aloneProduct.build(ctx, mpicc, progress)
+	return path, err
+}
+
+func (p *product) build(ctx context.Context, mpicc string, progress func(string)) (path string, info Info, err error) {
 	cc, err := exec.LookPath(mpicc)
 	if err != nil {
 		return "", info, fmt.Errorf("%w: no mpicc of the site's MPI: %w; name the one of the module that you have loaded, such as /opt/openmpi/bin/mpicc", ErrNoLibrary, err)
@@ -70,7 +97,7 @@ func Build(ctx context.Context, mpicc string, progress func(string)) (path strin
 		return "", info, notKept(err)
 	}
 	defer os.RemoveAll(work)
-	for name, text := range map[string][]byte{"shim.c": shimSource, "shim.h": shimHeader, "probe.c": []byte(probe)} {
+	for name, text := range map[string][]byte{"source.c": p.source, "shim.h": shimHeader, "probe.c": []byte(probe)} {
 		if err := os.WriteFile(filepath.Join(work, name), text, 0o600); err != nil {
 			return "", info, notKept(err)
 		}
@@ -82,19 +109,19 @@ func Build(ctx context.Context, mpicc string, progress func(string)) (path strin
 	if info, err = readProbe(cc, seen); err != nil {
 		return "", info, err
 	}
-	if path, err = cached(dir, cc, info); err != nil {
+	if path, err = p.cached(dir, cc, info); err != nil {
 		return "", info, err
 	}
-	if sound(path) {
+	if p.sound(path) {
 		return path, info, nil
 	}
 	if progress != nil {
-		progress(fmt.Sprintf("compiling the shim for %s %s by %s", info.Vendor, info.Version, cc))
+		progress(fmt.Sprintf("compiling %s for %s %s by %s", p.what, info.Vendor, info.Version, cc))
 	}
-	if _, err := compile(ctx, work, cc, "-shared", "-fPIC", "-O2", "-o", "shim.so", "shim.c"); err != nil {
+	if _, err := compile(ctx, work, cc, slices.Concat(p.options, []string{"-O2", "-o", "made", "source.c"})...); err != nil {
 		return "", info, err
 	}
-	if err := os.Rename(filepath.Join(work, "shim.so"), path); err != nil {
+	if err := os.Rename(filepath.Join(work, "made"), path); err != nil {
 		return "", info, notKept(err)
 	}
 	return path, info, nil
@@ -105,20 +132,20 @@ func notKept(err error) error {
 	return fmt.Errorf("the shim for the site's MPI cannot be kept in the user's cache: %w; set XDG_CACHE_HOME to a folder with room that can be written, or name a file by shim in the native block", err)
 }
 
-// sound reports whether a shim is there and whole: a full disk may have cut it off. What is not is made again.
-func sound(path string) bool {
+// sound reports whether a file is there and whole: a full disk may have cut it off. What is not is made again.
+func (p *product) sound(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	symbols, err := f.DynamicSymbols()
-	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "impi_native" })
+	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == p.symbol })
 }
 
-// cached is where the shim for a mpicc is kept: another compiler, another MPI under the same name and
+// cached is where what a mpicc has made is kept: another compiler, another MPI under the same name and
 // another release of ours have other files.
-func cached(dir, cc string, info Info) (string, error) {
+func (p *product) cached(dir, cc string, info Info) (string, error) {
 	real, err := filepath.EvalSymlinks(cc)
 	if err != nil {
 		return "", err
@@ -131,9 +158,9 @@ func cached(dir, cc string, info Info) (string, error) {
 	for _, x := range []any{cc, real, st.Size(), st.ModTime().UnixNano(), info, os.Getenv("OMPI_CC"), os.Getenv("MPICH_CC")} {
 		fmt.Fprintln(h, x)
 	}
-	h.Write(shimSource)
+	h.Write(p.source)
 	h.Write(shimHeader)
-	return filepath.Join(dir, "shim-"+hex.EncodeToString(h.Sum(nil)[:12])+".so"), nil
+	return filepath.Join(dir, p.prefix+hex.EncodeToString(h.Sum(nil)[:12])+p.suffix), nil
 }
 
 func compile(ctx context.Context, dir, cc string, args ...string) (output string, err error) {

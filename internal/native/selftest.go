@@ -3,6 +3,7 @@ package native
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +14,24 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// Figures are what Selftest measures between ranks 0 and 1, each the median of several rounds.
+// Figures are what is measured between ranks 0 and 1, each the median of several rounds.
 type Figures struct {
-	HalfRoundTrip time.Duration // of 8 bytes
-	Stream        float64       // bytes in a second, of messages of 1 MiB
+	HalfRoundTrip time.Duration `json:"half_trip_ns"`     // of 8 bytes
+	Stream        float64       `json:"rate_bytes_per_s"` // of messages of 1 MiB
 }
+
+// Found is what Selftest has found out.
+type Found struct {
+	Library   string `json:"library,omitempty"` // what it says of itself
+	Processes int    `json:"processes,omitempty"`
+	OneThread bool   `json:"one_thread,omitempty"` // only one thread may call it
+	Fabric    string `json:"fabric,omitempty"`     // what carries its messages; empty: it does not tell
+	Figures
+}
+
+// FoundWord comes before a Found as JSON, in a line that rank 0 of Selftest writes, and of the program of
+// BuildAlone. Launchers may have put something before it.
+const FoundWord = "impi-native "
 
 // initialize is for tests, which want fewer threads.
 var initialize = (*Library).Init
@@ -30,8 +44,8 @@ const (
 )
 
 // Selftest is run by each process that the site's launcher has started: it loads the shim, exchanges
-// messages with all others and checks what comes, and measures between ranks 0 and 1. Rank 0 writes what
-// it found to out. The result is an exit status.
+// messages with all others and checks what comes, and measures between ranks 0 and 1. Rank 0 writes a Found
+// to out. The result is an exit status.
 func Selftest(shim string, out, complaints io.Writer) int {
 	l, err := Load(shim)
 	if err == nil {
@@ -65,12 +79,11 @@ func selftest(l *Library, out io.Writer) error {
 		}
 	}
 	if l.Rank == 0 {
-		threads := "any thread may call it"
-		if l.onlyHome() {
-			threads = "only one thread may call it, so that each call takes two switches of threads: see docs/native.md"
+		line, err := json.Marshal(Found{Library: l.Text, Processes: l.Size, OneThread: l.onlyHome(), Figures: f})
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(out, "%s\n%d processes; %s\n", l.Text, l.Size, threads)
-		fmt.Fprintf(out, "8 bytes, half a round trip: %v\n1 MiB messages, one way: %.2f GB/s\n", f.HalfRoundTrip, f.Stream/1e9)
+		fmt.Fprintf(out, "%s%s\n", FoundWord, line)
 	}
 	if err := t.end(l.Size); err != nil {
 		return err

@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/native"
 )
@@ -37,6 +35,7 @@ const rank = "rank"
 // command is one run of the subcommand.
 type command struct {
 	cc, file, launch string
+	json             bool
 	out, complaints  io.Writer
 }
 
@@ -85,6 +84,7 @@ func (c *command) verb(name string) (does func(context.Context) error, flags *fl
 	case "test":
 		does = c.test
 		flags.StringVar(&c.launch, "launch", "", "")
+		flags.BoolVar(&c.json, "json", false, "")
 	case rank:
 		does = func(context.Context) error { return errors.New("it needs the shim") }
 	}
@@ -125,32 +125,4 @@ func copyTo(file, shim string) error {
 		return err
 	}
 	return os.Rename(f.Name(), file)
-}
-
-// test has the launcher start processes of this program, which try the shim.
-func (c *command) test(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	shim, _, err := native.Build(ctx, c.cc, c.says)
-	if err != nil {
-		return err
-	}
-	words := strings.Fields(c.launch)
-	if len(words) == 0 {
-		words = []string{"mpirun", "-n", "2"}
-	}
-	n := config.Native{MPICC: c.cc}
-	words[0] = n.Beside(".", words[0])
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], self, "native", rank, shim)...)
-	cmd.Stdout, cmd.Stderr = c.out, c.complaints
-	var ended *exec.ExitError
-	switch err := cmd.Run(); {
-	case errors.As(err, &ended):
-		return fmt.Errorf("%s: %w", filepath.Base(words[0]), err)
-	case err != nil:
-		return fmt.Errorf("the launcher of that MPI cannot be started: %w; load its module, or give it by -launch", err)
-	}
-	return nil
 }

@@ -2,9 +2,11 @@ package trial
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,8 +55,14 @@ func TestWrongCommands(t *testing.T) {
 func TestHere(t *testing.T) {
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-	for _, v := range []struct{ name, cc, launch string }{
-		{"Open MPI", "mpicc.openmpi", "mpirun --oversubscribe -n 2"}, {"MPICH", "mpicc.mpich", ""},
+	const figures = `
+ +by impi +alone +ratio
+ +8 bytes, half a round trip +[\d.]+[nµm]s +[\d.]+[nµm]s +\d+\.\d\d
+ +1 MiB messages, one way +\d+\.\d\d GB/s +\d+\.\d\d GB/s +\d+\.\d\d
+$`
+	for _, v := range []struct{ name, cc, launch, says string }{
+		{"Open MPI", "mpicc.openmpi", "mpirun --oversubscribe -n 2", `(?s)^Open MPI v.*2 processes; any thread may call it\nfabric: pml .*btl .*` + figures},
+		{"MPICH", "mpicc.mpich", "", `(?s)^MPICH Version.*2 processes; any thread may call it\nfabric: ch\d:\w+` + figures},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			if _, err := exec.LookPath(v.cc); err != nil {
@@ -68,8 +76,18 @@ func TestHere(t *testing.T) {
 			if about, err := os.Stat(file); err != nil || about.Mode().Perm() != 0o755 {
 				t.Errorf("%v, %v", about, err)
 			}
-			if status, out, complaints = run("test", "-cc", v.cc, "-launch", v.launch); status != ok || !strings.Contains(out, "2 processes") {
-				t.Errorf("status %d, %q, %q", status, out, complaints)
+			status, out, complaints = run("test", "-cc", v.cc, "-launch", v.launch)
+			if want := regexp.MustCompile(v.says); status != ok || !want.MatchString(out) {
+				t.Errorf("status %d, want %s, has %s%s", status, want, out, complaints)
+			}
+			status, out, complaints = run("test", "-cc", v.cc, "-launch", v.launch, "-json")
+			var r report
+			if err := json.Unmarshal([]byte(out), &r); status != ok || err != nil {
+				t.Fatalf("status %d, %v, %s%s", status, err, out, complaints)
+			}
+			if r.Schema != schema || r.Vendor != v.name || r.Processes != 2 || r.Fabric == "" || r.Problem != "" ||
+				r.HalfRoundTrip <= 0 || r.Stream <= 0 || r.Alone == nil || r.Alone.HalfRoundTrip <= 0 || r.Alone.Stream <= 0 {
+				t.Errorf("%s", out)
 			}
 			if status, _, complaints = run("test", "-cc", v.cc, "-launch", "mpirun -n 1"); status != bad || !strings.Contains(complaints, "mpirun") || !strings.Contains(complaints, "exit status") {
 				t.Errorf("with one process: status %d, %q", status, complaints)
