@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"iter"
 	"slices"
 	"sort"
 
@@ -22,19 +23,22 @@ type procRange struct {
 
 // NewClients makes the table in which proc i belongs to clients[i].
 func NewClients(clients []wire.ClientRank) *Clients {
-	return ClientsBy(len(clients), func(i int) wire.ClientRank { return clients[i] })
+	return ClientsByRuns(func(yield func(int, wire.ClientRank) bool) {
+		for i := 0; i < len(clients) && yield(1, clients[i]); i++ {
+		}
+	})
 }
 
-// ClientsBy makes the table of n procs in which proc i belongs to client(i).
-func ClientsBy(n int, client func(i int) wire.ClientRank) *Clients {
-	t := &Clients{}
-	for i := range n {
-		c := client(i)
-		if n := len(t.ranges); n > 0 && t.ranges[n-1].client == c {
-			t.ranges[n-1].end++
+// ClientsByRuns makes the table from the numbers of procs in a row, and the client of each.
+func ClientsByRuns(runs iter.Seq2[int, wire.ClientRank]) *Clients {
+	t, end := &Clients{}, Proc(0)
+	for n, c := range runs {
+		end += Proc(n)
+		if k := len(t.ranges) - 1; k >= 0 && t.ranges[k].client == c {
+			t.ranges[k].end = end
 			continue
 		}
-		t.ranges = append(t.ranges, procRange{Proc(i + 1), c})
+		t.ranges = append(t.ranges, procRange{end, c})
 	}
 	return t
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func (n *node) welcome(job *wireup.Job, m wireup.Message) error {
 		return err
 	}
 	defer memory.Close()
-	procs, err := wireup.ShareProcs(job.Procs)
+	procs, err := wireup.ShareProcs(slices.Values(job.Procs))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package mpi
 import (
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ func fromNode(tb testing.TB, job *wireup.Job) (open func() *wireup.Job) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	procs, err := wireup.ShareProcs(job.Procs)
+	procs, err := wireup.ShareProcs(slices.Values(job.Procs))
 	if err != nil {
 		tb.Fatal(err)
 	}

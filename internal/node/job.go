@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/member"
@@ -203,32 +205,47 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 }
 
 // procsFor describes all procs of the job to those of one host, which see them alike: they have one
-// business card.
-func procsFor(n *node, locals []*procs.Proc) []wireup.Proc {
-	all := make([]wireup.Proc, n.job.Procs.Len())
-	for to, x := range n.job.Procs.All() {
-		local := locals[0].Rank()
-		if local == to && len(locals) > 1 {
-			local = locals[1].Rank() // its path to itself is known without
-		}
-		all[to] = wireup.Proc{
-			Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
-			Path: n.direct.Path(direct.Pair{Local: local, Peer: to}), Data: n.routes.Data(local, to),
-		}
-		all[to].Foreign = routes.Foreign(&n.routes, x.Client)
-		if site, foreign := n.routes.ForeignSite(x.Client); foreign {
-			all[to].ReduceOnPointToPoint = site.Implementation.ReduceOnPointToPoint()
-		}
-		if card := n.routes.Cards[to]; card != nil {
-			all[to].Machine = card.Node
-			all[to].Unexpected = card.Unexpected
-		} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
-			all[to].Unexpected = n.opt.Site.Protocol.Unexpected
-		} else if n.job.Clients[n.job.Self].Lists(wire.AllowsVersion) && n.job.Clients[x.Client].Lists(wire.AllowsVersion) {
-			all[to].Allows = true
+// business card. What is known of a proc is found out once for those of its host.
+func procsFor(n *node, locals []*procs.Proc) iter.Seq[wireup.Proc] {
+	self := locals[0].Rank()
+	return func(yield func(wireup.Proc) bool) {
+		var p wireup.Proc
+		var before startup.ProcInfo
+		for to, x := range n.job.Procs.All() {
+			alike := to > 0 && x.Client == before.Client && x.Host == before.Host && x.ID.Host == before.ID.Host && n.routes.Cards[to] == n.routes.Cards[to-1]
+			if !alike || to == self || to-1 == self {
+				p = procFor(n, self, locals, to, x)
+			}
+			p.PID, before = x.ID.PID, x
+			if !yield(p) {
+				return
+			}
 		}
 	}
-	return all
+}
+
+// procFor describes one proc to those of one host, of which self is the first.
+func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRank, x startup.ProcInfo) wireup.Proc {
+	if self == to && len(locals) > 1 {
+		self = locals[1].Rank() // its path to itself is known without
+	}
+	p := wireup.Proc{
+		Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
+		Path: n.direct.Path(direct.Pair{Local: self, Peer: to}), Data: n.routes.Data(self, to),
+		Foreign: routes.Foreign(&n.routes, x.Client),
+	}
+	if site, foreign := n.routes.ForeignSite(x.Client); foreign {
+		p.ReduceOnPointToPoint = site.Implementation.ReduceOnPointToPoint()
+	}
+	if card := n.routes.Cards[to]; card != nil {
+		p.Machine = card.Node
+		p.Unexpected = card.Unexpected
+	} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
+		p.Unexpected = n.opt.Site.Protocol.Unexpected
+	} else if n.job.Clients[n.job.Self].Lists(wire.AllowsVersion) && n.job.Clients[x.Client].Lists(wire.AllowsVersion) {
+		p.Allows = true
+	}
+	return p
 }
 
 func (n *node) name() string {

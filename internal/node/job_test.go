@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/openimpi/impi/config"
@@ -41,7 +42,7 @@ func TestDataOfForeignSites(t *testing.T) {
 		if c.foreign {
 			n.routes.Cards[2], n.routes.Cards[3] = nil, nil
 		}
-		p := procsFor(n, n.procs.All())
+		p := slices.Collect(procsFor(n, n.procs.All()))
 		if p[0].Data != datatype.HostOrder().String() || p[0].Foreign || p[0].ReduceOnPointToPoint {
 			t.Errorf("%s: own proc %+v", c.name, p[0])
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -76,7 +77,7 @@ func FuzzRecv(f *testing.F) {
 // FuzzReadJob reads anything as a job: what is accepted can be used, and takes no more than a few
 // times its size in memory.
 func FuzzReadJob(f *testing.F) {
-	b, err := encodeProcs(job().Procs)
+	b, err := encodeProcs(slices.Values(job().Procs))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -112,11 +113,11 @@ func FuzzReadJob(f *testing.F) {
 	})
 }
 
-// FuzzTable reads anything as a table of procs: whatever is accepted can be looked up, finds each proc
-// that it has, and takes no memory.
+// FuzzTable reads anything as a table of procs: whatever is accepted can be looked up and takes no
+// memory, and who is found is who was looked for.
 func FuzzTable(f *testing.F) {
-	for _, procs := range [][]Proc{job().Procs, manyProcs(3), manyProcs(40)} {
-		b, err := encodeProcs(procs)
+	for _, procs := range [][]Proc{job().Procs, twoHosts(), manyProcs(40)} {
+		b, err := encodeProcs(slices.Values(procs))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -137,11 +138,24 @@ func FuzzTable(f *testing.F) {
 			}
 			return
 		}
-		for r := range table.Size() {
-			p := table.Proc(r)
-			if at, ok := table.Find(p.Identity()); !ok || at != r || p.Unexpected < 0 || table.Data(r) > 2*maxTable {
-				t.Fatalf("rank %d: %+v, found at %d, %v", r, p, at, ok)
+		ranks := 0
+		for run := range table.Runs() {
+			for i, r := range []int{0, 1, run.N / 2, run.N - 1} {
+				if r = int(run.First) + min(r, run.N-1); int(run.First) != ranks {
+					t.Fatalf("a run begins with rank %d after %d", run.First, ranks)
+				}
+				p := table.Proc(r)
+				if at, ok := table.Find(p.Identity()); ok && (at < ranks || at >= ranks+run.N || table.Identity(at) != p.Identity()) {
+					t.Fatalf("rank %d: %+v, found at %d", r, p, at)
+				}
+				if !p.alike(&run.Proc) || i == 0 && p.PID < run.Proc.PID || p.Unexpected < 0 || table.Data(r) > 2*maxTable {
+					t.Fatalf("rank %d: %+v of run %+v", r, p, run)
+				}
 			}
+			ranks += run.N
+		}
+		if ranks != table.Size() {
+			t.Fatalf("%d procs in runs, %d in all", ranks, table.Size())
 		}
 	})
 }

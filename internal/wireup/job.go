@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -97,6 +98,18 @@ func (j *Job) Proc(r wire.WorldRank) (p Proc) {
 		p.Path = PathSelf
 	}
 	return p
+}
+
+// Runs yields the job's procs by ascending rank, as many at a time as the job says the same of. It
+// does not mark this proc's path to itself.
+func (j *Job) Runs() iter.Seq[Run] {
+	if j.table != nil {
+		return j.table.Runs()
+	}
+	return func(yield func(Run) bool) {
+		for r := 0; r < len(j.Procs) && yield(Run{First: wire.WorldRank(r), N: 1, Proc: j.Procs[r]}); r++ {
+		}
+	}
 }
 
 func (j *Job) check() error {

@@ -75,7 +75,7 @@ type CutTrace struct {
 
 // Version is the version of this protocol. Node and library may come from different builds,
 // and must have the same version.
-const Version = 2
+const Version = 3
 
 // Job is what a proc knows of its job; it comes with KindWelcome.
 type Job struct {

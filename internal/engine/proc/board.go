@@ -64,9 +64,12 @@ func (bs *boards) TakeBoard(fds []int) error {
 func (bs *boards) ProcsOfHost() []wire.WorldRank {
 	var ranks []wire.WorldRank
 	own := bs.p.Job.Proc(bs.p.Job.Rank)
-	for r := range bs.p.Job.Size() {
-		if x := bs.p.Job.Proc(wire.WorldRank(r)); x.Client == own.Client && x.Node == own.Node {
-			ranks = append(ranks, wire.WorldRank(r))
+	for x := range bs.p.Job.Runs() {
+		if x.Proc.Client != own.Client || x.Proc.Node != own.Node {
+			continue
+		}
+		for i := range x.N {
+			ranks = append(ranks, x.First+wire.WorldRank(i))
 		}
 	}
 	return ranks

@@ -90,16 +90,25 @@ func membersOf(job *wireup.Job) (*MemberTable, error) {
 
 // readPlaces finds out from the procs' descriptions where they are.
 func (r *MemberTable) readPlaces(job *wireup.Job) {
-	several := false
+	several, first := false, true
 	var before wireup.Proc
-	r.clients = comm.ClientsBy(job.Size(), func(i int) wire.ClientRank {
-		p := job.Proc(wire.WorldRank(i))
-		several = several || i > 0 && p.Client == before.Client && p.Node != before.Node
-		before = p
-		return p.Client
+	r.clients = comm.ClientsByRuns(func(yield func(int, wire.ClientRank) bool) {
+		for x := range job.Runs() {
+			several = several || !first && x.Proc.Client == before.Client && x.Proc.Node != before.Node
+			before, first = x.Proc, false
+			if !yield(x.N, x.Proc.Client) {
+				return
+			}
+		}
 	})
 	if several {
-		r.hosts = comm.ClientsBy(job.Size(), func(i int) wire.ClientRank { return wire.ClientRank(job.Proc(wire.WorldRank(i)).Node) })
+		r.hosts = comm.ClientsByRuns(func(yield func(int, wire.ClientRank) bool) {
+			for x := range job.Runs() {
+				if !yield(x.N, wire.ClientRank(x.Proc.Node)) {
+					return
+				}
+			}
+		})
 	}
 	r.world = comm.NewGroup(0, job.Size())
 	r.masters = comm.NewMasters(r.world, r.clients)
@@ -112,27 +121,26 @@ func (r *MemberTable) readData(job *wireup.Job) error {
 	}
 	r.homogeneous, r.common = true, commonForm(job)
 	last, rep := "", datatype.Native
-	for i := range job.Size() {
-		p := job.Proc(wire.WorldRank(i))
-		if c := p.Client; c < 0 || c >= wire.MaxClients {
-			return fmt.Errorf("rank %d: %w: client %d, a job has at most %d", i, ErrNode, c, wire.MaxClients)
+	for x := range job.Runs() {
+		if c := x.Proc.Client; c < 0 || c >= wire.MaxClients {
+			return fmt.Errorf("rank %d: %w: client %d, a job has at most %d", x.First, ErrNode, c, wire.MaxClients)
 		}
-		if i == 0 || p.Data != last {
+		if x.First == 0 || x.Proc.Data != last {
 			var err error
-			if rep, err = datatype.ParseRepresentation(p.Data); err != nil {
-				return fmt.Errorf("rank %d: %w", i, err)
+			if rep, err = datatype.ParseRepresentation(x.Proc.Data); err != nil {
+				return fmt.Errorf("rank %d: %w", x.First, err)
 			}
-			last = p.Data
+			last = x.Proc.Data
 		}
-		r.setData(i, rep)
+		r.setData(x, rep)
 		r.homogeneous = r.homogeneous && rep == datatype.Native
 		if !slices.Contains(r.kinds, rep) {
 			r.kinds = append(r.kinds, rep)
 		}
-		for int(p.Client) >= len(r.foreign) {
+		for int(x.Proc.Client) >= len(r.foreign) {
 			r.foreign = append(r.foreign, false)
 		}
-		r.foreign[p.Client] = r.foreign[p.Client] || p.Foreign
+		r.foreign[x.Proc.Client] = r.foreign[x.Proc.Client] || x.Proc.Foreign
 	}
 	for k := datatype.Byte; k.Valid(); k++ {
 		if !slices.ContainsFunc(r.kinds, func(rep datatype.Representation) bool { return !rep.Identity(k) }) {
@@ -142,17 +150,20 @@ func (r *MemberTable) readData(job *wireup.Job) error {
 	return nil
 }
 
-// setData sets the representation of a rank.
-func (r *MemberTable) setData(rank int, rep datatype.Representation) {
+// setData sets the representation of a run of ranks.
+func (r *MemberTable) setData(x wireup.Run, rep datatype.Representation) {
 	d := &r.data
 	if d.table == nil {
-		d.list[rank] = rep
+		for i := range x.N {
+			d.list[int(x.First)+i] = rep
+		}
 		return
 	}
-	for n := d.table.Data(rank); n >= len(d.number); {
+	n := d.table.Data(int(x.First))
+	for n >= len(d.number) {
 		d.number = append(d.number, datatype.Native)
 	}
-	d.number[d.table.Data(rank)] = rep
+	d.number[n] = rep
 }
 
 // commonForm returns the representation that all procs of the job can read: that of the other
@@ -160,12 +171,11 @@ func (r *MemberTable) setData(rank int, rep datatype.Representation) {
 // library it is one that keeps all bits of a long.
 func commonForm(job *wireup.Job) datatype.Representation {
 	common := datatype.Native
-	for i := range job.Size() {
-		p := job.Proc(wire.WorldRank(i))
-		if !p.Foreign {
+	for x := range job.Runs() {
+		if !x.Proc.Foreign {
 			continue
 		}
-		rep, err := datatype.ParseRepresentation(p.Data)
+		rep, err := datatype.ParseRepresentation(x.Proc.Data)
 		if err != nil {
 			continue
 		}
