@@ -136,8 +136,8 @@ func machineAddress() (string, error) {
 	return "", errors.Join(err, errors.New("no machine of netns"))
 }
 
-// nurseries counts the lines of a spawned world's procs that say on which machine they run.
-func nurseries(log, world string) (at []string) {
+// serversOf counts the lines of a spawned world's procs that say on which machine they run.
+func serversOf(log, world string) (at []string) {
 	for line := range strings.Lines(log) {
 		if _, x, ok := strings.Cut(line, "] child at "); ok && strings.HasPrefix(line, "["+world+".") {
 			at = append(at, strings.TrimSpace(x))
@@ -188,7 +188,7 @@ func TestSpawnOnMachines(t *testing.T) {
 		{beta, "alpha.spawn6", "[10.77.0.5]"},
 		{beta, "alpha.spawn8", "[10.77.0.4 10.77.0.4 10.77.0.5 10.77.0.5 10.77.0.6 10.77.0.6]"},
 	} {
-		if got := fmt.Sprint(nurseries(want.log, want.world)); got != want.at {
+		if got := fmt.Sprint(serversOf(want.log, want.world)); got != want.at {
 			t.Errorf("%s is at %s, not %s", want.world, got, want.at)
 		}
 	}
@@ -246,7 +246,7 @@ func TestSpawnAfterTheJob(t *testing.T) {
 			t.Errorf("machine %d: status %d", i, s)
 		}
 	}
-	if got := fmt.Sprint(nurseries(nodes[0].out.String(), "alpha.spawn2")); got != "[10.77.0.1 10.77.0.1 10.77.0.2 10.77.0.2]" {
+	if got := fmt.Sprint(serversOf(nodes[0].out.String(), "alpha.spawn2")); got != "[10.77.0.1 10.77.0.1 10.77.0.2 10.77.0.2]" {
 		t.Errorf("the others are at %s", got)
 	}
 }

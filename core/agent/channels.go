@@ -44,8 +44,8 @@ type Channels struct {
 	names  map[channelName]channelEnds // of channels that the other end dials
 	phases map[wire.HostRank]channelPhase
 	ready  bool
-	kept   map[channelEnds]bool      // channels that resume, and whether this side dials again
-	ties   dynamic.Ties[channelEnds] // of those that are made on demand
+	kept   map[channelEnds]bool           // channels that resume, and whether this side dials again
+	pairs  dynamic.PairLinks[channelEnds] // of those that are made on demand
 }
 
 // channelEnds is a host of the site and another one.
@@ -255,7 +255,7 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 	case !onDemand:
 		return Nowhere, dynamic.UnknownLink
 	}
-	switch v := c.ties.Arrive(ends, !ends.dials()); v {
+	switch v := c.pairs.Arrive(ends, !ends.dials()); v {
 	case dynamic.Accepted:
 		return ToHost, v
 	case dynamic.StillLinked: // this host dials that channel again
@@ -270,25 +270,25 @@ func (c *Channels) Arrive(hello dynamic.Hello) (Place, dynamic.Verdict) {
 // made. The search may run only while the caller guards these Channels.
 func (c *Channels) Want(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.Search {
 	ends := channelEnds{local, peer}
-	if !c.OnDemand(local, peer) || !c.ties.Want(ends) {
+	if !c.OnDemand(local, peer) || !c.pairs.Want(ends) {
 		return nil
 	}
-	return dynamic.OnDemandSearch(ways, &c.ties, ends, limit)
+	return dynamic.OnDemandSearch(ways, &c.pairs, ends, limit)
 }
 
 // Stop says that the search for a channel was given up before it had a result.
 func (c *Channels) Stop(local, peer wire.HostRank) {
 	ends := channelEnds{local, peer}
-	switch c.ties.Phase(ends) {
+	switch c.pairs.Phase(ends) {
 	case dynamic.Dialling, dynamic.Yielding:
-		c.ties.Forget(ends)
+		c.pairs.Forget(ends)
 	default:
 	}
 }
 
 // Drop says that a connection for which Arrive returned ToHost was lost before it was used.
 func (c *Channels) Drop(hello dynamic.Hello) {
-	c.ties.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
+	c.pairs.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
 }
 
 // Keep is called for each channel that the site's packet switches are given. resumes reports

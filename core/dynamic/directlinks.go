@@ -4,7 +4,7 @@ package dynamic
 // which of these resume. Such links carry the packets that IMPI has between hosts (IMPI ch.3,
 // Packet Protocol). K names a proc of the node and another one. The zero value is ready.
 type DirectLinks[K comparable] struct {
-	Ties     Ties[K]
+	Pairs    PairLinks[K]
 	Sessions Sessions[K]
 }
 
@@ -13,7 +13,7 @@ type DirectLinks[K comparable] struct {
 // dial at the same time. A link that is accepted is entered here before the other end is told,
 // since that may ask to resume it from then on.
 func (d *DirectLinks[K]) Arrive(x K, id Session, prior bool) Verdict {
-	switch v := d.Ties.Arrive(x, prior); v {
+	switch v := d.Pairs.Arrive(x, prior); v {
 	case Accepted:
 		d.enter(x, id, false)
 		return v
@@ -26,15 +26,15 @@ func (d *DirectLinks[K]) Arrive(x K, id Session, prior bool) Verdict {
 
 // Broke says that an accepted link broke before the proc was given it.
 func (d *DirectLinks[K]) Broke(x K) {
-	d.Sessions.Dismiss(x, d.Sessions.Get(x))
-	d.Ties.Drop(x)
+	d.Sessions.Remove(x, d.Sessions.Get(x))
+	d.Pairs.Drop(x)
 }
 
 // Uncertain says that the greeting of a link that this node is making broke off: the other end may
 // have accepted it, and then asks to resume it.
 func (d *DirectLinks[K]) Uncertain(x K, id Session) {
 	if s := d.Sessions.Get(x); s == nil || !s.Making {
-		d.Sessions.Begin(x, id, &d.Ties)
+		d.Sessions.Begin(x, id, &d.Pairs)
 	}
 }
 
@@ -44,12 +44,12 @@ func (d *DirectLinks[K]) Made(x K, id Session) { d.enter(x, id, true) }
 // Abandon says that this node stops trying to make a link for which Uncertain may have been called.
 func (d *DirectLinks[K]) Abandon(x K) {
 	if s := d.Sessions.Get(x); s != nil && s.Making {
-		d.Sessions.Dismiss(x, s)
+		d.Sessions.Remove(x, s)
 	}
 }
 
 func (d *DirectLinks[K]) enter(x K, id Session, dialled bool) {
 	if id != (Session{}) {
-		d.Sessions.Enrol(x, id, dialled)
+		d.Sessions.Add(x, id, dialled)
 	}
 }

@@ -10,10 +10,10 @@ func TestDirectLinkArrives(t *testing.T) {
 		want   Verdict
 	}{
 		{"the first", func(*DirectLinks[int]) {}, false, Accepted},
-		{"both dial, and the other end's is used", func(d *DirectLinks[int]) { d.Ties.Want(1) }, true, Accepted},
-		{"both dial, and ours is used", func(d *DirectLinks[int]) { d.Ties.Want(1) }, false, TieLost},
-		{"ours is there", func(d *DirectLinks[int]) { d.Ties.Want(1); d.Ties.Made(1) }, false, TieLost},
-		{"we have given up", func(d *DirectLinks[int]) { d.Ties.Want(1); d.Ties.GiveUp(1) }, true, NotAllowed},
+		{"both dial, and the other end's is used", func(d *DirectLinks[int]) { d.Pairs.Want(1) }, true, Accepted},
+		{"both dial, and ours is used", func(d *DirectLinks[int]) { d.Pairs.Want(1) }, false, TieLost},
+		{"ours is there", func(d *DirectLinks[int]) { d.Pairs.Want(1); d.Pairs.Made(1) }, false, TieLost},
+		{"we have given up", func(d *DirectLinks[int]) { d.Pairs.Want(1); d.Pairs.GiveUp(1) }, true, NotAllowed},
 		{"after one that broke", func(d *DirectLinks[int]) { d.Arrive(1, Session{2}, true); d.Broke(1) }, false, Accepted},
 	} {
 		for _, id := range []Session{{}, {1}} {
@@ -34,14 +34,14 @@ func TestDirectLinkArrives(t *testing.T) {
 func TestDirectLinkIsUncertain(t *testing.T) {
 	lost := Hello{Session: Session{1}, Lost: true}
 	var d DirectLinks[int]
-	d.Ties.Want(1)
+	d.Pairs.Want(1)
 	d.Uncertain(1, lost.Session)
 	first := d.Sessions.Get(1)
 	d.Uncertain(1, lost.Session)
 	if v := d.Sessions.Judge(1, lost, false); v != Accepted || !first.Making || d.Sessions.Get(1) != first {
 		t.Errorf("uncertain: %v, %+v", v, d.Sessions.Get(1))
 	}
-	d.Ties.Made(1)
+	d.Pairs.Made(1)
 	d.Made(1, lost.Session)
 	d.Abandon(1) // has no effect
 	if v := d.Sessions.Judge(1, lost, false); v != Accepted || d.Sessions.Get(1).Making {
@@ -49,7 +49,7 @@ func TestDirectLinkIsUncertain(t *testing.T) {
 	}
 
 	d = DirectLinks[int]{}
-	d.Ties.Want(1)
+	d.Pairs.Want(1)
 	d.Uncertain(1, lost.Session)
 	d.Abandon(1)
 	if v := d.Sessions.Judge(1, lost, false); v != UnknownLink {

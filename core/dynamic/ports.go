@@ -46,7 +46,7 @@ type openPort[O comparable, C any] struct {
 	owner   O
 	key     Token
 	backlog int
-	held    int // places that Hold has reserved for connections that are greeting
+	held    int // places that Reserve has reserved for connections that are greeting
 	waiting []C
 	accepts []uint64 // numbers of the owner's requests, in the order in which they came
 	until   time.Time
@@ -121,9 +121,9 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 	return nil
 }
 
-// Hold reserves a place for a connection that is greeting, until Enter or Release. The verdict is
+// Reserve reserves a place for a connection that is greeting, until Enter or Release. The verdict is
 // Accepted, ClosedPort or PortFull.
-func (p *Ports[O, C]) Hold(name World) Verdict {
+func (p *Ports[O, C]) Reserve(name World) Verdict {
 	x := p.open[name]
 	if x == nil {
 		return ClosedPort
@@ -145,7 +145,7 @@ func (p *Ports[O, C]) Release(name World) {
 	}
 }
 
-// Enter admits a connection for which Hold has reserved a place: it is given to an accept, or waits
+// Enter admits a connection for which Reserve has reserved a place: it is given to an accept, or waits
 // for one, or is dropped because the port was closed meanwhile; Next returns which. taken says that
 // an accept gets it.
 func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {

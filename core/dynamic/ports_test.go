@@ -53,7 +53,7 @@ func (p *testPorts) want(t *testing.T, want ...string) {
 
 func (p *testPorts) hold(t *testing.T, key Token, want Verdict) {
 	t.Helper()
-	if got := p.Hold(key.World()); got != want {
+	if got := p.Reserve(key.World()); got != want {
 		t.Errorf("who connects hears %v, want %v", got, want)
 	}
 }

@@ -43,10 +43,10 @@ type Action uint8
 const (
 	DialWay   Action = iota // dial Way and call Answered
 	Pause                   // call Waited after Wait
-	Rest                    // the same, since all ways have failed: Missed says how
+	Rest                    // the same, since all ways have failed: FailedWays says how
 	KeepLink                // the link that was made is used
 	CloseLink               // close the link that was made: the other end's is used
-	GiveUp                  // there will be no link: Missed, Verdict or Yielded says why
+	GiveUp                  // there will be no link: FailedWays, Verdict or Yielded says why
 	Abandon                 // no link is needed any more, or the other end's is used
 )
 
@@ -61,19 +61,19 @@ type SearchStep struct {
 	Yielded bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
-// Miss is a way that has failed in this round, and how.
-type Miss struct {
+// FailedWay is a way that has failed in this round, and how.
+type FailedWay struct {
 	Way int
 	Answer
 }
 
 // A Search finds a link: it decides which ways are dialled, in which order, when again and when no
 // more. Ways are numbers, the best one is 0. Begin gives the first step, Answered and Waited the
-// next ones. One goroutine may use it, and only while it guards the Ties that the search was made
+// next ones. One goroutine may use it, and only while it guards the PairLinks that the search was made
 // with. A search makes links inside a job, or those of MPI_Comm_connect (MPI-4.1, 11.9.3).
 type Search struct {
 	rules
-	tie    tie
+	pair   pairLink
 	ways   int
 	way    int // the way that is being dialled
 	retry  int // how often it was dialled again
@@ -81,7 +81,7 @@ type Search struct {
 	yields int
 	pause  time.Duration // the next pause between rounds
 	end    time.Time     // no round begins after it; zero: at any time
-	missed []Miss
+	missed []FailedWay
 	waited func(now time.Time) SearchStep
 
 	// While it is not known whether the peer has accepted a link that resumes: whether that is so,
@@ -101,8 +101,8 @@ type rules struct {
 	hopeless    bool               // it ends when all ways are Impossible
 }
 
-// tie is a pair of procs that may both dial.
-type tie interface {
+// pairLink is the link of a pair of procs that may both dial.
+type pairLink interface {
 	wanted() bool
 	lost() bool
 	overdue() bool
@@ -112,26 +112,26 @@ type tie interface {
 
 // DirectSearch returns the search for the first link between two procs of a job. resume is how long
 // the link may be without a connection, 0 if it does not resume.
-func DirectSearch[K comparable](ways int, t *Ties[K], x K, resume time.Duration) *Search {
-	return &Search{ways: ways, tie: &directTie[K]{t, x}, rules: rules{
+func DirectSearch[K comparable](ways int, t *PairLinks[K], x K, resume time.Duration) *Search {
+	return &Search{ways: ways, pair: &directPair[K]{t, x}, rules: rules{
 		passes: NotListening | NoRoom, resume: resume,
 		final: func(v Verdict) bool { return v == TieLost },
 	}}
 }
 
 // WorldSearch returns the search for a link between procs of two worlds (MPI-4.1, 11.9).
-func WorldSearch[K comparable](ways int, t *Ties[K], x K) *Search {
-	return &Search{ways: ways, tie: &worldTie[K]{directTie[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+func WorldSearch[K comparable](ways int, t *PairLinks[K], x K) *Search {
+	return &Search{ways: ways, pair: &worldPair[K]{directPair[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
 // ConnectSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3).
 func ConnectSearch(ways int) *Search {
-	return &Search{ways: ways, tie: untied{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+	return &Search{ways: ways, pair: oneDialler{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
 // ResumeSearch returns the search for a further connection of a link that resumes, within limit.
 func ResumeSearch(ways int, limit time.Duration) *Search {
-	return &Search{ways: ways, tie: untied{}, rules: rules{
+	return &Search{ways: ways, pair: oneDialler{}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 250 * time.Millisecond,
 		final: func(v Verdict) bool { return v == Leaving || v == UnknownLink || v == UnknownRank },
 	}}
@@ -140,7 +140,7 @@ func ResumeSearch(ways int, limit time.Duration) *Search {
 // ChannelSearch returns the search for a channel at the start of a job (IMPI ch.2, Host-to-host
 // connections). It has no time limit of its own; the dance has one.
 func ChannelSearch(ways int) *Search {
-	return &Search{ways: ways, tie: untied{}, rules: rules{
+	return &Search{ways: ways, pair: oneDialler{}, rules: rules{
 		first: 50 * time.Millisecond, last: 2 * time.Second, hopeless: true,
 		final: func(Verdict) bool { return false },
 	}}
@@ -148,8 +148,8 @@ func ChannelSearch(ways int) *Search {
 
 // OnDemandSearch returns the search for a channel that is made when the first packet for the other
 // host comes, within limit.
-func OnDemandSearch[K comparable](ways int, t *Ties[K], x K, limit time.Duration) *Search {
-	return &Search{ways: ways, tie: &onDemandTie[K]{directTie[K]{t, x}}, rules: rules{
+func OnDemandSearch[K comparable](ways int, t *PairLinks[K], x K, limit time.Duration) *Search {
+	return &Search{ways: ways, pair: &onDemandPair[K]{directPair[K]{t, x}}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 500 * time.Millisecond, hopeless: true,
 		final: func(v Verdict) bool { return v == TieLost || v == Leaving || v == UnknownRank },
 	}}
@@ -157,8 +157,8 @@ func OnDemandSearch[K comparable](ways int, t *Ties[K], x K, limit time.Duration
 
 func anyVerdict(Verdict) bool { return true }
 
-// Missed returns the ways that have failed in this round, in their order.
-func (s *Search) Missed() []Miss { return s.missed }
+// FailedWays returns the ways that have failed in this round, in their order.
+func (s *Search) FailedWays() []FailedWay { return s.missed }
 
 // Rounds returns how often all ways were tried, the last round included.
 func (s *Search) Rounds() int { return s.round }
@@ -191,7 +191,7 @@ func (s *Search) dial(now time.Time) SearchStep {
 // dialOn goes on to the next dial after one that failed, unless the other end's link has come
 // in the meantime.
 func (s *Search) dialOn(now time.Time) SearchStep {
-	if !s.tie.wanted() {
+	if !s.pair.wanted() {
 		return SearchStep{Action: Abandon}
 	}
 	return s.dial(now)
@@ -221,13 +221,13 @@ func (s *Search) Answered(now time.Time, a Answer) SearchStep {
 	}
 	switch {
 	case a.Verdict != Accepted && s.final(a.Verdict):
-		s.missed = append(s.missed, Miss{s.way, a})
+		s.missed = append(s.missed, FailedWay{s.way, a})
 		return s.refused(a.Verdict)
 	case a.Fault&s.passes != 0 && s.retry < len(retries):
 		s.retry++
 		return s.wait(retries[s.retry-1], s.dialOn)
 	}
-	s.missed = append(s.missed, Miss{s.way, a})
+	s.missed = append(s.missed, FailedWay{s.way, a})
 	s.way, s.retry = s.way+1, 0
 	return s.dialOn(now)
 }
@@ -284,14 +284,14 @@ func (s *Search) allImpossible() bool {
 
 // refused handles a verdict that is final for this round.
 func (s *Search) refused(v Verdict) SearchStep {
-	_, alone := s.tie.(untied)
+	_, alone := s.pair.(oneDialler)
 	switch {
 	case v == TieLost && !alone:
-		if !s.tie.lost() {
+		if !s.pair.lost() {
 			return SearchStep{Action: Abandon}
 		}
 		return s.wait(YieldTime, func(now time.Time) SearchStep {
-			if !s.tie.overdue() {
+			if !s.pair.overdue() {
 				return SearchStep{Action: Abandon}
 			}
 			return s.yielded(now, SearchStep{Yielded: true})
@@ -300,7 +300,7 @@ func (s *Search) refused(v Verdict) SearchStep {
 		d := s.double(YieldTime)
 		return s.wait(d, func(now time.Time) SearchStep {
 			switch {
-			case !s.tie.wanted():
+			case !s.pair.wanted():
 				return SearchStep{Action: Abandon}
 			case d < YieldTime:
 				return s.begin(now)
@@ -321,7 +321,7 @@ func (s *Search) yielded(now time.Time, last SearchStep) SearchStep {
 
 // made handles a link that the peer has accepted.
 func (s *Search) made(now time.Time) SearchStep {
-	switch used, later := s.tie.made(); {
+	switch used, later := s.pair.made(); {
 	case used:
 		return SearchStep{Action: KeepLink, Way: s.way}
 	case later:
@@ -332,43 +332,43 @@ func (s *Search) made(now time.Time) SearchStep {
 
 func (s *Search) giveUp(step SearchStep) SearchStep {
 	step.Action = GiveUp
-	if !s.tie.gaveUp() {
+	if !s.pair.gaveUp() {
 		step.Action = Abandon
 	}
 	return step
 }
 
-// directTie is the tie of two procs of a job. A link that this end has made is not used if the
+// directPair is two procs of a job. A link that this end has made is not used if the
 // other end's has come meanwhile.
-type directTie[K comparable] struct {
-	t *Ties[K]
+type directPair[K comparable] struct {
+	t *PairLinks[K]
 	x K
 }
 
-func (t *directTie[K]) wanted() bool             { return t.t.Phase(t.x) == Dialling }
-func (t *directTie[K]) lost() bool               { return t.t.Lost(t.x) }
-func (t *directTie[K]) overdue() bool            { return t.t.Overdue(t.x) }
-func (t *directTie[K]) made() (used, later bool) { return t.t.Made(t.x), false }
-func (t *directTie[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
+func (t *directPair[K]) wanted() bool             { return t.t.Phase(t.x) == Dialling }
+func (t *directPair[K]) lost() bool               { return t.t.Lost(t.x) }
+func (t *directPair[K]) overdue() bool            { return t.t.Overdue(t.x) }
+func (t *directPair[K]) made() (used, later bool) { return t.t.Made(t.x), false }
+func (t *directPair[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
 
-// worldTie is the tie of two procs of different worlds. The proc at the other end uses a link as
+// worldPair is two procs of different worlds. The proc at the other end uses a link as
 // soon as its node has accepted it, so it must not be closed here. If our proc has a link of the
 // other end by then, both procs have agreed to close that one.
-type worldTie[K comparable] struct{ directTie[K] }
+type worldPair[K comparable] struct{ directPair[K] }
 
-func (t *worldTie[K]) made() (used, later bool) { return t.t.Use(t.x), true }
-func (t *worldTie[K]) gaveUp() bool             { return t.t.Fail(t.x) }
+func (t *worldPair[K]) made() (used, later bool) { return t.t.Use(t.x), true }
+func (t *worldPair[K]) gaveUp() bool             { return t.t.Fail(t.x) }
 
-// onDemandTie is the tie of two hosts whose channel is made on demand.
-type onDemandTie[K comparable] struct{ directTie[K] }
+// onDemandPair is two hosts whose channel is made on demand.
+type onDemandPair[K comparable] struct{ directPair[K] }
 
-func (t *onDemandTie[K]) gaveUp() bool { return t.t.Fail(t.x) }
+func (t *onDemandPair[K]) gaveUp() bool { return t.t.Fail(t.x) }
 
-// untied is for links that only one end dials.
-type untied struct{}
+// oneDialler is for links that only one end dials.
+type oneDialler struct{}
 
-func (untied) wanted() bool             { return true }
-func (untied) lost() bool               { return false }
-func (untied) overdue() bool            { return false }
-func (untied) made() (used, later bool) { return true, false }
-func (untied) gaveUp() bool             { return true }
+func (oneDialler) wanted() bool             { return true }
+func (oneDialler) lost() bool               { return false }
+func (oneDialler) overdue() bool            { return false }
+func (oneDialler) made() (used, later bool) { return true, false }
+func (oneDialler) gaveUp() bool             { return true }

@@ -47,8 +47,8 @@ func (p *played) sleep() {
 func lost(f Fault) Answer      { return Answer{Err: errDial, Fault: f} }
 func verdict(v Verdict) Answer { return Answer{Err: errDial, Verdict: v} }
 
-func wanting() *Ties[int] {
-	t := &Ties[int]{}
+func wanting() *PairLinks[int] {
+	t := &PairLinks[int]{}
 	t.Want(1)
 	return t
 }
@@ -56,8 +56,8 @@ func wanting() *Ties[int] {
 // TestSearchTriesWaysInOrder: the next way is dialled at once, the same one again only where the
 // fault passes by itself.
 func TestSearchTriesWaysInOrder(t *testing.T) {
-	ties := wanting()
-	p := play(DirectSearch(3, ties, 1, 0))
+	pairs := wanting()
+	p := play(DirectSearch(3, pairs, 1, 0))
 	p.answer(t, lost(0))
 	for range MaxDials {
 		p.answer(t, lost(NotListening))
@@ -66,24 +66,24 @@ func TestSearchTriesWaysInOrder(t *testing.T) {
 	if !slices.Equal(p.dials, []int{0, 1, 1, 1, 1, 1, 2}) || !slices.Equal(p.slept, retries[:]) {
 		t.Errorf("dials %v with pauses %v", p.dials, p.slept)
 	}
-	if p.step.Action != GiveUp || len(p.s.Missed()) != 3 || ties.Phase(1) != Refused {
-		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.Missed()), ties.Phase(1))
+	if p.step.Action != GiveUp || len(p.s.FailedWays()) != 3 || pairs.Phase(1) != Refused {
+		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.FailedWays()), pairs.Phase(1))
 	}
 }
 
 // TestSearchYields: who loses a tie waits for the other link, and dials again if that does not come.
 func TestSearchYields(t *testing.T) {
-	ties := wanting()
-	p := play(DirectSearch(2, ties, 1, 0))
+	pairs := wanting()
+	p := play(DirectSearch(2, pairs, 1, 0))
 	p.answer(t, verdict(TieLost))
-	if p.step.Wait != YieldTime || ties.Phase(1) != Yielding {
-		t.Fatalf("it does %+v in phase %v", p.step, ties.Phase(1))
+	if p.step.Wait != YieldTime || pairs.Phase(1) != Yielding {
+		t.Fatalf("it does %+v in phase %v", p.step, pairs.Phase(1))
 	}
 	p.answer(t, verdict(TieLost))
 	if !slices.Equal(p.dials, []int{0, 0}) {
 		t.Errorf("it dials %v", p.dials)
 	}
-	ties.Arrive(1, true)
+	pairs.Arrive(1, true)
 	if p.sleep(); p.step.Action != Abandon {
 		t.Errorf("the other link is there, and it wants %+v", p.step)
 	}
@@ -100,9 +100,9 @@ func TestSearchYields(t *testing.T) {
 // TestSearchIsNotWanted: the other end's link makes further dials needless, and ours of no use.
 func TestSearchIsNotWanted(t *testing.T) {
 	for name, a := range map[string]Answer{"it fails": lost(0), "it passes": lost(NoRoom), "it is made": {}} {
-		ties := wanting()
-		p := play(DirectSearch(2, ties, 1, 0))
-		ties.Arrive(1, true)
+		pairs := wanting()
+		p := play(DirectSearch(2, pairs, 1, 0))
+		pairs.Arrive(1, true)
 		p.answer(t, a)
 		want := Abandon
 		if a.Err == nil {
@@ -186,31 +186,31 @@ func TestSearchOfChannels(t *testing.T) {
 	}
 }
 
-// TestSearchBetweenWorlds: any word of the peer's is the last, but for ties; and a link that the
+// TestSearchBetweenWorlds: any word of the peer's is the last, but for pairs; and a link that the
 // peer has accepted is never closed.
 func TestSearchBetweenWorlds(t *testing.T) {
-	ties := wanting()
-	p := play(WorldSearch(2, ties, 1))
+	pairs := wanting()
+	p := play(WorldSearch(2, pairs, 1))
 	p.answer(t, verdict(StillLinked))
 	p.answer(t, verdict(StillLinked))
 	if !slices.Equal(p.slept, []time.Duration{shortPause}) || !slices.Equal(p.dials, []int{0, 0}) {
 		t.Errorf("dials %v, pauses %v", p.dials, p.slept)
 	}
-	ties.Arrive(1, true)
+	pairs.Arrive(1, true)
 	p.step = SearchStep{Action: DialWay}
 	p.answer(t, Answer{})
 	if p.step.Action != Pause {
 		t.Fatalf("it wants %+v while the proc has another link", p.step)
 	}
-	ties.Drop(1)
-	if p.sleep(); p.step.Action != KeepLink || ties.Phase(1) != Linked {
-		t.Errorf("it wants %+v in phase %v", p.step, ties.Phase(1))
+	pairs.Drop(1)
+	if p.sleep(); p.step.Action != KeepLink || pairs.Phase(1) != Linked {
+		t.Errorf("it wants %+v in phase %v", p.step, pairs.Phase(1))
 	}
 
-	ties = wanting()
-	p = play(WorldSearch(2, ties, 1))
-	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || ties.Phase(1) != Unlinked {
-		t.Errorf("it wants %+v in phase %v", p.step, ties.Phase(1))
+	pairs = wanting()
+	p = play(WorldSearch(2, pairs, 1))
+	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || pairs.Phase(1) != Unlinked {
+		t.Errorf("it wants %+v in phase %v", p.step, pairs.Phase(1))
 	}
 	p = play(ConnectSearch(2))
 	if p.answer(t, verdict(TieLost)); p.step.Action != GiveUp || p.step.Verdict != TieLost {

@@ -1,14 +1,14 @@
 package dynamic
 
-// Wish is what a node has to do for a proc whose resumable link has lost its connection.
-type Wish uint8
+// Repair is what a node has to do for a proc whose resumable link has lost its connection.
+type Repair uint8
 
-// The wishes.
+// What there may be to do.
 const (
-	Nothing    Wish = iota // nothing: it is being done, or the link was given up
-	Redial                 // dial again, and call Answered
-	HaveTold               // ask the other end's node that its proc dials, and call Answered
-	NoSuchLink             // the proc has no such link
+	Nothing    Repair = iota // nothing: it is being done, or the link was given up
+	Redial                   // dial again, and call Answered
+	TellPeer                 // ask the other end's node that its proc dials, and call Answered
+	NoSuchLink               // the proc has no such link
 )
 
 // Sessions are the resumable links of a node's procs: which end dials again, whether that is
@@ -21,14 +21,14 @@ type SessionState struct {
 	ID      Session
 	Dialled bool // by this node, which therefore dials again
 	Making  bool // its first connection is being made by this node, so that the proc here has none yet
-	Busy    bool // a wish is being fulfilled
+	Busy    bool // a Repair is being done
 	Over    bool // the proc has given the link up
 	Resumes int  // how many further connections the proc was given
 }
 
-// Enrol enters a new link, which replaces the pair's last one. dialled reports whether this node
+// Add enters a new link, which replaces the pair's last one. dialled reports whether this node
 // has made it.
-func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
+func (s *Sessions[K]) Add(x K, id Session, dialled bool) *SessionState {
 	if s.of == nil {
 		s.of = make(map[K]*SessionState)
 	}
@@ -37,19 +37,19 @@ func (s *Sessions[K]) Enrol(x K, id Session, dialled bool) *SessionState {
 }
 
 // Begin enters a link that this node is making, since the other end may have accepted it already
-// and ask to resume it. Enrol or Dismiss follows. It returns nil if the other end's link has come
+// and ask to resume it. Add or Remove follows. It returns nil if the other end's link has come
 // first.
-func (s *Sessions[K]) Begin(x K, id Session, ties *Ties[K]) *SessionState {
-	if ties.Phase(x) != Dialling {
+func (s *Sessions[K]) Begin(x K, id Session, pairs *PairLinks[K]) *SessionState {
+	if pairs.Phase(x) != Dialling {
 		return nil
 	}
-	state := s.Enrol(x, id, true)
+	state := s.Add(x, id, true)
 	state.Making = true
 	return state
 }
 
-// Dismiss undoes Enrol or Begin: the proc was not given the link.
-func (s *Sessions[K]) Dismiss(x K, state *SessionState) {
+// Remove undoes Add or Begin: the proc was not given the link.
+func (s *Sessions[K]) Remove(x K, state *SessionState) {
 	if s.of[x] == state {
 		delete(s.of, x)
 	}
@@ -60,7 +60,7 @@ func (s *Sessions[K]) Get(x K) *SessionState { return s.of[x] }
 
 // Want returns what to do for a proc whose link has lost its connection, or, if over is set, that
 // has given the link up.
-func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
+func (s *Sessions[K]) Want(x K, id []byte, over bool) Repair {
 	state := s.of[x]
 	switch {
 	case state == nil || string(state.ID[:]) != string(id):
@@ -75,7 +75,7 @@ func (s *Sessions[K]) Want(x K, id []byte, over bool) Wish {
 	if state.Dialled {
 		return Redial
 	}
-	return HaveTold
+	return TellPeer
 }
 
 // Judge returns the verdict about a further connection that the other end's node has made for a

@@ -16,7 +16,7 @@ func TestLostLinks(t *testing.T) {
 	want("nobody has it", s.Want("a", id[:], false), NoSuchLink)
 	want("nobody has it", s.Judge("a", again, false), UnknownLink)
 
-	a := s.Enrol("a", id, true)
+	a := s.Add("a", id, true)
 	want("the last link's proc", s.Want("a", other[:], false), NoSuchLink)
 	want("it is lost", s.Want("a", id[:], false), Redial)
 	want("dialling", s.Want("a", id[:], false), Nothing)
@@ -25,8 +25,8 @@ func TestLostLinks(t *testing.T) {
 	want("who dials is not dialled", s.Judge("a", again, false), UnknownLink)
 	want("the other end has lost it", s.Judge("a", told, false), Accepted)
 
-	b := s.Enrol("b", id, false)
-	want("the other end should dial", s.Want("b", id[:], false), HaveTold)
+	b := s.Add("b", id, false)
+	want("the other end should dial", s.Want("b", id[:], false), TellPeer)
 	want("it dials", s.Judge("b", again, false), Accepted)
 	want("who is dialled is not told", s.Judge("b", told, false), UnknownLink)
 	want("another link", s.Judge("b", Hello{Session: other, Again: true}, false), UnknownLink)
@@ -37,10 +37,10 @@ func TestLostLinks(t *testing.T) {
 	want("given up", s.Want("b", id[:], false), Nothing)
 	want("given up", s.Judge("b", again, false), UnknownLink)
 
-	c := s.Enrol("b", other, true)
-	s.Dismiss("b", b)
+	c := s.Add("b", other, true)
+	s.Remove("b", b)
 	want("not the last one", s.Get("b"), c)
-	s.Dismiss("b", c)
+	s.Remove("b", c)
 	want("dismissed", s.Get("b"), (*SessionState)(nil))
 }
 
@@ -48,19 +48,19 @@ func TestLostLinks(t *testing.T) {
 // that it is made.
 func TestSessionThatIsBeingMade(t *testing.T) {
 	var s Sessions[int]
-	var ties Ties[int]
-	if s.Begin(1, Session{1}, &ties) != nil {
+	var pairs PairLinks[int]
+	if s.Begin(1, Session{1}, &pairs) != nil {
 		t.Error("a link is begun that nobody wants")
 	}
-	ties.Want(1)
-	state := s.Begin(1, Session{1}, &ties)
+	pairs.Want(1)
+	state := s.Begin(1, Session{1}, &pairs)
 	if v := s.Judge(1, Hello{Session: Session{1}, Lost: true}, false); v != Accepted || !state.Making {
 		t.Errorf("the other end hears %v", v)
 	}
-	if s.Enrol(1, Session{1}, true); s.Get(1).Making {
+	if s.Add(1, Session{1}, true); s.Get(1).Making {
 		t.Error("it is not made")
 	}
-	if s.Dismiss(1, state); s.Get(1) == nil {
+	if s.Remove(1, state); s.Get(1) == nil {
 		t.Error("what was begun takes the link with it")
 	}
 }

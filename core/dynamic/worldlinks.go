@@ -10,7 +10,7 @@ func (x WorldPair) Back() WorldPair { return WorldPair{x.Peer, x.Local} }
 // Such links do not resume, and agents carry no packets in their place. A is what a proc said when
 // it asked for a link, and L what is known of one. The zero value is ready.
 type WorldLinks[A, L any] struct {
-	Ties  Ties[WorldPair]
+	Pairs PairLinks[WorldPair]
 	given map[WorldPair]L // the proc has the link
 	asked map[WorldPair]A // the proc waits for it
 }
@@ -25,18 +25,18 @@ func (s *WorldLinks[A, L]) Ask(x WorldPair, what A) bool {
 		s.asked = make(map[WorldPair]A)
 	}
 	s.asked[x] = what
-	return s.Ties.Want(x)
+	return s.Pairs.Want(x)
 }
 
 // Arrive returns the verdict about a link that the other end has made. If both ends dial at the
 // same time, the link of the lower Member is used.
 func (s *WorldLinks[A, L]) Arrive(x WorldPair) Verdict {
-	return s.Ties.Arrive(x, x.Peer.Compare(x.Local) < 0)
+	return s.Pairs.Arrive(x, x.Peer.Compare(x.Local) < 0)
 }
 
 // Give says that the proc is given a link. It has no effect if the link was closed since.
 func (s *WorldLinks[A, L]) Give(x WorldPair, l L) {
-	if s.Ties.Phase(x) != Linked {
+	if s.Pairs.Phase(x) != Linked {
 		return
 	}
 	if s.given == nil {
@@ -55,7 +55,7 @@ func (s *WorldLinks[A, L]) Deny(x WorldPair) { delete(s.asked, x) }
 // Drop says that a link is closed, as after MPI_Comm_disconnect (MPI-4.1, 11.10.4); another one can
 // be made.
 func (s *WorldLinks[A, L]) Drop(x WorldPair) {
-	if s.Ties.Drop(x) {
+	if s.Pairs.Drop(x) {
 		delete(s.given, x)
 	}
 }
@@ -70,9 +70,9 @@ func (s *WorldLinks[A, L]) Broke(x WorldPair) (what A, again bool) {
 
 // Leave forgets all links of a proc that has ended.
 func (s *WorldLinks[A, L]) Leave(local Member) {
-	for x := range s.Ties.All() {
+	for x := range s.Pairs.All() {
 		if x.Local == local {
-			s.Ties.Forget(x)
+			s.Pairs.Forget(x)
 			delete(s.given, x)
 			delete(s.asked, x)
 		}

@@ -22,7 +22,7 @@ func TestWorldLinks(t *testing.T) {
 	do := func(f func(*links)) func(*links) bool { return func(s *links) bool { f(s); return true } }
 	drop := func(x WorldPair) func(*links) bool { return do(func(s *links) { s.Drop(x) }) }
 	for name, steps := range map[string][]func(*links) bool{
-		"asked once, and again when it failed": {ask(low, true), ask(low, false), do(func(s *links) { s.Ties.Fail(low); s.Deny(low) }), ask(low, true)},
+		"asked once, and again when it failed": {ask(low, true), ask(low, false), do(func(s *links) { s.Pairs.Fail(low); s.Deny(low) }), ask(low, true)},
 		"it is there":                          {arrive(low, Accepted), give(low, "tcp"), ask(low, false), broke(low, false)},
 		"anew":                                 {arrive(low, Accepted), give(low, "tcp"), arrive(low, StillLinked), drop(low), arrive(low, Accepted), drop(low), ask(low, true)},
 		"the lower one's link is used":         {ask(low, true), ask(high, true), arrive(low, Accepted), arrive(high, TieLost)},

@@ -32,7 +32,7 @@ func TestNoAllocations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPair(t, c.cfg)
-			if err := p.e[0].Room().Attach(1 << 20); err != nil {
+			if err := p.e[0].BufferSpace().Attach(1 << 20); err != nil {
 				t.Fatal(err)
 			}
 			data, buf := make([]byte, c.n), make([]byte, c.n)

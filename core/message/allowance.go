@@ -25,9 +25,9 @@ const headData = 1 << minClass
 // allowance when a quarter is used up.
 const leastAllowance = 64 << 10
 
-// Least is the result of Config.UnexpectedOf for a proc that knows of allowances but has
+// LeastAllowance is the result of Config.UnexpectedOf for a proc that knows of allowances but has
 // not announced its limit.
-const Least = -1
+const LeastAllowance = -1
 
 // saysMore is the pk_srqid of a PROTOACK that acknowledges no packets and only carries an
 // allowance. Hosts that know nothing of allowances ignore the field (IMPI ch.3, Packet Format), and
@@ -102,7 +102,7 @@ func (e *procs) allowances(p *peer) (theirs, mine int64) {
 	}
 	limit := e.cfg.UnexpectedOf(p.index)
 	switch {
-	case limit == Least:
+	case limit == LeastAllowance:
 		return leastAllowance, leastAllowance
 	case limit <= 0:
 		return 0, 0

@@ -76,7 +76,7 @@ func TestUnexpectedMessagesOfUnknownLimits(t *testing.T) {
 	const limit, messages, size = 4 << 20, 4000, 200 << 10
 	p := newPair(t, Config{
 		MaxData: 256 << 10, AckMark: 32, HiWater: 128,
-		Unexpected: limit, UnexpectedOf: func(Peer) int64 { return Least },
+		Unexpected: limit, UnexpectedOf: func(Peer) int64 { return LeastAllowance },
 	})
 	most := flood(t, p, messages, size)
 	if bound := int64(limit + messages*(envelopeCost+headData)); most > bound || most < leastAllowance {
@@ -213,7 +213,7 @@ func TestOddAllowances(t *testing.T) {
 // A proc that does not know of allowances gets the same packets as ever, and what it writes
 // into the fields of allowances is ignored.
 func TestPeersWithoutAllowances(t *testing.T) {
-	for _, theirs := range []int64{0, Least - 1} {
+	for _, theirs := range []int64{0, LeastAllowance - 1} {
 		p := newPair(t, Config{MaxData: 100, AckMark: 4, HiWater: 1 << 20, Unexpected: 1 << 16, UnexpectedOf: func(Peer) int64 { return theirs }})
 		for i := range 10000 {
 			if s := p.send(0, Standard, alphabet(100)); !p.move(0) || !s.Done() {

@@ -11,16 +11,16 @@ import (
 // It is MPI_BSEND_OVERHEAD (MPI-4.1, 3.6.1).
 const BsendOverhead = 512
 
-// Unlimited is the size of a Room without a limit.
+// Unlimited is the size of a BufferSpace without a limit.
 const Unlimited = math.MaxInt
 
-// Room limits the buffered sends that are under way, in bytes, as the buffer does that a program
+// BufferSpace limits the buffered sends that are under way, in bytes, as the buffer does that a program
 // attaches with MPI_Buffer_attach (MPI-4.1, 3.6). It is only a count: the memory is the engine's.
 // The zero value has no buffer attached.
-type Room struct {
-	// Next is the Room that sends use if nothing is attached here; nil means the engine's
+type BufferSpace struct {
+	// Next is the one that sends use if nothing is attached here; nil means the engine's
 	// own.
-	Next *Room
+	Next *BufferSpace
 
 	on         bool
 	size, used int
@@ -28,7 +28,7 @@ type Room struct {
 
 // Attach allows buffered sends of size bytes altogether, each counted with its BsendOverhead until
 // it has left. The error wraps ErrBuffer if something is attached already, or size is negative.
-func (o *Room) Attach(size int) error {
+func (o *BufferSpace) Attach(size int) error {
 	switch {
 	case o.on:
 		return fmt.Errorf("%w: one of %d bytes is attached already, detach it first", ErrBuffer, o.size)
@@ -42,7 +42,7 @@ func (o *Room) Attach(size int) error {
 // Detach removes what was attached and returns its size. If buffered sends are still under way done
 // is false and nothing has changed: the driver makes progress and calls it again. If nothing is
 // attached the size is 0. MPI_Buffer_detach blocks until done is true (MPI-4.1, 3.6).
-func (o *Room) Detach() (size int, done bool) {
+func (o *BufferSpace) Detach() (size int, done bool) {
 	if o.used > 0 {
 		return 0, false
 	}
@@ -52,26 +52,26 @@ func (o *Room) Detach() (size int, done bool) {
 }
 
 // Used returns how many bytes buffered sends take that have not left yet.
-func (o *Room) Used() int { return o.used }
+func (o *BufferSpace) Used() int { return o.used }
 
-// Room returns the Room of buffered sends, unless UseRoom sets another one for their
+// BufferSpace returns that of buffered sends, unless UseBufferSpace sets another one for their
 // context.
-func (e *sender) Room() *Room { return &e.room }
+func (e *sender) BufferSpace() *BufferSpace { return &e.room }
 
-// UseRoom sets the Room of the buffered sends in a context; nil resets it to the engine's.
-func (e *sender) UseRoom(context wire.ContextID, o *Room) {
+// UseBufferSpace sets that of the buffered sends in a context; nil resets it to the engine's.
+func (e *sender) UseBufferSpace(context wire.ContextID, o *BufferSpace) {
 	if o == nil {
 		delete(e.rooms, context)
 		return
 	}
 	if e.rooms == nil {
-		e.rooms = make(map[wire.ContextID]*Room)
+		e.rooms = make(map[wire.ContextID]*BufferSpace)
 	}
 	e.rooms[context] = o
 }
 
-// roomOf returns the Room of a buffered send in a context.
-func (e *sender) roomOf(context wire.ContextID) *Room {
+// roomOf returns the BufferSpace of a buffered send in a context.
+func (e *sender) roomOf(context wire.ContextID) *BufferSpace {
 	for o := e.rooms[context]; o != nil; o = o.Next {
 		if o.on {
 			return o

@@ -301,14 +301,14 @@ func (j *job) cmdDown(d *datadriven.TestData) {
 func (j *job) cmdAttachBuffer(d *datadriven.TestData) {
 	a := parseArgs(j.t, d)
 	at, _ := a.who()
-	if err := j.engines[at].Room().Attach(int(a.num("size", 0))); err != nil {
+	if err := j.engines[at].BufferSpace().Attach(int(a.num("size", 0))); err != nil {
 		j.printf("%v", err)
 	}
 }
 
 func (j *job) cmdDetachBuffer(d *datadriven.TestData) {
 	at, _ := parseArgs(j.t, d).who()
-	size, done := j.engines[at].Room().Detach()
+	size, done := j.engines[at].BufferSpace().Detach()
 	j.printf("size=%d done=%v", size, done)
 }
 

@@ -37,7 +37,7 @@ type Config struct {
 
 	// Unexpected is how many bytes of unexpected messages this proc keeps from procs that
 	// know of allowances, and UnexpectedOf the same for another proc of the job. 0: there
-	// is no limit, or that proc does not know of allowances; Least: both procs begin with
+	// is no limit, or that proc does not know of allowances; LeastAllowance: both procs begin with
 	// the least allowance at each other.
 	Unexpected   int64
 	UnexpectedOf func(Peer) int64
@@ -100,9 +100,9 @@ type matcher struct {
 // sender turns sends into packets (IMPI ch.3, Message Passing Protocols).
 type sender struct {
 	matcher
-	room  Room                     // of buffered sends
-	rooms map[wire.ContextID]*Room // of those in some contexts
-	out   wire.Packet              // the one that is being written
+	room  BufferSpace                     // of buffered sends
+	rooms map[wire.ContextID]*BufferSpace // of those in some contexts
+	out   wire.Packet                     // the one that is being written
 }
 
 // reader takes packets and fast-box messages from links and passes them to sender and matcher.

@@ -61,7 +61,7 @@ func newSabotage(t *testing.T, b []byte) *sabotage {
 	e.AttachPeer(1, 1)
 	e.SetRoute(1, 1)
 	e.SetRoute(2, 0)
-	if err := e.Room().Attach(4096); err != nil {
+	if err := e.BufferSpace().Attach(4096); err != nil {
 		t.Fatal(err)
 	}
 	return &sabotage{Engine: e, t: t, b: b, left: [2]bool{true, true}}

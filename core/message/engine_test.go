@@ -123,7 +123,7 @@ func TestEventsCount(t *testing.T) {
 	expect("a message to oneself that can be probed", 1)
 	e.Recv(self, 0, make([]byte, 8))
 	expect("both ends of it", 2)
-	if err := e.Room().Attach(20000); err != nil {
+	if err := e.BufferSpace().Attach(20000); err != nil {
 		t.Fatal(err)
 	}
 	p.send(0, Buffered, make([]byte, 10000))

@@ -112,7 +112,7 @@ func TestShortMessageIsAFastBox(t *testing.T) {
 
 func TestModesOfFastBoxes(t *testing.T) {
 	p := newBoxed(t, roomy)
-	if err := p.e[0].Room().Attach(BsendOverhead + 10); err != nil {
+	if err := p.e[0].BufferSpace().Attach(BsendOverhead + 10); err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range []Mode{Standard, Ready, Buffered, Buffered, Synchronous} {
@@ -125,7 +125,7 @@ func TestModesOfFastBoxes(t *testing.T) {
 			t.Errorf("%d: %d bytes, received %v", i, size, r.Done())
 		}
 	}
-	if n := p.e[0].Room().Used(); n != 0 {
+	if n := p.e[0].BufferSpace().Used(); n != 0 {
 		t.Errorf("%d bytes of the buffer are taken", n)
 	}
 }
@@ -536,7 +536,7 @@ func TestFastBoxesOfWhoIsGone(t *testing.T) {
 
 func TestFastBoxesAllocateNothing(t *testing.T) {
 	p := newBoxed(t, roomy)
-	if err := p.e[0].Room().Attach(1 << 20); err != nil {
+	if err := p.e[0].BufferSpace().Attach(1 << 20); err != nil {
 		t.Fatal(err)
 	}
 	data, buf, env := alphabet(90), make([]byte, 90), Envelope{Rank: 0, Tag: 7}

@@ -229,7 +229,7 @@ func TestPeerDownInTheMiddleOfAPacket(t *testing.T) {
 // memory, which is free again.
 func TestBufferedSendKeepsItsData(t *testing.T) {
 	p := newPair(t, roomy)
-	if err := p.e[0].Room().Attach(100000); err != nil {
+	if err := p.e[0].BufferSpace().Attach(100000); err != nil {
 		t.Fatal(err)
 	}
 	data := bytes.Repeat([]byte{7}, 20000)
@@ -243,7 +243,7 @@ func TestBufferedSendKeepsItsData(t *testing.T) {
 	if !r.Done() || !bytes.Equal(buf, bytes.Repeat([]byte{7}, 20000)) {
 		t.Error("the data has changed")
 	}
-	if size, done := p.e[0].Room().Detach(); !done || size != 100000 {
+	if size, done := p.e[0].BufferSpace().Detach(); !done || size != 100000 {
 		t.Error(size, done)
 	}
 }

@@ -449,7 +449,7 @@ func TestRandomPrograms(t *testing.T) {
 		var receives []received
 		var messages []*message
 		for _, e := range w.engines {
-			if err := e.Room().Attach(1 << 30); err != nil {
+			if err := e.BufferSpace().Attach(1 << 30); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -26,7 +26,7 @@ type Mode uint8
 const (
 	Standard    Mode = iota // when the buffer can be reused
 	Synchronous             // also after the matching receive has started
-	Buffered                // at once; the data is copied, which a Room bounds
+	Buffered                // at once; the data is copied, which a BufferSpace bounds
 	Ready                   // as Standard; the caller guarantees that the receive is posted
 )
 
@@ -70,8 +70,8 @@ type course struct {
 	from    Peer  // receives: the only possible source, or NoPeer
 	flights int32 // parts of data that the link has not taken yet
 	env     Envelope
-	room    int64 // sends: of the attached buffer, returned at the end; receives: bytes of the message that fit
-	taken   *Room // sends: the Room that room was taken from
+	room    int64        // sends: of the attached buffer, returned at the end; receives: bytes of the message that fit
+	taken   *BufferSpace // sends: where room was taken from
 	id      wire.RequestID
 	remote  wire.RequestID // the other side's ID for the message
 	data    []byte         // sends: the whole message; receives: the user's buffer

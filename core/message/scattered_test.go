@@ -96,7 +96,7 @@ func checkScattered(t *testing.T, cfg Config, n int, mode Mode, late bool) {
 	t.Helper()
 	for way := range 3 { // source to memory, memory to sink, source to sink
 		p := newPair(t, cfg)
-		if err := p.e[0].Room().Attach(1 << 30); err != nil {
+		if err := p.e[0].BufferSpace().Attach(1 << 30); err != nil {
 			t.Fatal(err)
 		}
 		data := alphabet(n)
@@ -279,7 +279,7 @@ func TestScatteredToOneself(t *testing.T) {
 		for _, mode := range []Mode{Standard, Synchronous, Buffered} {
 			for _, late := range []bool{false, true} {
 				e := newPair(t, Config{MaxData: 64, AckMark: 2, HiWater: 4}).e[0]
-				if err := e.Room().Attach(1 << 20); err != nil {
+				if err := e.BufferSpace().Attach(1 << 20); err != nil {
 					t.Fatal(err)
 				}
 				s, g := &strewn{tb: t, data: alphabet(n)}, &gathered{tb: t, data: make([]byte, n)}

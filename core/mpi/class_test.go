@@ -79,11 +79,11 @@ func TestNoCommunicator(t *testing.T) {
 	}
 	p := layout{}.start(t)[0]
 	proc.TheLock.Lock()
-	proc.The = p
+	proc.ThisProcess = p
 	proc.TheLock.Unlock()
 	defer func() {
 		proc.TheLock.Lock()
-		proc.The = nil
+		proc.ThisProcess = nil
 		proc.TheLock.Unlock()
 	}()
 	var none *Comm

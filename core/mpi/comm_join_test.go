@@ -116,7 +116,7 @@ func TestCommJoinBadDescriptors(t *testing.T) {
 func TestCommJoinWithStrangers(t *testing.T) {
 	m := newTestNodes()
 	p := m.world(t, "a", 1)[0]
-	proper := meet.Joiner{Who: dynamic.Member{Rank: 1}, Port: "impi-port/1+nonsense"}
+	proper := meet.JoinPeer{Who: dynamic.Member{Rank: 1}, Port: "impi-port/1+nonsense"}
 	head := proper.Append(nil)[:meet.JoinHead]
 	for _, c := range []struct {
 		what string
@@ -141,18 +141,18 @@ func TestCommJoinWithStrangers(t *testing.T) {
 		}
 	}
 	fds := sockets(t, unix.SOCK_STREAM)
-	if _, err := meet.SwapJoiners(fds[0], &proper, time.Now()); !errors.Is(err, ErrJoin) {
+	if _, err := meet.ExchangeJoinPeers(fds[0], &proper, time.Now()); !errors.Is(err, ErrJoin) {
 		t.Errorf("who says nothing: %v", err)
 	}
 }
 
 func FuzzJoiner(f *testing.F) {
-	f.Add((&meet.Joiner{Port: "x"}).Append(nil)[:meet.JoinHead])
+	f.Add((&meet.JoinPeer{Port: "x"}).Append(nil)[:meet.JoinHead])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) != meet.JoinHead {
 			return
 		}
-		var x meet.Joiner
+		var x meet.JoinPeer
 		n, err := x.ReadHead(b)
 		if err != nil {
 			return

@@ -389,11 +389,11 @@ func refused(d, c *Comm, world *Group) (all []error) {
 func TestConstructorsOfNil(t *testing.T) {
 	p := layout{}.start(t)[0]
 	proc.TheLock.Lock()
-	proc.The = p
+	proc.ThisProcess = p
 	proc.TheLock.Unlock()
 	defer func() {
 		proc.TheLock.Lock()
-		proc.The = nil
+		proc.ThisProcess = nil
 		proc.TheLock.Unlock()
 	}()
 	world, err := (*Comm)(p.Comms.World).Group()

@@ -62,7 +62,7 @@ func program(t *testing.T, p *proc.Process) {
 	set := func(p *proc.Process) {
 		proc.TheLock.Lock()
 		defer proc.TheLock.Unlock()
-		proc.The = p
+		proc.ThisProcess = p
 	}
 	set(p)
 	t.Cleanup(func() { set(nil) })

@@ -72,7 +72,7 @@ func TestFastBoxMessagesAllocateNothing(t *testing.T) {
 
 // Goroutines that receive at the same time from one proc have their own messages, in
 // order, whoever of them finds which fast-box message.
-func TestManyReceiveNotes(t *testing.T) {
+func TestManyReceiveFastBoxes(t *testing.T) {
 	for _, spin := range []string{"auto", "0"} {
 		l := layout{procs: 2, spin: spin, link: rings(8 << 10)}
 		l.run(t, func(t *testing.T, c *Comm) error {

@@ -27,7 +27,7 @@ func TestFetchAndOp(t *testing.T) {
 			}
 		}
 		last := []int64{0}
-		if err := errors.Join(construct.Meet(w.in().Comm()), FetchAndOp(w, 99, &last[0], 0, 0, NoOp), w.UnlockAll()); err != nil {
+		if err := errors.Join(construct.PlainBarrier(w.in().Comm()), FetchAndOp(w, 99, &last[0], 0, 0, NoOp), w.UnlockAll()); err != nil {
 			return err
 		}
 		all := make([]int64, 4*each)
@@ -67,7 +67,7 @@ func TestCompareAndSwap(t *testing.T) {
 				return err
 			}
 		}
-		if err := errors.Join(construct.Meet(w.in().Comm()), w.UnlockAll()); err != nil || w.Rank() != 0 {
+		if err := errors.Join(construct.PlainBarrier(w.in().Comm()), w.UnlockAll()); err != nil || w.Rank() != 0 {
 			return err
 		}
 		return expect("the counter", mem[1], int64(3*each))
@@ -90,7 +90,7 @@ func TestLockProtects(t *testing.T) {
 				}
 			}
 		}
-		if err := errors.Join(construct.Meet(w.in().Comm())); err != nil || w.Rank() != 1 {
+		if err := errors.Join(construct.PlainBarrier(w.in().Comm())); err != nil || w.Rank() != 1 {
 			return err
 		}
 		return expect("the counter", mem[0], int64(4*each))

@@ -180,7 +180,7 @@ func TestWindowErrors(t *testing.T) {
 			return err
 		}
 		if err := errors.Join(try(outsideEpochs), w.LockAll(0), try(badOperations), try(badSynchronisations), x.put(nil),
-			x.put(func(to *Target) { to.Rank = ProcNull }), w.UnlockAll(), construct.Meet(w.in().Comm())); err != nil {
+			x.put(func(to *Target) { to.Rank = ProcNull }), w.UnlockAll(), construct.PlainBarrier(w.in().Comm())); err != nil {
 			return err
 		}
 		return errors.Join(expect("memory", [2]int64(mem[:2]), [2]int64{3, 0}), w.Free())

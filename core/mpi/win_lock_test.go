@@ -41,7 +41,7 @@ func TestWindowRequests(t *testing.T) {
 		_, err2 = nowhere.Wait()
 		forgotten, err3 := w.Rput(Of(long[:1]), elementsAt(long[:1], other, 970))
 		again := forgotten
-		if err := errors.Join(err1, err2, err3, forgotten.Free(), classed("through a copy", complete(&again), mpierr.Request), w.UnlockAll(), construct.Meet(w.in().Comm())); err != nil {
+		if err := errors.Join(err1, err2, err3, forgotten.Free(), classed("through a copy", complete(&again), mpierr.Request), w.UnlockAll(), construct.PlainBarrier(w.in().Comm())); err != nil {
 			return err
 		}
 		return errors.Join(expect("before", old[1], long[1]), expect("sum", mem[951], 2*int64(1+other)), expect("freed", mem[970], int64(other)))
@@ -116,7 +116,7 @@ func TestLockConflict(t *testing.T) {
 				return err
 			}
 		}
-		if err := construct.Meet(w.in().Comm()); err != nil {
+		if err := construct.PlainBarrier(w.in().Comm()); err != nil {
 			return err
 		}
 		if w.Rank() == 2 {
@@ -128,7 +128,7 @@ func TestLockConflict(t *testing.T) {
 				return err
 			}
 		}
-		if err := construct.Meet(w.in().Comm()); err != nil {
+		if err := construct.PlainBarrier(w.in().Comm()); err != nil {
 			return err
 		}
 		if w.Rank() == 1 {
@@ -136,7 +136,7 @@ func TestLockConflict(t *testing.T) {
 				return err
 			}
 		}
-		if err := construct.Meet(w.in().Comm()); err != nil || w.Rank() != 0 {
+		if err := construct.PlainBarrier(w.in().Comm()); err != nil || w.Rank() != 0 {
 			return err
 		}
 		return expect("memory", [2]int64(mem[:2]), [2]int64{0, 7})

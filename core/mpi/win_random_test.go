@@ -206,10 +206,10 @@ var manners = map[string]manner{
 				return err
 			}
 		}
-		return construct.Meet(w.in().Comm())
+		return construct.PlainBarrier(w.in().Comm())
 	},
 	"lock all": func(w *Win, _ func(int, int) bool, moves func(int) error) error {
-		return errors.Join(w.LockAll(0), each(w, moves), w.FlushAll(), construct.Meet(w.in().Comm()), w.UnlockAll(), construct.Meet(w.in().Comm()))
+		return errors.Join(w.LockAll(0), each(w, moves), w.FlushAll(), construct.PlainBarrier(w.in().Comm()), w.UnlockAll(), construct.PlainBarrier(w.in().Comm()))
 	},
 }
 
@@ -275,7 +275,7 @@ func atRandom(c *Comm, seed uint64, how manner) error {
 		if !slices.Equal(mine, memory[c.Rank()]) {
 			err = errors.Join(err, fmt.Errorf("epoch %d: memory is %v, want %v", epoch, mine, memory[c.Rank()]))
 		}
-		if err := errors.Join(err, construct.Meet(w.in().Comm())); err != nil { // nobody goes on before all have looked
+		if err := errors.Join(err, construct.PlainBarrier(w.in().Comm())); err != nil { // nobody goes on before all have looked
 			return err
 		}
 	}

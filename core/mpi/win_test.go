@@ -62,8 +62,12 @@ func TestWindowRing(t *testing.T) {
 			func(w *Win, _, _ *Group) error { return errors.Join(w.Complete(), w.Wait()) },
 		},
 		"lock all": {
-			func(w *Win, _, _ *Group) error { return errors.Join(construct.Meet(w.in().Comm()), w.LockAll(0)) },
-			func(w *Win, _, _ *Group) error { return errors.Join(w.UnlockAll(), construct.Meet(w.in().Comm())) },
+			func(w *Win, _, _ *Group) error {
+				return errors.Join(construct.PlainBarrier(w.in().Comm()), w.LockAll(0))
+			},
+			func(w *Win, _, _ *Group) error {
+				return errors.Join(w.UnlockAll(), construct.PlainBarrier(w.in().Comm()))
+			},
 		},
 	}
 	for name, way := range ways {

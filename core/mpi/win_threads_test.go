@@ -23,7 +23,7 @@ func TestWindowThreads(t *testing.T) {
 		for range threads {
 			err = errors.Join(err, <-done)
 		}
-		if err := errors.Join(err, construct.Meet(w.in().Comm()), w.UnlockAll()); err != nil {
+		if err := errors.Join(err, construct.PlainBarrier(w.in().Comm()), w.UnlockAll()); err != nil {
 			return err
 		}
 		return expect("sum", mem[threads*3], threads*each*3)

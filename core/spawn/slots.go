@@ -23,7 +23,7 @@ type Slots[P comparable] struct {
 
 	taken     int
 	holders   []holder[P] // in the order in which they came, so that the same happens each time
-	waiting   []*slotWish[P]
+	waiting   []*slotRequest[P]
 	withdrawn []P // that have not asked yet, the oldest first
 	answers   []SlotAnswer[P]
 }
@@ -37,16 +37,16 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// Wish is what a part wants: as many procs of each command as its soft key allows, on some hosts.
-type Wish struct {
+// SlotRequest is what a part wants: as many procs of each command as its soft key allows, on some hosts.
+type SlotRequest struct {
 	Commands []Command
 	Soft     []Soft
 	Hosts    []int // at least one, in the order in which they get ranks
 }
 
-// WishFor is the wish for the procs of some commands, whose Info needs only the key soft.
-func WishFor(commands []Command, hosts []int) (w Wish, r *Refusal) {
-	w = Wish{Commands: commands, Hosts: hosts}
+// NewSlotRequest is the request for the procs of some commands, whose Info needs only the key soft.
+func NewSlotRequest(commands []Command, hosts []int) (w SlotRequest, r *Refusal) {
+	w = SlotRequest{Commands: commands, Hosts: hosts}
 	for i := range commands {
 		soft, problem := ReadSoft(commands[i].Info["soft"], commands[i].Procs)
 		if problem != "" {
@@ -58,8 +58,8 @@ func WishFor(commands []Command, hosts []int) (w Wish, r *Refusal) {
 }
 
 // slotWish is a part that waits.
-type slotWish[P comparable] struct {
-	Wish
+type slotRequest[P comparable] struct {
+	SlotRequest
 	part    P
 	until   time.Time
 	refusal *Refusal // what it hears if it waits in vain
@@ -87,8 +87,8 @@ func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
 func (s *Slots[P]) Taken() int { return s.taken }
 
 // Reserve asks for slots for a part. The answer may come later, if somebody is about to leave.
-func (s *Slots[P]) Reserve(now time.Time, part P, wish Wish) {
-	w := &slotWish[P]{Wish: wish, part: part, until: now.Add(SlotWait)}
+func (s *Slots[P]) Reserve(now time.Time, part P, request SlotRequest) {
+	w := &slotRequest[P]{SlotRequest: request, part: part, until: now.Add(SlotWait)}
 	if i := slices.Index(s.withdrawn, part); i >= 0 {
 		s.withdrawn = slices.Delete(s.withdrawn, i, i+1)
 		s.answers = append(s.answers, SlotAnswer[P]{Part: part, Refused: Refuse(-1, "who asked for slots of site %s has withdrawn that", s.Site)})
@@ -101,13 +101,13 @@ func (s *Slots[P]) Reserve(now time.Time, part P, wish Wish) {
 
 // Cancel refuses a part that waits. It has no effect on others.
 func (s *Slots[P]) Cancel(part P) {
-	s.drop(func(w *slotWish[P]) bool { return w.part == part })
+	s.drop(func(w *slotRequest[P]) bool { return w.part == part })
 }
 
 // Withdraw gives up what a part has asked for, with the slots that it has. If it has not asked yet,
 // as its request is late, it is refused when it does.
 func (s *Slots[P]) Withdraw(part P) {
-	known := slices.ContainsFunc(s.waiting, func(w *slotWish[P]) bool { return w.part == part }) ||
+	known := slices.ContainsFunc(s.waiting, func(w *slotRequest[P]) bool { return w.part == part }) ||
 		slices.ContainsFunc(s.holders, func(h holder[P]) bool { return h.part == part })
 	if !known {
 		s.withdrawn = append(s.withdrawn[max(0, len(s.withdrawn)-maxWithdrawn+1):], part)
@@ -149,11 +149,11 @@ func (s *Slots[P]) Deadline() (at time.Time, ok bool) {
 
 // Tick refuses those who have waited for long enough.
 func (s *Slots[P]) Tick(now time.Time) {
-	s.drop(func(w *slotWish[P]) bool { return !now.Before(w.until) })
+	s.drop(func(w *slotRequest[P]) bool { return !now.Before(w.until) })
 }
 
-func (s *Slots[P]) drop(which func(*slotWish[P]) bool) {
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *slotWish[P]) bool {
+func (s *Slots[P]) drop(which func(*slotRequest[P]) bool) {
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *slotRequest[P]) bool {
 		if which(w) {
 			s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Refused: w.refusal})
 			return true
@@ -163,7 +163,7 @@ func (s *Slots[P]) drop(which func(*slotWish[P]) bool) {
 }
 
 // try answers a part. False: it has to wait.
-func (s *Slots[P]) try(w *slotWish[P]) (answered bool) {
+func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 	room := s.Total - s.taken
 	granted := make([]int, len(w.Commands))
 	for i := range w.Commands {

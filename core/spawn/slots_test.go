@@ -66,7 +66,7 @@ func TestSlots(t *testing.T) {
 					}
 					list, soft = append(list, Command{Number: i, Path: "p", Procs: procs}), append(soft, x)
 				}
-				s.Reserve(now, part, Wish{Commands: list, Soft: soft, Hosts: []int{0}})
+				s.Reserve(now, part, SlotRequest{Commands: list, Soft: soft, Hosts: []int{0}})
 			case what[1] == '-':
 				s.Release(part)
 			case what[1] == '~':
@@ -105,7 +105,7 @@ func TestSlots(t *testing.T) {
 // TestSlotsTaken: what is given back is taken no more.
 func TestSlotsTaken(t *testing.T) {
 	s := Slots[int]{Total: 2}
-	s.Reserve(time.Time{}, 1, Wish{Commands: commands(2), Soft: []Soft{{{2, 2, 1}}}, Hosts: []int{0}})
+	s.Reserve(time.Time{}, 1, SlotRequest{Commands: commands(2), Soft: []Soft{{{2, 2, 1}}}, Hosts: []int{0}})
 	if s.Taken() != 2 {
 		t.Errorf("%d of 2", s.Taken())
 	}

@@ -48,7 +48,7 @@ func TestSlotsOfHosts(t *testing.T) {
 	s := Slots[string]{Site: "alpha", Total: 6, Procs: []int{2, 1}}
 	reserve := func(part string, procs int, hosts ...int) []Piece {
 		soft, _ := ReadSoft("", procs)
-		s.Reserve(time.Unix(1, 0), part, Wish{Commands: commands(procs), Soft: []Soft{soft}, Hosts: hosts})
+		s.Reserve(time.Unix(1, 0), part, SlotRequest{Commands: commands(procs), Soft: []Soft{soft}, Hosts: hosts})
 		a, ok := s.Next()
 		if !ok || a.Part != part {
 			t.Fatalf("%s: %+v", part, a)

@@ -62,7 +62,7 @@ type Owner interface {
 	Event(key uint32) (progress bool)
 	// SetFailed is called if the poll set has failed.
 	SetFailed(err error)
-	// Tend is called by the timer, in a goroutine of its own, when Driver.Tend has to be
+	// Tend is called by the timer, in a goroutine of its own, when Driver.OnTimer has to be
 	// called.
 	Tend()
 }

@@ -42,11 +42,11 @@ var ErrPeerLost = errors.New("the peer has lost it")
 
 // Terms say how a resumable link is kept.
 type Terms struct {
-	Dialler bool          // this end asks for links below that replace lost ones
-	Tells   bool          // this end, which does not ask, has the other one told of a loss
-	Limit   time.Duration // without a link below, after which the resumable link is given up
-	First   time.Duration // the same before both ends have used any, if it is longer: the owner of the other end may not be ready yet
-	Stay    time.Duration // how long a link that has received everything waits for the peer to have received this end's bytes; 0: without limit
+	Dialler     bool          // this end asks for links below that replace lost ones
+	ReportsLoss bool          // this end, which does not ask, has the other one told of a loss
+	Limit       time.Duration // without a link below, after which the resumable link is given up
+	First       time.Duration // the same before both ends have used any, if it is longer: the owner of the other end may not be ready yet
+	Linger      time.Duration // how long a link that has received everything waits for the peer to have received this end's bytes; 0: without limit
 }
 
 // ResumableOwner is the owner of a resumable link.
@@ -154,8 +154,8 @@ func (r *Resumable) GiveUp(reason string) {
 	r.Fail(err)
 }
 
-// Apart reports whether there is no link below, and why the last one was lost.
-func (r *Resumable) Apart() (apart bool, why error) {
+// Broken reports whether there is no link below, and why the last one was lost.
+func (r *Resumable) Broken() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
 
@@ -215,8 +215,8 @@ func (d *Driver) Owed() bool {
 	return owed
 }
 
-// Kept is how many resumable links there are, including closed ones that wait for the peer.
-func (d *Driver) Kept() int { return len(d.all) }
+// ResumableCount is how many resumable links there are, including closed ones that wait for the peer.
+func (d *Driver) ResumableCount() int { return len(d.all) }
 
 // refit adapts the endpoint's flags and the poll set to a new link below.
 func (d *Driver) refit(r *Resumable) {
@@ -315,7 +315,7 @@ func (r *Resumable) update(now time.Time) bool {
 			r.apart, r.asked = false, false
 			r.owner.Resumed()
 		}
-		if !r.leaving || r.terms.Stay == 0 || now.Sub(r.since) < r.terms.Stay {
+		if !r.leaving || r.terms.Linger == 0 || now.Sub(r.since) < r.terms.Linger {
 			return true
 		}
 		_ = r.Link.Close()
@@ -373,12 +373,12 @@ func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	if r.terms.Dialler {
 		return away >= r.Pause()
 	}
-	return r.terms.Tells && away > tellAfter && epoch > 0 && !r.Expects()
+	return r.terms.ReportsLoss && away > tellAfter && epoch > 0 && !r.Expects()
 }
 
-// Tend does the timer's work for the resumable links. driven says whether another goroutine
+// OnTimer does the timer's work for the resumable links. driven says whether another goroutine
 // makes progress at present, which moves their bytes.
-func (d *Driver) Tend(driven bool) {
+func (d *Driver) OnTimer(driven bool) {
 	d.soon = false
 	for _, r := range d.all {
 		switch {
@@ -393,9 +393,9 @@ func (d *Driver) Tend(driven bool) {
 	d.Mend()
 }
 
-// TendLater says that Tend could not be called now: the timer is set again, and the next
+// RetryTimer says that OnTimer could not be called now: the timer is set again, and the next
 // Step calls Mend.
-func (d *Driver) TendLater() {
+func (d *Driver) RetryTimer() {
 	d.unmended.Store(true)
 	d.timer.Reset(time.Duration(d.pace.Load()))
 }

@@ -41,7 +41,7 @@ func (c *couple) up(want bool) {
 // The end that dials asks at once for a link below when one is lost; the one that is dialled has
 // the other told after a while, and again if that does not help.
 func TestLostLinkIsAskedFor(t *testing.T) {
-	c := newCouple(t, Terms{Tells: true, Limit: time.Minute})
+	c := newCouple(t, Terms{ReportsLoss: true, Limit: time.Minute})
 	c.up(true)
 	c.cut()
 	c.pass(20 * time.Millisecond)
@@ -117,7 +117,7 @@ func TestLinkThatIsNotResumed(t *testing.T) {
 		t.Fatalf("%d, %d: %v", c.who[0].ended, c.who[1].ended, c.who[1].err)
 	}
 	c.pass(slack)
-	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, resume.ErrNotResumed) || c.owners[0].d.Kept() != 0 {
+	if c.who[0].ended != 1 || !errors.Is(c.who[0].err, resume.ErrNotResumed) || c.owners[0].d.ResumableCount() != 0 {
 		t.Errorf("%d: %v", c.who[0].ended, c.who[0].err)
 	}
 }
@@ -154,7 +154,7 @@ func TestLeaving(t *testing.T) {
 	}
 	c.pass(10 * time.Millisecond)
 	for i, m := range c.moves {
-		if !m.eof || c.who[i].ended != 1 || c.who[i].err != nil || c.owners[i].d.Kept() != 0 {
+		if !m.eof || c.who[i].ended != 1 || c.who[i].err != nil || c.owners[i].d.ResumableCount() != 0 {
 			t.Errorf("end %d: EOF %v, ended %d: %v", i, m.eof, c.who[i].ended, c.who[i].err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestLeavingAlone(t *testing.T) {
 
 // One that waits for a peer which says nothing more stays as long as its terms say.
 func TestStay(t *testing.T) {
-	c := newCouple(t, Terms{Limit: time.Minute, Stay: time.Second})
+	c := newCouple(t, Terms{Limit: time.Minute, Linger: time.Second})
 	r, x := c.ends[0], c.owners[0]
 	r.ended = true
 	_ = r.Close()
@@ -206,7 +206,7 @@ func TestWordOfThePeer(t *testing.T) {
 	c.up(true)
 	c.ends[0].PeerLost(epoch)
 	c.owners[0].d.Mend()
-	if apart, why := c.ends[0].Apart(); !apart || !errors.Is(why, ErrPeerLost) {
+	if apart, why := c.ends[0].Broken(); !apart || !errors.Is(why, ErrPeerLost) {
 		t.Errorf("apart %v: %v", apart, why)
 	}
 	if c.ends[0].PeerOver() {

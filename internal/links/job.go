@@ -18,16 +18,16 @@ type Report struct {
 
 // Job is what the nodes that were asked know of a job.
 type Job struct {
-	Name     string    `json:"name"`
-	ID       string    `json:"id,omitempty"` // empty before the job's sites have met
-	Sites    []Part    `json:"sites"`        // by client rank
-	Pairs    []Pair    `json:"pairs"`        // of ranks, the lower one first
-	Unused   int       `json:"unused_pairs"` // pairs left out because nothing was sent between them
-	Left     int       `json:"left_out_pairs"`
-	Channels []Channel `json:"channels"` // between hosts
-	World    string    `json:"world,omitempty"`
-	Ports    int       `json:"ports,omitempty"`
-	Abroad   []Abroad  `json:"other_worlds,omitempty"` // links to procs of other jobs
+	Name       string      `json:"name"`
+	ID         string      `json:"id,omitempty"` // empty before the job's sites have met
+	Sites      []Part      `json:"sites"`        // by client rank
+	Pairs      []Pair      `json:"pairs"`        // of ranks, the lower one first
+	Unused     int         `json:"unused_pairs"` // pairs left out because nothing was sent between them
+	Left       int         `json:"left_out_pairs"`
+	Channels   []Channel   `json:"channels"` // between hosts
+	World      string      `json:"world,omitempty"`
+	Ports      int         `json:"ports,omitempty"`
+	WorldLinks []WorldLink `json:"other_worlds,omitempty"` // links to procs of other jobs
 }
 
 // Part is a site of a job, and whether its node answered: where each host has a node of its own,
@@ -156,7 +156,7 @@ func mergeJob(found []Found) Job {
 			j.Left += f.Node.Left
 			j.Channels = append(j.Channels, f.Node.Channels...)
 			j.World, j.Ports = cmp.Or(j.World, f.Node.World), j.Ports+f.Node.Ports
-			j.Abroad = append(j.Abroad, f.Node.Abroad...)
+			j.WorldLinks = append(j.WorldLinks, f.Node.WorldLinks...)
 			for _, v := range f.Node.Views {
 				m.add(v)
 			}
@@ -169,7 +169,7 @@ func mergeJob(found []Found) Job {
 		j.Pairs = append(j.Pairs, *p)
 	}
 	slices.SortFunc(j.Pairs, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
-	sortAbroad(j.Abroad)
+	sortWorldLinks(j.WorldLinks)
 	j.Unused = unusedPairs(&j)
 	if j.Channels == nil {
 		j.Channels = []Channel{}

@@ -31,7 +31,7 @@ type Node struct {
 	Left       int         `json:"left,omitempty"`   // pairs left out because the answer has MaxViews
 	World      string      `json:"world,omitempty"`  // what other jobs call this one; empty: it meets none
 	Ports      int         `json:"ports,omitempty"`  // open, at which other jobs can connect
-	Abroad     []Abroad    `json:"other_worlds,omitempty"`
+	WorldLinks []WorldLink `json:"other_worlds,omitempty"`
 }
 
 // SetClock makes all times those of another machine's clock, on which it is now.
@@ -55,8 +55,8 @@ func (n *Node) SetClock(now time.Time) {
 			shift(&n.Views[i].Candidates[k].At)
 		}
 	}
-	for i := range n.Abroad {
-		shift(&n.Abroad[i].Since)
+	for i := range n.WorldLinks {
+		shift(&n.WorldLinks[i].Since)
 	}
 }
 

@@ -76,7 +76,7 @@ func writeJob(w io.Writer, j *Job, worlds map[string]string, s Style) {
 	writeSites(w, j)
 	writePairs(w, j, s)
 	writeChannels(w, j, s)
-	writeAbroad(w, j, worlds, s)
+	writeWorldLinks(w, j, worlds, s)
 	if s.Explain {
 		writeProcs(w, j)
 		writeReasons(w, j)

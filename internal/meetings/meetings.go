@@ -234,7 +234,7 @@ func (n *Node[P, C, L]) Hold(port dynamic.World, allowed bool) dynamic.Verdict {
 	if !allowed {
 		return dynamic.NotAllowed
 	}
-	v := n.Ports.Hold(port)
+	v := n.Ports.Reserve(port)
 	n.ported()
 	return v
 }

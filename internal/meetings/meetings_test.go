@@ -204,7 +204,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	}
 	n.Broke(0, x)
 	one(t, n, meetings.Dial)
-	n.Links.Ties.Made(x)
+	n.Links.Pairs.Made(x)
 	n.Give(x, "tcp")
 	n.Gone(0)
 	letIn()

@@ -26,7 +26,7 @@ func TestLinksToOtherWorldsAreShown(t *testing.T) {
 		if s := string(text); strings.Contains(s, "key=") || strings.Contains(s, "impi-port") {
 			t.Errorf("it shows a port: %s", s)
 		}
-		if n := len(said[i].Abroad); n != 2 {
+		if n := len(said[i].WorldLinks); n != 2 {
 			t.Fatalf("%d links to other worlds: %s", n, text)
 		}
 	}
@@ -34,13 +34,13 @@ func TestLinksToOtherWorldsAreShown(t *testing.T) {
 		t.Errorf("%+v\n%+v", said[0], said[1])
 	}
 	peers := 0
-	for _, x := range said[0].Abroad {
+	for _, x := range said[0].WorldLinks {
 		peers += x.Peer
 		if x.World != said[1].World || x.State != links.StateLinked || x.Transport != "unix" || x.Plane != "fd" || x.Local != 0 || x.Since.IsZero() {
 			t.Errorf("%+v", x)
 		}
 	}
-	if x := said[1].Abroad[0]; peers != 1 || x.World != said[0].World || x.Peer != 0 || x.State != links.StateLinked {
+	if x := said[1].WorldLinks[0]; peers != 1 || x.World != said[0].World || x.Peer != 0 || x.State != links.StateLinked {
 		t.Errorf("%+v of the other end", x)
 	}
 	for _, r := range []*running{a, b} {

@@ -142,7 +142,7 @@ func waiting(t *testing.T, shared func(*config.Job), pairs ...string) (r *runnin
 func TestHundredConnectAtOnce(t *testing.T) {
 	_, shared := sharedNames(t)
 	a, accept := waiting(t, shared, timesVariable, "100")
-	b := start(t, heatJob(shared, "crowd", 1, timesVariable, "103"))[0]
+	b := start(t, heatJob(shared, "many-connects", 1, timesVariable, "103"))[0]
 	for i := range 3 {
 		if !b.out.says("[0] refused MPI_ERR_PORT\n", i) {
 			t.Fatalf("only %d were refused:\n%s", i, b.out)
@@ -161,7 +161,7 @@ func TestAcceptingSideGoes(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			_, shared := sharedNames(t)
 			a, accept := waiting(t, shared, "MEET_END", end)
-			b := start(t, heatJob(shared, "crowd", 1, timesVariable, "103"))[0]
+			b := start(t, heatJob(shared, "many-connects", 1, timesVariable, "103"))[0]
 			for i := range 3 {
 				b.out.says("[0] refused MPI_ERR_PORT\n", i)
 			}

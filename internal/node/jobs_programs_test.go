@@ -244,7 +244,7 @@ func ports() {
 
 func init() {
 	programs["latecomer"] = latecomer
-	programs["crowd"] = crowd
+	programs["many-connects"] = manyConnects
 	programs["stuck"] = stuck
 }
 
@@ -273,8 +273,8 @@ func latecomer() {
 	finalize()
 }
 
-// crowd has many connect at once, and tells how many were refused.
-func crowd() {
+// manyConnects has many connect at once, and tells how many were refused.
+func manyConnects() {
 	w := initialize()
 	port := found(w)
 	n := numberOf(timesVariable, 1)

@@ -20,7 +20,7 @@ func newStderr(w io.Writer) *launch.Output {
 // sayLosses says at the end what was not written. If output of procs is missing it gives a failure, as
 // scripts must not take the rest for all of it.
 func (n *node) sayLosses() *ending.Failure {
-	n.procs.SayCuts()
+	n.procs.WarnOfCutTraces()
 	if n.opt.spawned != nil {
 		return nil // the site's own node has the outputs
 	}

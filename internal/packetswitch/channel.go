@@ -42,7 +42,7 @@ func (s *Switch) AttachChannel(l link.Link, c ChannelConfig) (*Channel, error) {
 	p := &endpoint{rank: agent.NoRank, host: c.Host}
 	x := &Channel{s: s, p: p, limit: c.Limit, again: c.Again}
 	p.channel = x
-	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, First: c.First, Stay: c.Limit}, x)
+	x.Resumable = s.links.NewResumable(&p.Endpoint, c.Session, c.Window, drive.Terms{Dialler: c.Again != nil, Limit: c.Limit, First: c.First, Linger: c.Limit}, x)
 	p.Link = x.Resumable
 	if c.Watch != nil {
 		p.Link = c.Watch(p.Link)

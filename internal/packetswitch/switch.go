@@ -163,7 +163,7 @@ func (s *Switch) SetFailed(err error) { panic(fmt.Sprintf("packetswitch: %v", er
 // Tend makes the loop check the resumable channels.
 func (s *Switch) Tend() {
 	s.Post(func() {
-		s.links.Tend(true)
+		s.links.OnTimer(true)
 		s.output()
 	})
 }

@@ -57,7 +57,7 @@ func newGreeter(cfg *Config) (*greeter, error) {
 		}
 		return g, nil
 	}
-	c, err := pki.MakeUp("impi server")
+	c, err := pki.SelfSigned("impi server")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", startup.ErrConfig, err)
 	}

@@ -155,8 +155,8 @@ func (c Coverage) run(x *execution, all []job.Result) {
 	if inOrder || death {
 		c.program(x.c.Program, x.records)
 	}
-	if x.abroad != nil {
-		n := x.abroad.Counts
+	if x.meeting != nil {
+		n := x.meeting.Counts
 		c["meetings calls"] += int64(n.Calls)
 		c["meetings calls that waited"] += int64(n.Waited)
 		c["meetings links"] += int64(n.Links)

@@ -163,10 +163,10 @@ func (g *generator) worlds(c *Case) {
 	if g.One(2) {
 		c.Names = 1 + g.IntN(2)
 	}
-	c.Links.Abroad = g.link(time.Millisecond)
-	c.Links.Abroad.Lend = g.pick(0, 0.5)
+	c.Links.Worlds = g.link(time.Millisecond)
+	c.Links.Worlds.Lend = g.pick(0, 0.5)
 	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
-		c.Links.Abroad.Lend = 0
+		c.Links.Worlds.Lend = 0
 	}
 	c.Boxes, c.Boards, c.OnDemand = g.One(2), g.One(2), g.One(2)
 }
@@ -205,8 +205,8 @@ func (g *generator) spawns(c *Case, o *script.Options) {
 		o.Spawns, o.Worlds, o.Procs = append(o.Spawns, s), append(o.Worlds, total), o.Procs+total
 	}
 	for range g.IntN(3) {
-		fails := script.Pick(g.Draws, script.Room, script.Place, script.Life)
-		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), script.Spawn{Fails: fails, Procs: []int{g.Between(1, 3)}})
+		fails := script.Pick(g.Draws, script.NoSlots, script.NoHost, script.ProcEnds)
+		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), script.Spawn{Failure: fails, Procs: []int{g.Between(1, 3)}})
 	}
 }
 

@@ -152,10 +152,10 @@ func (x *execution) ended(w int, r job.Result) *Failure {
 
 // left wants nothing to be left between worlds.
 func (x *execution) left(all []job.Result) *Failure {
-	if x.abroad == nil {
+	if x.meeting == nil {
 		return nil
 	}
-	if r := x.abroad.Left(); r != (job.Remains{}) {
+	if r := x.meeting.Left(); r != (job.Remains{}) {
 		return failure("leak", fmt.Errorf("%w: the nodes have %+v", script.ErrLeak, r))
 	}
 	return nil

@@ -84,7 +84,7 @@ func play(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
 type execution struct {
 	c       *Case
 	k       *kernel.Kernel
-	abroad  *job.Abroad // where worlds meet; nil: there is one
+	meeting *job.Worlds // where worlds meet; nil: there is one
 	steps   *steps      // of connecting
 	worlds  []*job.World
 	watches []*watch // by world
@@ -125,7 +125,7 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 	x.program = func(e script.Env) error { return script.Run(c.Program, e, x.records[e.(player).number]) }
 	x.shared = script.Shared{
 		Ports: map[string]string{}, Gone: map[int]bool{}, Said: map[string]string{},
-		Waited: func() int { return x.abroad.Counts.Waited }, Count: func(what string) { cover["deaths "+what]++ },
+		Waited: func() int { return x.meeting.Counts.Waited }, Count: func(what string) { cover["deaths "+what]++ },
 		NodeOf: x.nodeOf, Room: c.Names,
 	}
 	for r := range c.Procs() {
@@ -166,7 +166,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 	}
 	return job.Config{
 		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand,
-		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: w, Abroad: x.abroad,
+		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: w, Worlds: x.meeting,
 		Program: func(e job.Env) error {
 			p := player{e.(proc), x, first + e.World().Rank()}
 			if x.steps != nil {

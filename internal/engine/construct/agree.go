@@ -111,9 +111,9 @@ func FaultCode(err error) uint32 {
 	return 1
 }
 
-// Elsewhere returns the error for members that could have made the communicator, if another one has
+// FailedElsewhere returns the error for members that could have made the communicator, if another one has
 // failed with code.
-func Elsewhere(code uint32) error {
+func FailedElsewhere(code uint32) error {
 	if code <= 1 || code >= uint32(len(reasons)) {
 		return proc.ErrElsewhere
 	}

@@ -127,5 +127,5 @@ func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault err
 	case fault != nil:
 		return 0, fault
 	}
-	return 0, Elsewhere(v.Fault)
+	return 0, FailedElsewhere(v.Fault)
 }

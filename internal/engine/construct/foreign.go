@@ -52,7 +52,7 @@ func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire
 // but not meanwhile.
 func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 	if c.State().Local != nil {
-		agreed, _, err := Crisscross(c, tagDup, mine, nil)
+		agreed, _, err := AgreeForMerge(c, tagDup, mine, nil)
 		return agreed, err
 	}
 	c.Process().Unlock()
@@ -63,12 +63,12 @@ func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 	return wire.ContextID(value[0]), err
 }
 
-// Crisscross returns the largest value that the members of both sides contribute and, if high is not
+// AgreeForMerge returns the largest value that the members of both sides contribute and, if high is not
 // nil, the value of high of the other side's leader.
 //
 // IMPI ch.4, Intercomm_merge: everybody talks to the leader of the other side,
 // which is its rank 0, in Uint8s on the context of collectives.
-func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (agreed wire.ContextID, theirs bool, err error) {
+func AgreeForMerge(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (agreed wire.ContextID, theirs bool, err error) {
 	t := NewExchange(c, 0, tag)
 	values := []uint64{uint64(mine)}
 	if high != nil {
@@ -79,7 +79,7 @@ func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (ag
 	}
 	var in []uint64
 	if c.Rank() == 0 {
-		in, err = t.leadCrisscross(values)
+		in, err = t.leadMerge(values)
 	} else if err = t.sendValues(0, values[:1]); err == nil {
 		in, err = t.recvValues(0, len(values))
 	}
@@ -89,9 +89,9 @@ func Crisscross(c *proc.Comm, tag wire.Tag, mine wire.ContextID, high *bool) (ag
 	return wire.ContextID(max(values[0], in[0])), in[len(in)-1] != 0, nil
 }
 
-// leadCrisscross is the part of a side's leader in Crisscross. It sets values[0] to the largest
+// leadMerge is the part of a side's leader in AgreeForMerge. It sets values[0] to the largest
 // value.
-func (t *Exchange) leadCrisscross(values []uint64) (theirs []uint64, err error) {
+func (t *Exchange) leadMerge(values []uint64) (theirs []uint64, err error) {
 	for r := 1; r < t.Group.Size(); r++ {
 		in, err := t.recvValues(r, 1)
 		if err != nil {

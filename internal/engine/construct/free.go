@@ -16,7 +16,7 @@ func Free(c *proc.Comm) error {
 	}
 	if c.State().Local == nil && !Ours(c) {
 		// IMPI ch.4, Comm_free: a Barrier before everybody's own part.
-		if err := Meet(c); err != nil {
+		if err := PlainBarrier(c); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func Disconnect(c *proc.Comm) error {
 		return err
 	}
 	met := c.Process().Worlds.WorldsOf(c.Comm.Group(), c.Remote())
-	if err := Meet(c); err != nil {
+	if err := PlainBarrier(c); err != nil {
 		c.Process().Worlds.Doubt(met, err)
 		return err
 	}
@@ -89,12 +89,12 @@ func quiet(c *proc.Comm) bool {
 	return true
 }
 
-// Meet is Barrier; errors are returned without a call of the error handler.
-func Meet(c *proc.Comm) error { return MeetAfter(c, nil) }
+// PlainBarrier is Barrier; errors are returned without a call of the error handler.
+func PlainBarrier(c *proc.Comm) error { return BarrierAfter(c, nil) }
 
-// MeetAfter is Meet. If failed is not nil at one member, it fails at all members that run this
+// BarrierAfter is PlainBarrier. If failed is not nil at one member, it fails at all members that run this
 // library.
-func MeetAfter(c *proc.Comm, failed error) error {
+func BarrierAfter(c *proc.Comm, failed error) error {
 	p := c.Process()
 	p.Lock()
 	ours := Ours(c)
@@ -108,7 +108,7 @@ func MeetAfter(c *proc.Comm, failed error) error {
 	x.Wait()
 	err := errors.Join(x.Err, inOneVoice(x.All.Flags|x.Side))
 	if err == nil && x.All.Fault != 0 {
-		err = Elsewhere(x.All.Fault)
+		err = FailedElsewhere(x.All.Fault)
 	}
 	return err
 }

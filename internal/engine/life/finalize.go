@@ -24,7 +24,7 @@ import (
 func Init() error {
 	proc.TheLock.Lock()
 	defer proc.TheLock.Unlock()
-	if proc.The != nil {
+	if proc.ThisProcess != nil {
 		return proc.ErrInitialized
 	}
 	control, ok, err := wireup.Inherited()
@@ -52,7 +52,7 @@ func Init() error {
 	if err != nil {
 		return err
 	}
-	proc.The = p
+	proc.ThisProcess = p
 	return nil
 }
 
@@ -122,7 +122,7 @@ func welcomed(fds []int, control proc.NodeConn, here machine.Machine) (*proc.Pro
 
 func Finalize() error {
 	proc.TheLock.Lock()
-	p := proc.The
+	p := proc.ThisProcess
 	proc.TheLock.Unlock()
 	if p == nil {
 		return proc.ErrNotInitialized
@@ -203,5 +203,5 @@ func allEnded(p *proc.Process) bool {
 			return false
 		}
 	}
-	return p.Driver.Kept() == 0
+	return p.Driver.ResumableCount() == 0
 }

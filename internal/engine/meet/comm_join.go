@@ -29,9 +29,9 @@ func CommJoin(p *proc.Process, fd int) (*proc.Comm, error) {
 	shut := p.Machine.AfterFunc(2*joinLimit, func() { endJoin(p, port) }) // Accept would wait for ever
 	defer endJoin(p, port)
 	defer shut.Stop()
-	mine := Joiner{Who: p.Worlds.Member(p.Comms.Self.Self()), Port: port}
+	mine := JoinPeer{Who: p.Worlds.Member(p.Comms.Self.Self()), Port: port}
 	random(p, mine.nonce[:])
-	theirs, err := SwapJoiners(fd, &mine, time.Now().Add(joinLimit))
+	theirs, err := ExchangeJoinPeers(fd, &mine, time.Now().Add(joinLimit))
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func joinable(fd int) error {
 	return nil
 }
 
-// Joiner is what each end of the socket of MPI_Comm_join (MPI-4.1, 11.10.5) sends the other: its
+// JoinPeer is what each end of the socket of MPI_Comm_join (MPI-4.1, 11.10.5) sends the other: its
 // world and rank, and the port at which it can be reached.
-type Joiner struct {
+type JoinPeer struct {
 	Who   dynamic.Member
 	nonce [16]byte
 	Port  string
@@ -89,7 +89,7 @@ const (
 )
 
 // before reports whether this end accepts and the other connects.
-func (x *Joiner) before(y *Joiner) bool {
+func (x *JoinPeer) before(y *JoinPeer) bool {
 	if c := x.Who.Compare(y.Who); c != 0 {
 		return c < 0
 	}
@@ -97,7 +97,7 @@ func (x *Joiner) before(y *Joiner) bool {
 }
 
 // Append encodes x.
-func (x *Joiner) Append(b []byte) []byte {
+func (x *JoinPeer) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(append(b, JoinMagic...), joinVersion)
 	b = binary.BigEndian.AppendUint32(append(b, x.Who.World[:]...), uint32(x.Who.Rank))
 	b = binary.BigEndian.AppendUint16(append(b, x.nonce[:]...), uint16(len(x.Port)))
@@ -106,7 +106,7 @@ func (x *Joiner) Append(b []byte) []byte {
 
 // ReadHead reads all but the port's name, and returns the length of the name. b may come from
 // anywhere.
-func (x *Joiner) ReadHead(b []byte) (port int, err error) {
+func (x *JoinPeer) ReadHead(b []byte) (port int, err error) {
 	magic, b := string(b[:len(JoinMagic)]), b[len(JoinMagic):]
 	version, b := binary.BigEndian.Uint16(b), b[2:]
 	if magic != JoinMagic || version != joinVersion {
@@ -121,13 +121,13 @@ func (x *Joiner) ReadHead(b []byte) (port int, err error) {
 	return port, nil
 }
 
-// SwapJoiners sends one joiner and receives another. Both ends may send first, since a joiner fits
+// ExchangeJoinPeers sends one JoinPeer and receives another. Both ends may send first, since a joiner fits
 // into the empty buffer of any socket.
-func SwapJoiners(fd int, mine *Joiner, until time.Time) (*Joiner, error) {
+func ExchangeJoinPeers(fd int, mine *JoinPeer, until time.Time) (*JoinPeer, error) {
 	if err := pass(fd, mine.Append(nil), unix.POLLOUT, until, sendSome); err != nil {
 		return nil, err
 	}
-	theirs, head := &Joiner{}, make([]byte, JoinHead)
+	theirs, head := &JoinPeer{}, make([]byte, JoinHead)
 	if err := pass(fd, head, unix.POLLIN, until, recvSome); err != nil {
 		return nil, err
 	}

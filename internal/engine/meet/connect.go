@@ -327,7 +327,7 @@ func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynami
 
 // acceptConnection waits for the next connection at a port of this proc.
 func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Delivery, err error) {
-	key, err := door(m.P, text)
+	key, err := portKey(m.P, text)
 	if err != nil {
 		return name, d, stepAccept.fault(err)
 	}

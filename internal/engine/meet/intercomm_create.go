@@ -89,8 +89,8 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 		}
 		return v
 	})
-	if v.Flags&abroad != 0 && bad == nil && fault == nil && v.Fault == 0 {
-		return joinAbroad(c, localLeader, x, mine, v)
+	if v.Flags&severalWorlds != 0 && bad == nil && fault == nil && v.Fault == 0 {
+		return joinWorlds(c, localLeader, x, mine, v)
 	}
 	context, err := construct.Conclude(p, mine, v, comm.InterContexts, bad, fault)
 	if err != nil {
@@ -111,15 +111,15 @@ func (x *introduction) meet(v *construct.Verdict) {
 	}
 	own := x.c.Comm.Group()
 	if x.c.Wide() || x.peer.Wide() { // the leaders may number members differently, or not know them
-		v.Flags |= abroad
+		v.Flags |= severalWorlds
 		own = comm.NewGroup(0, 1)
 	}
 	t := construct.NewExchange(x.peer, construct.Leaders, x.tag)
 	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
 	v.Proposal = v.With(theirs.Proposal)
-	if v.Flags&abroad != 0 {
+	if v.Flags&severalWorlds != 0 {
 		v.Fault = max(v.Fault, construct.FaultCode(err))
-		return // joinAbroad exchanges the groups
+		return // joinWorlds exchanges the groups
 	}
 	if err == nil && len(theirs.Parts) == 1 {
 		remote := theirs.Parts[0].Group

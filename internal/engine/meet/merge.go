@@ -45,7 +45,7 @@ func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool,
 	defer p.Unlock()
 	if !construct.Ours(c) {
 		context, err = construct.ForeignAgreement(c, comm.IntraContexts, func(mine wire.ContextID) (agreed wire.ContextID, err error) {
-			agreed, theirs, err = construct.Crisscross(c, construct.TagMerge, mine, &high)
+			agreed, theirs, err = construct.AgreeForMerge(c, construct.TagMerge, mine, &high)
 			return agreed, err
 		})
 		return context, theirs, err

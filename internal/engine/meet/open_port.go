@@ -109,7 +109,7 @@ func ClosePort(p *proc.Process, name string) error {
 }
 
 func shutPort(p *proc.Process, name string) error {
-	key, err := door(p, name)
+	key, err := portKey(p, name)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func shutPort(p *proc.Process, name string) error {
 	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindUnport, Meeting: &wireup.Meeting{Key: key[:]}})
 }
 
-// door returns the key of an open port of this proc.
-func door(p *proc.Process, name string) (dynamic.Token, error) {
+// portKey returns the key of an open port of this proc.
+func portKey(p *proc.Process, name string) (dynamic.Token, error) {
 	if err := mayMeet(p); err != nil {
 		return dynamic.Token{}, err
 	}

@@ -167,7 +167,7 @@ func outcome(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes without a status", comm.ErrMessage, len(text))
 	}
 	if code := binary.BigEndian.Uint32(text); code != 0 {
-		return nil, construct.Elsewhere(code)
+		return nil, construct.FailedElsewhere(code)
 	}
 	return text[4:], nil
 }

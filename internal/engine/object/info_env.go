@@ -12,10 +12,10 @@ import (
 func InfoEnv() *proc.Info {
 	proc.TheLock.Lock()
 	defer proc.TheLock.Unlock()
-	if proc.The == nil {
+	if proc.ThisProcess == nil {
 		return nil
 	}
-	return env(proc.The)
+	return env(proc.ThisProcess)
 }
 
 // env returns MPI_INFO_ENV, made at the first call, as few programs need it.

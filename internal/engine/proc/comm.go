@@ -110,19 +110,19 @@ func (cs *communicators) makeWorld() (err error) {
 func World() *Comm {
 	TheLock.Lock()
 	defer TheLock.Unlock()
-	if The == nil {
+	if ThisProcess == nil {
 		return nil
 	}
-	return The.Comms.World
+	return ThisProcess.Comms.World
 }
 
 func Self() *Comm {
 	TheLock.Lock()
 	defer TheLock.Unlock()
-	if The == nil {
+	if ThisProcess == nil {
 		return nil
 	}
-	return The.Comms.Self
+	return ThisProcess.Comms.Self
 }
 
 // NoComm returns the error for a nil communicator: MPI_COMM_NULL, or what World returns before

@@ -65,7 +65,7 @@ type endpoints struct {
 	Flusher    machine.Timer    // writes what is held back if the program does not call MPI again soon
 	Armed      bool             // Flusher is running
 	Grace      time.Duration    // grace, or another time in tests
-	breaks     []breach         // links that broke and are kept from the program
+	breaks     []brokenLink     // links that broke and are kept from the program
 	lost       error            // why there is no link to the agent any more
 }
 
@@ -395,8 +395,8 @@ func (es *endpoints) findRoutes() {
 // rank converts a peer of this job to a world rank: they have the same numbers.
 func rank(peer message.Peer) wire.WorldRank { return wire.WorldRank(peer) }
 
-// breach is a link that has broken, and why.
-type breach struct {
+// brokenLink is a link that has broken, and why.
+type brokenLink struct {
 	q     *Endpoint
 	cause error
 }
@@ -413,11 +413,11 @@ func (q *Endpoint) broke(cause error) {
 		q.Lose(cause)
 		return
 	}
-	p.Endpoints.breaks = append(p.Endpoints.breaks, breach{q, cause})
+	p.Endpoints.breaks = append(p.Endpoints.breaks, brokenLink{q, cause})
 	p.Machine.AfterFunc(p.Endpoints.Grace, func() {
 		p.Lock()
 		defer p.Unlock()
-		i := slices.IndexFunc(p.Endpoints.breaks, func(b breach) bool { return b.q == q })
+		i := slices.IndexFunc(p.Endpoints.breaks, func(b brokenLink) bool { return b.q == q })
 		if i >= 0 {
 			p.Endpoints.breaks = slices.Delete(p.Endpoints.breaks, i, i+1)
 			q.Lose(cause)

@@ -202,7 +202,7 @@ func Failed(fn string, err error) error {
 		return nil
 	}
 	TheLock.Lock()
-	p := The
+	p := ThisProcess
 	TheLock.Unlock()
 	if p != nil {
 		return p.Failed(fn, err)

@@ -28,8 +28,8 @@ const (
 
 // The is the program's process, set by Init. TheLock guards it.
 var (
-	The     *Process
-	TheLock sync.Mutex
+	ThisProcess *Process
+	TheLock     sync.Mutex
 )
 
 // NewProcess makes a proc of a job. agent and control are nil in a singleton.
@@ -66,7 +66,7 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 		UnexpectedOf: func(peer message.Peer) int64 {
 			x := job.Proc(wire.WorldRank(peer))
 			if x.Allows {
-				return message.Least
+				return message.LeastAllowance
 			}
 			return x.Unexpected
 		},
@@ -93,13 +93,13 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 func Initialized() bool {
 	TheLock.Lock()
 	defer TheLock.Unlock()
-	return The != nil
+	return ThisProcess != nil
 }
 
 func Finalized() bool {
 	TheLock.Lock()
 	defer TheLock.Unlock()
-	return The != nil && Phase(The.State.Load()) == Ended
+	return ThisProcess != nil && Phase(ThisProcess.State.Load()) == Ended
 }
 
 // Close closes all links at once. The process is locked.
@@ -117,7 +117,7 @@ func (es *endpoints) Close() {
 
 func Abort(code int, why string) {
 	TheLock.Lock()
-	p := The
+	p := ThisProcess
 	TheLock.Unlock()
 	if p != nil && p.Node.Control != nil {
 		p.Abort(code, why)
@@ -170,10 +170,10 @@ func Current() (*Process, error) {
 	TheLock.Lock()
 	defer TheLock.Unlock()
 	switch {
-	case The == nil:
+	case ThisProcess == nil:
 		return nil, ErrNotInitialized
-	case Phase(The.State.Load()) == Ended:
+	case Phase(ThisProcess.State.Load()) == Ended:
 		return nil, ErrFinalized
 	}
-	return The, nil
+	return ThisProcess, nil
 }

@@ -163,7 +163,7 @@ func (p *Process) Figures() Figures {
 	p.Lock()
 	defer p.Unlock()
 	f := Figures{
-		Completed: p.Eng.Completed(), Buffered: p.Eng.Room().Used(), Check: p.Check,
+		Completed: p.Eng.Completed(), Buffered: p.Eng.BufferSpace().Used(), Check: p.Check,
 		PacketData: int(p.Job.DataLen), AckMark: int(p.Job.AckMark), HiWater: int(p.Job.HiWater),
 	}
 	f.Unexpected, f.Posted = p.Eng.Waiting()

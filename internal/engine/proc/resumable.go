@@ -33,7 +33,7 @@ func (es *endpoints) addResumable(d *Delivery, peer message.Peer) (*Endpoint, er
 		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
 	q := &Endpoint{p: es.p, Peer: peer, terms: t}
-	r := es.p.Driver.NewResumable(&q.Endpoint, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, Tells: true, Limit: t.Limit}, q)
+	r := es.p.Driver.NewResumable(&q.Endpoint, resume.Session(t.Session), t.Window, drive.Terms{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
 	q.Link = es.p.Trace.Traced(r, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
 	if w, ok := es.p.Machine.(machine.Watcher); ok {
 		q.Link = w.Watch(q.Link, t.Session)
@@ -146,15 +146,15 @@ func (q *Endpoint) Ended(why error) {
 	p.Rouse()
 }
 
-// Tend calls Driver.Tend in the timer's goroutine. If the process is locked, the goroutine that makes
+// Tend calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine that makes
 // progress does what is due.
 func (p *Process) Tend() {
 	if !p.Mu.TryLock() {
-		p.Driver.TendLater()
+		p.Driver.RetryTimer()
 		return
 	}
 	defer p.Unlock()
 	if Phase(p.State.Load()) != Ended {
-		p.Driver.Tend(p.Driving)
+		p.Driver.OnTimer(p.Driving)
 	}
 }

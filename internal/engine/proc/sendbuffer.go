@@ -12,7 +12,7 @@ const Unlimited = message.Unlimited
 type SendBuffer struct {
 	Process *Process
 	name    string // put before its methods' names in errors
-	room    *message.Room
+	room    *message.BufferSpace
 }
 
 func NewSendBuffer() (*SendBuffer, error) {
@@ -24,7 +24,7 @@ func NewSendBuffer() (*SendBuffer, error) {
 }
 
 func (p *Process) SendBuffer() *SendBuffer {
-	return &SendBuffer{Process: p, name: "SendBuffer.", room: &message.Room{}}
+	return &SendBuffer{Process: p, name: "SendBuffer.", room: &message.BufferSpace{}}
 }
 
 func (c *Comm) SendBuffer() (*SendBuffer, error) {
@@ -35,7 +35,7 @@ func (c *Comm) SendBuffer() (*SendBuffer, error) {
 	defer c.p.Unlock()
 	if c.buffer == nil {
 		c.buffer = c.p.SendBuffer()
-		c.p.Eng.UseRoom(c.Context(), c.buffer.room)
+		c.p.Eng.UseBufferSpace(c.Context(), c.buffer.room)
 	}
 	return c.buffer, nil
 }
@@ -55,7 +55,7 @@ func (c *Comm) DropBuffer() {
 	c.p.Lock()
 	defer c.p.Unlock()
 	if c.buffer != nil {
-		c.p.Eng.UseRoom(c.Context(), nil)
+		c.p.Eng.UseBufferSpace(c.Context(), nil)
 	}
 }
 
@@ -93,7 +93,7 @@ func (b *SendBuffer) Detach() (size int, err error) {
 type flush struct {
 	Steady
 	p    *Process
-	room *message.Room
+	room *message.BufferSpace
 }
 
 func (f *flush) Done() bool { return f.room.Used() == 0 }
@@ -114,7 +114,7 @@ const BsendOverhead = 512
 
 // AttachedBuffer returns the buffer of BufferAttach.
 func (p *Process) AttachedBuffer() *SendBuffer {
-	return &SendBuffer{Process: p, name: "Buffer", room: p.Eng.Room()}
+	return &SendBuffer{Process: p, name: "Buffer", room: p.Eng.BufferSpace()}
 }
 
 func BufferIflush() (Request, error) {

@@ -144,7 +144,7 @@ func (w *Win) open() error {
 	}
 	p.Background.Dispatch(&w.server)
 	p.Unlock()
-	return construct.Meet(w.c)
+	return construct.PlainBarrier(w.c)
 }
 
 func (w *Win) Free() error {
@@ -168,7 +168,7 @@ func (w *Win) Free() error {
 
 // end waits until no member needs this one, and stops serving.
 func (w *Win) end() error {
-	err := construct.Meet(w.c)
+	err := construct.PlainBarrier(w.c)
 	p := w.Process
 	p.Lock()
 	if e := w.server.until(func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil }); err == nil {

@@ -31,7 +31,7 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	if errors.Is(err, message.ErrPeerDown) {
 		lost = err
 	}
-	if e := construct.MeetAfter(e.w.c, lost); e != nil {
+	if e := construct.BarrierAfter(e.w.c, lost); e != nil {
 		return errors.Join(err, e)
 	}
 	p.Lock()

@@ -67,7 +67,7 @@ func (s *Arrivals) serve(l *site.Listener) {
 			return
 		}
 		ctx, evict := context.WithCancelCause(s.Tasks)
-		leave := s.waiting.Enter(socket.SourceOf(x), func() { evict(errCrowded) })
+		leave := s.waiting.Enter(socket.SourceOf(x), func() { evict(errTooManyWait) })
 		begun := s.Tasks.Go(func() {
 			defer evict(nil)
 			if err := s.accept(ctx, leave, x, l); err != nil {
@@ -84,8 +84,8 @@ func (s *Arrivals) serve(l *site.Listener) {
 	}
 }
 
-// errCrowded is the cause for the end of a greeting that had to make room for others.
-var errCrowded = errors.New("it had not greeted when there were too many others")
+// errTooManyWait is the cause for the end of a greeting that had to make room for others.
+var errTooManyWait = errors.New("it had not greeted when there were too many others")
 
 // accept answers the greeting of a link and has Take do the rest.
 func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at *site.Listener) error {

@@ -18,10 +18,10 @@ import (
 	"github.com/openimpi/impi/transports/tcp"
 )
 
-// TestCrowdNeedsNoThreads: a connection that does not greet costs its node no thread,
+// TestIdleConnectionsNeedNoThreads: a connection that does not greet costs its node no thread,
 // and all listeners together let in no more of them than one may.
-func TestCrowdNeedsNoThreads(t *testing.T) {
-	const crowd, stay = 300, 128
+func TestIdleConnectionsNeedNoThreads(t *testing.T) {
+	const many, stay = 300, 128
 	ctx, cancel := context.WithCancel(t.Context())
 	running := tasks.New(ctx)
 	arrivals := New(Settings{
@@ -31,7 +31,7 @@ func TestCrowdNeedsNoThreads(t *testing.T) {
 	t.Cleanup(running.Close)
 	t.Cleanup(cancel)
 	before := threads(t)
-	ended := make(chan struct{}, 2*crowd)
+	ended := make(chan struct{}, 2*many)
 	for range 2 {
 		l, err := tcp.New().Listen(ctx, transports.ListenSpec{Host: "127.0.0.1"})
 		if err != nil {
@@ -39,7 +39,7 @@ func TestCrowdNeedsNoThreads(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = l.Close() })
 		arrivals.Serve(&site.Listener{Listener: l, Transport: &routes.Transport{Name: "tcp"}})
-		for _, c := range crowdAt(t, crowd, l.Address()) {
+		for _, c := range idleConns(t, many, l.Address()) {
 			go func() {
 				_, _ = io.Copy(io.Discard, c)
 				ended <- struct{}{}
@@ -47,11 +47,11 @@ func TestCrowdNeedsNoThreads(t *testing.T) {
 		}
 	}
 	late := time.After(time.Minute)
-	for i := range 2*crowd - stay {
+	for i := range 2*many - stay {
 		select {
 		case <-ended:
 		case <-late:
-			t.Fatalf("%d of %d connections were sent away, want all but %d", i, 2*crowd, stay)
+			t.Fatalf("%d of %d connections were sent away, want all but %d", i, 2*many, stay)
 		}
 	}
 	if more := threads(t) - before; more > stay/4 {
@@ -69,8 +69,8 @@ func threads(t *testing.T) int {
 	return len(tasks)
 }
 
-// crowdAt makes connections that say nothing until the test is over.
-func crowdAt(t *testing.T, n int, address string) (crowd []net.Conn) {
+// idleConns makes connections that say nothing until the test is over.
+func idleConns(t *testing.T, n int, address string) (conns []net.Conn) {
 	t.Helper()
 	for range n {
 		nc, err := net.Dial("tcp", address)
@@ -78,7 +78,7 @@ func crowdAt(t *testing.T, n int, address string) (crowd []net.Conn) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { nc.Close() })
-		crowd = append(crowd, nc)
+		conns = append(conns, nc)
 	}
-	return crowd
+	return conns
 }

@@ -173,14 +173,14 @@ func (d *dancer) dial(x agent.Dial) {
 			err := s.Errors()
 			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.c.Routes.Remedy(to, err))
 		}
-		missed := s.Missed()
+		missed := s.FailedWays()
 		return missed[len(missed)-1].Err // of IMPI's own way
 	}
 	unanswered := 0 // times in a row
 	s.Rests = func() {
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
-		switch what := answerOf(s.Missed(), must); {
+		switch what := answerOf(s.FailedWays(), must); {
 		case what == answers:
 			unanswered = 0
 		case what == mayBeSlow && unanswered == 0:
@@ -220,7 +220,7 @@ const (
 
 // answerOf judges how the ways have failed. The last of them is IMPI's own, if that may be used: of it
 // the kernel tells. With must all of them shake hands.
-func answerOf(missed []dynamic.Miss, must bool) answer {
+func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	if !must {
 		missed = missed[len(missed)-1:]
 	}

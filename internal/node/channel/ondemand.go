@@ -109,7 +109,7 @@ func (x *making) wanted() bool {
 
 // unheard reports whether nothing of the host has answered in this round.
 func (x *making) unheard() bool {
-	for _, m := range x.Missed() {
+	for _, m := range x.FailedWays() {
 		var failed *transports.Error
 		if m.Verdict != dynamic.Accepted || !errors.As(m.Err, &failed) || failed.Op != "dial" {
 			return false

@@ -54,7 +54,7 @@ func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason string) {
 // Warn warns that a link is not by the transport that the file prefers most, if another one was
 // tried before and failed. what is a link of procs or of agents.
 func (f *FallBacks) Warn(what string, to wire.ClientRank, by routes.Way, s *Search) {
-	for _, m := range s.Missed() {
+	for _, m := range s.FailedWays() {
 		w := s.Ways[m.Way]
 		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of its; ruled out by the peer's routes
 			continue

@@ -16,7 +16,7 @@ import (
 // Search dials and waits as a dynamic.Search decides.
 type Search struct {
 	*dynamic.Search
-	Lock   sync.Locker // of its ties; nil: it has none
+	Lock   sync.Locker // of its PairLinks; nil: it has none
 	Ways   []routes.Way
 	Dial   func(context.Context, routes.Way, dynamic.SearchStep) (link.Link, error)
 	Failed func(routes.Way, error) // is told of each way that failed; may be nil
@@ -36,10 +36,10 @@ func (s *Search) Run(ctx context.Context) (l link.Link, by routes.Way, last dyna
 			}
 			var err error
 			by = s.Ways[step.Way]
-			known := len(s.Missed())
+			known := len(s.FailedWays())
 			l, err = s.Dial(ctx, by, step)
 			step = s.step(func() dynamic.SearchStep { return s.Answered(time.Now(), AnswerOf(err)) })
-			if s.Failed != nil && len(s.Missed()) > known {
+			if s.Failed != nil && len(s.FailedWays()) > known {
 				s.Failed(by, err)
 			}
 		case dynamic.Pause, dynamic.Rest:
@@ -78,7 +78,7 @@ func (s *Search) step(f func() dynamic.SearchStep) dynamic.SearchStep {
 // Reasons says why each way has failed; empty if there was no way.
 func (s *Search) Reasons() string {
 	var list []string
-	for _, m := range s.Missed() {
+	for _, m := range s.FailedWays() {
 		w := s.Ways[m.Way]
 		list = append(list, fmt.Sprintf("%s at %s: %v", w.T.Name, w.Address, m.Err))
 	}
@@ -88,7 +88,7 @@ func (s *Search) Reasons() string {
 // Errors joins the errors of all ways that have failed.
 func (s *Search) Errors() error {
 	var errs []error
-	for _, m := range s.Missed() {
+	for _, m := range s.FailedWays() {
 		w := s.Ways[m.Way]
 		errs = append(errs, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
 	}

@@ -78,10 +78,10 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 		{"after the challenge", challenged, 1, false},
 	} {
 		d := twoSites(t)
-		d.links.Ties.Want(Pair{0, 2})
+		d.links.Pairs.Want(Pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
 		s := dial.Search{
-			Search: dynamic.DirectSearch(1, &d.links.Ties, Pair{0, 2}, 0), Ways: []routes.Way{{T: &routes.Transport{Transport: a, Name: "tcp"}}},
+			Search: dynamic.DirectSearch(1, &d.links.Pairs, Pair{0, 2}, 0), Ways: []routes.Way{{T: &routes.Transport{Transport: a, Name: "tcp"}}},
 			Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 				return d.Dial(ctx, &dynamic.Hello{Dst: 2}, w)
 			},

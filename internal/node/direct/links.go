@@ -71,7 +71,7 @@ func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 		return
 	}
 	var dials bool
-	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Ties.Want(x) }); dials {
+	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Pairs.Want(x) }); dials {
 		d.Tasks.Go(func() { d.connect(p, x) })
 	}
 }
@@ -86,7 +86,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	}
 	ways := d.Ways(x)
 	s := dial.Search{
-		Search: dynamic.DirectSearch(len(ways), &d.links.Ties, x, limit), Lock: &d.mu, Ways: ways,
+		Search: dynamic.DirectSearch(len(ways), &d.links.Pairs, x, limit), Lock: &d.mu, Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
 			if step.Fresh {
 				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x) })
@@ -132,7 +132,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 func (d *Links) Phase(x Pair) dynamic.Phase {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.links.Ties.Phase(x)
+	return d.links.Pairs.Phase(x)
 }
 
 // Ways lists how a pair could be linked, best first.
@@ -217,7 +217,7 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 func (d *Links) Through(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for x, phase := range d.links.Ties.All() {
+	for x, phase := range d.links.Pairs.All() {
 		if phase != dynamic.Linked {
 			continue
 		}

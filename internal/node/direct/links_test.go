@@ -67,29 +67,29 @@ func TestNoWayWithoutCards(t *testing.T) {
 }
 
 func TestJudgement(t *testing.T) {
-	type ties = *dynamic.Ties[Pair]
-	dialled := func(t ties, x Pair) { t.Want(x) }
+	type links = *dynamic.PairLinks[Pair]
+	dialled := func(t links, x Pair) { t.Want(x) }
 	for _, c := range []struct {
 		name     string
 		src, dst wire.WorldRank
-		before   func(ties, Pair)
+		before   func(links, Pair)
 		want     dynamic.Verdict
 		after    dynamic.Phase
 	}{
-		{"first", 2, 0, func(ties, Pair) {}, dynamic.Accepted, dynamic.Linked},
+		{"first", 2, 0, func(links, Pair) {}, dynamic.Accepted, dynamic.Linked},
 		{"tie, we are lower", 2, 1, dialled, dynamic.TieLost, dynamic.Dialling},
 		{"tie, we are higher", 0, 1, dialled, dynamic.Accepted, dynamic.Linked},
-		{"linked already", 2, 1, func(t ties, x Pair) { dialled(t, x); t.Made(x) }, dynamic.TieLost, dynamic.Linked},
-		{"we gave up before", 2, 1, func(t ties, x Pair) { dialled(t, x); t.GiveUp(x) }, dynamic.NotAllowed, dynamic.Refused},
-		{"no such source", 4, 1, func(ties, Pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
-		{"not our proc", 0, 2, func(ties, Pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
-		{"far beyond", 0, 1 << 30, func(ties, Pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
+		{"linked already", 2, 1, func(t links, x Pair) { dialled(t, x); t.Made(x) }, dynamic.TieLost, dynamic.Linked},
+		{"we gave up before", 2, 1, func(t links, x Pair) { dialled(t, x); t.GiveUp(x) }, dynamic.NotAllowed, dynamic.Refused},
+		{"no such source", 4, 1, func(links, Pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
+		{"not our proc", 0, 2, func(links, Pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
+		{"far beyond", 0, 1 << 30, func(links, Pair) {}, dynamic.UnknownRank, dynamic.Unlinked},
 	} {
 		d := twoSites(t)
 		x := Pair{c.dst, c.src}
-		c.before(&d.links.Ties, x)
+		c.before(&d.links.Pairs, x)
 		p, got := d.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, d.Routes.Transport("tcp"))
-		if after := d.links.Ties.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
+		if after := d.links.Pairs.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
 			t.Errorf("%s: %v, phase %d, proc %v; want %v, phase %d", c.name, got, after, p, c.want, c.after)
 		}
 	}

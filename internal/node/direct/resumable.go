@@ -58,7 +58,7 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 		if m.Resumable.Over {
 			d.Log.Warn("a direct link is given up", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
 		}
-	case dynamic.HaveTold:
+	case dynamic.TellPeer:
 		d.Tasks.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
 	case dynamic.Redial:
 		d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", m.Reason)

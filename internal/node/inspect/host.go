@@ -74,7 +74,7 @@ func (c *Control) switchState(h *Host) switchState {
 // describeResumable tells how a resumable channel is.
 func describeResumable(r *drive.Resumable, c *links.Channel) {
 	c.Resumable, c.Resumes = true, r.Resumes()
-	apart, why := r.Apart()
+	apart, why := r.Broken()
 	if why != nil {
 		c.Lost = why.Error()
 	}

@@ -38,19 +38,19 @@ func (m *Meetings) call(c step) {
 	case l != nil:
 		_ = m.hand(c.Proc, meetings.Connected(c.Request), l, w.T.Name)
 	case m.Ctx.Err() == nil:
-		why := whyAbroad(ctx, s, last)
+		why := whyNoWorldLink(ctx, s, last)
 		m.with(func(n *deciding) { n.ConnectFailed(c.Proc, c.Request, why) })
 	}
 }
 
 // search prepares a search for a link to another world. kind makes it for a number of ways.
 func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.Search) *dial.Search {
-	ways := m.Routes.WaysAbroad(p.Rank(), &to.Card, p.Address())
+	ways := m.Routes.WaysToWorlds(p.Rank(), &to.Card, p.Address())
 	return &dial.Search{
 		Search: kind(len(ways)), Lock: &m.mu, Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
 			hello := to.Hello
-			return dial.Greeted(ctx, to.Token, w.T.Through(routes.DataPlanes(m.Routes.RouteAbroad(&to.Card).Planes)), &hello, w)
+			return dial.Greeted(ctx, to.Token, w.T.Through(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
 		},
 		Failed: func(w routes.Way, err error) {
 			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.T.Name, "error", err)
@@ -58,9 +58,9 @@ func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.
 	}
 }
 
-// whyAbroad returns why a search has found no link to another world within ctx.
-func whyAbroad(ctx context.Context, s *dial.Search, last dynamic.SearchStep) error {
-	missed := s.Missed()
+// whyNoWorldLink returns why a search has found no link to another world within ctx.
+func whyNoWorldLink(ctx context.Context, s *dial.Search, last dynamic.SearchStep) error {
+	missed := s.FailedWays()
 	switch {
 	case last.Yielded:
 		return errors.New("the peer was about to connect and did not")

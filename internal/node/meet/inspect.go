@@ -22,12 +22,12 @@ func (m *Meetings) Describe(d *links.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.World, d.Ports = m.node.World.String(), m.node.Ports.Len()
-	for x, phase := range m.node.Links.Ties.All() {
-		if len(d.Abroad) == links.MaxViews {
+	for x, phase := range m.node.Links.Pairs.All() {
+		if len(d.WorldLinks) == links.MaxViews {
 			return
 		}
 		l := m.node.Links.Given(x)
-		a := links.Abroad{
+		a := links.WorldLink{
 			Local: int(x.Local.Rank), World: x.Peer.World.String(), Peer: int(x.Peer.Rank), State: links.StateOpening,
 			Transport: l.transport, Plane: l.plane, Dialled: l.dialled, Since: l.since,
 		}
@@ -38,7 +38,7 @@ func (m *Meetings) Describe(d *links.Node) {
 			a.State = links.StateWaiting
 		default: // it is being opened
 		}
-		d.Abroad = append(d.Abroad, a)
+		d.WorldLinks = append(d.WorldLinks, a)
 	}
 }
 
@@ -46,5 +46,5 @@ func (m *Meetings) Describe(d *links.Node) {
 func (m *Meetings) Counts() (ports, requests, pairs int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.node.Ports.Len(), m.node.Requesting(), m.node.Links.Ties.Len()
+	return m.node.Ports.Len(), m.node.Requesting(), m.node.Links.Pairs.Len()
 }

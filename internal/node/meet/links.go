@@ -21,7 +21,7 @@ func (m *Meetings) dialLink(s step) {
 // DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it may
 // be the other end's link that the proc gets.
 func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
-	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.node.Links.Ties, x) })
+	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.node.Links.Pairs, x) })
 	s.Holds = func() {
 		m.Log.Debug("link to another world waits until the last one is forgotten", "from", x.Local.Rank, "to", x.Peer)
 	}
@@ -30,7 +30,7 @@ func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
 	case last.Action == dynamic.KeepLink:
 		m.deliver(p, x, l, w.T.Name, true)
 	case last.Action == dynamic.GiveUp && m.Ctx.Err() == nil:
-		why := whyAbroad(m.Ctx, s, last)
+		why := whyNoWorldLink(m.Ctx, s, last)
 		m.with(func(n *deciding) { n.NoLink(p, x, why) })
 	}
 }
@@ -47,7 +47,7 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 // AcceptLink gives a link from another world to the proc that it is for.
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := dynamic.WorldPair{Local: dynamic.Member{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.Member{World: hello.World, Rank: hello.Src}}
-	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsAbroad(l, t)
+	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
 	phase := ending.Starting
 	if p != nil {
 		phase = p.Phase()

@@ -121,7 +121,7 @@ func (m *Meetings) carryOut(s step) {
 		m.run(p, wireup.KindConnected, s.Request, mpierr.Port, func() { m.call(s) })
 	case meetings.Dial:
 		if !m.Begin(func() { m.dialLink(s) }) {
-			m.with(func(n *deciding) { n.Links.Ties.Fail(s.Pair) })
+			m.with(func(n *deciding) { n.Links.Pairs.Fail(s.Pair) })
 		}
 	case meetings.AskNames:
 		m.run(p, wireup.KindNamed, s.Message.Meeting.Request, mpierr.Other, func() { m.name(p, s.Message.Kind, s.Message.Meeting) })

@@ -16,7 +16,7 @@ import (
 // has the port's key.
 func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	var verdict dynamic.Verdict
-	allowed := m.Routes.AllowsAbroad(l, t)
+	allowed := m.Routes.AllowsWorlds(l, t)
 	m.with(func(n *deciding) { verdict = n.Hold(hello.Port, allowed) })
 	if verdict != dynamic.Accepted {
 		m.Log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)

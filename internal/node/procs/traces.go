@@ -17,19 +17,19 @@ func (s *Set) traceCut(p *Proc, m wireup.Message) {
 	s.mu.Lock()
 	s.cuts = append(s.cuts, c)
 	s.mu.Unlock()
-	s.sayCut("a trace is cut: the job goes on", c)
+	s.warnOfCutTrace("a trace is cut: the job goes on", c)
 }
 
-func (s *Set) sayCut(text string, c cutTrace) {
+func (s *Set) warnOfCutTrace(text string, c cutTrace) {
 	s.Log.Warn(text, "proc", c.who, "file", c.File, "bytes", c.Bytes, "reason", c.reason)
 }
 
-// SayCuts says at the end which traces are incomplete.
-func (s *Set) SayCuts() {
+// WarnOfCutTraces says at the end which traces are incomplete.
+func (s *Set) WarnOfCutTraces() {
 	s.mu.Lock()
 	cuts := s.cuts
 	s.mu.Unlock()
 	for _, c := range cuts {
-		s.sayCut("a trace is incomplete", c)
+		s.warnOfCutTrace("a trace is incomplete", c)
 	}
 }

@@ -40,9 +40,9 @@ func MayUseNative(rt *Table) bool {
 	return rt.Native != "" && rt.RouteTo(FirstProc(rt)).Native && s.Native(0, nil, nil, nil)
 }
 
-// WaysAbroad lists how a proc of ours can reach one of another world: as the route to any site says.
-func (rt *Table) WaysAbroad(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
-	return rt.waysTo(rt.RouteAbroad(theirs), rt.Cards[local], theirs, from)
+// WaysToWorlds lists how a proc of ours can reach one of another world: as the route to any site says.
+func (rt *Table) WaysToWorlds(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
+	return rt.waysTo(rt.RouteToWorlds(theirs), rt.Cards[local], theirs, from)
 }
 
 func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) (ways []Way) {
@@ -58,9 +58,9 @@ func (rt *Table) Allows(rank wire.WorldRank, t *Transport) bool {
 	return r.Allows(t.Name, t)
 }
 
-// AllowsAbroad reports whether procs of ours may have a link that another world made by t.
-func (rt *Table) AllowsAbroad(l link.Link, t *Transport) bool {
-	r := rt.RouteAbroad(nil)
+// AllowsWorlds reports whether procs of ours may have a link that another world made by t.
+func (rt *Table) AllowsWorlds(l link.Link, t *Transport) bool {
+	r := rt.RouteToWorlds(nil)
 	return r.Allows(t.Name, t) && hasPlane(l, r.Planes)
 }
 
@@ -75,9 +75,9 @@ func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 	}
 }
 
-// RouteAbroad is the site's route to procs of other worlds, with what a card of theirs demands; nil: it
+// RouteToWorlds is the site's route to procs of other worlds, with what a card of theirs demands; nil: it
 // is not known.
-func (rt *Table) RouteAbroad(theirs *dynamic.Card) route.Route {
+func (rt *Table) RouteToWorlds(theirs *dynamic.Card) route.Route {
 	return shared(rt.Site.RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
 }
 

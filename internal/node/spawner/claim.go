@@ -47,7 +47,7 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 
 // reserveSlots is claimSlots at the head.
 func (d *Spawner) reserveSlots(ctx context.Context, e *hostRequest) (a result) {
-	w, r := spawn.WishFor(e.Commands, e.Hosts)
+	w, r := spawn.NewSlotRequest(e.Commands, e.Hosts)
 	if r != nil {
 		return result{Refused: r}
 	}

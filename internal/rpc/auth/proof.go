@@ -148,7 +148,7 @@ func (k *Kind) serverTLS(id *identity.Identity) (*tls.Config, error) {
 		c.ClientAuth = tls.RequestClientCert // judged after the proof of the key, see Conn
 		return c, nil
 	}
-	madeUp, err := pki.MakeUp(k.Name)
+	madeUp, err := pki.SelfSigned(k.Name)
 	c.Certificates = []tls.Certificate{madeUp}
 	return c, err
 }

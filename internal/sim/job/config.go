@@ -46,8 +46,8 @@ type Config struct {
 
 	Quiet bool // keep no trace
 
-	// Abroad is where the job's procs meet those of other jobs; nil: nowhere.
-	Abroad *Abroad
+	// Worlds is where the job's procs meet those of other jobs; nil: nowhere.
+	Worlds *Worlds
 }
 
 // Site is one client.
@@ -71,7 +71,7 @@ type Site struct {
 // Links says how the links behave. A zero spec gets a sensible one.
 type Links struct {
 	Server, Proc, Channel, Direct kernel.LinkSpec
-	Abroad                        kernel.LinkSpec // between procs of different worlds
+	Worlds                        kernel.LinkSpec // between procs of different worlds
 }
 
 // Env is a proc's surroundings, as its program sees them.

@@ -73,7 +73,7 @@ func (h *host) dial(x agent.Dial) {
 		}
 	}
 	s.rests = func() {
-		missed := s.Missed()
+		missed := s.FailedWays()
 		h.dance.DialFailed(x.Host, missed[len(missed)-1].Err)
 	}
 	s.over = func(dynamic.SearchStep) {} // greet has said it
@@ -99,7 +99,7 @@ func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int) *kernel.Link {
 	p := &proving{w: w, ends: ends, dialler: dialler, busy: [2]bool{true, true}}
 	p.shown = w.k.NewLink(spec, p)
-	w.strands = append(w.strands, &strand{l: p.shown, shown: p.shown, ends: ends, proof: p})
+	w.strands = append(w.strands, &observedLink{l: p.shown, shown: p.shown, ends: ends, proof: p})
 	w.proofs[p.shown] = p
 	return p.shown
 }

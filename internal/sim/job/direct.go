@@ -31,7 +31,7 @@ type linking struct {
 // open is a proc's wish for a direct link.
 func (w *World) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
-	if !w.direct.Ties.Want(x) {
+	if !w.direct.Pairs.Want(x) {
 		return
 	}
 	d := &linking{w: w, p: p, x: x, ways: p.s.with(w.job.Procs.At(peer).Client).ways(), spec: w.cfg.Links.Direct}
@@ -40,7 +40,7 @@ func (w *World) open(p *proc, peer wire.WorldRank) {
 	if w.cfg.Resume != nil {
 		limit = w.cfg.Resume.Limit
 	}
-	s := w.search(dynamic.DirectSearch(len(d.ways), &w.direct.Ties, x, limit), func() bool { return p.s.left })
+	s := w.search(dynamic.DirectSearch(len(d.ways), &w.direct.Pairs, x, limit), func() bool { return p.s.left })
 	s.dial = func(step dynamic.SearchStep, answer func(dynamic.Answer)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
@@ -195,7 +195,7 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 			}
 			return a
 		}, done)
-	case dynamic.HaveTold:
+	case dynamic.TellPeer:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			v := judge(dynamic.Hello{Session: state.ID, Lost: true})
 			if v == dynamic.Accepted && !w.direct.Sessions.Get(x.back()).Making {

@@ -178,7 +178,7 @@ const (
 
 // harm does something to a link.
 func (w *World) harm(f Fault) {
-	var alive []*strand
+	var alive []*observedLink
 	for _, s := range w.strands {
 		if !s.l.Over() {
 			alive = append(alive, s)
@@ -222,21 +222,21 @@ func (w *World) harm(f Fault) {
 
 // target picks the link that is harmed. Where links are resumed most cuts are of
 // those, because any other one may end the job. Else every fourth is of a link between two procs.
-func (w *World) target(f Fault, alive []*strand) *strand {
-	wanted, i := func(s *strand) bool { return s.resumes }, f.Target
+func (w *World) target(f Fault, alive []*observedLink) *observedLink {
+	wanted, i := func(s *observedLink) bool { return s.resumes }, f.Target
 	if eighth := f.Target % 8; f.Kind == Stall || eighth == 0 {
-		wanted = func(*strand) bool { return true }
+		wanted = func(*observedLink) bool { return true }
 	} else if w.cfg.Resume == nil && (eighth == 2 || eighth == 4) {
-		wanted, i = func(s *strand) bool { return s.is(AtProc, AtProc) }, f.Target/8
+		wanted, i = func(s *observedLink) bool { return s.is(AtProc, AtProc) }, f.Target/8
 	}
 	if slices.ContainsFunc(alive, wanted) {
-		alive = slices.DeleteFunc(slices.Clone(alive), func(s *strand) bool { return !wanted(s) })
+		alive = slices.DeleteFunc(slices.Clone(alive), func(s *observedLink) bool { return !wanted(s) })
 	}
 	return alive[i%len(alive)]
 }
 
 // strike notes a fault of a link after which nothing comes from some of its ends.
-func (w *World) strike(f Fault, s *strand, mute ...Endpoint) {
+func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	if s.resumes {
 		w.k.Note("%s of %s", f.Kind, s.l.Name())
 		w.met[f.Kind]++
@@ -262,7 +262,7 @@ func (w *World) cut(l *kernel.Link) {
 
 // loses tells the observer of a fault after which bytes of a link may be lost, when it knows the
 // link.
-func (s *strand) loses(w *World) {
+func (s *observedLink) loses(w *World) {
 	switch {
 	case s.resumes || s.tree:
 	case s.proof != nil && !s.proof.told:
@@ -276,7 +276,7 @@ func (s *strand) loses(w *World) {
 // end of a link, and whether that shows at once. If it is not known for sure it
 // tells that it can: a direct link may have served its purpose, a channel may not
 // have been taken into use.
-func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
+func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 	switch {
 	case s.tree:
 		return false
@@ -303,8 +303,8 @@ func (w *World) needs(kind FaultKind, s *strand, from Endpoint) bool {
 	return false
 }
 
-// strand is a link of the kernel's and what is at its ends.
-type strand struct {
+// observedLink is a link of the kernel's and what is at its ends.
+type observedLink struct {
 	l       *kernel.Link
 	shown   *kernel.Link // to the observer: l, or what runs over it
 	ends    [2]Endpoint
@@ -313,9 +313,9 @@ type strand struct {
 	proof   *proving // nil: the observer is told of the link at once
 }
 
-func (s *strand) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }
+func (s *observedLink) is(a, b EndpointKind) bool { return s.ends[0].Kind == a && s.ends[1].Kind == b }
 
-func (s *strand) peer(e Endpoint) Endpoint {
+func (s *observedLink) peer(e Endpoint) Endpoint {
 	if s.ends[0] == e {
 		return s.ends[1]
 	}

@@ -58,7 +58,7 @@ func (s *site) newMachines(config startup.ClientConfig) error {
 func (m *machines) link(from, to int) *kernel.Link {
 	spec := m.s.w.cfg.Links.Channel
 	spec.Name = fmt.Sprintf("machine %d of site %d to machine %d", from, m.s.rank, to)
-	x := &strand{tree: true}
+	x := &observedLink{tree: true}
 	x.l = m.s.w.k.NewLink(spec, nil)
 	x.shown = x.l
 	m.s.w.strands = append(m.s.w.strands, x)
@@ -380,7 +380,7 @@ func (h *host) vanish() {
 		if p.h == h {
 			p.task.Kill()
 			ends = append(append(ends, p.agent), p.ends...)
-			h.s.w.cfg.Abroad.gone(p)
+			h.s.w.cfg.Worlds.gone(p)
 		}
 	}
 	for _, e := range ends {
@@ -393,7 +393,7 @@ func (h *host) vanish() {
 // namesLost looks whether a site whose host was lost, in a job in which nothing else went wrong, says
 // which one it was.
 func namesLost(w *World) error {
-	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Abroad != nil || w.stalled {
+	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
 	}
 	h := w.hits[0].lost

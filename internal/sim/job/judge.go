@@ -77,7 +77,7 @@ func (w *World) judge() error {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
 	events, most := w.ended.event-w.broke.event, w.eventsToEnd()
-	if w.cfg.Abroad == nil && events > most { // else those of other worlds are among them
+	if w.cfg.Worlds == nil && events > most { // else those of other worlds are among them
 		return fmt.Errorf("%w: %d events after it was certain to fail, more than %d", ErrLate, events, most)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (w *World) agree() error {
 // blamed looks whether the server was told of the proc that was killed, in a job in which
 // nothing else went wrong and all sites are ours.
 func (w *World) blamed() error {
-	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Abroad != nil || w.stalled {
+	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
 	}
 	for _, s := range w.sites {
@@ -137,7 +137,7 @@ func (w *World) blamed() error {
 // afterwards looks whether a proc that failed after its Finalize, in a job in which nothing else went
 // wrong, made its own site fail and nobody else.
 func (w *World) afterwards() error {
-	if len(w.hits) != 1 || w.hits[0].late == nil || w.cfg.Abroad != nil {
+	if len(w.hits) != 1 || w.hits[0].late == nil || w.cfg.Worlds != nil {
 		return nil
 	}
 	p := w.hits[0].late

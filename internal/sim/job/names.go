@@ -16,14 +16,14 @@ type nameServer struct {
 	last  names.Holder
 }
 
-func (a *Abroad) newNameServer() *nameServer {
+func (a *Worlds) newNameServer() *nameServer {
 	s := &nameServer{table: names.NewTable(a.cfg.Names)}
 	a.servers = append(a.servers, s)
 	return s
 }
 
 // namesOf is the server of a job, which procs that it has spawned use as well.
-func (a *Abroad) namesOf(w *World) *nameServer {
+func (a *Worlds) namesOf(w *World) *nameServer {
 	first := w.first()
 	if first.names == nil {
 		first.names = a.newNameServer()
@@ -48,7 +48,7 @@ type nameService struct {
 
 // nameClient is a node's client of one name server, as in internal/names.
 type nameClient struct {
-	a      *Abroad
+	a      *Worlds
 	at     *nameServer
 	owner  names.Owner
 	holder names.Holder // the connection; 0: there is none
@@ -62,7 +62,7 @@ func (s *site) nameClient(scope string, given bool) (*nameClient, string, error)
 	if err != nil {
 		return nil, "", err
 	}
-	c, at, a := &s.names.own, s.w.cfg.Abroad.namesOf(s.w), s.w.cfg.Abroad
+	c, at, a := &s.names.own, s.w.cfg.Worlds.namesOf(s.w), s.w.cfg.Worlds
 	if shared {
 		c, at = &s.names.shared, a.shared
 	}
@@ -74,7 +74,7 @@ func (s *site) nameClient(scope string, given bool) (*nameClient, string, error)
 }
 
 // name is a proc's request about a service name.
-func (a *Abroad) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
+func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
 	a.under(p, 10*time.Microsecond, time.Millisecond, func() {
 		a.Counts.Named++
 		port, err := p.s.named(kind, x)

@@ -44,7 +44,7 @@ func (h *host) want(peer wire.HostRank) {
 		case dynamic.CloseLink:
 			_ = e.Close()
 		case dynamic.GiveUp:
-			err := fmt.Errorf("host %d was not reached: %v", peer, s.Missed())
+			err := fmt.Errorf("host %d was not reached: %v", peer, s.FailedWays())
 			if last.Verdict == dynamic.Leaving {
 				err = nil
 			}

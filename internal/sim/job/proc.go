@@ -124,7 +124,7 @@ func (p *proc) exited() {
 func (p *proc) noticed(x ending.Exit) {
 	k := p.s.w.k
 	k.After(max(k.Between(0, time.Millisecond), p.heard+1-k.Now()), func() {
-		p.s.w.cfg.Abroad.gone(p)
+		p.s.w.cfg.Worlds.gone(p)
 		p.judged, x.At = true, p.s.w.time()
 		p.s.report(func(now time.Time) { _ = p.s.end.ProcEnded(now, p.standing(), x) })
 		p.s.finish()
@@ -234,7 +234,7 @@ func (p *proc) Send(m wireup.Message) error {
 
 // told is the node's part.
 func (s *site) told(p *proc, m wireup.Message) {
-	if m.Meeting != nil && s.w.cfg.Abroad.heard(p, &m) {
+	if m.Meeting != nil && s.w.cfg.Worlds.heard(p, &m) {
 		return
 	}
 	switch m.Kind {

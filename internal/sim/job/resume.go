@@ -83,7 +83,7 @@ func (x *resumed) tell() {
 
 // below makes a link to run over.
 func (x *resumed) below(w kernel.Watcher) *kernel.Link {
-	s := &strand{ends: x.places, shown: x.shown, resumes: true}
+	s := &observedLink{ends: x.places, shown: x.shown, resumes: true}
 	s.l = x.w.k.NewLink(x.spec, &cutter{x: x, next: w})
 	x.w.strands = append(x.w.strands, s)
 	x.lower = s.l

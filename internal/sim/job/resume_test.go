@@ -92,7 +92,7 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 // cutLasting breaks one of the links that come back, if there is one.
 func cutLasting(w *World, rng *rand.Rand) int {
 	all := w.strands
-	w.strands = slices.DeleteFunc(slices.Clone(all), func(s *strand) bool { return !s.resumes || s.l.Over() })
+	w.strands = slices.DeleteFunc(slices.Clone(all), func(s *observedLink) bool { return !s.resumes || s.l.Over() })
 	n := len(w.strands)
 	w.harm(Fault{Kind: []FaultKind{CutLink, HalfClose}[rng.IntN(2)], Target: rng.IntN(64)})
 	w.strands = all

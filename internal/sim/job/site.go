@@ -215,7 +215,7 @@ func (s *site) judge(err error) {
 	if job, ok := s.client.Job(); ok && s.job == nil {
 		s.job = job
 		s.w.begin(job)
-		if s.w.cfg.Abroad != nil {
+		if s.w.cfg.Worlds != nil {
 			s.meets = newMeetings(s)
 		}
 		s.place()
@@ -291,7 +291,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 		DataLen: j.DataLen, TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 		AckMark: j.AckMark, HiWater: j.HiWater, Spin: "0",
 	}
-	if s.w.cfg.Abroad != nil && j.AllOwn {
+	if s.w.cfg.Worlds != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe()
 	}
 	if len(s.parts) > 0 {
@@ -431,7 +431,7 @@ func (s *site) shutDown() {
 	s.done = true
 	for _, p := range s.procs {
 		p.down()
-		s.w.cfg.Abroad.gone(p)
+		s.w.cfg.Worlds.gone(p)
 	}
 	for _, h := range s.hosts {
 		h.close()
@@ -446,7 +446,7 @@ func (h *host) close() {
 	for _, p := range h.s.procs {
 		if p.h == h {
 			p.down()
-			h.s.w.cfg.Abroad.gone(p)
+			h.s.w.cfg.Worlds.gone(p)
 		}
 	}
 	h.cut()
@@ -489,7 +489,7 @@ func (s *site) crash() {
 	}
 	for _, p := range s.procs {
 		s.w.k.After(s.w.k.Between(0, 100*time.Microsecond), p.down)
-		s.w.cfg.Abroad.gone(p)
+		s.w.cfg.Worlds.gone(p)
 	}
 	if len(s.parts) == 0 {
 		for _, p := range slices.Clone(s.spawner.running) { // they are in the same process

@@ -35,7 +35,7 @@ type parents struct {
 type spawned struct {
 	spawn.World[*proc]
 	*spawn.Attempt
-	a        *Abroad
+	a        *Worlds
 	parents  *site
 	port     string
 	name     string
@@ -120,7 +120,7 @@ func (p *part) tell(f func()) {
 }
 
 // after lets f happen some time later, before which the simulation does not end.
-func (a *Abroad) after(most time.Duration, f func()) {
+func (a *Worlds) after(most time.Duration, f func()) {
 	a.busy++
 	a.k.After(a.k.Between(0, most), func() {
 		a.busy--
@@ -129,7 +129,7 @@ func (a *Abroad) after(most time.Duration, f func()) {
 }
 
 // spawn starts procs for one, or says why not.
-func (a *Abroad) spawn(p *proc, x *wireup.Meeting) {
+func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	s := p.s
 	var commands []spawn.Command
 	for i, c := range x.Spawn.Commands {
@@ -205,7 +205,7 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 	if r == nil && p.at.left && !p.local() {
 		r = spawn.Refuse(-1, "site %d is ending", p.at.rank)
 	}
-	wish, problem := spawn.WishFor(p.Commands, p.hosts())
+	wish, problem := spawn.NewSlotRequest(p.Commands, p.hosts())
 	if r = cmp.Or(r, problem); r != nil {
 		answer(spawn.Reply{Refused: r})
 		return
@@ -466,7 +466,7 @@ func (s *site) parentsFailed() {
 }
 
 // spawnHeard is a proc's message about procs that it spawns. False: it is none.
-func (a *Abroad) spawnHeard(p *proc, m *wireup.Message) bool {
+func (a *Worlds) spawnHeard(p *proc, m *wireup.Message) bool {
 	switch x, s := m.Meeting, p.s; {
 	case m.Kind == wireup.KindSpawn && x.Cancel:
 		if w := s.parents.worlds.Cancel(p, x.Request); w != nil {

@@ -24,9 +24,9 @@ type World struct {
 	sites       []*site
 	hosts       map[wire.HostRank]*host
 	procs       []*proc                   // by world rank; nil: not started
-	strands     []*strand                 // links that may still be in use
+	strands     []*observedLink           // links that may still be in use
 	direct      dynamic.DirectLinks[pair] // of all nodes
-	untied      []pair                    // that have waited in vain for the link that won a tie
+	untied      []pair                    // that have waited in vain for the link that was kept
 	sessions    map[resume.Session]*resumed
 	channels    map[*kernel.Link]*resumed // by the first link that they ran over
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
@@ -42,7 +42,7 @@ type World struct {
 	boxed       []*kernel.Link    // links with fast boxes
 	onBoards    int               // how often procs have come to where they may be held up
 	resumed     int               // how often a link was dialled again
-	number      int               // of the world, among those of cfg.Abroad
+	number      int               // of the world, among those of cfg.Worlds
 	spawned     *spawned          // as which it was started; nil: nobody has spawned it
 	names       *nameServer       // of this job and those that it has spawned; nil: not used yet
 	ended       *moment           // when it was over
@@ -61,8 +61,8 @@ func New(k *kernel.Kernel, cfg Config) (*World, error) {
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
 		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.Session]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
 	}
-	if cfg.Abroad != nil {
-		cfg.Abroad.join(w)
+	if cfg.Worlds != nil {
+		cfg.Worlds.join(w)
 	}
 	var err error
 	if w.server, err = newServer(w); err != nil {
@@ -100,7 +100,7 @@ func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
 			}
 		}
 	}()
-	a := worlds[0].cfg.Abroad
+	a := worlds[0].cfg.Worlds
 	err := k.Run(b.Events, b.Time, func() bool {
 		if a != nil {
 			worlds = a.worlds
@@ -244,7 +244,7 @@ func (w *World) waiting() string {
 
 // link makes a link and lets the observer see it.
 func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
-	x := &strand{ends: [2]Endpoint{a, b}}
+	x := &observedLink{ends: [2]Endpoint{a, b}}
 	var o observed
 	x.l = w.k.NewLink(spec, &o)
 	x.shown = x.l

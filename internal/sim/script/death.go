@@ -87,15 +87,15 @@ func GenerateDeath(t *rapid.T) *Program {
 	return p
 }
 
-// mourner is a rank of a Death.
-type mourner struct {
+// survivor is a rank of a Death.
+type survivor struct {
 	meeter
 	d           Death
 	world, rest int // its own, and that of a and b which goes on
 	root        bool
 }
 
-func (m *mourner) live() error {
+func (m *survivor) live() error {
 	m.log(m.d)
 	victim, _ := m.d.Victim(m.a.p)
 	var rank int
@@ -126,7 +126,7 @@ func (m *mourner) live() error {
 }
 
 // part is what a world does, except for what goes on at the same time.
-func (m *mourner) part() error {
+func (m *survivor) part() error {
 	switch {
 	case m.world == m.rest && m.rest == connecting:
 		if err := m.visit("first", false); err != nil {
@@ -160,7 +160,7 @@ func (m *mourner) part() error {
 }
 
 // port opens a port at the world's root, or finds out which one goes by a name here.
-func (m *mourner) port(name string, open bool) (port string, err error) {
+func (m *survivor) port(name string, open bool) (port string, err error) {
 	x := m.among.Shared()
 	if !m.root {
 		return "", nil
@@ -177,7 +177,7 @@ func (m *mourner) port(name string, open bool) (port string, err error) {
 }
 
 // dally lets those who connect wait.
-func (m *mourner) dally() {
+func (m *survivor) dally() {
 	waited := m.among.Shared().Waited
 	switch before := waited(); {
 	case m.d.At == 3 && m.root:
@@ -190,7 +190,7 @@ func (m *mourner) dally() {
 }
 
 // pair is Accept or Connect of the world.
-func (m *mourner) pair(port string, accepts bool) (*mpi.Comm, error) {
+func (m *survivor) pair(port string, accepts bool) (*mpi.Comm, error) {
 	if accepts {
 		return m.env.World().Accept(port, nil, m.d.Roots[m.world])
 	}
@@ -198,7 +198,7 @@ func (m *mourner) pair(port string, accepts bool) (*mpi.Comm, error) {
 }
 
 // same checks that all members of the world get the same, or errors of one class.
-func (m *mourner) same(what string, c *mpi.Comm, err error) error {
+func (m *survivor) same(what string, c *mpi.Comm, err error) error {
 	got := mpi.ErrorClass(err).String()
 	if err == nil {
 		got = fmt.Sprintf("context %#x", uint64(c.Context()))
@@ -214,7 +214,7 @@ func (m *mourner) same(what string, c *mpi.Comm, err error) error {
 
 // greet has each member of the accepting side send to the first one of the other, who
 // says of which world it is.
-func (m *mourner) greet(c *mpi.Comm, accepts bool) (who int, err error) {
+func (m *survivor) greet(c *mpi.Comm, accepts bool) (who int, err error) {
 	n, err := c.RemoteSize()
 	if err != nil {
 		return 0, err
@@ -232,7 +232,7 @@ func (m *mourner) greet(c *mpi.Comm, accepts bool) (who int, err error) {
 }
 
 // visit connects to a port, greets and leaves. It is an error if that fails and must not.
-func (m *mourner) visit(name string, must bool) error {
+func (m *survivor) visit(name string, must bool) error {
 	port, err := m.port(name, false)
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func (m *mourner) visit(name string, must bool) error {
 // away disconnects, and frees the communicators for which that fails. All members of the
 // world do so, also those that know of no failure. Disconnect may be good where a greeting was lost
 // only if all members at the other end have come to it: the one that died did so in it.
-func (m *mourner) away(c *mpi.Comm, why error) error {
+func (m *survivor) away(c *mpi.Comm, why error) error {
 	if c != nil {
 		others, err := c.RemoteSize()
 		if err != nil {
@@ -293,7 +293,7 @@ func (m *mourner) away(c *mpi.Comm, why error) error {
 
 // serve accepts at a port until the third world has come. Who comes before may die at
 // any time.
-func (m *mourner) serve(name string) error {
+func (m *survivor) serve(name string) error {
 	port, err := m.port(name, true)
 	if err != nil {
 		return err
@@ -317,7 +317,7 @@ func (m *mourner) serve(name string) error {
 
 // served exchanges greetings with those who have connected, if they have, and tells all
 // members who it was.
-func (m *mourner) served(c *mpi.Comm, why error) (who int, err error) {
+func (m *survivor) served(c *mpi.Comm, why error) (who int, err error) {
 	who = -1
 	if why == nil {
 		who, why = m.greet(c, true)

@@ -140,7 +140,7 @@ func (b By) String() string { return byNames[b] }
 func (h How) String() string { return howNames[h] }
 
 // String is the name in a program.
-func (l Lack) String() string { return lackNames[l] }
+func (l SpawnFailure) String() string { return lackNames[l] }
 
 // String is the name in a program.
 func (n NullCall) String() string { return nullNames[n] }

@@ -233,24 +233,24 @@ type Meet struct {
 // Spawn has the members of Comm spawn procs, which are a world of the program that is not there
 // before. In its procs New is the communicator with their parents.
 type Spawn struct {
-	Comm  string `line:"@"`
-	World string // a letter; empty: none, as it fails
-	New   string
-	Root  int      // proc
-	Procs []int    // of each command
-	Hosts []string // the info key host of each command; empty: none has it
-	Fails Lack
+	Comm    string `line:"@"`
+	World   string // a letter; empty: none, as it fails
+	New     string
+	Root    int      // proc
+	Procs   []int    // of each command
+	Hosts   []string // the info key host of each command; empty: none has it
+	Failure SpawnFailure
 }
 
-// Lack is why a spawn must fail.
-type Lack uint8
+// SpawnFailure is why a spawn must fail.
+type SpawnFailure uint8
 
-// What may be lacking.
+// The reasons.
 const (
-	Nothing Lack = iota
-	Room         // the site has fewer slots than procs are wanted
-	Place        // there is no such host
-	Life         // a proc ends before it is in MPI
+	Nothing  SpawnFailure = iota
+	NoSlots               // the site has fewer slots than procs are wanted
+	NoHost                // there is no such host
+	ProcEnds              // a proc ends before it is in MPI
 )
 
 // Idup begins to duplicate a communicator, and Finish waits for it.

@@ -113,7 +113,7 @@ func (r *runner) do(s Step) error {
 	case Dup, Split, Cart, CartSub, Free, Meet, Spawn, Idup, Finish, Merge, Intercomm, Disconnect:
 		return r.construct(s)
 	case Death:
-		return (&mourner{meeter: meeter{r}, d: s}).live()
+		return (&survivor{meeter: meeter{r}, d: s}).live()
 	case Window:
 		return r.window(s)
 	}

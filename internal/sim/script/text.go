@@ -189,7 +189,7 @@ func (n *NullCall) UnmarshalText(name []byte) error { return set(n, nullNames, n
 func (o *Op) UnmarshalText(name []byte) error { return set(o, opNames, name) }
 
 // UnmarshalText sets what is lacking by its name.
-func (l *Lack) UnmarshalText(name []byte) error { return set(l, lackNames, name) }
+func (l *SpawnFailure) UnmarshalText(name []byte) error { return set(l, lackNames, name) }
 
 // UnmarshalText sets the kind of a name.
 func (k *Kind) UnmarshalText(name []byte) error {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Abroad is a link of a proc to a proc of another job, which it has met at a port.
-type Abroad struct {
+// WorldLink is a link of a proc to a proc of another job, which it has met at a port.
+type WorldLink struct {
 	Local     int       `json:"local"`
 	World     string    `json:"world"` // the other proc's world, the World of its job
 	Peer      int       `json:"peer"`  // rank there
@@ -20,9 +20,9 @@ type Abroad struct {
 	Since     time.Time `json:"since,omitzero"`
 }
 
-// sortAbroad sorts by rank, world, and rank there.
-func sortAbroad(list []Abroad) {
-	slices.SortFunc(list, func(a, b Abroad) int {
+// sortWorldLinks sorts by rank, world, and rank there.
+func sortWorldLinks(list []WorldLink) {
+	slices.SortFunc(list, func(a, b WorldLink) int {
 		return cmp.Or(cmp.Compare(a.Local, b.Local), cmp.Compare(a.World, b.World), cmp.Compare(a.Peer, b.Peer))
 	})
 }
@@ -30,14 +30,14 @@ func sortAbroad(list []Abroad) {
 // shortWorld is how many characters of a world's name are shown.
 const shortWorld = 8
 
-// writeAbroad shows the links to procs of other jobs, with the job's name if it runs here.
-func writeAbroad(w io.Writer, j *Job, known map[string]string, s Style) {
-	if len(j.Abroad) == 0 && j.Ports == 0 {
+// writeWorldLinks shows the links to procs of other jobs, with the job's name if it runs here.
+func writeWorldLinks(w io.Writer, j *Job, known map[string]string, s Style) {
+	if len(j.WorldLinks) == 0 && j.Ports == 0 {
 		return
 	}
 	fmt.Fprintf(w, "  other jobs: this one is world %s, %d open ports\n", j.World[:min(len(j.World), shortWorld)], j.Ports)
 	var t table
-	for _, a := range j.Abroad {
+	for _, a := range j.WorldLinks {
 		p := Pair{State: a.State, Plane: a.Plane}
 		picture, meaning := p.draw()
 		who := "world " + a.World[:min(len(a.World), shortWorld)]

@@ -13,19 +13,19 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// Crowd is many procs that call one port at once: those of the first world accept some
+// ManyConnects is many procs that call one port at once: those of the first world accept some
 // of them, and then close it. Some callers end without having disconnected.
-type Crowd struct {
+type ManyConnects struct {
 	Seed    uint64
 	Worlds  []int // procs: of the one that accepts, and of those that call
 	Backlog int   // callers that may wait; the others are refused and call again
 	Served  int   // how many are accepted
 }
 
-// NewCrowd makes the case of a seed, of so many callers.
-func NewCrowd(seed uint64, callers int) *Crowd {
+// NewManyConnects makes the case of a seed, of so many callers.
+func NewManyConnects(seed uint64, callers int) *ManyConnects {
 	rng := rand.New(rand.NewPCG(seed, 0x63726f7764))
-	c := &Crowd{Seed: seed, Worlds: []int{1 + rng.IntN(3)}, Backlog: 1 + rng.IntN(callers), Served: 1 + rng.IntN(callers)}
+	c := &ManyConnects{Seed: seed, Worlds: []int{1 + rng.IntN(3)}, Backlog: 1 + rng.IntN(callers), Served: 1 + rng.IntN(callers)}
 	if rng.IntN(2) == 0 {
 		c.Served = callers
 	}
@@ -37,12 +37,12 @@ func NewCrowd(seed uint64, callers int) *Crowd {
 }
 
 // String is the case in one line.
-func (c *Crowd) String() string {
+func (c *ManyConnects) String() string {
 	return fmt.Sprintf("seed %d: worlds of %v procs; %d callers may wait, %d are served", c.Seed, c.Worlds, c.Backlog, c.Served)
 }
 
 // Run lets it happen, and says what is wrong.
-func (c *Crowd) Run() *Verdict {
+func (c *ManyConnects) Run() *Verdict {
 	base := Generate(c.Seed, Limits{Worlds: true, NoFaults: true}) // its links
 	base.Sites, base.Backlog, base.Program = nil, c.Backlog, &script.Program{Worlds: c.Worlds}
 	for _, n := range c.Worlds {
@@ -67,13 +67,13 @@ func (c *Crowd) Run() *Verdict {
 }
 
 // deserts tells whether a caller ends without a word, as all of its world do.
-func (c *Crowd) deserts(proc int) bool {
+func (c *ManyConnects) deserts(proc int) bool {
 	p := script.Program{Worlds: c.Worlds}
 	return (uint64(p.WorldOf(proc))+c.Seed)%4 == 0
 }
 
 // runProc is what each proc does.
-func (c *Crowd) runProc(p player) error {
+func (c *ManyConnects) runProc(p player) error {
 	if p.x.c.Program.WorldOf(p.number) == 0 {
 		return c.receive(p)
 	}
@@ -89,7 +89,7 @@ func failedMPI(err error) error {
 }
 
 // receive accepts callers, talks to them and parts, and closes the port.
-func (c *Crowd) receive(p player) error {
+func (c *ManyConnects) receive(p player) error {
 	world, port := p.World(), ""
 	var deserted []*mpi.Comm // whose other side ends with its job, for which it waits
 	var err error
@@ -97,7 +97,7 @@ func (c *Crowd) receive(p player) error {
 		if port, err = p.MPI().OpenPort(nil); err != nil {
 			return failedMPI(err)
 		}
-		p.x.shared.Ports["crowd"] = port
+		p.x.shared.Ports["port"] = port
 	}
 	for range c.Served {
 		with, err := world.Accept(port, nil, 0)
@@ -135,12 +135,12 @@ func (c *Crowd) receive(p player) error {
 }
 
 // call connects to the port until that is good or the port is closed.
-func (c *Crowd) call(p player) error {
-	for n := 0; p.x.shared.Ports["crowd"] == ""; n++ {
+func (c *ManyConnects) call(p player) error {
+	for n := 0; p.x.shared.Ports["port"] == ""; n++ {
 		p.Pause(20 * time.Microsecond << min(n, 8))
 	}
 	for n := 0; ; n++ {
-		with, err := p.MPI().Self().Connect(p.x.shared.Ports["crowd"], nil, 0)
+		with, err := p.MPI().Self().Connect(p.x.shared.Ports["port"], nil, 0)
 		if err == nil {
 			return c.talkToAll(p, with)
 		}
@@ -151,12 +151,12 @@ func (c *Crowd) call(p player) error {
 			p.x.cover["callers of a closed port"]++
 			return nil
 		}
-		p.x.cover["callers that found it crowded"]++
+		p.x.cover["callers that were refused"]++
 		p.Pause(p.Between(0, 5*time.Millisecond))
 	}
 }
 
-func (c *Crowd) talkToAll(p player, with *mpi.Comm) error {
+func (c *ManyConnects) talkToAll(p player, with *mpi.Comm) error {
 	n, err := with.RemoteSize()
 	for i := range n {
 		in := []int64{0}
@@ -171,11 +171,11 @@ func (c *Crowd) talkToAll(p player, with *mpi.Comm) error {
 	return failedMPI(with.Disconnect())
 }
 
-// TestCrowd has 100 procs call a port at once.
-func TestCrowd(t *testing.T) {
+// TestManyConnects has 100 procs call a port at once.
+func TestManyConnects(t *testing.T) {
 	covered := map[string]int64{}
 	for seed := uint64(1); seed <= 6; seed++ {
-		c := NewCrowd(seed, 100)
+		c := NewManyConnects(seed, 100)
 		v := c.Run()
 		if v.Failure != nil {
 			t.Errorf("%v: %v", c, v.Failure)
@@ -184,7 +184,7 @@ func TestCrowd(t *testing.T) {
 			covered[name] += n
 		}
 	}
-	for _, name := range []string{"callers served", "callers that ended while connected", "callers of a closed port", "callers that found it crowded"} {
+	for _, name := range []string{"callers served", "callers that ended while connected", "callers of a closed port", "callers that were refused"} {
 		if covered[name] == 0 {
 			t.Errorf("there are no %s", name)
 		}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// MakeUp makes a certificate for a server that has none. It proves nothing: the key of the job, which
+// SelfSigned makes a certificate for a server that has none. It proves nothing: the key of the job, which
 // is bound to the TLS connection, does.
-func MakeUp(name string) (tls.Certificate, error) {
+func SelfSigned(name string) (tls.Certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err

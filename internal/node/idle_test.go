@@ -9,21 +9,21 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// TestIdleCrowdAtADirectListener: connections that do not greet do not keep a proc's
+// TestIdleConnectionsAtADirectListener: connections that do not greet do not keep a proc's
 // link out, though they are from the same machine: neither where it arrives, nor where
 // it is dialled.
-func TestIdleCrowdAtADirectListener(t *testing.T) {
+func TestIdleConnectionsAtADirectListener(t *testing.T) {
 	for _, n := range []int{70, 1000} {
 		// Rank 0 of alpha, whose link it is when both dial, dials rank 1 of beta.
-		for i, crowded := range []string{"alpha", "beta"} {
-			t.Run(fmt.Sprint(n, " at ", crowded), func(t *testing.T) {
+		for i, busy := range []string{"alpha", "beta"} {
+			t.Run(fmt.Sprint(n, " at ", busy), func(t *testing.T) {
 				job := route(testJob("ring", 1, 1), config.Route{Prefer: []string{"tcp"}, Direct: true})
 				serveApart(t, job)
 				first := startSites(t, job, job.Sites[i:i+1])
 				<-first[0].n.listening
 				for _, l := range first[0].n.hosts[0].Direct {
 					if l.Transport.Name == "tcp" {
-						crowdAt(t, n, l.Address())
+						idleConns(t, n, l.Address())
 					}
 				}
 				all := append(first, startSites(t, job, job.Sites[1-i:2-i])...)
@@ -36,8 +36,8 @@ func TestIdleCrowdAtADirectListener(t *testing.T) {
 	}
 }
 
-// crowdAt makes connections that say nothing until the test is over.
-func crowdAt(t *testing.T, n int, address string) (crowd []net.Conn) {
+// idleConns makes connections that say nothing until the test is over.
+func idleConns(t *testing.T, n int, address string) (conns []net.Conn) {
 	t.Helper()
 	for range n {
 		nc, err := net.Dial("tcp", address)
@@ -45,7 +45,7 @@ func crowdAt(t *testing.T, n int, address string) (crowd []net.Conn) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { nc.Close() })
-		crowd = append(crowd, nc)
+		conns = append(conns, nc)
 	}
-	return crowd
+	return conns
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// abroad is the flag of a proposal which says that members of a leader's side, or of the
+// severalWorlds is the flag of a proposal which says that members of a leader's side, or of the
 // communicator between the leaders, belong to several jobs.
-const abroad uint32 = 1 << 6
+const severalWorlds uint32 = 1 << 6
 
-// joinAbroad is the rest of joinOurs if procs of several jobs take part: the two sides exchange the
+// joinWorlds is the rest of joinOurs if procs of several jobs take part: the two sides exchange the
 // same as when they connect, but in the communicator of the leaders instead of over a temporary
 // link. The process is locked.
-func joinAbroad(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer, v construct.Verdict) (*proc.Comm, error) {
+func joinWorlds(c *proc.Comm, localLeader int, x *introduction, mine comm.Offer, v construct.Verdict) (*proc.Comm, error) {
 	m := meeting(c, localLeader)
 	m.show(proc.ToCreate)
 	if x != nil {

@@ -11,7 +11,7 @@ func TestLinksToOtherJobs(t *testing.T) {
 	now := time.Unix(1000, 0)
 	a, b := strings.Repeat("a1", 16), strings.Repeat("b2", 16)
 	r := &Report{Jobs: []Job{
-		{Name: "left", World: a, Ports: 1, Abroad: []Abroad{
+		{Name: "left", World: a, Ports: 1, WorldLinks: []WorldLink{
 			{Local: 0, World: b, Peer: 3, State: StateLinked, Transport: "tcp", Plane: "fd", Since: now.Add(-5 * time.Second)},
 			{Local: 1, World: strings.Repeat("c3", 16), Peer: 0, State: StateOpening},
 		}},
@@ -39,16 +39,16 @@ func TestMergeOfLinksToOtherJobs(t *testing.T) {
 	other := about
 	other.Client = 1
 	found := []Found{
-		{About: other, Node: &Node{About: other, World: "a1", Ports: 1, Abroad: []Abroad{{Local: 2, World: "b2"}, {Local: 1, World: "b2", Peer: 1}}}},
-		{About: about, Node: &Node{About: about, World: "a1", Ports: 2, Abroad: []Abroad{{Local: 1, World: "b2"}}}},
+		{About: other, Node: &Node{About: other, World: "a1", Ports: 1, WorldLinks: []WorldLink{{Local: 2, World: "b2"}, {Local: 1, World: "b2", Peer: 1}}}},
+		{About: about, Node: &Node{About: about, World: "a1", Ports: 2, WorldLinks: []WorldLink{{Local: 1, World: "b2"}}}},
 	}
 	jobs := Merge(found)
-	if len(jobs) != 1 || jobs[0].World != "a1" || jobs[0].Ports != 3 || len(jobs[0].Abroad) != 3 {
+	if len(jobs) != 1 || jobs[0].World != "a1" || jobs[0].Ports != 3 || len(jobs[0].WorldLinks) != 3 {
 		t.Fatalf("%+v", jobs)
 	}
-	for i, want := range []Abroad{{Local: 1, World: "b2"}, {Local: 1, World: "b2", Peer: 1}, {Local: 2, World: "b2"}} {
-		if jobs[0].Abroad[i] != want {
-			t.Errorf("%d: %+v", i, jobs[0].Abroad[i])
+	for i, want := range []WorldLink{{Local: 1, World: "b2"}, {Local: 1, World: "b2", Peer: 1}, {Local: 2, World: "b2"}} {
+		if jobs[0].WorldLinks[i] != want {
+			t.Errorf("%d: %+v", i, jobs[0].WorldLinks[i])
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // dial makes a link to a proc of another world for a proc that has asked for it.
-func (a *Abroad) dial(p *proc, x dynamic.WorldPair) {
+func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 	var l *kernel.Link
-	s := p.s.w.search(dynamic.WorldSearch(1, &p.s.meets.Links.Ties, x), func() bool { return !p.there() })
+	s := p.s.w.search(dynamic.WorldSearch(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
 	s.dial = func(_ dynamic.SearchStep, answer func(dynamic.Answer)) {
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			switch {
 			case !p.there():
-			case p.s.meets.Links.Ties.Phase(x) != dynamic.Dialling: // the other end's link has come; no dial is as late as that one's end
+			case p.s.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has come; no dial is as late as that one's end
 				answer(unheard(0))
 			default:
 				l = a.dialled(p, x, answer)
@@ -45,7 +45,7 @@ func (a *Abroad) dial(p *proc, x dynamic.WorldPair) {
 
 // dialled is what the peer's node does. It gives the link if it has accepted it, of which the
 // dialler hears after a while.
-func (a *Abroad) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answer)) *kernel.Link {
+func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answer)) *kernel.Link {
 	other := a.procOf(x.Peer)
 	if !other.there() {
 		answer(said(dynamic.Leaving))
@@ -70,13 +70,13 @@ func (a *Abroad) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 	return l
 }
 
-func (a *Abroad) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
+func (a *Worlds) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
 	m := p.s.meets.Give(x, struct{}{})
 	m.Transport = "sim"
 	a.tell(p, m, e)
 }
 
 // noLink tells a proc that there is no link. It may ask again.
-func (a *Abroad) noLink(p *proc, x dynamic.WorldPair, reason string) {
+func (a *Worlds) noLink(p *proc, x dynamic.WorldPair, reason string) {
 	a.with(p.s, func(n *meetingNode) { n.NoLink(p, x, errors.New(reason)) })
 }

@@ -5,24 +5,24 @@ import "testing"
 // TestTies has two nodes make a link for a pair, of which the first is prior, in every
 // order of what can happen: they end with one link, or both without.
 func TestTies(t *testing.T) {
-	type step func(a, b *Ties[int]) bool
+	type step func(a, b *PairLinks[int]) bool
 	is := func(v Verdict) func(Verdict) bool { return func(w Verdict) bool { return v == w } }
 	arrives := func(at, prior bool, ok func(Verdict) bool) step { // at b, or at a
-		return func(a, b *Ties[int]) bool {
+		return func(a, b *PairLinks[int]) bool {
 			if at {
 				return ok(b.Arrive(1, prior))
 			}
 			return ok(a.Arrive(1, prior))
 		}
 	}
-	one := func(f func(*Ties[int], int) bool, want bool) step {
-		return func(a, _ *Ties[int]) bool { return f(a, 1) == want }
+	one := func(f func(*PairLinks[int], int) bool, want bool) step {
+		return func(a, _ *PairLinks[int]) bool { return f(a, 1) == want }
 	}
-	two := func(f func(*Ties[int], int) bool, want bool) step {
-		return func(_, b *Ties[int]) bool { return f(b, 1) == want }
+	two := func(f func(*PairLinks[int], int) bool, want bool) step {
+		return func(_, b *PairLinks[int]) bool { return f(b, 1) == want }
 	}
-	want, made, lost, overdue := (*Ties[int]).Want, (*Ties[int]).Made, (*Ties[int]).Lost, (*Ties[int]).Overdue
-	giveUp, fail, drop, use := (*Ties[int]).GiveUp, (*Ties[int]).Fail, (*Ties[int]).Drop, (*Ties[int]).Use
+	want, made, lost, overdue := (*PairLinks[int]).Want, (*PairLinks[int]).Made, (*PairLinks[int]).Lost, (*PairLinks[int]).Overdue
+	giveUp, fail, drop, use := (*PairLinks[int]).GiveUp, (*PairLinks[int]).Fail, (*PairLinks[int]).Drop, (*PairLinks[int]).Use
 	for name, c := range map[string]struct {
 		steps []step
 		a, b  Phase
@@ -50,7 +50,7 @@ func TestTies(t *testing.T) {
 			one(want, true), one(made, true), one(use, false), one(drop, true), one(use, true),
 		}, Linked, Unlinked},
 	} {
-		var a, b Ties[int]
+		var a, b PairLinks[int]
 		for i, s := range c.steps {
 			if !s(&a, &b) {
 				t.Errorf("%s: step %d: the nodes are at %d and %d", name, i+1, a.Phase(1), b.Phase(1))
@@ -64,7 +64,7 @@ func TestTies(t *testing.T) {
 
 // TestTiesForgetWhoIsUnlinked: pairs without a link cost nothing.
 func TestTiesForgetWhoIsUnlinked(t *testing.T) {
-	var x Ties[string]
+	var x PairLinks[string]
 	x.Want("a")
 	x.Fail("a")
 	x.Want("b")

@@ -17,60 +17,60 @@ const (
 	Refused // given up for good: the packets of the pair go another way
 )
 
-// Ties decide which link a pair of procs has, for one of their nodes. Both ends may dial
+// PairLinks decide which link a pair of procs has, for one of their nodes. Both ends may dial
 // at the same time: then the link of the end that is prior is used, which both know, and the
 // other end waits for it. K names a proc of the node and another one. The zero value is ready.
-type Ties[K comparable] struct{ phases map[K]Phase }
+type PairLinks[K comparable] struct{ phases map[K]Phase }
 
 // Phase returns the phase of a pair.
-func (t *Ties[K]) Phase(x K) Phase { return t.phases[x] }
+func (t *PairLinks[K]) Phase(x K) Phase { return t.phases[x] }
 
 // All yields the pairs that are not Unlinked, in any order.
-func (t *Ties[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
+func (t *PairLinks[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
 
 // Len returns how many pairs are not Unlinked.
-func (t *Ties[K]) Len() int { return len(t.phases) }
+func (t *PairLinks[K]) Len() int { return len(t.phases) }
 
 // Want is called for a proc that asks for a link. It returns true if the node has to dial; false if
 // there is a link, or one is being made, or was refused.
-func (t *Ties[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
+func (t *PairLinks[K]) Want(x K) bool { return t.move(x, Dialling, Unlinked) }
 
 // Made says that the link which was dialled is made. It returns false if the other end's is used
 // instead.
-func (t *Ties[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
+func (t *PairLinks[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
 
 // Use says that the link which was dialled is made, and that the other end uses it already. It
 // returns false if the pair still has its last link, which both ends are about to close; call again
 // later.
-func (t *Ties[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
+func (t *PairLinks[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
 
 // Lost says that the other end dials too, and is prior. It returns true if its link has to be
 // waited for, and Overdue called then; false if that has come.
-func (t *Ties[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
+func (t *PairLinks[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
 
 // Overdue says that the wait for the other end's link is over. It returns true if the link has not
 // come: the other end may have given up, so dial again.
-func (t *Ties[K]) Overdue(x K) bool { return t.move(x, Dialling, Yielding) }
+func (t *PairLinks[K]) Overdue(x K) bool { return t.move(x, Dialling, Yielding) }
 
 // GiveUp says that no link can be made. It returns true if there is none: the pair sends by its
 // agents from now on, and a link of the other end is refused too. It returns false if the other
 // end's has come.
-func (t *Ties[K]) GiveUp(x K) bool { return t.move(x, Refused, Dialling) }
+func (t *PairLinks[K]) GiveUp(x K) bool { return t.move(x, Refused, Dialling) }
 
 // Fail is GiveUp for a pair that may want a link again.
-func (t *Ties[K]) Fail(x K) bool { return t.move(x, Unlinked, Dialling) }
+func (t *PairLinks[K]) Fail(x K) bool { return t.move(x, Unlinked, Dialling) }
 
 // Drop says that the pair's link is closed or broken; it may want another one.
-func (t *Ties[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
+func (t *PairLinks[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
 
 // Forget is for a pair of which one proc has ended.
-func (t *Ties[K]) Forget(x K) { delete(t.phases, x) }
+func (t *PairLinks[K]) Forget(x K) { delete(t.phases, x) }
 
 // Arrive returns the verdict about a link that the other end has made: Accepted, TieLost,
 // StillLinked if the pair has one, or NotAllowed after GiveUp. Both procs of a pair send by the
 // link or both by the agents: if only one did, the end of the link could overtake its packets, and
 // the other would take that for the end of its peer.
-func (t *Ties[K]) Arrive(x K, prior bool) Verdict {
+func (t *PairLinks[K]) Arrive(x K, prior bool) Verdict {
 	free := []Phase{Unlinked, Yielding}
 	if prior {
 		free = append(free, Dialling)
@@ -87,7 +87,7 @@ func (t *Ties[K]) Arrive(x K, prior bool) Verdict {
 }
 
 // move changes a pair's phase to to if it is one of from, and reports whether it was.
-func (t *Ties[K]) move(x K, to Phase, from ...Phase) bool {
+func (t *PairLinks[K]) move(x K, to Phase, from ...Phase) bool {
 	for _, f := range from {
 		if t.phases[x] != f {
 			continue

@@ -24,8 +24,8 @@ import (
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
-// thief binds the address of a host and connects to the channel port of a site.
-func thief(t *testing.T, from string, to *running) *net.TCPConn {
+// spoofed binds the address of a host and connects to the channel port of a site.
+func spoofed(t *testing.T, from string, to *running) *net.TCPConn {
 	t.Helper()
 	<-to.n.listening
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
@@ -64,27 +64,27 @@ func wantRing(t *testing.T, all []*running) {
 
 // Somebody with the address of the second site who comes before it and says its host
 // rank gets nothing, and the site's own channel is the one that counts.
-func TestThiefOfAChannel(t *testing.T) {
+func TestSpoofedOfAChannel(t *testing.T) {
 	for name, resume := range map[string]bool{"plain": false, "resumable": true} {
 		t.Run(name, func(t *testing.T) {
 			job := overChannels(resume)
 			serveApart(t, job)
 			alpha := startSites(t, job, job.Sites[:1])
-			c := thief(t, "127.0.0.3", alpha[0])
+			c := spoofed(t, "127.0.0.3", alpha[0])
 			if _, err := c.Write([]byte{0, 0, 0, 1}); err != nil { // before the dance begins
 				t.Fatal(err)
 			}
 			beta := startSites(t, job, job.Sites[1:])
 			if b := heard(t, c); len(b) > 0 {
-				t.Fatalf("the thief heard %d bytes: %x", len(b), b[:min(len(b), wire.HeaderSize)])
+				t.Fatalf("the spoofed host heard %d bytes: %x", len(b), b[:min(len(b), wire.HeaderSize)])
 			}
 			wantRing(t, append(alpha, beta...))
 		})
 	}
 }
 
-// A crowd that says nothing, stops half-way or proves the wrong thing keeps nobody out.
-func TestCrowdAtTheChannelPort(t *testing.T) {
+// Many connections that say nothing, stop half-way or prove the wrong thing keep nobody out.
+func TestManyAtTheChannelPort(t *testing.T) {
 	job := overChannels(false)
 	serveApart(t, job)
 	alpha := startSites(t, job, job.Sites[:1])
@@ -92,7 +92,7 @@ func TestCrowdAtTheChannelPort(t *testing.T) {
 	guess := secret.Channel(dynamic.ChannelEnd{}, dynamic.ChannelEnd{Rank: 1})
 	hello := dynamic.Hello{Src: 1, Session: guess.ChannelSession(), Again: true, Hosts: true}
 	for i := range 30 {
-		c := thief(t, []string{"127.0.0.3", "127.0.0.9"}[i%2], alpha[0])
+		c := spoofed(t, []string{"127.0.0.3", "127.0.0.9"}[i%2], alpha[0])
 		d := dynamic.NewDialler(guess, dial.Nonce(), hello)
 		says := d.Output()
 		if _, err := c.Write(says[:[]int{0, 2, 4, 12, len(says)}[i%5]]); err != nil {
@@ -113,17 +113,17 @@ func mixed(auth config.Auth) *config.Job {
 }
 
 // In a job with another MPI the key is what sites of ours prove to each other.
-func TestThiefInAMixedJob(t *testing.T) {
+func TestSpoofedInAMixedJob(t *testing.T) {
 	job := mixed(config.Auth{Keyed: true, Key: 42})
 	serveApart(t, job)
 	alpha := startSites(t, job, job.Sites[:1])
-	c := thief(t, "127.0.0.3", alpha[0])
+	c := spoofed(t, "127.0.0.3", alpha[0])
 	if _, err := c.Write([]byte{0, 0, 0, 1}); err != nil {
 		t.Fatal(err)
 	}
 	others := startSites(t, job, job.Sites[1:])
 	if b := heard(t, c); len(b) > 0 {
-		t.Fatalf("the thief heard %d bytes", len(b))
+		t.Fatalf("the spoofed host heard %d bytes", len(b))
 	}
 	wantNone(t, append(alpha, others...))
 	if said := alpha[0].out.String(); strings.Count(said, "token 3") != 2 {
@@ -135,17 +135,17 @@ func TestThiefInAMixedJob(t *testing.T) {
 }
 
 // Without a key their addresses are all there is, and that is said.
-func TestThiefWhereNothingIsProven(t *testing.T) {
+func TestSpoofedWhereNothingIsProven(t *testing.T) {
 	job := mixed(config.Auth{None: true})
 	serveApart(t, job)
 	alpha := startSites(t, job, job.Sites[:1])
-	c := thief(t, "127.0.0.9", alpha[0])
+	c := spoofed(t, "127.0.0.9", alpha[0])
 	if _, err := c.Write([]byte{0, 0, 0, 1}); err != nil {
 		t.Fatal(err)
 	}
 	others := startSites(t, job, job.Sites[1:])
 	if b := heard(t, c); len(b) > 0 {
-		t.Fatalf("the thief heard %d bytes", len(b))
+		t.Fatalf("the spoofed host heard %d bytes", len(b))
 	}
 	wantNone(t, append(alpha, others...))
 	if said := alpha[0].err.String(); !strings.Contains(said, "sites of ours are known by their addresses alone") {
@@ -170,7 +170,7 @@ func TestImpostorWhoListens(t *testing.T) {
 				said <- most
 				return
 			}
-			most = max(most, impostor(c))
+			most = max(most, greetWithoutToken(c))
 		}
 	}()
 	host := wire.HostIDFrom(netip.MustParseAddr("127.0.0.2"), wire.IPv4Compatible)
@@ -196,12 +196,12 @@ func TestImpostorWhoListens(t *testing.T) {
 	}
 	_ = ln.Close()
 	if n := <-said; n != 80+40 { // HELLO and PROOF
-		t.Errorf("the impostor heard %d bytes", n)
+		t.Errorf("it heard %d bytes", n)
 	}
 }
 
-// impostor greets a dialler without the token, says yes, and counts what it hears.
-func impostor(c net.Conn) (heard int) {
+// greetWithoutToken greets a dialler without the token, says yes, and counts what it hears.
+func greetWithoutToken(c net.Conn) (heard int) {
 	defer c.Close()
 	n, _ := io.ReadFull(c, make([]byte, 80))
 	_, _ = c.Write(append([]byte{0x49, 0x44, 0x4c, 1, 0, 0, 0, 2}, make([]byte, 32)...))

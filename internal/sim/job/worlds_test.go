@@ -12,28 +12,28 @@ import (
 )
 
 // two runs two jobs on one kernel.
-func two(t *testing.T, seed uint64, cfg AbroadConfig, a, b func(Env) error) (*Abroad, []Result) {
+func two(t *testing.T, seed uint64, cfg WorldsConfig, a, b func(Env) error) (*Worlds, []Result) {
 	t.Helper()
 	k := kernel.New(seed)
-	abroad := NewAbroad(k, cfg)
+	together := NewWorlds(k, cfg)
 	var worlds []*World
 	for _, program := range []func(Env) error{a, b} {
-		w, err := New(k, Config{Sites: []Site{{Hosts: []int{2}}}, Direct: true, Links: rough(), Abroad: abroad, Program: program})
+		w, err := New(k, Config{Sites: []Site{{Hosts: []int{2}}}, Direct: true, Links: rough(), Worlds: together, Program: program})
 		if err != nil {
 			t.Fatal(err)
 		}
 		worlds = append(worlds, w)
 	}
-	return abroad, RunAll(k, Bounds{Events: 1e6, Time: time.Hour}, worlds...)
+	return together, RunAll(k, Bounds{Events: 1e6, Time: time.Hour}, worlds...)
 }
 
 func rankOf(e Env) *mpi.Proc { return e.(*proc).MPI() }
 
-// TestAbroad has two jobs meet.
-func TestAbroad(t *testing.T) {
+// TestWorlds has two jobs meet.
+func TestWorlds(t *testing.T) {
 	for seed := range seeds(20) {
 		port := ""
-		abroad, results := two(t, seed, AbroadConfig{Link: rough().Direct}, func(e Env) (err error) {
+		together, results := two(t, seed, WorldsConfig{Link: rough().Direct}, func(e Env) (err error) {
 			name := ""
 			if e.World().Rank() == 0 {
 				if name, err = rankOf(e).OpenPort(nil); err != nil {
@@ -64,17 +64,17 @@ func TestAbroad(t *testing.T) {
 				t.Errorf("seed %d, world %d: %v", seed, w, err)
 			}
 		}
-		if n := abroad.Counts; n.Calls != 1 || n.Links == 0 {
+		if n := together.Counts; n.Calls != 1 || n.Links == 0 {
 			t.Errorf("seed %d: %+v", seed, n)
 		}
 	}
 }
 
-// TestAbroadRefuses: who calls a port that is closed, or crowded, hears it.
-func TestAbroadRefuses(t *testing.T) {
-	for name, backlog := range map[string]int{"closed": 0, "crowded": 1} {
+// TestWorldsRefuses: who calls a port that is closed, or full, hears it.
+func TestWorldsRefuses(t *testing.T) {
+	for name, backlog := range map[string]int{"closed": 0, "full": 1} {
 		port, waits := "", 0
-		abroad, results := two(t, 3, AbroadConfig{Backlog: backlog}, func(e Env) (err error) {
+		together, results := two(t, 3, WorldsConfig{Backlog: backlog}, func(e Env) (err error) {
 			if e.World().Rank() > 0 {
 				return nil
 			}
@@ -105,19 +105,19 @@ func TestAbroadRefuses(t *testing.T) {
 				t.Errorf("%s, world %d: %v", name, w, err)
 			}
 		}
-		if want := 2 - backlog; abroad.Counts.Refused != want {
-			t.Errorf("%s: %d are refused, want %d", name, abroad.Counts.Refused, want)
+		if want := 2 - backlog; together.Counts.Refused != want {
+			t.Errorf("%s: %d are refused, want %d", name, together.Counts.Refused, want)
 		}
-		if left := abroad.Left(); left != (Remains{}) {
+		if left := together.Left(); left != (Remains{}) {
 			t.Errorf("%s: %+v are left", name, left)
 		}
 	}
 }
 
-// TestAbroadNames: jobs see each other's names, but for those of their own servers, and none is left.
-func TestAbroadNames(t *testing.T) {
+// TestWorldsNames: jobs see each other's names, but for those of their own servers, and none is left.
+func TestWorldsNames(t *testing.T) {
 	published, asked := 0, 0
-	abroad, results := two(t, 1, AbroadConfig{}, func(e Env) error {
+	together, results := two(t, 1, WorldsConfig{}, func(e Env) error {
 		own := mpi.NewInfo()
 		err := own.Set("scope", "job")
 		if e.World().Rank() == 0 {
@@ -146,7 +146,7 @@ func TestAbroadNames(t *testing.T) {
 			t.Errorf("world %d: %v", w, err)
 		}
 	}
-	if left := abroad.Left(); left != (Remains{}) || abroad.Counts.Named != 6 {
-		t.Errorf("%+v are left, after %d requests", left, abroad.Counts.Named)
+	if left := together.Left(); left != (Remains{}) || together.Counts.Named != 6 {
+		t.Errorf("%+v are left, after %d requests", left, together.Counts.Named)
 	}
 }

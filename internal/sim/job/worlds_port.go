@@ -12,7 +12,7 @@ import (
 )
 
 // opens is a proc's wish to open a port.
-func (a *Abroad) opens(p *proc, x *wireup.Meeting) {
+func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
 	x.Backlog = a.cfg.Backlog
 	if x.Timeout > 0 {
 		a.k.After(x.Timeout, func() { a.with(p.s, func(n *meetingNode) { n.Tick(p.s.w.time()) }) })
@@ -24,14 +24,14 @@ func (a *Abroad) opens(p *proc, x *wireup.Meeting) {
 func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
 // call connects to a port for a proc, which gets the link or the reason why there is none.
-func (a *Abroad) call(x meetingStep) {
+func (a *Worlds) call(x meetingStep) {
 	a.Counts.Calls++
 	a.step(x.Proc, 1)
 	a.under(x.Proc, 10*time.Microsecond, 2*time.Millisecond, func() { a.called(x.Proc, x.Request, x.Token.World()) })
 }
 
 // portAt gives the site that has an open port; nil: there is none.
-func (a *Abroad) portAt(port dynamic.World) *site {
+func (a *Worlds) portAt(port dynamic.World) *site {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {
 			if n := s.meets; n != nil {
@@ -44,7 +44,7 @@ func (a *Abroad) portAt(port dynamic.World) *site {
 	return nil
 }
 
-func (a *Abroad) called(p *proc, request uint64, port dynamic.World) {
+func (a *Worlds) called(p *proc, request uint64, port dynamic.World) {
 	at, no := a.portAt(port), dynamic.ClosedPort
 	if at != nil {
 		a.with(at, func(n *meetingNode) { no = n.Hold(port, true) })

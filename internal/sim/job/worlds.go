@@ -12,12 +12,12 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Abroad is what nodes do for procs of different jobs, all of them on one kernel:
-// ports, calls of ports, and links between worlds. Make it with NewAbroad, and give
+// Worlds is what nodes do for procs of different jobs, all of them on one kernel:
+// ports, calls of ports, and links between worlds. Make it with NewWorlds, and give
 // it to the Configs of all.
-type Abroad struct {
+type Worlds struct {
 	k       *kernel.Kernel
-	cfg     AbroadConfig
+	cfg     WorldsConfig
 	worlds  []*World
 	byName  map[dynamic.World]*World
 	links   []*kernel.Link // that were made and may be in use
@@ -28,8 +28,8 @@ type Abroad struct {
 	Counts  Counts
 }
 
-// AbroadConfig says how nodes of different jobs get on with each other.
-type AbroadConfig struct {
+// WorldsConfig says how nodes of different jobs get on with each other.
+type WorldsConfig struct {
 	Link     kernel.LinkSpec // between procs of different worlds
 	Names    names.Limits    // of name servers
 	Backlog  int             // callers that may wait at a port; 0: as in the node
@@ -61,18 +61,18 @@ type Counts struct {
 	Renamed, Lost            int // names that were published again; those that could not be
 }
 
-// NewAbroad makes a place for jobs to meet.
-func NewAbroad(k *kernel.Kernel, cfg AbroadConfig) *Abroad {
+// NewWorlds makes a place for jobs to meet.
+func NewWorlds(k *kernel.Kernel, cfg WorldsConfig) *Worlds {
 	if cfg.Link.Capacity == 0 {
 		cfg.Link.Capacity = 64 << 10
 	}
-	a := &Abroad{k: k, cfg: cfg, byName: make(map[dynamic.World]*World)}
+	a := &Worlds{k: k, cfg: cfg, byName: make(map[dynamic.World]*World)}
 	a.shared = a.newNameServer()
 	return a
 }
 
 // join adds a job.
-func (a *Abroad) join(w *World) {
+func (a *Worlds) join(w *World) {
 	w.number = len(a.worlds)
 	a.worlds = append(a.worlds, w)
 }
@@ -95,7 +95,7 @@ func (w *World) describe() (world []byte, card string) {
 	if err != nil {
 		panic(fmt.Sprintf("job: a card that cannot be written: %v", err))
 	}
-	w.cfg.Abroad.byName[w.Name()] = w
+	w.cfg.Worlds.byName[w.Name()] = w
 	return world, string(text)
 }
 
@@ -114,7 +114,7 @@ func (p *proc) Rank() wire.WorldRank { return p.rank }
 func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.Name(), Rank: p.rank} }
 
 // procOf gives a proc that has been started; nil if there is none.
-func (a *Abroad) procOf(m dynamic.Member) *proc {
+func (a *Worlds) procOf(m dynamic.Member) *proc {
 	w := a.byName[m.World]
 	if w == nil || m.Rank < 0 || int(m.Rank) >= len(w.procs) {
 		return nil
@@ -136,7 +136,7 @@ func newMeetings(s *site) *meetingNode {
 }
 
 // heard is a proc's message about other worlds. False: it is none.
-func (a *Abroad) heard(p *proc, m *wireup.Message) (mine bool) {
+func (a *Worlds) heard(p *proc, m *wireup.Message) (mine bool) {
 	if a == nil {
 		return false
 	}
@@ -148,7 +148,7 @@ func (a *Abroad) heard(p *proc, m *wireup.Message) (mine bool) {
 }
 
 // with has f tell a node's decisions of an event, and carries out the steps that follow.
-func (a *Abroad) with(s *site, f func(*meetingNode)) {
+func (a *Worlds) with(s *site, f func(*meetingNode)) {
 	f(s.meets)
 	for {
 		x, ok := s.meets.Next()
@@ -159,7 +159,7 @@ func (a *Abroad) with(s *site, f func(*meetingNode)) {
 	}
 }
 
-func (a *Abroad) carryOut(x meetingStep) {
+func (a *Worlds) carryOut(x meetingStep) {
 	p := x.Proc
 	switch x.Action {
 	case meetings.Answer:
@@ -183,7 +183,7 @@ func (a *Abroad) carryOut(x meetingStep) {
 }
 
 // under lets f, of a request of a proc that is under way, happen some time later. It ends the request.
-func (a *Abroad) under(p *proc, least, most time.Duration, f func()) {
+func (a *Worlds) under(p *proc, least, most time.Duration, f func()) {
 	a.busy++
 	a.k.After(a.k.Between(least, most), func() {
 		a.busy--
@@ -195,7 +195,7 @@ func (a *Abroad) under(p *proc, least, most time.Duration, f func()) {
 }
 
 // gone ends what a proc had to do with other worlds. Its links are closed already.
-func (a *Abroad) gone(p *proc) {
+func (a *Worlds) gone(p *proc) {
 	if a == nil || p.s.meets == nil {
 		return
 	}
@@ -204,14 +204,14 @@ func (a *Abroad) gone(p *proc) {
 }
 
 // step tells the observer of calls.
-func (a *Abroad) step(p *proc, step int) {
+func (a *Worlds) step(p *proc, step int) {
 	if a.cfg.Calls != nil {
 		a.cfg.Calls.Step(p.member(), step)
 	}
 }
 
 // tell brings a message, and perhaps a link, from the node to a proc.
-func (a *Abroad) tell(p *proc, m wireup.Message, e *kernel.End) {
+func (a *Worlds) tell(p *proc, m wireup.Message, e *kernel.End) {
 	a.k.After(a.k.Between(0, 100*time.Microsecond), func() {
 		if e == nil {
 			p.give(m, nil)
@@ -235,14 +235,14 @@ type Remains struct {
 }
 
 // Left tells what there still is when all procs have left.
-func (a *Abroad) Left() (r Remains) {
+func (a *Worlds) Left() (r Remains) {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {
 			r.Slots += s.spawner.slots.Taken()
 			if n := s.meets; n != nil {
 				r.Ports += n.Ports.Len()
 				r.Requests += n.Requesting()
-				r.Pairs += n.Links.Ties.Len()
+				r.Pairs += n.Links.Pairs.Len()
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (a *Abroad) Left() (r Remains) {
 }
 
 // link makes a link between worlds.
-func (a *Abroad) link(name string, w kernel.Watcher) *kernel.Link {
+func (a *Worlds) link(name string, w kernel.Watcher) *kernel.Link {
 	spec := a.cfg.Link
 	spec.Name = name
 	l := a.k.NewLink(spec, w)
