@@ -11,13 +11,16 @@ import (
 const atOnce = 16
 
 // exchanges plans the forms of Alltoall.
-type exchanges struct{ plan }
+type exchanges struct {
+	plan
+	here bool // what stays inside the client is exchanged already
+}
 
 // Alltoall sends block r of everybody's send to rank r, which finds it at the sender's place in
 // recv (MPI-4.1, 6.8). All blocks have one length. With a nil send the blocks to send are in recv,
 // which is overwritten.
 func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) error {
-	o := exchanges{p.begin(s, k)}
+	o := exchanges{plan: p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}
@@ -28,7 +31,7 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 	if block*o.n != len(recv) || block%k.Size() != 0 || send != nil && len(send) != len(recv) {
 		return fmt.Errorf("coll: %w: %d bytes to send and %d to receive for %d members", ErrBuffer, len(send), len(recv), o.n)
 	}
-	if o.ownBlocks(PhaseAlltoall, 0, send, recv) {
+	if o.ownBlocks(PhaseAlltoall, send, recv) {
 		return o.done(nil)
 	}
 	if send == nil {
@@ -36,13 +39,14 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 		o.copy(send, recv)
 	}
 	from, to := even(send, block), even(recv, block)
-	if in, ok := o.inside(); ok && o.single() && (exchanges{in}).bundled(block) {
+	if in, ok := o.inside(); ok && o.single() && (exchanges{plan: in}).bundled(block) {
 		o.exchangeTeam(&from, &to)
 	} else if o.single() && o.n > 2 && !o.few() && block <= o.profile.Tuning.AlltoallShort {
 		o.alltoallDoubling(&from, &to)
 	} else if o.bundled(block) {
 		o.alltoallBundled(&from, &to)
 	} else {
+		o.here = o.ownExchange(&from, &to)
 		o.exchange(tagAlltoall, &shares{parts: from, kind: k}, &shares{parts: to, kind: k})
 	}
 	return o.done(nil)
@@ -53,15 +57,17 @@ func (p *Planner) Alltoall(s *Schedule, send, recv []byte, k datatype.Kind) erro
 //
 // The project's profile of IMPI ch.4, Alltoall: one message per ordered pair.
 func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
-	own, _ := from.at(p.me)
-	place, _ := to.at(p.me)
-	p.copy(place, own)
+	if !p.here {
+		own, _ := from.at(p.me)
+		place, _ := to.at(p.me)
+		p.copy(place, own)
+	}
 	for i := 1; i < p.n; i++ {
 		dest, source := (p.me+i)%p.n, (p.me-i+p.n)%p.n
-		if part, k := to.at(source); len(part) > 0 || p.prescribed(source) {
+		if part, k := to.at(source); p.travels(source, part) {
 			p.of(k).recv(source, tag, part)
 		}
-		if part, k := from.at(dest); len(part) > 0 || p.prescribed(dest) {
+		if part, k := from.at(dest); p.travels(dest, part) {
 			p.of(k).send(dest, tag, part)
 		}
 		if i%atOnce == 0 {
@@ -70,9 +76,14 @@ func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
 	}
 }
 
-// prescribed reports whether IMPI says which messages travel to and from a rank: it is in another
-// client, and not all clients run this library.
-func (p exchanges) prescribed(rank int) bool { return !p.sites.ours && !p.m.Local(p.me, rank) }
+// travels reports whether a share to or from a rank is a message. Between clients of which one does not run
+// this library IMPI says that all of them are.
+func (p exchanges) travels(rank int, share []byte) bool {
+	if p.m.Local(p.me, rank) {
+		return len(share) > 0 && !p.here
+	}
+	return len(share) > 0 || !p.sites.ours
+}
 
 // alltoallDoubling moves small blocks in few messages (Bruck's algorithm). In the rotated buffer
 // block i is for the process i places further on; in the round of distance d each block whose i has
@@ -117,7 +128,7 @@ func (p exchanges) alltoallDoubling(from, to *parts) {
 // With a nil send the blocks to send are those of recv, which are overwritten.
 func (p *Planner) Alltoallv(s *Schedule, send []byte, scounts, sdispls []int,
 	recv []byte, rcounts, rdispls []int, k datatype.Kind) error {
-	o := exchanges{p.begin(s, k)}
+	o := exchanges{plan: p.begin(s, k)}
 	if err := checkPair(send, recv, k); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type Piece struct {
 // Alltoallw sends each rank its piece, and gets a piece from each (MPI-4.1, 6.8). Two ranks may
 // send each other elements of different kinds. No piece may share memory with another one.
 func (p *Planner) Alltoallw(s *Schedule, send, recv []Piece) error {
-	o := exchanges{p.begin(s, datatype.Byte)}
+	o := exchanges{plan: p.begin(s, datatype.Byte)}
 	n := o.partners()
 	if len(send) != n || len(recv) != n {
 		return fmt.Errorf("coll: %w: %d pieces to send and %d to receive, there are %d ranks", ErrCount, len(send), len(recv), n)

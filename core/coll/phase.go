@@ -82,22 +82,50 @@ func (p allgathers) ownAllgather(own, recv []byte) bool {
 	if n := len(own); n > 0 && same(own, recv[p.me*n:]) {
 		own = nil
 	}
-	return p.ownBlocks(PhaseAllgather, 0, own, recv)
+	return p.ownBlocks(PhaseAllgather, own, recv)
 }
 
-// ownGather is Gather of a communicator inside one client.
-func (p rooted) ownGather(part, whole []byte, root int) bool {
-	if n := len(part); p.me == root && n > 0 && same(part, whole[p.me*n:]) {
-		part = nil
-	}
-	return !p.scatter && p.ownBlocks(PhaseGather, root, part, whole)
-}
-
-// ownBlocks is an operation on blocks of one length, of a communicator inside one client.
-func (p plan) ownBlocks(phase Phase, root int, src, dst []byte) bool {
+// ownBlocks is an operation without a root on blocks of one length, of a communicator inside one client.
+func (p plan) ownBlocks(phase Phase, src, dst []byte) bool {
 	if !p.single() || len(src)+len(dst) == 0 || !p.own(phase, nil) {
 		return false
 	}
-	p.phase(phase, root, src, dst)
+	p.phase(phase, 0, src, dst)
+	return true
+}
+
+// ownGather brings the blocks of a client to the process in place root, which has parts by place. Scatter
+// has no phase.
+func (p rooted) ownGather(own []byte, all parts, root int) bool {
+	if p.scatter || len(own) == 0 || !p.own(PhaseGather, nil) {
+		return false
+	}
+	if p.team.me != root {
+		p.phase(PhaseGather, root, own, nil)
+		return true
+	}
+	whole, inPlace := p.piece(all, 0, p.team.size())
+	if inPlace && same(own, all.at(root)) {
+		own = nil
+	}
+	p.add(Step{Action: Joint, Phase: PhaseGather, Peer: wire.CommRank(root), Kind: p.k, Src: own, Dst: whole})
+	for i := 0; i < p.team.size() && !inPlace; i++ {
+		p.afterwards(Step{Action: Copy, Dst: all.at(i), Src: whole[i*len(own):][:len(own)]})
+	}
+	p.wait()
+	return true
+}
+
+// ownExchange exchanges the blocks among the processes of a client, by rank.
+func (p exchanges) ownExchange(from, to *parts) bool {
+	if from.block == 0 || !p.own(PhaseAlltoall, nil) {
+		return false
+	}
+	in := chosen{parts: *to, ranks: p.team.ranks}
+	whole, inPlace := p.together(&in)
+	p.add(Step{Action: Joint, Phase: PhaseAlltoall, Kind: p.k, Src: p.picked(*from, p.team.ranks), Dst: whole})
+	if !inPlace {
+		p.unpack(&in, whole)
+	}
 	return true
 }

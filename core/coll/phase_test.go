@@ -135,7 +135,10 @@ func (j *job) perform(all []*joined) {
 // TestPhasesReplaceMessages: where a client's own MPI does a phase there are no messages inside the client,
 // and between clients there are the same ones as without.
 func TestPhasesReplaceMessages(t *testing.T) {
-	const elements = 6
+	const (
+		elements = 6
+		long     = 8 << 10 // bytes: they do not go by way of masters
+	)
 	for name, plan := range map[string]func(r int, p *Planner, s *Schedule) error{
 		"Barrier": func(_ int, p *Planner, s *Schedule) error { return p.Barrier(s) },
 		"Bcast": func(_ int, p *Planner, s *Schedule) error {
@@ -147,8 +150,17 @@ func TestPhasesReplaceMessages(t *testing.T) {
 		"Allreduce": func(_ int, p *Planner, s *Schedule) error {
 			return p.Allreduce(s, alloc(4*elements), alloc(4*elements), datatype.Int32, datatype.Sum)
 		},
+		"Gather": func(_ int, p *Planner, s *Schedule) error {
+			return p.Gather(s, alloc(4*elements), alloc(p.n*4*elements), datatype.Int32, 1)
+		},
+		"Allgather": func(_ int, p *Planner, s *Schedule) error {
+			return p.Allgather(s, alloc(4*elements), alloc(p.n*4*elements), datatype.Int32)
+		},
+		"Alltoall of long blocks": func(_ int, p *Planner, s *Schedule) error {
+			return p.Alltoall(s, alloc(p.n*long), alloc(p.n*long), datatype.Int32)
+		},
 	} {
-		for _, clients := range [][]wire.ClientRank{{0, 0, 0, 0, 0}, {0, 0, 0, 2, 2, 2}} {
+		for _, clients := range [][]wire.ClientRank{{0, 0, 0, 0, 0}, {0, 0, 0, 2, 2, 2}, {2, 0, 2, 0, 0, 2}} {
 			j := newJob(t, clients, Profile{XSize: 1024, MaxLinear: 4, Ours: true}, nil, 1)
 			j.run(plan)
 			between := j.levels[2]

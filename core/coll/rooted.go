@@ -102,9 +102,7 @@ func (p rooted) equal(part, whole []byte, root int) error {
 	if err != nil {
 		return err
 	}
-	if !p.ownGather(part, whole, root) {
-		p.blocks(part, whole, root)
-	}
+	p.blocks(part, whole, root)
 	return p.done(nil)
 }
 
@@ -179,6 +177,9 @@ func (p rooted) bundle(c chosen) {
 // inTeam moves the blocks of one client to or from the place root, which has parts by place. Long
 // blocks go directly, short ones along a tree.
 func (p rooted) inTeam(own []byte, all parts, root int) {
+	if p.ownGather(own, all, root) {
+		return
+	}
 	n := p.team.size()
 	if in, ok := p.inside(); ok && len(own) > 0 {
 		p.plan = in.of(datatype.Byte) // the root may have another kind for the same bytes

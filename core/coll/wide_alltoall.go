@@ -100,9 +100,12 @@ func (p exchanges) sortBundles(bundles, ins []byte, away, block int) {
 
 // exchangeTeam is exchange inside the client, between its processes.
 func (p exchanges) exchangeTeam(from, to *parts) {
-	if in, ok := p.inside(); ok && (exchanges{in}).bundled(from.block) {
+	if p.ownExchange(from, to) {
+		return
+	}
+	if in, ok := p.inside(); ok && (exchanges{plan: in}).bundled(from.block) {
 		f, t := from.of(p.team.ranks), to.of(p.team.ranks)
-		exchanges{in}.alltoallBundled(&f, &t)
+		exchanges{plan: in}.alltoallBundled(&f, &t)
 		return
 	}
 	p.copy(to.at(p.me), from.at(p.me))

@@ -81,6 +81,8 @@ func TestFourMPIs(t *testing.T) {
 // phases is a program in which all members of the world do each operation that a site's MPI has a part in.
 const phases = `#include <mpi.h>
 #include <stdio.h>
+enum { LONG = 1000 }; // ints, so that blocks do not go by way of masters
+static int to[8 * LONG], from[8 * LONG];
 int main(int argc, char **argv)
 {
 	int rank, size, a[8] = {0}, b[8] = {0};
@@ -98,17 +100,20 @@ int main(int argc, char **argv)
 	MPI_Gather(a, 1, MPI_INT, b, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	MPI_Allgather(a, 1, MPI_INT, b, 1, MPI_INT, MPI_COMM_WORLD);
 	wrong |= b[size - 1] != 2;
-	MPI_Alltoall(b, 1, MPI_INT, a, 1, MPI_INT, MPI_COMM_WORLD);
-	wrong |= a[size - 1] != 2;
+	for (int i = 0; i < size; i++)
+		to[i * LONG] = 10 * rank + i;
+	MPI_Alltoall(to, LONG, MPI_INT, from, LONG, MPI_INT, MPI_COMM_WORLD);
+	for (int i = 0; i < size; i++)
+		wrong |= from[i * LONG] != 10 * i + rank;
 	MPI_Finalize();
 	if (rank == 0)
-		printf("%s\\n", wrong ? "wrong" : "no errors");
+		printf("%s\n", wrong ? "wrong" : "no errors");
 	return wrong;
 }
 `
 
-// TestNativePhases: the site's MPI does its part of collective operations in programs in C, all of those
-// that are inside the site, and none of them where shared memory is preferred.
+// TestNativePhases: the site's MPI does its part of collective operations in programs in C, also where
+// another site takes part, and none of them where shared memory is preferred.
 func TestNativePhases(t *testing.T) {
 	needNatives(t)
 	needC(t)
@@ -121,30 +126,38 @@ func TestNativePhases(t *testing.T) {
 	if _, err := ctest.Run(t.Context(), dir, nil, k.Command("impicc"), "-o", program, source); err != nil {
 		t.Fatal(err)
 	}
-	for name, native := range map[string]string{
-		"openmpi": openMPISite + always, "mpich": mpichSite + always, "openmpi by default": openMPISite, "mpich by default": mpichSite,
-	} {
-		t.Run(name, func(t *testing.T) {
-			mpi, _, byDefault := strings.Cut(name, " ")
-			shim := filepath.Join(dir, name+".so")
-			if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+mpi, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
-				t.Fatal(err)
-			}
-			job := suiteRun{procs: 2}.job(program, strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1))
-			file := filepath.Join(dir, name+".hcl")
-			if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, err := ctest.Run(t.Context(), dir, nil, k.Command("impi-node"), "-config", file)
-			if err != nil || !strings.Contains(out, "no errors") {
-				t.Fatalf("%v:\n%s", err, out)
-			}
-			for _, phase := range []string{"barrier", "allreduce", "reduce", "bcast", "gather", "allgather", "alltoall"} {
-				// Finalize has a barrier, too. By default they use shared memory, and nothing of that MPI.
-				if n := strings.Count(out, "impi_native: "+phase+"\n"); (n < 2) != byDefault || byDefault && n > 0 {
-					t.Errorf("%s was done %d times by 2 procs:\n%s", phase, n, out)
-				}
-			}
-		})
+	for name, native := range map[string]string{"openmpi": openMPISite, "mpich": mpichSite} {
+		shim := filepath.Join(dir, name+".so")
+		if _, err := ctest.Run(t.Context(), "", nil, "mpicc."+name, "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../native/shim/shim.c"); err != nil {
+			t.Fatal(err)
+		}
+		site := strings.Replace(native, "native {", fmt.Sprintf("native {\n    shim = %q\n   ", shim), 1)
+		for how, sites := range map[string][]string{"alone": {site + always}, "with another": {site + always, ownSite}, "by default": {site}} {
+			t.Run(name+" "+how, func(t *testing.T) { phasesIn(t, k, program, how != "by default", sites) })
+		}
+	}
+}
+
+// phasesIn runs the program on sites of two procs, of which the first has an MPI of its own, which does all
+// that it can or nothing.
+func phasesIn(t *testing.T, k *ctest.Kit, program string, does bool, sites []string) {
+	t.Helper()
+	dir := t.TempDir()
+	job := suiteRun{procs: 2 * len(sites)}.job(program, sites...)
+	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := ctest.Run(t.Context(), dir, nil, k.Command("impi-node"), "-config", "job.hcl")
+	if err != nil || !strings.Contains(out, "no errors") {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for _, phase := range []string{"barrier", "allreduce", "reduce", "bcast", "gather", "allgather", "alltoall"} {
+		if len(sites) > 1 && (phase == "allreduce" || phase == "allgather") {
+			continue // done by a reduce or gather, messages between the sites, and a bcast
+		}
+		// Finalize has a barrier, too.
+		if n := strings.Count(out, "impi_native: "+phase+"\n"); (n >= 2) != does || !does && n > 0 {
+			t.Errorf("%s was done %d times by 2 procs:\n%s", phase, n, out)
+		}
 	}
 }

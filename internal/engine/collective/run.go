@@ -240,15 +240,16 @@ func (x *collective) leave() {
 	}
 }
 
-// collect takes the messages of the round that are done, and reports whether all are.
+// collect takes what the round has begun and is done, its phase and its messages, and reports whether all is.
 func (x *collective) collect() bool {
 	if x.inPhase {
 		done, err := x.phase.Done()
 		if !done {
 			return false
 		}
-		x.inPhase, x.Err = false, err
-		return true
+		if x.inPhase, x.Err = false, err; err != nil {
+			return true
+		}
 	}
 	for n := len(x.open) - 1; n >= 0; n-- {
 		o := x.open[n]
