@@ -41,6 +41,9 @@ func (p *Proc) ended(x Exit) *Failure {
 		return nil
 	case p.Phase == Starting:
 		text += " before it called MPI Init"
+		if inOrder {
+			text += ": was the program compiled by impicc? It seems to use another MPI, or none"
+		}
 	case p.Phase != Finished && inOrder:
 		text += " without MPI Finalize"
 	}

@@ -72,7 +72,7 @@ func TestWords(t *testing.T) {
 		{proc(InMPI, "was killed by SIGSEGV", 139), "rank 3 was killed by SIGSEGV", 139},
 		{proc(InMPI, "exited with status 2", 2), "rank 3 exited with status 2", 2},
 		{proc(Greeted, "exited with status 0", 0), "rank 3 exited with status 0 without MPI Finalize", 1},
-		{proc(Starting, "exited with status 0", 0), "rank 3 exited with status 0 before it called MPI Init", 1},
+		{proc(Starting, "exited with status 0", 0), "rank 3 exited with status 0 before it called MPI Init: was the program compiled by impicc? It seems to use another MPI, or none", 1},
 		{proc(Starting, "was killed by SIGKILL", 137), "rank 3 was killed by SIGKILL before it called MPI Init", 137},
 		{abort(256, ""), "rank 3 called MPI Abort with code 256", 1},
 		{abort(9, "why"), "rank 3 called MPI Abort with code 9: why", 9},

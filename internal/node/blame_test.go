@@ -72,7 +72,7 @@ func TestFirstFailingProcIsNamedBeforeItHasARank(t *testing.T) {
 		text   string
 		status int
 	}{
-		"exit0":   {"exited with status 0 before it called MPI Init", 1},
+		"exit0":   {"exited with status 0 before it called MPI Init: was the program compiled by impicc? It seems to use another MPI, or none", 1},
 		"exit3":   {"exited with status 3 before it called MPI Init", 3},
 		"SIGKILL": {"was killed by SIGKILL before it called MPI Init", 137},
 		"SIGSEGV": {"was killed by SIGSEGV before it called MPI Init", 139},

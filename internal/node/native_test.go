@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,16 @@ func fakeLauncher() int {
 	switch mode {
 	case "few":
 		n--
+	case "proxied": // another process of its own starts the procs, whose end it does not mind
+		cmd := exec.Command(os.Args[0], os.Args[1:]...)
+		cmd.Env = append(os.Environ(), roleVariable+"=launcher", modeVariable+"=well")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		check(cmd.Start())
+		fmt.Println("proxy", cmd.Process.Pid)
+		_ = cmd.Wait()
+		select {}
+	case "tied":
+		runtime.LockOSThread() // by whose end the procs are killed
 	case "refuses":
 		fmt.Fprintf(os.Stderr, "---------\nThere are not enough slots\n   for %d procs.\n---------\n", n)
 		return 1
@@ -59,6 +70,9 @@ func fakeLauncher() int {
 		cmd.Env = append(os.Environ(), fmt.Sprint(fakeRank, "=", rank), fmt.Sprint(fakeSize, "=", n))
 		cmd.Stdout, cmd.Stderr, cmd.Stdin = os.Stdout, os.Stderr, os.Stdin
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as launchers do: they are not in its group
+		if mode == "tied" {
+			cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+		}
 		check(cmd.Start())
 		all = append(all, cmd)
 		go func() {
@@ -81,6 +95,9 @@ func fakeLauncher() int {
 				}
 			}
 		}
+	}
+	if mode == "hangs" {
+		select {}
 	}
 	return worst
 }
@@ -269,23 +286,69 @@ func TestNativeProcExitsLate(t *testing.T) {
 	}
 }
 
-// TestNativeLauncherIsKilled: the job ends, and nothing is left of the procs.
+// TestNativeLauncherIsKilled: the job ends by that and not by the procs that die of it, and nothing is left of
+// these.
 func TestNativeLauncherIsKilled(t *testing.T) {
-	job := testJob("fake stays", 2)
-	fakeSite(t, job, 0, "well")
+	for launcher, program := range map[string]string{"well": "fake stays", "tied": "fake waits"} {
+		t.Run(launcher, func(t *testing.T) {
+			job := testJob(program, 2)
+			fakeSite(t, job, 0, launcher)
+			job.Limits.Stop = 200 * time.Millisecond
+			all := start(t, job)
+			var procs []int
+			for rank := range 2 {
+				procs = append(procs, pidfd(t, all[0].out.number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
+			}
+			<-all[0].n.ready
+			if err := unix.Kill(all[0].n.native.PID(), unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			wantAll(t, all, "site alpha: mpirun was killed by SIGKILL before the procs had passed MPI Finalize")
+			for _, fd := range procs {
+				gone(t, fd)
+			}
+		})
+	}
+}
+
+// TestNativeDaemonIsKilled: the job ends when what a launcher has started the procs by has died, although the
+// launcher and the procs go on.
+func TestNativeDaemonIsKilled(t *testing.T) {
+	job := testJob("fake waits", 2)
+	fakeSite(t, job, 0, "proxied")
 	job.Limits.Stop = 200 * time.Millisecond
 	all := start(t, job)
 	var procs []int
 	for rank := range 2 {
 		procs = append(procs, pidfd(t, all[0].out.number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
 	}
+	daemon := all[0].out.number(t, "[alpha] proxy ")
 	<-all[0].n.ready
-	if err := unix.Kill(all[0].n.native.PID(), unix.SIGKILL); err != nil {
+	if err := unix.Kill(daemon, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	wantAll(t, all, "site alpha: mpirun was killed by SIGKILL before the procs had passed MPI Finalize")
+	f := end(all)[0]
+	want := fmt.Sprintf(`^site alpha: \S+ \(process %d\), by which its own MPI had started procs on host 127\.0\.0\.2, has ended and left them behind$`, daemon)
+	if f == nil || !regexp.MustCompile(want).MatchString(f.Text) || f.Status != ending.StatusNode {
+		t.Errorf("%+v, want %s", f, want)
+	}
 	for _, fd := range procs {
 		gone(t, fd)
+	}
+}
+
+// TestNativeLauncherDoesNotEnd: a job whose procs have ended does not wait for their launcher for ever.
+func TestNativeLauncherDoesNotEnd(t *testing.T) {
+	job := testJob("fake", 2)
+	fakeSite(t, job, 0, "hangs")
+	job.Limits.Stop = 200 * time.Millisecond
+	all := start(t, job)
+	f := end(all)[0]
+	if f == nil || !strings.HasPrefix(f.Text, "site alpha: mpirun still runs 200ms after all of its procs have ended, and is ended now") || f.Status != ending.StatusTimeout {
+		t.Errorf("%+v", f)
+	}
+	if !all[0].n.native.Over() {
+		t.Error("the launcher is left")
 	}
 }
 

@@ -200,7 +200,7 @@ func (n *node) outputLost(err error) {
 func (n *node) run(ctx context.Context) error {
 	if err := n.start(ctx); errors.Is(err, member.ErrWithoutMPI) {
 		n.log.Debug("the program is none of MPI, and has ended well")
-		return n.member.Leave(ctx)
+		return n.member.Leave(ctx, n.native.Finish)
 	} else if err != nil {
 		return err
 	}
@@ -377,10 +377,7 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	if err := n.native.Finish(ctx); err != nil {
-		return err
-	}
-	return n.member.Leave(ctx)
+	return n.member.Leave(ctx, n.native.Finish)
 }
 
 // verdict gives the failure of the job, nil if there is none, by the error of run. A step may have failed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+	l.followParents(g.joined)
 	return g.joined, nil
 }
 
@@ -157,7 +159,7 @@ func (g *gathering) waitsFor() string {
 // What is told of the launcher's output when it has ended early.
 const (
 	keptLines = 16
-	maxSaid   = 800 // bytes
+	maxSaid   = 240 // bytes: all of it is in the output at the site
 )
 
 // endedEarly is the failure of a launcher that has ended before all procs of this host had come.
@@ -176,11 +178,11 @@ func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
 	return &ending.Failure{Text: text, Status: max(e.Status(), 1), Weight: ending.Died, At: time.Now()}
 }
 
-// gist makes one line of the last ones that a launcher has written.
+// gist makes one line of the last ones that a launcher has written, each once: procs may all have said it.
 func gist(lines []string) string {
 	var words []string
 	for _, line := range lines {
-		if line = strings.Join(strings.Fields(line), " "); strings.Trim(line, "-=* ") != "" {
+		if line = strings.Join(strings.Fields(line), " "); strings.Trim(line, "-=* ") != "" && !slices.Contains(words, line) {
 			words = append(words, line)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,6 +59,8 @@ type Launch struct {
 	said    *launch.Stream  // what it has written to its standard error
 	watched chan struct{}   // closed when its end was reported
 	own     bool            // it has ended by itself
+	ordered atomic.Bool     // it was told to end
+	parents parents
 }
 
 // New makes a Launch; nil for a site that has no MPI of its own.
@@ -236,7 +239,6 @@ func (l *Launch) run() error {
 	if err != nil {
 		return err
 	}
-	l.name = filepath.Base(words[0])
 	spec, own, err := l.Procs.LauncherSpec()
 	if err != nil {
 		return err
@@ -250,6 +252,7 @@ func (l *Launch) run() error {
 	if err != nil {
 		return fmt.Errorf("%w; load the module of that MPI, or name it in launch", err)
 	}
+	l.name = filepath.Base(spec.Path)
 	program := l.Routes.Site.Program
 	spec.Args = slices.Concat(words, []string{envProgram, native.Variable + "=" + l.env}, own, []string{program.Path}, program.Command[1:])
 	l.said = spec.Stderr.(*launch.Stream)
@@ -266,6 +269,9 @@ func (l *Launch) run() error {
 // endTime is how long what procs have said last may be heard after the end of the launcher.
 const endTime = time.Second
 
+// fromOutside are signals by which a launcher does not die of a mistake of its own.
+var fromOutside = []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
 // watch reports the end of the launcher, if it has not gone well.
 func (l *Launch) watch() {
 	defer close(l.watched)
@@ -274,10 +280,14 @@ func (l *Launch) watch() {
 	if e.OK() {
 		return
 	}
-	f := &ending.Failure{Text: fmt.Sprintf("site %s: %s %s", l.Routes.Site.Name, l.name, e), Status: max(e.Status(), 1)}
+	f := &ending.Failure{Text: fmt.Sprintf("site %s: %s %s", l.Routes.Site.Name, l.name, e), Status: max(e.Status(), 1), Weight: ending.Lost, At: at}
 	all := l.Procs.All()
 	limit, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
+	if slices.Contains(fromOutside, e.Signal) && !l.ordered.Load() {
+		f.Weight = ending.Decided // procs end by that, if they do
+		cancel()
+	}
 	for _, p := range all {
 		select {
 		case <-p.Judged():
@@ -290,7 +300,6 @@ func (l *Launch) watch() {
 		case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.Phase() != ending.Finished }):
 			// How a proc ended that it tells of is the better reason.
 			f.Text += " before the procs had passed MPI Finalize"
-			f.Weight, f.At = ending.Lost, at
 			x.Fail(now, f)
 		default:
 			x.Late(f)
@@ -298,13 +307,21 @@ func (l *Launch) watch() {
 	})
 }
 
-// Finish waits for the end of the launcher, when all procs of this host have finished.
+// Finish waits for the end of the launcher, when all procs of the site have ended.
 func (l *Launch) Finish(ctx context.Context) error {
 	if l == nil || l.process == nil {
 		return nil
 	}
+	limit := l.Routes.Job.Limits.Stop
+	late := time.NewTimer(limit)
+	defer late.Stop()
 	select {
 	case <-l.watched:
+		return nil
+	case <-late.C:
+		l.End.Report(func(_ time.Time, x *ending.Ending) {
+			x.Late(ending.TimedOut("site %s: %s still runs %v after all of its procs have ended, and is ended now: how they ended is not known; a daemon of it may have been killed, such as hydra_pmi_proxy or orted", l.Routes.Site.Name, l.name, limit))
+		})
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -317,6 +334,7 @@ func (l *Launch) Stop() {
 		return
 	}
 	_ = l.closeDoor()
+	l.parents.close()
 	if l.process != nil {
 		if len(l.Procs.All()) > 0 {
 			l.endsWithin(min(ownEnd, l.Routes.Job.Limits.Stop/2))
@@ -326,6 +344,7 @@ func (l *Launch) Stop() {
 			if l.process.Over() {
 				break
 			}
+			l.ordered.Store(true)
 			if err := l.process.Signal(s); err != nil {
 				l.Log.Warn("cannot signal", "launcher", l.name, "error", err)
 			}

@@ -118,7 +118,7 @@ func TestShortName(t *testing.T) {
 }
 
 func TestGist(t *testing.T) {
-	if got := gist([]string{"-----", "There are  not", "", "  enough slots", "=====", "x"}); got != "There are not | enough slots | x" {
+	if got := gist([]string{"-----", "There are  not", "", "  enough slots", "=====", "There are not", "x", "x"}); got != "There are not | enough slots | x" {
 		t.Errorf("%q", got)
 	}
 	if got := gist([]string{"begin", strings.Repeat("é", 1000)}); len(got) > maxSaid+3 || !strings.HasPrefix(got, "begin | é") || !strings.HasSuffix(got, "é...") {
