@@ -274,6 +274,7 @@ var all = []int{0, 1, 2}
 func suite(t *testing.T, f fixture) {
 	for name, test := range map[string]func(*testing.T, fixture){
 		"allocation": testAllocation, "programs": testPrograms, "secret": testSecret, "environment": testEnvironment,
+		"missing": testMissing, "ends": testEnds, "stop": testStop, "stubborn": testStubborn,
 		"leftovers": testLeftovers, "killed launcher": testKilledLauncher, "output": testOutput,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
