@@ -105,6 +105,12 @@ int main(int argc, char **argv)
 	MPI_Alltoall(to, LONG, MPI_INT, from, LONG, MPI_INT, MPI_COMM_WORLD);
 	for (int i = 0; i < size; i++)
 		wrong |= from[i * LONG] != 10 * i + rank;
+	signed char c[64], d[64]; // of which some MPIs saturate sums
+	for (int i = 0; i < 64; i++)
+		c[i] = 100;
+	MPI_Allreduce(c, d, 64, MPI_SIGNED_CHAR, MPI_SUM, MPI_COMM_WORLD);
+	for (int i = 0; i < 64; i++)
+		wrong |= d[i] != (signed char)(100 * size);
 	MPI_Finalize();
 	if (rank == 0)
 		printf("%s\n", wrong ? "wrong" : "no errors");
