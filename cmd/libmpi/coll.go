@@ -307,6 +307,9 @@ func bcast(buf uintptr, count int64, t uintptr, root int32) taker {
 			buf, count, t = 0, 0, typeByte // not significant here, so they may be anything
 		}
 		a.send.buf, err = used(buf, count, t, all)
+		if !c.Inter() && int(root) != c.Rank() {
+			a.recv = a.send
+		}
 		return a, err
 	}
 }

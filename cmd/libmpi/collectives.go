@@ -10,7 +10,7 @@ import "github.com/openimpi/impi/core/mpi"
 
 //export abiBarrier
 func abiBarrier(comm uintptr) int32 {
-	return collect("Barrier", 0, comm, nothing(), func(c *commObject, a arguments) error {
+	return collectByC("Barrier", 0, comm, nothing(), func(c *commObject, a arguments) error {
 		return c.Barrier()
 	})
 }
@@ -33,7 +33,7 @@ func abiBarrierInit(comm uintptr, info uintptr, request uintptr) int32 {
 
 //export abiBcast
 func abiBcast(buffer uintptr, count int64, datatype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Bcast", which, comm, bcast(buffer, count, datatype, root), func(c *commObject, a arguments) error {
+	return collectByC("Bcast", which, comm, bcast(buffer, count, datatype, root), func(c *commObject, a arguments) error {
 		return c.Bcast(a.send.buf, int(root))
 	})
 }
@@ -56,7 +56,7 @@ func abiBcastInit(buffer uintptr, count int64, datatype uintptr, root int32, com
 
 //export abiGather
 func abiGather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Gather", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root)), func(c *commObject, a arguments) error {
+	return collectByC("Gather", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root)), func(c *commObject, a arguments) error {
 		return c.Gather(a.send.buf, a.recv.buf, int(root))
 	})
 }
@@ -102,7 +102,7 @@ func abiGathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf 
 
 //export abiScatter
 func abiScatter(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Scatter", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) error {
+	return collectByC("Scatter", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root)), func(c *commObject, a arguments) error {
 		return c.Scatter(a.send.buf, a.recv.buf, int(root))
 	})
 }
@@ -148,7 +148,7 @@ func abiScattervInit(sendbuf uintptr, sendcounts uintptr, displs uintptr, sendty
 
 //export abiAllgather
 func abiAllgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Allgather", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
+	return collectByC("Allgather", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
 		return c.Allgather(a.send.buf, a.recv.buf)
 	})
 }
@@ -194,7 +194,7 @@ func abiAllgathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvb
 
 //export abiAlltoall
 func abiAlltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, which int32) int32 {
-	return collect("Alltoall", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
+	return collectByC("Alltoall", which, comm, exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each()), func(c *commObject, a arguments) error {
 		return c.Alltoall(a.send.buf, a.recv.buf)
 	})
 }
@@ -263,7 +263,7 @@ func abiAlltoallwInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, send
 
 //export abiReduce
 func abiReduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, root int32, comm uintptr, which int32) int32 {
-	return collect("Reduce", which, comm, reduce(sendbuf, recvbuf, count, datatype, op, root), func(c *commObject, a arguments) error {
+	return collectByC("Reduce", which, comm, reduce(sendbuf, recvbuf, count, datatype, op, root), func(c *commObject, a arguments) error {
 		return c.Reduce(a.send.buf, a.recv.buf, a.op, int(root))
 	})
 }
@@ -286,7 +286,7 @@ func abiReduceInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintp
 
 //export abiAllreduce
 func abiAllreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, which int32) int32 {
-	return collect("Allreduce", which, comm, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) error {
+	return collectByC("Allreduce", which, comm, combine(sendbuf, recvbuf, count, datatype, op), func(c *commObject, a arguments) error {
 		return c.Allreduce(a.send.buf, a.recv.buf, a.op)
 	})
 }

@@ -2,76 +2,14 @@
 // memory that both procs have mapped. Each function here does a call completely, or changes nothing
 // and lets Go do it. Go reports all errors.
 
-#include <limits.h>
-#include <mpi.h>
-#include <string.h>
-#include "_cgo_export.h"
-#include "fastpath.h"
+#include "gate.h"
+#include "fastboard.h"
 
 #define WEAK(name) __attribute__((weak, alias(#name)))
-#define W(x) ((GoUintptr)(x))
-#define LOAD(x) atomic_load_explicit(&(x), memory_order_acquire)
-#define GLANCE(x) atomic_load_explicit(&(x), memory_order_relaxed)
-#define STORE(x, v) atomic_store_explicit(&(x), v, memory_order_release)
 
 struct fastpath impi_fast_path = { .gate = CLOSED };
-uint8_t impi_width[TYPES], impi_kind[TYPES];
+uint8_t impi_width[TYPES], impi_kind[TYPES], impi_number[TYPES], impi_op[OP_HANDLES];
 _Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
-
-static struct fastpath *const x = &impi_fast_path;
-
-static inline void rest(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-// enter passes the gate, unless another thread has, or Go has closed it or wants to.
-static inline int enter(void)
-{
-	uint32_t open = OPEN;
-	return GLANCE(x->gate) == OPEN && !GLANCE(x->leave_asked) && atomic_compare_exchange_strong_explicit(&x->gate, &open, INSIDE, memory_order_acquire, memory_order_relaxed);
-}
-
-static inline void leave(void) { STORE(x->gate, OPEN); }
-
-// known reports whether Go has found that there are n bytes of memory at p, at most a page.
-static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
-{
-	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, to = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
-	return n == 0 || (from != 0 && GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
-}
-
-// bytes returns the size of a buffer, or UINT64_MAX if C cannot handle it.
-static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
-{
-	uintptr_t t = (uintptr_t)type;
-	if (t >= TYPES || impi_width[t] == 0 || count < 0 || count > INT_MAX)
-		return UINT64_MAX;
-	return (uint64_t)count * impi_width[t];
-}
-
-// there reports whether n bytes at p are known to be writable, or p is NULL.
-static inline int there(const void *p, uint64_t n)
-{
-	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
-	for (uintptr_t page = from; p != NULL && n > 0 && page <= last; page++)
-		if (page == 0 || GLANCE(impi_writable[page % PAGES]) != page)
-			return 0;
-	return 1;
-}
-
-// find returns the entry of a communicator, or NULL if Go has not described it. An empty entry has
-// handle 0, which no communicator has.
-static inline struct comm *find(MPI_Comm comm)
-{
-	uintptr_t h = (uintptr_t)comm;
-	struct comm *c = &x->comms[(h ^ h >> 3 ^ h >> 32) % COMMS];
-	return c->handle == h && h != 0 ? c : NULL;
-}
 
 // to returns the peer with a rank, or NULL.
 static inline struct peer *to(struct comm *c, int rank)
@@ -79,15 +17,6 @@ static inline struct peer *to(struct comm *c, int rank)
 	if (c == NULL || rank < 0 || rank >= RANKS || c->peer[rank] == NONE)
 		return NULL;
 	return &x->peers[c->peer[rank]];
-}
-
-// move copies a few bytes.
-static inline void move(void *to, const void *from, uint64_t n)
-{
-	if (n == 8)
-		memcpy(to, from, 8);
-	else
-		memcpy(to, from, n);
 }
 
 // room returns the place for the next fast-box message, or NULL. The gate is passed.

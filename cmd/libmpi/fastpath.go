@@ -11,15 +11,19 @@ enum {
 	atTaken = offsetof(struct peer, taken), atTakes = offsetof(struct peer, takes), atPeer = offsetof(struct comm, peer),
 	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
 	atSpare = offsetof(struct fastpath, spare), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
+	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
+	atBoard = offsetof(struct comm, board),
 };
 */
 import "C"
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
@@ -46,6 +50,22 @@ var (
 	_ [C.atSpare - unsafe.Offsetof(fastpath.Memory{}.Spare)]struct{}
 	_ [C.atComms - unsafe.Offsetof(fastpath.Memory{}.Comms)]struct{}
 	_ [C.atTable - unsafe.Offsetof(fastpath.Memory{}.Table)]struct{}
+	_ [C.boardSize - unsafe.Sizeof(board.State{})]struct{}
+	_ [unsafe.Sizeof(board.State{}) - C.boardSize]struct{}
+	_ [C.atNumber - unsafe.Offsetof(board.State{}.Number)]struct{}
+	_ [C.atSeen - unsafe.Offsetof(board.State{}.Seen)]struct{}
+	_ [C.atOps - unsafe.Offsetof(board.State{}.Ops)]struct{}
+	_ [C.atBoard - unsafe.Offsetof(fastpath.Comm{}.Board)]struct{}
+)
+
+// What C knows of the board's layout and of its operations must be as Go has it.
+const (
+	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
+	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
+	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
+	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))
+	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
+	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces))
 )
 
 // shared is the memory by which C sends and receives short messages itself.
@@ -60,9 +80,77 @@ func shareFastPath() {
 		}
 		if kind, plain := t.Plain(); plain && datatype.HostOrder().Identity(kind) && t.Size() <= math.MaxUint8 {
 			C.impi_width[h], C.impi_kind[h] = C.uint8_t(t.Size()), C.uint8_t(kind)
+			if s := sortOfNumber(kind); s != 0 {
+				C.impi_number[h] = C.uint8_t(s | int(t.Size()))
+			}
+		}
+	}
+	for h, op := range namedOps {
+		if i := slices.Index(opsOfC, op); i >= 0 && h < C.OP_HANDLES {
+			C.impi_op[h] = C.uint8_t(i)
 		}
 	}
 	proc.UseFastPath(shared)
+}
+
+// opsOfC are the operations that C has, by its numbers for them.
+var opsOfC = []mpi.Op{
+	C.SUM: mpi.Sum, C.PROD: mpi.Prod, C.MAX: mpi.Max, C.MIN: mpi.Min, C.LAND: mpi.LAnd, C.LOR: mpi.LOr, C.LXOR: mpi.LXor,
+	C.BAND: mpi.BAnd, C.BOR: mpi.BOr, C.BXOR: mpi.BXor,
+}
+
+// sortOfNumber says how C combines numbers of a kind, 0 if it leaves that to Go.
+func sortOfNumber(k datatype.Kind) int {
+	switch k {
+	case datatype.Int8, datatype.Int16, datatype.Int32, datatype.Int64, datatype.Int, datatype.Long:
+		return C.SIGNED
+	case datatype.Uint8, datatype.Uint16, datatype.Uint32, datatype.Uint64, datatype.Uint, datatype.ULong:
+		return C.UNSIGNED
+	case datatype.Float32, datatype.Float64:
+		return C.FLOAT
+	case datatype.Byte:
+		return C.BITS
+	}
+	return 0
+}
+
+// collectByC is collect for an operation that C can do by itself on the board. It tells C what this call
+// has found out: the communicator's place there, and that there is memory.
+func collectByC(fn string, which int32, c uintptr, take taker, do func(c *commObject, a arguments) error) int32 {
+	return collect(fn, which, c, take, func(c *commObject, a arguments) error {
+		err := do(c, a)
+		if err == nil && shared.Used != 0 && !c.Inter() {
+			(*proc.Comm)(c.Comm).FastPath(c.handle)
+			learnBuffer(a.send.buf, false, true)
+			learnBuffer(a.recv.buf, true, !proc.Buffer(a.send.buf).InPlace())
+		}
+		return err
+	})
+}
+
+// learnBuffer tells C that a buffer was read, or written. If whole is not set, a part of it was not.
+func learnBuffer(b mpi.Buffer, written, whole bool) {
+	if (*proc.Buffer)(&b).Memory() == nil {
+		return
+	}
+	mem, _, ok := (*proc.Buffer)(&b).Plain()
+	if !ok || len(mem) > fastpath.BoardMost {
+		return
+	}
+	p, n := uintptr(unsafe.Pointer(&mem[0])), int64(len(mem))
+	if whole || knownWritable(p, n) || writable(mem) {
+		learnMemory(p, n, written)
+	}
+}
+
+// knownWritable reports whether C knows that n bytes at p can be written.
+func knownWritable(p uintptr, n int64) bool {
+	for page, last := p>>C.PAGE_SHIFT, (p+uintptr(n)-1)>>C.PAGE_SHIFT; page <= last; page++ {
+		if *(*uintptr)(unsafe.Pointer(&C.impi_writable[page%C.PAGES])) != page {
+			return false
+		}
+	}
+	return true
 }
 
 // learn tells C what a call of Go's has checked: a communicator, which may be nil, and the memory of a
@@ -102,6 +190,9 @@ func tryWriting(p uintptr) {
 		atomic.OrUint32((*uint32)(pointer(p&^3)), 0)
 	}
 }
+
+//export fastPathRing
+func fastPathRing(slot int32) { proc.RingFastPath(int(slot)) }
 
 //export fastPathWake
 func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }

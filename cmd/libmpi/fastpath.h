@@ -33,7 +33,7 @@ struct peer {
 struct comm {
 	uintptr_t handle;
 	uint64_t context;
-	int32_t rank, tag_ub;
+	int32_t rank, tag_ub, board, unused;
 	int8_t peer[RANKS];
 };
 
@@ -47,6 +47,21 @@ struct request {
 	uint32_t bytes, unused;
 };
 
+// A communicator's place on the board: see core/board, whose layout this is.
+enum { SLOTS = 16, ENTRIES = 8, INLINE = 48, ROOM = 4096, HALF = 128 << 10, AREA = ENTRIES * ROOM + 2 * HALF };
+enum { SLOT_HEAD = 256, ENTRIES_AT = 128, ENTRY = 64, MEMBER = ENTRIES_AT + ENTRIES * ENTRY, STEP_BITS = 16, READ = 1 };
+
+// What C does there, and how the board calls it: see package internal/fastpath.
+enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 32 };
+enum { BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL = 8, REDUCE = 11, ALLREDUCE = 12 };
+
+struct board {
+	char *slot, *areas;
+	_Atomic uint64_t number;
+	uint64_t written[ENTRIES], rooms[2], seen;
+	uint32_t members, me, backed[2], busy, ops;
+};
+
 struct fastpath {
 	_Atomic uint32_t gate, leave_asked;
 	int32_t polls;
@@ -55,6 +70,7 @@ struct fastpath {
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
+	struct board boards[SLOTS];
 };
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
@@ -65,6 +81,15 @@ enum { TYPES = 1024, PAGES = 1024, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;
 extern uint8_t impi_width[TYPES], impi_kind[TYPES];
+
+// How numbers of a predefined type are combined, or 0: as integers of so many bytes, signed or not, as
+// floats, or as bits alone.
+enum { SIGNED = 16, UNSIGNED = 32, FLOAT = 48, BITS = 64, SORT = 112, BYTES = 15 };
+extern uint8_t impi_number[TYPES];
+
+// The predefined operations, by handle; 0 for others.
+enum { SUM = 1, PROD, MAX, MIN, LAND, LOR, LXOR, BAND, BOR, BXOR, OPS, OP_HANDLES = 64 };
+extern uint8_t impi_op[OP_HANDLES];
 extern _Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
 
 #endif

@@ -32,3 +32,48 @@ int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
 
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status) { return test_fastbox(request, flag, status) ? MPI_SUCCESS : abiTest(W(request), W(flag), W(status)); }
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) __attribute__((weak, alias("PMPI_Test")));
+
+int PMPI_Barrier(MPI_Comm comm) { return impi_barrier(comm) ? MPI_SUCCESS : abiBarrier(W(comm)); }
+int MPI_Barrier(MPI_Comm comm) __attribute__((weak, alias("PMPI_Barrier")));
+
+int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) { return impi_bcast(buffer, count, datatype, root, comm) ? MPI_SUCCESS : abiBcast(W(buffer), count, W(datatype), root, W(comm), 0); }
+int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Bcast")));
+
+int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) { return impi_bcast(buffer, count, datatype, root, comm) ? MPI_SUCCESS : abiBcast(W(buffer), count, W(datatype), root, W(comm), 1); }
+int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Bcast_c")));
+
+int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return impi_gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) ? MPI_SUCCESS : abiGather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 0); }
+int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Gather")));
+
+int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return impi_gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) ? MPI_SUCCESS : abiGather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1); }
+int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Gather_c")));
+
+int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return impi_scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) ? MPI_SUCCESS : abiScatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 0); }
+int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scatter")));
+
+int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return impi_scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) ? MPI_SUCCESS : abiScatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1); }
+int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scatter_c")));
+
+int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return impi_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) ? MPI_SUCCESS : abiAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0); }
+int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allgather")));
+
+int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return impi_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) ? MPI_SUCCESS : abiAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
+int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allgather_c")));
+
+int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return impi_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) ? MPI_SUCCESS : abiAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0); }
+int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoall")));
+
+int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return impi_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) ? MPI_SUCCESS : abiAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
+int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoall_c")));
+
+int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) { return impi_reduce(sendbuf, recvbuf, count, datatype, op, root, comm) ? MPI_SUCCESS : abiReduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), 0); }
+int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce")));
+
+int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) { return impi_reduce(sendbuf, recvbuf, count, datatype, op, root, comm) ? MPI_SUCCESS : abiReduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), 1); }
+int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_c")));
+
+int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm) ? MPI_SUCCESS : abiAllreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0); }
+int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allreduce")));
+
+int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm) ? MPI_SUCCESS : abiAllreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
+int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allreduce_c")));

@@ -41,6 +41,21 @@ const (
 	inline = entrySize - 16
 )
 
+// What C code knows of the layout, too: cmd/libmpi compares it with its own.
+const (
+	StepBits   = stepBits
+	DoneBit    = doneBit
+	SlotHead   = slotHead
+	MemberSize = memberSize
+	EntriesAt  = line
+	EntrySize  = entrySize
+	Entries    = entries
+	Inline     = inline
+	RoomSize   = roomSize
+	HalfSize   = halfSize
+	AreaSize   = areaSize
+)
+
 var magic = [8]byte{'i', 'm', 'p', 'i', 'b', 'o', 'a', 'r'}
 
 // ErrBoard is wrapped by the error for memory that is not a valid board, or in which
@@ -134,5 +149,7 @@ func (b *Board) Place(slot, members, me int) (*Place, error) {
 	if slot < 0 || slot >= Slots || members < 1 || members > b.procs || me < 0 || me >= members {
 		return nil, fmt.Errorf("board: %w: member %d of %d in slot %d; there are %d slots for %d", ErrBoard, me, members, slot, Slots, b.procs)
 	}
-	return &Place{b: b, slot: slot, n: members, me: me, base: headerSize + slot*slotSize(b.procs)}, nil
+	p := &Place{b: b, slot: slot, n: members, me: me, base: headerSize + slot*slotSize(b.procs)}
+	p.State = &State{Members: uint32(members), Me: uint32(me), Slot: unsafe.Pointer(&b.mem[p.base]), Areas: unsafe.Pointer(&b.mem[p.area(0)])}
+	return p, nil
 }

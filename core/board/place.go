@@ -34,13 +34,39 @@ type Place struct {
 	slot, n, me int
 	base        int // of the slot
 
-	written [entries]Turn // when the member wrote each entry last
-	rooms   [2]Turn       // and each half
-	backed  [2]bool       // rooms and halves have memory
-	took    bool          // something in an area was read in this turn
-	now     Turn          // how far this member is
-	seen    Turn          // turn that all the others had reached when they were last checked
+	*State
+	took bool // something in an area was read in this turn
+	now  Turn // how far this member is
 }
+
+// State is what one member knows of its part of a slot. C code uses it too, for operations that it
+// does without Go (docs/decisions/0030-fast-boxes.md); then it is in memory that both have.
+type State struct {
+	Slot    unsafe.Pointer // the memory of the slot
+	Areas   unsafe.Pointer // that of its members' areas
+	Number  atomic.Uint64  // of the communicator's next operation
+	Written [entries]Turn  // when the member wrote each entry last
+	Rooms   [2]Turn        // and each half
+	Seen    Turn           // turn that all the others had reached when they were last checked
+	Members uint32         // 0: there is no communicator in the slot
+	Me      uint32         // the member's rank
+	Backed  [2]uint32      // 1: rooms, and halves, have memory
+	Busy    uint32         // 1: an operation of Go's is under way
+	Ops     uint32         // how many operations there were
+}
+
+// Move makes the Place keep its State at s from now on. Nobody else may use either meanwhile.
+func (p *Place) Move(s *State) {
+	old := p.State
+	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
+	s.Number.Store(old.Number.Load())
+	s.Written, s.Rooms, s.Seen, s.Backed = old.Written, old.Rooms, old.Seen, old.Backed
+	s.Busy, s.Ops = old.Busy, old.Ops
+	p.State = s
+}
+
+// Index returns the number of the slot.
+func (p *Place) Index() int { return p.slot }
 
 func (p *Place) part(m int) int { return p.base + slotHead + m*memberSize }
 
@@ -65,8 +91,8 @@ func (p *Place) data(m int, t Turn, n int) []byte {
 	return p.b.mem[at : at+n : at+n]
 }
 
-// Members returns the set of all members except this one, a bit for each rank.
-func (p *Place) Members() uint64 {
+// Others returns the set of all members except this one, a bit for each rank.
+func (p *Place) Others() uint64 {
 	return ^uint64(0) >> (64 - p.n) &^ (1 << p.me)
 }
 
@@ -95,13 +121,13 @@ func (p *Place) End() bool {
 func (p *Place) Backing(n int) (at, size int) {
 	long := n > roomSize
 	switch {
-	case n <= inline, long && p.backed[1], !long && p.backed[0]:
+	case n <= inline, long && p.Backed[1] != 0, !long && p.Backed[0] != 0:
 		return 0, 0
 	case long:
-		p.backed[1] = true
+		p.Backed[1] = 1
 		return p.area(p.me) + entries*roomSize, 2 * halfSize
 	}
-	p.backed[0] = true
+	p.Backed[0] = 1
 	return p.area(p.me), entries * roomSize
 }
 
@@ -116,9 +142,9 @@ func (p *Place) Room(t Turn, n int) []byte {
 func (p *Place) Post(t Turn, what uint8, n int) {
 	e := p.entry(p.me, t)
 	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
-	p.written[t.index()%entries] = t
+	p.Written[t.index()%entries] = t
 	if n > roomSize {
-		p.rooms[t.index()%2] = t
+		p.Rooms[t.index()%2] = t
 	}
 	p.b.word(e).Swap(uint64(t))
 }
@@ -126,9 +152,9 @@ func (p *Place) Post(t Turn, what uint8, n int) {
 // Keep says that the n bytes posted in t stay in use until the others have read what they
 // need of a later turn.
 func (p *Place) Keep(t Turn, n int, until Turn) {
-	p.written[t.index()%entries] = until
+	p.Written[t.index()%entries] = until
 	if n > roomSize {
-		p.rooms[t.index()%2] = until
+		p.Rooms[t.index()%2] = until
 	}
 }
 
@@ -179,7 +205,7 @@ func (p *Place) Sleepers() uint64 {
 		return 0
 	}
 	p.b.between()
-	others := p.Members()
+	others := p.Others()
 	return w.And(^others) & others
 }
 
@@ -238,15 +264,15 @@ func (p *Place) Taken(members uint64, t Turn) Wait {
 
 // Vacant returns a Wait until n bytes can be posted in t.
 func (p *Place) Vacant(t Turn, n int) Wait {
-	was := p.written[t.index()%entries]
+	was := p.Written[t.index()%entries]
 	if n > roomSize {
-		was = max(was, p.rooms[t.index()%2])
+		was = max(was, p.Rooms[t.index()%2])
 	}
-	if was == 0 || p.seen > was {
+	if was == 0 || p.Seen > was {
 		return Wait{}
 	}
-	p.seen = p.slowest()
-	return p.Taken(p.Members(), was)
+	p.Seen = p.slowest()
+	return p.Taken(p.Others(), was)
 }
 
 // slowest is the turn that all the others have reached.

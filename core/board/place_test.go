@@ -29,12 +29,12 @@ func TestBarrier(t *testing.T) {
 	for n := range uint64(20) {
 		turn := NewTurn(n)
 		p.Begin(turn)
-		w := p.Arrived(p.Members(), turn)
+		w := p.Arrived(p.Others(), turn)
 		if w.Over() || w.Left() != Member(1) {
 			t.Fatalf("operation %d: over before the other has come, left %b", n, w.Left())
 		}
 		q.Begin(turn)
-		if w2 := q.Arrived(q.Members(), turn); !w.Over() || !w2.Over() {
+		if w2 := q.Arrived(q.Others(), turn); !w.Over() || !w2.Over() {
 			t.Fatalf("operation %d: not over", n)
 		}
 	}
@@ -192,7 +192,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		copy(p.Room(turn, len(data)), data)
 		p.Post(turn, 1, len(data))
 		p.Sleepers()
-		w = q.Posted(q.Members(), turn)
+		w = q.Posted(q.Others(), turn)
 		w.Over()
 		_, _ = q.Look(0, turn, 1, len(data))
 		q.End()
@@ -222,7 +222,7 @@ func FuzzHostileBoard(f *testing.F) {
 		p, q := pair(t, b, 0)
 		turn := NewTurn(number)
 		p.Begin(turn)
-		for _, w := range []Wait{p.Arrived(p.Members(), turn), p.Posted(p.Members(), turn), p.Vacant(turn, n)} {
+		for _, w := range []Wait{p.Arrived(p.Others(), turn), p.Posted(p.Others(), turn), p.Vacant(turn, n)} {
 			if w.Over() != (w.Left() == 0) {
 				t.Fatal("over, with somebody left")
 			}
@@ -235,7 +235,7 @@ func FuzzHostileBoard(f *testing.F) {
 		if got, err := q.Look(0, turn, 1, n); err != nil || len(got) != n {
 			t.Fatal(err)
 		}
-		if m := p.Sleepers(); m&^p.Members() != 0 {
+		if m := p.Sleepers(); m&^p.Others() != 0 {
 			t.Fatalf("sleepers %b", m)
 		}
 		p.Leave()

@@ -292,7 +292,7 @@ func TestBoardOperations(t *testing.T) {
 					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
 				}
 			}
-			if s := collective.BoardPlace(c.in()); s == nil || s.Ops < 50 {
+			if s := collective.BoardPlace(c.in()); s == nil || s.Place.Ops < 50 {
 				return errors.New("the board was not used")
 			}
 			return nil

@@ -87,7 +87,11 @@ func (c collective) export(form string, p Pair) string {
 	case form != c.name:
 		body = fmt.Sprintf("start(%q, %s, comm, request, %s, %s)", form, which, take, begun)
 	default:
-		body = fmt.Sprintf("collect(%q, %s, comm, %s, func(c *commObject, a arguments) error {\n\t\treturn c.%s(%s)\n\t})", form, which, take, method, c.give)
+		collect := "collect"
+		if fast["MPI_"+form] != "" {
+			collect = "collectByC"
+		}
+		body = fmt.Sprintf("%s(%q, %s, comm, %s, func(c *commObject, a arguments) error {\n\t\treturn c.%s(%s)\n\t})", collect, form, which, take, method, c.give)
 	}
 	entry := Entry("MPI_" + form)
 	return fmt.Sprintf("\n//export %s\nfunc %s(%s) int32 {\n\treturn %s\n}\n", entry, entry, params, body)

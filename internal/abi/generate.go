@@ -22,7 +22,7 @@ const (
 	fastFile   = library + "/fastpath_calls.h"
 )
 
-// fast has the functions that C does by itself if it can, and how: see fastpath.c.
+// fast has the functions that C does by itself if it can, and how: see fastpath.c and fastboard.c.
 var fast = map[string]string{
 	"MPI_Send":    "send_fastbox(buf, count, datatype, dest, tag, comm)",
 	"MPI_Recv":    "recv_fastbox(buf, count, datatype, source, tag, comm, status)",
@@ -31,6 +31,15 @@ var fast = map[string]string{
 	"MPI_Wait":    "wait_fastbox(request, status)",
 	"MPI_Test":    "test_fastbox(request, flag, status)",
 	"MPI_Waitall": "waitall_fastboxes(count, array_of_requests, array_of_statuses)",
+
+	"MPI_Barrier":   "impi_barrier(comm)",
+	"MPI_Bcast":     "impi_bcast(buffer, count, datatype, root, comm)",
+	"MPI_Gather":    "impi_gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)",
+	"MPI_Scatter":   "impi_scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)",
+	"MPI_Allgather": "impi_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)",
+	"MPI_Alltoall":  "impi_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)",
+	"MPI_Reduce":    "impi_reduce(sendbuf, recvbuf, count, datatype, op, root, comm)",
+	"MPI_Allreduce": "impi_allreduce(sendbuf, recvbuf, count, datatype, op, comm)",
 }
 
 // kinds are the names of what has handles, in the order of internal/abi/handles.

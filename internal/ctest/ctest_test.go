@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,7 @@ func TestPrograms(t *testing.T) {
 		{source: "collectives.c"},
 		{source: "nonblocking.c"},
 		{source: "fastboxes.c"},
+		{source: "fastboard.c", link: []string{"-lm"}},
 		{source: "datatypes.c"},
 		{source: "comms.c"},
 		{source: "attributes.c"},
@@ -198,6 +200,17 @@ func TestPrograms(t *testing.T) {
 					succeed(t, s.start(t, k, command), name)
 				})
 			}
+		})
+	}
+}
+
+// TestFastBoard has members of one host do collective operations in C and in Go, in the same job.
+func TestFastBoard(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "fastboard.c", "-lm")
+	for i, procs := range []string{"2", "3", "4", "6"} {
+		t.Run(procs+" procs", func(t *testing.T) {
+			succeed(t, []string{k.Command("impiexec"), "-n", procs, program, strconv.Itoa(i + 2), "host"}, "fastboard")
 		})
 	}
 }

@@ -1,7 +1,8 @@
-// Package fastpath has the memory by which C code sends and receives fast-box messages
-// without entering Go (docs/decisions/0030-fast-boxes.md); cmd/libmpi's fastpath.h declares
-// it for C. It has what C must know of a proc's peers, communicators and receives, and the
-// gate that keeps C out while Go uses it.
+// Package fastpath has the memory by which C code sends and receives fast-box messages, and does
+// collective operations on the host's board, without entering Go
+// (docs/decisions/0030-fast-boxes.md); cmd/libmpi's fastpath.h declares it for C. It has what
+// C must know of a proc's peers, communicators and receives, and the gate that keeps C out
+// while Go uses it.
 //
 // Code that has passed the gate may do what Go would do while the proc is locked. C does an
 // operation completely, or changes nothing and enters Go. When Go has closed the gate it
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/link"
 )
 
@@ -22,6 +24,27 @@ const (
 	Comms    = 64  // communicators, each at a fixed place
 	Ranks    = 64  // of each communicator: C reaches only these by fast boxes
 	Requests = 256 // of C
+)
+
+// What C does on a board, in bytes.
+const (
+	BoardMost      = 32 << 10 // that a member posts, or gets
+	BoardPair      = 8 << 10  // in a block, with two members
+	BoardAllreduce = 4 << 10  // in a vector of Allreduce
+)
+
+// BoardSeldom is the most operations on a board between two looks at the links, which Go does.
+const BoardSeldom = 32
+
+// The operations that C does on a board, as the board calls them.
+const (
+	BoardBcast      = 1
+	BoardGather     = 2
+	BoardScatter    = 4
+	BoardAllgather  = 6
+	BoardAlltoall   = 8
+	BoardReduce     = 11
+	BoardAllreduces = 12
 )
 
 // The values of Gate.
@@ -51,10 +74,11 @@ type Memory struct {
 	First      int32         // first of the waiting receives
 	Last       int32
 	Spare      int32 // first of the free requests
-	Used       int32 // how many of Peers
+	Used       int32 // how many of Peers and Boards
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
+	Boards     [board.Slots]board.State // of communicators, by their slots
 }
 
 // Peer is a peer that is reached by fast boxes.
@@ -72,6 +96,8 @@ type Comm struct {
 	Context uint64
 	Rank    int32 // this proc's rank
 	TagUB   int32
+	Board   int32 // index in Boards, or None
+	_       uint32
 	Peer    [Ranks]int8 // of each rank, or None
 }
 
@@ -103,6 +129,9 @@ func (m *Memory) Reset() {
 	m.Table[Requests-1].Next = None
 	for i := range m.Peers {
 		m.Peers[i] = Peer{}
+	}
+	for i := range m.Boards {
+		m.Boards[i].Members = 0
 	}
 	m.Forget()
 }

@@ -62,7 +62,7 @@ var directions = []direction{
 	{from: "internal/launch/pmix", ours: []string{"internal/launch/pmi"}},
 	{from: "internal/native", ours: []string{"core/link", "internal/poll"}},
 	{from: "internal/bootstrap", ours: []string{"core/wire", "internal/launch/pmi", "internal/launch/pmix", "internal/wireup"}},
-	{from: "internal/fastpath", ours: []string{"core/link"}, others: noOthers},
+	{from: "internal/fastpath", ours: []string{"core/board", "core/link"}, others: noOthers},
 	{from: "internal/resumable", ours: []string{"core/link", "core/resume"}, others: noOthers},
 	{from: "internal/machine", ours: []string{"core/link", "internal/poll", "internal/wireup"}, others: noOthers},
 	{from: "internal/drive", ours: []string{"core/link", "core/link/linktest", "core/resume", "internal/resumable", "internal/machine", "internal/poll"}, others: noOthers},

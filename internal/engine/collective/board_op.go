@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/fastpath"
 )
 
 // bcastBytes returns a function that plans a Bcast of b from rank 0 by messages.
@@ -18,12 +19,34 @@ func bcastBytes(b []byte) func(*coll.Planner, *coll.Schedule) error {
 // boardLimits are the longest blocks, in bytes, for which the board is used: up to them it is
 // faster than messages (docs/decisions/0039-experiments-on-speed.md).
 var boardLimits = [...]int{
-	OpBarrier: 0, OpBcast: board.MaxPost, gather: 64 << 10, scatter: 64 << 10, allgather: 64 << 10,
-	alltoall: 64 << 10, reduce: 64 << 10, allreduce: 4 << 10,
+	OpBarrier: 0, OpBcast: board.MaxPost, gather: blockLimit, scatter: blockLimit, allgather: blockLimit,
+	alltoall: blockLimit, reduce: blockLimit, allreduce: allreduceLimit,
 }
+
+// blockLimit is the limit of most operations.
+const blockLimit = 64 << 10
 
 // pairLimit is the limit for two members, for which the board saves no copy.
 const pairLimit = 8 << 10
+
+// allreduceLimit is the limit of Allreduce, which is done in pieces beyond.
+const allreduceLimit = 4 << 10
+
+// C code does some of these operations by itself (cmd/libmpi/fastboard.c), for blocks that are no longer
+// than those here, and by the same numbers, or this does not compile.
+const (
+	_ = uint(pairLimit - fastpath.BoardPair)
+	_ = uint(allreduceLimit - fastpath.BoardAllreduce)
+	_ = uint(blockLimit - fastpath.BoardMost)
+
+	_ = -(OpBcast ^ fastpath.BoardBcast)
+	_ = -(gather ^ fastpath.BoardGather)
+	_ = -(scatter ^ fastpath.BoardScatter)
+	_ = -(allgather ^ fastpath.BoardAllgather)
+	_ = -(alltoall ^ fastpath.BoardAlltoall)
+	_ = -(reduce ^ fastpath.BoardReduce)
+	_ = -(allreduce ^ fastpath.BoardAllreduces)
+)
 
 // boardPieces is the size in bytes up to which vectors of reductions use the board, in pieces.
 const boardPieces = 16 << 20
@@ -139,7 +162,7 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me := s.C.Rank()
 	switch a.What {
 	case OpBarrier:
-		return s.Await(s.Place.Arrived(s.Place.Members(), t))
+		return s.Await(s.Place.Arrived(s.Place.Others(), t))
 	case OpBcast:
 		if me == a.Root {
 			return post(s, a, t, a.Send)
@@ -303,5 +326,6 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 	if s.Place, err = c.Process().Boards.Board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
 		return nil
 	}
+	s.Settle()
 	return s
 }

@@ -83,9 +83,16 @@ type BoardPlace struct {
 	bells   []machine.Bell // by rank
 	procs   []comm.Proc    // by rank
 	wait    board.Wait
-	busy    bool
 	Scratch [2][]byte
-	Ops     uint
+	shared  bool // with C
+}
+
+// Settle says that Place is known, before it is used.
+func (s *BoardPlace) Settle() {
+	s.Place.Number.Store(s.C.state.Colls.number.Load())
+	if x := s.C.p.FastPath; x != nil {
+		x.share(s)
+	}
 }
 
 // Locate looks up the members on the board and reports whether all of them use it.
@@ -110,6 +117,10 @@ func (c *Comm) LeaveBoard() {
 	c.state.Colls.Placing.Lock()
 	defer c.state.Colls.Placing.Unlock()
 	if s := c.state.Colls.Place; s != nil {
+		if s.shared {
+			c.p.FastPath.unshare(s)
+		}
+		c.state.Colls.number.Store(s.Place.Number.Load())
 		s.Place.Leave()
 		c.state.Colls.Place = nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/internal/drive"
+	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/poll"
 )
 
@@ -14,8 +15,6 @@ const (
 	// glances is how many times a waiter looks at the board before it looks at the links, and
 	// before each look it yields its core if other procs want it.
 	glances = 8
-	// seldom is the most operations on the board between two looks at the links.
-	seldom = 32
 )
 
 // Await waits until w is over. The process is locked, but may be unlocked meanwhile.
@@ -156,17 +155,17 @@ func (bs *boards) rung() {
 // Enter waits for the communicator's previous operation to end, and begins another.
 func (s *BoardPlace) Enter() (board.Turn, error) {
 	p := s.C.p
-	if s.Ops++; s.Ops%seldom == 0 {
+	if s.Place.Ops++; s.Place.Ops%fastpath.BoardSeldom == 0 {
 		p.Test()
 	}
-	for s.busy && p.Failure == nil {
+	for s.Place.Busy != 0 && p.Failure == nil {
 		p.Turn()
 	}
 	if p.Failure != nil {
 		return 0, p.Failure
 	}
-	s.busy = true
-	t := board.NewTurn(s.C.state.Colls.Number.Add(1) - 1)
+	s.Place.Busy = 1
+	t := board.NewTurn(s.C.state.Colls.Next())
 	s.Place.Begin(t)
 	return t, nil
 }
@@ -175,7 +174,7 @@ func (s *BoardPlace) Enter() (board.Turn, error) {
 func (s *BoardPlace) Leave() {
 	s.Place.End()
 	s.Notify()
-	s.busy = false
+	s.Place.Busy = 0
 	if s.C.p.Waiters > 0 {
 		s.C.p.Rouse()
 	}
@@ -185,6 +184,7 @@ func (s *BoardPlace) Leave() {
 func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
 	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
 		if err := s.C.p.Boards.Back(at, size); err != nil {
+			s.Place.Backed = [2]uint32{}
 			return nil, fmt.Errorf("%d bytes of shared memory: %w", size, err)
 		}
 	}

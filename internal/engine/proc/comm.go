@@ -228,7 +228,7 @@ type collectives struct {
 	Ours    bool // all members run this library and number their operations alike
 	Mu      sync.Mutex
 	Free    []BackgroundOp // objects of earlier operations, for reuse
-	Number  atomic.Uint64  // how many operations were begun
+	number  atomic.Uint64  // how many operations were begun; in Place if there is one
 	// Turns are the operations that wait for their turn, if some members run another library: those
 	// do not number operations, so only one may be under way.
 	Turns []BackgroundOp
@@ -239,6 +239,14 @@ type collectives struct {
 
 	Teamed atomic.Bool // Team says whether the site's MPI takes part in collective operations
 	Team   *NativeTeam
+}
+
+// Next returns the number of an operation that begins.
+func (cs *collectives) Next() uint64 {
+	if cs.Place != nil {
+		return cs.Place.Place.Number.Add(1) - 1
+	}
+	return cs.number.Add(1) - 1
 }
 
 // Expected returns a communicator like c that cannot be used until Become gives it context IDs.

@@ -3,6 +3,7 @@ package proc
 import (
 	"unsafe"
 
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
@@ -19,6 +20,7 @@ type fastPath struct {
 	*fastpath.Memory
 	p         *Process
 	endpoints [fastpath.Peers]*Endpoint // by the peer's index in the shared table; nil: free
+	places    [board.Slots]*BoardPlace  // those whose State C uses too
 	streaks   uint32                    // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
 	ops       [fastpath.Requests]fastOp
@@ -183,7 +185,14 @@ func flag(b bool) uint32 {
 // FastPath tells C about c, under its handle, unless C knows it.
 func (c *Comm) FastPath(handle uintptr) {
 	x := c.p.FastPath
-	if x == nil || x.Place(handle).Handle == handle {
+	if x == nil {
+		return
+	}
+	on := int32(fastpath.None)
+	if cs := &c.state.Colls; cs.Settled.Load() && cs.Place != nil && cs.Place.shared {
+		on = int32(cs.Place.Place.Index())
+	}
+	if e := x.Place(handle); e.Handle == handle && e.Board == on {
 		return
 	}
 	c.p.Lock()
@@ -192,7 +201,7 @@ func (c *Comm) FastPath(handle uintptr) {
 		return
 	}
 	e := x.Place(handle)
-	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB())}
+	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB()), Board: on}
 	for rank := range e.Peer {
 		e.Peer[rank] = fastpath.None
 		proc, ok := c.Partner(rank)
@@ -219,6 +228,44 @@ func (x *fastPath) Wake(peer int) {
 	if q := x.endpoints[peer]; q != nil {
 		q.InPlace.Commit()
 		q.Link.(link.FastBoxLink).WakeForFastBox()
+	}
+}
+
+// share lets C do operations on the board for the communicator of s.
+func (x *fastPath) share(s *BoardPlace) {
+	x.p.Lock()
+	defer x.p.Unlock()
+	at := s.Place.Index()
+	s.Place.Move(&x.Boards[at])
+	x.places[at], s.shared = s, true
+	x.Used++
+}
+
+// unshare undoes share.
+func (x *fastPath) unshare(s *BoardPlace) {
+	x.p.Lock()
+	defer x.p.Unlock()
+	at := s.Place.Index()
+	s.Place.Move(new(board.State))
+	x.Boards[at].Members = 0
+	x.places[at], s.shared = nil, false
+	x.Used--
+	x.Memory.Forget()
+}
+
+// RingFastPath wakes the members of a communicator that sleep, after C has written to its slot of the
+// board.
+func RingFastPath(slot int) {
+	if p, err := Current(); err == nil {
+		p.FastPath.ring(slot)
+	}
+}
+
+func (x *fastPath) ring(slot int) {
+	x.p.Lock()
+	defer x.p.Unlock()
+	if s := x.places[slot]; s != nil {
+		s.Notify()
 	}
 }
 

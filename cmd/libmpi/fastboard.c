@@ -1,0 +1,490 @@
+// Blocking collective operations of procs of one host without entering Go, on the board that they share
+// (core/board). A member in C does what one in Go does, so either may be in the other.
+//
+// Each function does a call completely, or lets Go do it. Until all waits are over, it changes neither
+// the program's memory nor what this member knows of the board. What it has written to the board by
+// then Go writes again in the same turn, with the same bytes.
+
+#include "gate.h"
+#include "fastboard.h"
+
+// An operation under way.
+struct op {
+	struct board *b;
+	uint64_t turn;
+	uint64_t posted; // bytes; 0: none
+	int read;        // something in an area was read
+};
+
+static inline _Atomic uint64_t *progress(struct board *b, uint32_t m) { return (_Atomic uint64_t *)(b->slot + SLOT_HEAD + m * MEMBER); }
+
+static inline uint64_t index_of(uint64_t turn) { return turn >> STEP_BITS; }
+
+static inline char *entry(struct board *b, uint32_t m, uint64_t turn) { return b->slot + SLOT_HEAD + m * MEMBER + ENTRIES_AT + index_of(turn) % ENTRIES * ENTRY; }
+
+// data returns the memory of the n bytes that a member posts.
+static inline char *data(struct board *b, uint32_t m, uint64_t turn, uint64_t n)
+{
+	if (n <= INLINE)
+		return entry(b, m, turn) + 16;
+	char *area = b->areas + (uint64_t)m * AREA;
+	return n > ROOM ? area + ENTRIES * ROOM + index_of(turn) % 2 * HALF : area + index_of(turn) % ENTRIES * ROOM;
+}
+
+static inline uint64_t header(unsigned what, uint64_t n) { return (uint64_t)what << 56 | n; }
+
+// others is the set of the members that sleep, except this one.
+static inline uint64_t others_asleep(struct board *b) { return atomic_load((_Atomic uint64_t *)b->slot) & ~((uint64_t)1 << b->me); }
+
+// start passes the gate and finds the place of a communicator, if C may do its next operation.
+static inline int start(struct op *o, MPI_Comm comm)
+{
+	if (!enter())
+		return 0;
+	struct comm *c = find(comm);
+	if (c != NULL && c->board != NONE) {
+		o->b = &x->boards[c->board];
+		if (!o->b->busy && o->b->ops % SELDOM != SELDOM - 1) {
+			o->turn = (GLANCE(o->b->number) + 1) << STEP_BITS;
+			o->posted = 0;
+			o->read = 0;
+			return 1;
+		}
+	}
+	leave();
+	return 0;
+}
+
+// refuse leaves a call to Go.
+static inline int refuse(void)
+{
+	leave();
+	return 0;
+}
+
+// finish ends an operation that is done.
+static inline int finish(struct op *o)
+{
+	struct board *b = o->b;
+	if (o->posted > 0) {
+		b->written[index_of(o->turn) % ENTRIES] = o->turn;
+		if (o->posted > ROOM)
+			b->rooms[index_of(o->turn) % 2] = o->turn;
+	}
+	atomic_store_explicit(&b->number, index_of(o->turn), memory_order_relaxed);
+	b->ops++;
+	if (o->read)
+		atomic_exchange(progress(b, b->me), o->turn | READ);
+	int asleep = others_asleep(b) != 0;
+	GoInt32 slot = (GoInt32)(b - x->boards);
+	leave();
+	if (asleep)
+		fastPathRing(slot);
+	return 1;
+}
+
+// arrive says that this member has begun the operation.
+static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->turn); }
+
+// reached waits until a word is at least want. It gives up where Go should wait, which can sleep, and
+// can wake those that sleep.
+static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want)
+{
+	if (LOAD(*word) >= want)
+		return 1;
+	if (others_asleep(o->b) != 0)
+		return 0;
+	for (int i = x->polls; i > 0 && !GLANCE(x->leave_asked); i--) {
+		rest();
+		if (LOAD(*word) >= want)
+			return 1;
+	}
+	return 0;
+}
+
+// vacant waits until n bytes can be posted.
+static inline int vacant(struct op *o, uint64_t n)
+{
+	struct board *b = o->b;
+	uint64_t was = b->written[index_of(o->turn) % ENTRIES];
+	if (n > ROOM && b->rooms[index_of(o->turn) % 2] > was)
+		was = b->rooms[index_of(o->turn) % 2];
+	if (was == 0 || b->seen > was)
+		return 1;
+	uint64_t least = UINT64_MAX;
+	for (uint32_t m = 0; m < b->members; m++) {
+		if (m == b->me)
+			continue;
+		if (!reached(o, progress(b, m), was | READ))
+			return 0;
+		uint64_t at = LOAD(*progress(b, m));
+		least = at < least ? at : least;
+	}
+	b->seen = least;
+	return 1;
+}
+
+// post posts n bytes.
+static inline int post(struct op *o, unsigned what, const void *from, uint64_t n)
+{
+	struct board *b = o->b;
+	if ((n > INLINE && !b->backed[n > ROOM]) || !vacant(o, n))
+		return 0;
+	move(data(b, b->me, o->turn, n), from, n);
+	char *e = entry(b, b->me, o->turn);
+	*(uint64_t *)(e + 8) = header(what, n);
+	atomic_exchange((_Atomic uint64_t *)e, o->turn);
+	o->posted = n;
+	return 1;
+}
+
+// posted waits until a member has posted n bytes.
+static inline int posted(struct op *o, unsigned what, uint32_t m, uint64_t n)
+{
+	char *e = entry(o->b, m, o->turn);
+	if (!reached(o, (_Atomic uint64_t *)e, o->turn) || LOAD(*(_Atomic uint64_t *)e) != o->turn || *(uint64_t *)(e + 8) != header(what, n))
+		return 0; // Go tells what is wrong
+	o->read |= n > INLINE;
+	return 1;
+}
+
+// all_posted waits until all other members have posted n bytes.
+static inline int all_posted(struct op *o, unsigned what, uint64_t n)
+{
+	struct board *b = o->b;
+	for (uint32_t m = b->me + 1; m < b->members; m++)
+		if (!posted(o, what, m, n))
+			return 0;
+	for (uint32_t m = 0; m < b->me; m++)
+		if (!posted(o, what, m, n))
+			return 0;
+	return 1;
+}
+
+// held reports whether n bytes at p, at least one, are known to be there.
+static inline int held(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
+{
+	uintptr_t last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
+	for (uintptr_t page = (uintptr_t)p >> PAGE_SHIFT; page <= last; page++)
+		if (page == 0 || GLANCE(pages[page % PAGES]) != page)
+			return 0;
+	return 1;
+}
+
+static inline int readable(const void *p, uint64_t n) { return held(impi_readable, p, n); }
+static inline int writable(const void *p, uint64_t n) { return held(impi_writable, p, n); }
+
+static inline int overlap(const void *a, uint64_t n, const void *b, uint64_t m) { return (uintptr_t)a < (uintptr_t)b + m && (uintptr_t)b < (uintptr_t)a + n; }
+
+// block reports whether C handles blocks of n bytes, of which a member posts or gets count.
+static inline int block(struct board *b, uint64_t n, uint32_t count)
+{
+	return n > 0 && n <= MOST && n * count <= MOST && (b->members > 2 || n <= PAIR_MOST);
+}
+
+// same reports whether two buffers have the same elements and the same length.
+static inline int same(MPI_Count scount, MPI_Datatype stype, MPI_Count rcount, MPI_Datatype rtype)
+{
+	return bytes(scount, stype) == bytes(rcount, rtype) && bytes(scount, stype) != UINT64_MAX && impi_kind[(uintptr_t)stype] == impi_kind[(uintptr_t)rtype];
+}
+
+// root_in reports whether there is a member with this rank.
+static inline int root_in(struct board *b, int root) { return root >= 0 && (uint32_t)root < b->members; }
+
+int impi_barrier(MPI_Comm comm)
+{
+	struct op o;
+	if (!start(&o, comm))
+		return 0;
+	arrive(&o);
+	for (uint32_t m = 0; m < o.b->members; m++)
+		if (m != o.b->me && !reached(&o, progress(o.b, m), o.turn))
+			return refuse();
+	return finish(&o);
+}
+
+int impi_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	struct op o;
+	uint64_t n = bytes(count, type);
+	if (n == 0 || n > MOST || !start(&o, comm))
+		return 0;
+	if (!root_in(o.b, root))
+		return refuse();
+	if ((uint32_t)root == o.b->me) {
+		if (!readable(buf, n))
+			return refuse();
+		arrive(&o);
+		return post(&o, BCAST, buf, n) ? finish(&o) : refuse();
+	}
+	if (!writable(buf, n))
+		return refuse();
+	arrive(&o);
+	if (!posted(&o, BCAST, root, n))
+		return refuse();
+	move(buf, data(o.b, root, o.turn, n), n);
+	return finish(&o);
+}
+
+// collect copies the blocks of n bytes that the other members have posted, each from offset at on.
+static inline void collect(struct op *o, char *recv, uint64_t n, uint64_t at, uint64_t whole)
+{
+	for (uint32_t m = 0; m < o->b->members; m++)
+		if (m != o->b->me)
+			move(recv + m * n, data(o->b, m, o->turn, whole) + at, n);
+}
+
+int impi_gather(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	struct op o;
+	if (!start(&o, comm))
+		return 0;
+	if (!root_in(o.b, root))
+		return refuse();
+	if ((uint32_t)root != o.b->me) {
+		uint64_t n = bytes(scount, stype);
+		if (!block(o.b, n, 1) || !readable(send, n))
+			return refuse();
+		arrive(&o);
+		return post(&o, GATHER, send, n) ? finish(&o) : refuse();
+	}
+	uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
+	if (!block(o.b, n, o.b->members) || !writable(recv, all))
+		return refuse();
+	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, n) || overlap(send, n, recv, all)))
+		return refuse();
+	arrive(&o);
+	if (!all_posted(&o, GATHER, n))
+		return refuse();
+	if (send != MPI_IN_PLACE)
+		memcpy((char *)recv + o.b->me * n, send, n);
+	collect(&o, recv, n, 0, n);
+	return finish(&o);
+}
+
+int impi_scatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
+{
+	struct op o;
+	if (!start(&o, comm))
+		return 0;
+	if (!root_in(o.b, root))
+		return refuse();
+	if ((uint32_t)root != o.b->me) {
+		uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
+		if (!block(o.b, n, o.b->members) || !writable(recv, n))
+			return refuse();
+		arrive(&o);
+		if (!posted(&o, SCATTER, root, all))
+			return refuse();
+		memcpy(recv, data(o.b, root, o.turn, all) + o.b->me * n, n);
+		return finish(&o);
+	}
+	uint64_t n = bytes(scount, stype), all = n * o.b->members;
+	if (!block(o.b, n, o.b->members) || !readable(send, all))
+		return refuse();
+	if (recv != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !writable(recv, n) || overlap(send, all, recv, n)))
+		return refuse();
+	arrive(&o);
+	if (!post(&o, SCATTER, send, all))
+		return refuse();
+	if (recv != MPI_IN_PLACE)
+		memcpy(recv, (const char *)send + o.b->me * n, n);
+	return finish(&o);
+}
+
+int impi_allgather(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct op o;
+	if (!start(&o, comm))
+		return 0;
+	uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
+	if (!block(o.b, n, o.b->members) || !writable(recv, all))
+		return refuse();
+	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, n) || overlap(send, n, recv, all)))
+		return refuse();
+	char *mine = (char *)recv + o.b->me * n;
+	arrive(&o);
+	if (!post(&o, ALLGATHER, send == MPI_IN_PLACE ? mine : send, n) || !all_posted(&o, ALLGATHER, n))
+		return refuse();
+	if (send != MPI_IN_PLACE)
+		move(mine, send, n);
+	collect(&o, recv, n, 0, n);
+	return finish(&o);
+}
+
+int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
+{
+	struct op o;
+	if (!start(&o, comm))
+		return 0;
+	uint64_t n = bytes(rcount, rtype), all = n * o.b->members, at = o.b->me * n;
+	if (!block(o.b, n, o.b->members) || !writable(recv, all))
+		return refuse();
+	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, all) || overlap(send, all, recv, all)))
+		return refuse();
+	arrive(&o);
+	if (!post(&o, ALLTOALL, send == MPI_IN_PLACE ? recv : send, all) || !all_posted(&o, ALLTOALL, all))
+		return refuse();
+	if (send != MPI_IN_PLACE)
+		memcpy((char *)recv + at, (const char *)send + at, n);
+	collect(&o, recv, n, at, all);
+	return finish(&o);
+}
+
+// Where results are combined. It belongs to whoever has passed the gate.
+static _Alignas(16) char scratch[MOST];
+
+// Each loop sets b to a combined with b, where a is of the lower rank. Integers are combined without
+// signs where that makes no difference, since they wrap.
+#define EACH(name, type, expression) \
+	static void name(const void *from, void *to, uint64_t n) \
+	{ \
+		const type *p = from; \
+		type *q = to; \
+		for (uint64_t i = 0; i < n; i++) { \
+			type a = p[i], b = q[i]; \
+			q[i] = (type)(expression); \
+		} \
+	}
+
+#define EACH_INTEGER(bits) \
+	EACH(sum##bits, uint##bits##_t, a + b) \
+	EACH(prod##bits, uint##bits##_t, (uint64_t)a * b) \
+	EACH(max##bits, int##bits##_t, a > b ? a : b) \
+	EACH(min##bits, int##bits##_t, a < b ? a : b) \
+	EACH(maxu##bits, uint##bits##_t, a > b ? a : b) \
+	EACH(minu##bits, uint##bits##_t, a < b ? a : b) \
+	EACH(band##bits, uint##bits##_t, a & b) \
+	EACH(bor##bits, uint##bits##_t, a | b) \
+	EACH(bxor##bits, uint##bits##_t, a ^ b) \
+	EACH(land##bits, uint##bits##_t, a != 0 && b != 0) \
+	EACH(lor##bits, uint##bits##_t, (a | b) != 0) \
+	EACH(lxor##bits, uint##bits##_t, (a != 0) != (b != 0))
+
+EACH_INTEGER(8)
+EACH_INTEGER(16)
+EACH_INTEGER(32)
+EACH_INTEGER(64)
+
+// Of two zeros the larger one is that without a sign. NaN gives NaN.
+#define EACH_FLOAT(type, bits) \
+	static inline type zero##bits(type a, type b, int larger) \
+	{ \
+		uint##bits##_t p, q; \
+		memcpy(&p, &a, sizeof a); \
+		memcpy(&q, &b, sizeof b); \
+		p = larger ? p & q : p | q; \
+		memcpy(&a, &p, sizeof a); \
+		return a; \
+	} \
+	EACH(fsum##bits, type, a + b) \
+	EACH(fprod##bits, type, a * b) \
+	EACH(fmax##bits, type, a > b ? a : a < b ? b : a == b ? zero##bits(a, b, 1) : a + b) \
+	EACH(fmin##bits, type, a < b ? a : a > b ? b : a == b ? zero##bits(a, b, 0) : a + b) \
+	static int nan##bits(const void *from, uint64_t n) \
+	{ \
+		const type *p = from; \
+		int found = 0; \
+		for (uint64_t i = 0; i < n; i++) \
+			found |= p[i] != p[i]; \
+		return found; \
+	}
+
+EACH_FLOAT(float, 32)
+EACH_FLOAT(double, 64)
+
+typedef void loop(const void *from, void *to, uint64_t n);
+
+// The loops by operation, for elements of 1, 2, 4 and 8 bytes.
+#define SIZES(name) { name##8, name##16, name##32, name##64 }
+static loop *const signed_loops[OPS][4] = {
+	[SUM] = SIZES(sum), [PROD] = SIZES(prod), [MAX] = SIZES(max), [MIN] = SIZES(min),
+	[LAND] = SIZES(land), [LOR] = SIZES(lor), [LXOR] = SIZES(lxor), [BAND] = SIZES(band), [BOR] = SIZES(bor), [BXOR] = SIZES(bxor),
+};
+static loop *const unsigned_loops[OPS][4] = { [MAX] = SIZES(maxu), [MIN] = SIZES(minu) }; // where they differ
+static loop *const float_loops[OPS][2] = { [SUM] = { fsum32, fsum64 }, [PROD] = { fprod32, fprod64 }, [MAX] = { fmax32, fmax64 }, [MIN] = { fmin32, fmin64 } };
+
+// loop_of returns the loop of an operation on elements of a type, or NULL.
+static inline loop *loop_of(MPI_Op op, MPI_Datatype type)
+{
+	uintptr_t t = (uintptr_t)type, h = (uintptr_t)op;
+	if (t >= TYPES || h >= OP_HANDLES)
+		return NULL;
+	unsigned i = impi_op[h], size = impi_number[t] & BYTES, log = size == 8 ? 3 : size == 4 ? 2 : size == 2 ? 1 : 0;
+	switch (impi_number[t] & SORT) {
+	case UNSIGNED:
+		if (unsigned_loops[i][log] != NULL)
+			return unsigned_loops[i][log];
+		// fall through
+	case SIGNED:
+		return signed_loops[i][log];
+	case FLOAT:
+		return float_loops[i][log - 2];
+	case BITS:
+		return i >= BAND ? signed_loops[i][log] : NULL;
+	}
+	return NULL;
+}
+
+// aligned reports whether a buffer may have elements of size bytes.
+static inline int aligned(const void *p, uint64_t size) { return (uintptr_t)p % size == 0; }
+
+// combine combines the operands of all members, from the last rank to the first, and stores the result.
+// own is this member's. It changes nothing and returns 0 if there are NaNs: which of several becomes the
+// result Go decides for all members.
+static inline int combine(struct op *o, loop *f, const void *own, void *recv, uint64_t n, MPI_Datatype type)
+{
+	struct board *b = o->b;
+	uint64_t size = impi_width[(uintptr_t)type], count = n / size;
+	for (uint32_t m = b->members; m-- > 0;) {
+		const void *from = m == b->me ? own : data(b, m, o->turn, n);
+		if (m == b->members - 1)
+			move(scratch, from, n);
+		else
+			f(from, scratch, count);
+	}
+	if ((impi_number[(uintptr_t)type] & SORT) == FLOAT && (size == 4 ? nan32(scratch, count) : nan64(scratch, count)))
+		return 0;
+	move(recv, scratch, n);
+	return 1;
+}
+
+int impi_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct op o;
+	uint64_t n = bytes(count, type);
+	loop *f = loop_of(op, type);
+	if (f == NULL || n == 0 || n > MOST || !start(&o, comm))
+		return 0;
+	if (!root_in(o.b, root) || !block(o.b, n, 1))
+		return refuse();
+	if ((uint32_t)root != o.b->me) {
+		if (!readable(send, n))
+			return refuse();
+		arrive(&o);
+		return post(&o, REDUCE, send, n) ? finish(&o) : refuse();
+	}
+	const void *own = send == MPI_IN_PLACE ? recv : send;
+	uint64_t size = impi_width[(uintptr_t)type];
+	if (!writable(recv, n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, n) || overlap(send, n, recv, n))))
+		return refuse();
+	arrive(&o);
+	return all_posted(&o, REDUCE, n) && combine(&o, f, own, recv, n, type) ? finish(&o) : refuse();
+}
+
+int impi_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct op o;
+	uint64_t n = bytes(count, type);
+	loop *f = loop_of(op, type);
+	if (f == NULL || n == 0 || n > ALLREDUCE_MOST || !start(&o, comm))
+		return 0;
+	const void *own = send == MPI_IN_PLACE ? recv : send;
+	uint64_t size = impi_width[(uintptr_t)type];
+	if (!writable(recv, n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, n) || overlap(send, n, recv, n))))
+		return refuse();
+	arrive(&o);
+	if (!post(&o, ALLREDUCE, own, n) || !all_posted(&o, ALLREDUCE, n) || !combine(&o, f, own, recv, n, type))
+		return refuse();
+	return finish(&o);
+}
