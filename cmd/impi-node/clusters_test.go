@@ -73,22 +73,10 @@ func clusterRecipe(t *testing.T, name string, change ...string) (dir string, com
 // runLine starts a command of a text in its folder, by a shell.
 func runLine(t *testing.T, dir string, wrap func(args ...string) *exec.Cmd, command string, env ...string) *machineNode {
 	t.Helper()
-	n := &machineNode{cmd: wrap("sh", "-c", "exec "+command), out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
-	n.cmd.Dir, n.cmd.Stdout, n.cmd.Stderr = dir, n.out, n.err
+	n := &machineNode{cmd: wrap("sh", "-c", "exec "+command)}
+	n.cmd.Dir = dir
 	n.cmd.Env = append(append(os.Environ(), asProgram+"=meet", "PATH="+dir+":"+os.Getenv("PATH")), env...)
-	if err := n.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = n.cmd.Wait()
-		close(n.over)
-	}()
-	t.Cleanup(func() {
-		_ = n.cmd.Process.Kill()
-		if t.Failed() {
-			t.Logf("%s:\n%s%s", command, n.out, n.err)
-		}
-	})
+	n.start(t, command)
 	return n
 }
 

@@ -126,23 +126,7 @@ var started = len(config.Default(1, []string{"prog"}, known()).Sites[0].RouteTo(
 // TestLauncherKilledLeavesNothing kills the process that started two nodes, and
 // looks for those, their procs and plugins.
 func TestLauncherKilledLeavesNothing(t *testing.T) {
-	cmd, _, _ := command(t, "block", "-no-prefix", "-config", file(t, twoSites))
-	cmd.Stdout = nil
-	r, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var seen strings.Builder
-	for buf := make([]byte, 100); strings.Count(seen.String(), "ready\n") < 2; {
-		n, err := r.Read(buf)
-		seen.Write(buf[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	cmd, _ := ready(t, "block", 2, "-config", file(t, twoSites))
 	family := descendants(t, cmd.Process.Pid)
 	if len(family) != 2+2*started+2 {
 		t.Errorf("%d descendants, not 2 nodes, %d plugins and 2 procs", len(family), 2*started)

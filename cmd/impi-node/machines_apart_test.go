@@ -186,6 +186,20 @@ program { command = [%q] }
 	}
 }
 
+// siteBySSH is a site on two machines that share no files, whose head starts the other host by ssh.
+func siteBySSH(config string) string {
+	return fmt.Sprintf(`site "alpha" {
+  client = 0
+  hosts  = "10.77.0.[1-2]"
+  procs  = 2
+  launch "ssh" {
+    options = ["-F", %q]
+    program = %q
+  }
+}
+`, config, nodeApart)
+}
+
 // TestCertificateThatIsWrongBehindSSH: the head says which of the hosts that it has started has a
 // certificate that is no good, why, and what to do.
 func TestCertificateThatIsWrongBehindSSH(t *testing.T) {
@@ -204,19 +218,10 @@ func TestCertificateThatIsWrongBehindSSH(t *testing.T) {
 	}
 	put(machines[0], certificatesOn(t, ours, time.Now()))
 	machines[0].Put("/tmp/job.hcl", fmt.Appendf(nil, `job { embedded_server {} }
-site "alpha" {
-  client = 0
-  hosts  = "10.77.0.[1-2]"
-  procs  = 2
-  launch "ssh" {
-    options = ["-F", %q]
-    program = %q
-  }
-}
-%s
+%s%s
 limits { start = "10h" }
 program { command = [%q] }
-`, config, nodeApart, strings.ReplaceAll(withCertificates, "${env.CERTS}", "/tmp"), programApart), 0o600)
+`, siteBySSH(config), strings.ReplaceAll(withCertificates, "${env.CERTS}", "/tmp"), programApart), 0o600)
 	for _, c := range []struct {
 		name       string
 		make       func()

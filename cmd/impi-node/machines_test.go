@@ -175,13 +175,21 @@ func startNodeOf(t *testing.T, path string, m *netns.Machine, mode, variable str
 // startNodeBy is startNode by a command for the machine with an address.
 func startNodeBy(t *testing.T, cmd *exec.Cmd, address, mode, variable string) *machineNode {
 	t.Helper()
-	n := &machineNode{dir: runDirs(t), cmd: cmd, out: newTranscript(), err: newTranscript(), over: make(chan struct{})}
-	n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
-	n.cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
+	n := &machineNode{dir: runDirs(t), cmd: cmd}
+	cmd.Env = append(os.Environ(), asNode+"=1", asProgram+"="+mode, "XDG_RUNTIME_DIR="+n.dir)
 	if variable != "" {
-		n.cmd.Env = append(n.cmd.Env, variable)
+		cmd.Env = append(cmd.Env, variable)
 	}
-	n.cmd.WaitDelay = time.Minute
+	cmd.WaitDelay = time.Minute
+	n.start(t, "machine "+address)
+	return n
+}
+
+// start starts the node's command. If the test fails, what it has printed is shown under a title.
+func (n *machineNode) start(t *testing.T, title string) {
+	t.Helper()
+	n.out, n.err, n.over = newTranscript(), newTranscript(), make(chan struct{})
+	n.cmd.Stdout, n.cmd.Stderr = n.out, n.err
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -192,10 +200,9 @@ func startNodeBy(t *testing.T, cmd *exec.Cmd, address, mode, variable string) *m
 	t.Cleanup(func() {
 		_ = n.cmd.Process.Kill()
 		if t.Failed() {
-			t.Logf("machine %s:\n%s%s", address, n.out, n.err)
+			t.Logf("%s:\n%s%s", title, n.out, n.err)
 		}
 	})
-	return n
 }
 
 // hangs is for how long a test waits for a node before it tells the node to end, so that the test fails

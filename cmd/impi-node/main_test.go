@@ -298,23 +298,7 @@ func TestFailureIsPrintedOnceAndIsTheStatus(t *testing.T) {
 }
 
 func TestSignalEndsAllSites(t *testing.T) {
-	cmd, _, err := command(t, "block", "-no-prefix", "-config", file(t, twoSites))
-	cmd.Stdout = nil
-	r, e := cmd.StdoutPipe()
-	if e != nil {
-		t.Fatal(e)
-	}
-	if e := cmd.Start(); e != nil {
-		t.Fatal(e)
-	}
-	var seen strings.Builder
-	for buf := make([]byte, 100); strings.Count(seen.String(), "ready\n") < 2; {
-		n, e := r.Read(buf)
-		seen.Write(buf[:n])
-		if e != nil {
-			t.Fatalf("%v\n%s\n%s", e, &seen, err)
-		}
-	}
+	cmd, err := ready(t, "block", 2, "-config", file(t, twoSites))
 	if e := cmd.Process.Signal(syscall.SIGTERM); e != nil {
 		t.Fatal(e)
 	}

@@ -457,9 +457,14 @@ func TestHydraBySSH(t *testing.T) {
 		}
 		return string(b), cmd.ProcessState.ExitCode()
 	}
-	for name, args := range map[string][]string{
-		"in a row": {"-n", "6", "-ppn", "2"}, "in turns": {"-n", "6", "-ppn", "1"},
-	} {
+	testStarted(t, run, []string{"-n", "6", "-ppn", "2"}, []string{"-n", "6", "-ppn", "1"})
+}
+
+// testStarted has a process manager start worlds of six procs, two of them on each of three machines, in
+// the orders that its arguments ask for: all procs of a machine in a row, or one of each machine in turns.
+func testStarted(t *testing.T, run func(t *testing.T, end string, more ...string) (out string, status int), inARow, inTurns []string) {
+	t.Helper()
+	for name, args := range map[string][]string{"in a row": inARow, "in turns": inTurns} {
 		t.Run(name, func(t *testing.T) {
 			out, status := run(t, "", args...)
 			wantRanks(t, out, 6, noProgram)
@@ -469,13 +474,13 @@ func TestHydraBySSH(t *testing.T) {
 		})
 	}
 	t.Run("abort", func(t *testing.T) {
-		out, status := run(t, "5:abort", "-n", "6", "-ppn", "2")
+		out, status := run(t, "5:abort", inARow...)
 		if status != 7 || !strings.Contains(out, "rank 5 on site local called MPI Abort with code 7: as the test wants") {
 			t.Errorf("status %d\n%s", status, out)
 		}
 	})
 	t.Run("kill", func(t *testing.T) {
-		if out, status := run(t, "3:kill", "-n", "6", "-ppn", "2"); status == 0 {
+		if out, status := run(t, "3:kill", inARow...); status == 0 {
 			t.Errorf("status 0\n%s", out)
 		}
 	})

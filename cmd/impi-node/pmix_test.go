@@ -106,26 +106,5 @@ func TestMpirunBySSH(t *testing.T) {
 		}
 		return string(b), cmd.ProcessState.ExitCode()
 	}
-	for name, args := range map[string][]string{
-		"in a row": {"-n", "6", "--map-by", "slot"}, "in turns": {"-n", "6", "--map-by", "node"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			out, status := run(t, "", args...)
-			wantRanks(t, out, 6, noProgram)
-			if status != 0 {
-				t.Errorf("status %d\n%s", status, out)
-			}
-		})
-	}
-	t.Run("abort", func(t *testing.T) {
-		out, status := run(t, "5:abort", "-n", "6")
-		if status != 7 || !strings.Contains(out, "rank 5 on site local called MPI Abort with code 7: as the test wants") {
-			t.Errorf("status %d\n%s", status, out)
-		}
-	})
-	t.Run("kill", func(t *testing.T) {
-		if out, status := run(t, "3:kill", "-n", "6"); status == 0 {
-			t.Errorf("status 0\n%s", out)
-		}
-	})
+	testStarted(t, run, []string{"-n", "6", "--map-by", "slot"}, []string{"-n", "6", "--map-by", "node"})
 }

@@ -45,19 +45,10 @@ func TestSecretsAreNotShown(t *testing.T) {
   embedded_server {}
   auth "key" { file = "job.key" }
 }
-site "alpha" {
-  client = 0
-  hosts  = "10.77.0.[1-2]"
-  procs  = 2
-  launch "ssh" {
-    options = ["-F", %q]
-    program = %q
-  }
-}
-%s
+%s%s
 log { level = "trace" }
 program { command = [%q] }
-`, config, nodeApart, patient, programApart), 0o600)
+`, siteBySSH(config), patient, programApart), 0o600)
 	n := startApart(t, machines[0], "block", "-config", "/tmp/job.hcl")
 	for rank := range 4 {
 		n.awaits(t, n.out, fmt.Sprintf("[%d] ready", rank))

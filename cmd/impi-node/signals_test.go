@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// ready starts impi-node and waits until each of procs has said that it is ready.
-func ready(t *testing.T, procs int, args ...string) (cmd *exec.Cmd, err *bytes.Buffer) {
+// ready starts impi-node with a program and waits until each of procs has said that it is ready.
+func ready(t *testing.T, program string, procs int, args ...string) (cmd *exec.Cmd, err *bytes.Buffer) {
 	t.Helper()
-	cmd, _, err = command(t, "catch", append([]string{"-no-prefix"}, args...)...)
+	cmd, _, err = command(t, program, append([]string{"-no-prefix"}, args...)...)
 	cmd.Stdout = nil
 	r, e := cmd.StdoutPipe()
 	if e != nil {
@@ -49,7 +49,7 @@ func TestSignalsOfTheOperator(t *testing.T) {
 	for s, name := range map[syscall.Signal]string{syscall.SIGQUIT: "SIGQUIT", syscall.SIGHUP: "SIGHUP"} {
 		for what, args := range map[string][]string{"one site": {"-n", "2", this(t)}, "two sites": {"-config", file(t, twoSites)}} {
 			t.Run(name+" "+what, func(t *testing.T) {
-				cmd, err := ready(t, 2, args...)
+				cmd, err := ready(t, "catch", 2, args...)
 				if e := cmd.Process.Signal(s); e != nil {
 					t.Fatal(e)
 				}
@@ -99,7 +99,7 @@ func TestUserSignalsThatComeEarly(t *testing.T) {
 func TestUserSignalsReachTheProcs(t *testing.T) {
 	for what, args := range map[string][]string{"one site": {"-n", "2", this(t)}, "two sites": {"-config", file(t, twoSites)}} {
 		t.Run(what, func(t *testing.T) {
-			cmd, err := ready(t, 2, args...)
+			cmd, err := ready(t, "catch", 2, args...)
 			if e := cmd.Process.Signal(syscall.SIGUSR1); e != nil {
 				t.Fatal(e)
 			}
