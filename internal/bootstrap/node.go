@@ -19,10 +19,10 @@ type Node struct {
 	Order
 	Listener net.Listener // of the head, for the nodes of other blocks; nil elsewhere
 
-	line   *line
-	place  Place
-	door   wireup.Door
-	server net.Listener // keeps the port of the job's server at the head; nil elsewhere
+	line     *line
+	place    Place
+	listener wireup.AttachListener
+	server   net.Listener // keeps the port of the job's server at the head; nil elsewhere
 }
 
 // Proc is a proc that has connected to its node.
@@ -63,8 +63,8 @@ func (n *Node) refuse(err error) error {
 // Open opens what others connect to, and says where it is. address is asked where there are several
 // blocks.
 func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
-	n.place.Socket = wireup.DoorName()
-	if n.door, err = wireup.OpenDoor(n.place.Socket); err != nil {
+	n.place.Socket = wireup.AttachName()
+	if n.listener, err = wireup.ListenAttach(n.place.Socket); err != nil {
 		return n.refuse(err)
 	}
 	if len(n.Blocks) > 1 {
@@ -88,19 +88,19 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 // A rank may come to MPI_Init as late as it likes; from when all have, limit is for their connections.
 // It gives up when ctx ends, or the process that has started this.
 func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc, error) {
-	defer func() { _ = n.door.Close() }()
+	defer func() { _ = n.listener.Close() }()
 	if n.server != nil {
 		defer n.server.Close() // the server comes next
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	context.AfterFunc(ctx, func() { _ = n.door.SetDeadline(time.Unix(1, 0)) })
+	context.AfterFunc(ctx, func() { _ = n.listener.SetDeadline(time.Unix(1, 0)) })
 	told := make(chan answer, 1)
 	go n.hearStarter(told, limit, cancel)
 	block := n.Blocks[n.Self]
 	procs := make([]Proc, block.Procs)
 	for missing := block.Procs; missing > 0; {
-		c, err := n.door.AcceptUnix()
+		c, err := n.listener.AcceptUnix()
 		if err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Door is where procs connect to a node that has not started them: an abstract Unix socket, for
+// AttachListener is where procs connect to a node that has not started them: an abstract Unix socket, for
 // processes of this user.
-type Door struct{ *net.UnixListener }
+type AttachListener struct{ *net.UnixListener }
 
 // Attached is a proc that has said who it is by KindAttach.
 type Attached struct {
@@ -25,23 +25,23 @@ type Attached struct {
 // greeting is how long a process may take to say who it is.
 const greeting = 10 * time.Second
 
-// DoorName draws a name that no other job knows.
-func DoorName() string { return "impi-" + rand.Text() }
+// AttachName draws a name that no other job knows.
+func AttachName() string { return "impi-" + rand.Text() }
 
-// OpenDoor opens a door.
-func OpenDoor(name string) (Door, error) {
+// ListenAttach listens at a name.
+func ListenAttach(name string) (AttachListener, error) {
 	l, err := net.ListenUnix("unixpacket", abstract(name))
 	if err != nil {
-		return Door{}, fmt.Errorf("a socket for the procs: %w", err)
+		return AttachListener{}, fmt.Errorf("a socket for the procs: %w", err)
 	}
-	return Door{l}, nil
+	return AttachListener{l}, nil
 }
 
 func abstract(name string) *net.UnixAddr { return &net.UnixAddr{Name: "@" + name, Net: "unixpacket"} }
 
-// Attach connects to a node's door, which must be of the same user. The caller says KindAttach next.
-func Attach(door string) (*Conn, error) {
-	c, err := net.DialUnix("unixpacket", nil, abstract(door))
+// Attach connects to a node's listener, which must be of the same user. The caller says KindAttach next.
+func Attach(name string) (*Conn, error) {
+	c, err := net.DialUnix("unixpacket", nil, abstract(name))
 	if err != nil {
 		return nil, fmt.Errorf("its socket cannot be reached; are all its ranks in one network namespace? %w", err)
 	}
@@ -51,7 +51,7 @@ func Attach(door string) (*Conn, error) {
 	return newConn(c), nil
 }
 
-// Admit hears who has come to a door. It takes over the connection.
+// Admit hears who has connected. It takes over the connection.
 func Admit(c *net.UnixConn) (a Attached, err error) {
 	a.Conn = newConn(c)
 	if a.PID, err = peerOf(c); err == nil {

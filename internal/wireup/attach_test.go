@@ -58,10 +58,10 @@ func TestASilentProcess(t *testing.T) {
 	}
 }
 
-// TestDoor: who says KindAttach is let in, with its number; who says something else is not.
-func TestDoor(t *testing.T) {
-	name := DoorName()
-	d, err := OpenDoor(name)
+// TestAttachListener: who says KindAttach is let in, with its number; who says something else is not.
+func TestAttachListener(t *testing.T) {
+	name := AttachName()
+	d, err := ListenAttach(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDoor(t *testing.T) {
 		}
 		_ = proc.Close()
 	}
-	if _, err := Attach(DoorName()); err == nil {
-		t.Error("there is a door that nobody has opened")
+	if _, err := Attach(AttachName()); err == nil {
+		t.Error("a name at which nobody listens can be connected to")
 	}
 }

@@ -50,7 +50,7 @@ type Launch struct {
 	End *lifetime.Lifetime // hears how the launcher has ended
 
 	meeting meeting // of the hosts' nodes
-	door    wireup.Door
+	door    wireup.AttachListener
 	place   native.Place
 	env     string // how processes that have the place are told from others
 
@@ -106,7 +106,7 @@ func (l *Launch) prepare(ctx context.Context) (err error) {
 	l.place = native.Place{Site: site.Name, Procs: l.total()}
 	var a agreed
 	if l.Others.IsHead() {
-		a.Door = wireup.DoorName()
+		a.Door = wireup.AttachName()
 		if a.Shim, a.MPI, err = l.shim(within); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (l *Launch) prepare(ctx context.Context) (err error) {
 	if l.env, err = l.place.Encode(); err != nil {
 		return err
 	}
-	if l.door, err = wireup.OpenDoor(a.Door); err != nil {
+	if l.door, err = wireup.ListenAttach(a.Door); err != nil {
 		return sameMachine(err)
 	}
 	return l.meeting.together(within, l.Others, a)

@@ -195,12 +195,12 @@ func TestMeetingTakesTooLong(t *testing.T) {
 
 // TestTwoNodesOnOneMachine: the second one says what is wrong.
 func TestTwoNodesOnOneMachine(t *testing.T) {
-	first, err := wireup.OpenDoor(wireup.DoorName())
+	first, err := wireup.ListenAttach(wireup.AttachName())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	_, err = wireup.OpenDoor(strings.TrimPrefix(first.Addr().String(), "@"))
+	_, err = wireup.ListenAttach(strings.TrimPrefix(first.Addr().String(), "@"))
 	if err = sameMachine(err); err == nil || !strings.HasPrefix(err.Error(), "two nodes of the site are on this machine") {
 		t.Error(err)
 	}
@@ -220,7 +220,7 @@ func TestSweep(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		return cmd
 	}
-	variable := native.Variable + "=" + wireup.DoorName()
+	variable := native.Variable + "=" + wireup.AttachName()
 	one, other := start("A=1", variable), start("A=1", variable+"x")
 	if pids := startedWith(variable); !slices.Equal(pids, []int{one.Process.Pid}) {
 		t.Errorf("%d have it, want %d", pids, one.Process.Pid)
