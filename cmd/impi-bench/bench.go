@@ -16,7 +16,7 @@ type benchmark struct {
 	value    func(f figure) float64
 }
 
-var collectiveNames = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "comm_dup", "comm_split"}
+var collectiveNames = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "comm_dup", "comm_split"}
 
 var benchNames = slices.Concat([]string{"pingpong", "stream", "rate"}, collectiveNames, []string{"connect", "spawn", "start", "memory", "plugins"})
 
@@ -39,6 +39,8 @@ var benchmarks = map[string]benchmark{
 	"allreduce":  collectiveSized,
 	"alltoall":   collectiveSized,
 	"gather":     collectiveSized,
+	"scatter":    collectiveSized,
+	"allgather":  collectiveSized,
 	"comm_dup":   collectiveAlone,
 	"comm_split": collectiveAlone,
 	"connect":    {unit: "us", ranks: true, sizes: []int{0}, fixed: true, optional: true, value: eachTakes},

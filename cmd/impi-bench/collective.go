@@ -8,7 +8,7 @@ import (
 
 // rooted are the operations with a root. The ranks take turns as root, so that none runs
 // far ahead of the others, and a barrier follows the last one.
-var rooted = []string{"bcast", "reduce", "gather"}
+var rooted = []string{"bcast", "reduce", "gather", "scatter"}
 
 // collectives does an operation n times.
 func (w *worker) collectives(bench string, n int64) (err error) {
@@ -40,6 +40,10 @@ func (w *worker) collective(bench string, root int) error {
 		return mpi.Alltoall(w.world, w.out, w.in)
 	case "gather":
 		return mpi.Gather(w.world, w.out[:w.size], w.in, root)
+	case "scatter":
+		return mpi.Scatter(w.world, w.out, w.in[:w.size], root)
+	case "allgather":
+		return mpi.Allgather(w.world, w.out[:w.size], w.in)
 	case "comm_dup":
 		return free(w.world.Dup())
 	default:

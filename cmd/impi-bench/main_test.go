@@ -107,7 +107,7 @@ func TestUsage(t *testing.T) {
 // A group stands for its members, once each.
 func TestGroups(t *testing.T) {
 	o := parsed(t, "bcast", "collectives", "pingpong")
-	if want := []string{"bcast", "barrier", "reduce", "allreduce", "alltoall", "gather", "comm_dup", "comm_split", "pingpong"}; !slices.Equal(o.benches, want) {
+	if want := []string{"bcast", "barrier", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "comm_dup", "comm_split", "pingpong"}; !slices.Equal(o.benches, want) {
 		t.Errorf("got %v", o.benches)
 	}
 	if o := parsed(t, "-procs", "3,4", "collectives"); !slices.Equal(o.ranks, []int{3, 4}) {

@@ -179,6 +179,30 @@ func TestBackingIsAskedForOnce(t *testing.T) {
 	}
 }
 
+// A Place goes on where it was when its State is kept elsewhere.
+func TestMove(t *testing.T) {
+	p, q := pair(t, open(t, 2), 3)
+	p.Number.Store(7)
+	post(t, p, NewTurn(0), pattern(100, 1))
+	p.Backing(100)
+	old := p.State
+	s := &State{Seen: 1 << 60, Ops: 5}
+	p.Move(s)
+	if p.State != s || s.Number.Load() != 7 || s.Slot != old.Slot || s.Areas != old.Areas || s.Members != 2 || s.Me != 0 || s.Ops != 0 {
+		t.Errorf("the State is %+v, it was %+v", s, old)
+	}
+	if at, size := p.Backing(100); at != 0 || size != 0 {
+		t.Errorf("%d bytes at %d are asked for once more", size, at)
+	}
+	if w := p.Vacant(NewTurn(entries), 100); w.Over() {
+		t.Error("what nobody has read may be overwritten")
+	}
+	read(t, q, NewTurn(0), pattern(100, 1))
+	if p.Index() != 3 {
+		t.Errorf("slot %d", p.Index())
+	}
+}
+
 func TestNothingIsAllocated(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	n, data := uint64(0), bytes.Repeat([]byte{1}, 100)

@@ -73,6 +73,10 @@ static void collective(const char *bench, int len, int root)
         MPI_Alltoall(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD);
     } else if (is(bench, "gather")) {
         MPI_Gather(out, len, MPI_BYTE, in, len, MPI_BYTE, root, MPI_COMM_WORLD);
+    } else if (is(bench, "scatter")) {
+        MPI_Scatter(out, len, MPI_BYTE, in, len, MPI_BYTE, root, MPI_COMM_WORLD);
+    } else if (is(bench, "allgather")) {
+        MPI_Allgather(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD);
     } else if (is(bench, "comm_dup")) {
         MPI_Comm_dup(MPI_COMM_WORLD, &made);
         MPI_Comm_free(&made);
@@ -91,7 +95,7 @@ static void collectives(const char *bench, int64_t n, int len)
         collective(bench, len, root);
         root = root == size - 1 ? 0 : root + 1;
     }
-    if (is(bench, "bcast") || is(bench, "reduce") || is(bench, "gather"))
+    if (is(bench, "bcast") || is(bench, "reduce") || is(bench, "gather") || is(bench, "scatter"))
         MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -6,6 +6,7 @@
 #include "test.h"
 #include <math.h>
 #include <stdint.h>
+#include <unistd.h>
 
 enum { STEPS = 6000, COMMS = 6, LONGEST = 70000, MANY = 20 };
 
@@ -198,6 +199,20 @@ static void same_bits(MPI_Comm c, int k) {
   CHECK(memcmp(first, out, sizeof out) == 0);
 }
 
+/* burst has a root far ahead of the others, one of which does not come for a while: it must not write
+   over what they still have to read. */
+static void burst(int k, MPI_Comm c, int n, int root) {
+  int i, me;
+  MPI_Comm_rank(c, &me);
+  if (me != root && draw(&mine, 2)) usleep(300);
+  for (i = 0; i < 24; i++) {
+    if (me == root) give(got, n, k + i, root, 0);
+    CALL(MPI_Bcast(got, n, MPI_BYTE, root, c));
+    give(want, n, k + i, root, 0);
+    CHECK(memcmp(got, want, n) == 0);
+  }
+}
+
 /* divert begins or ends something that makes Go do all operations of this member. */
 static void divert(void) {
   if (waiting == MPI_REQUEST_NULL && draw(&mine, 2)) CALL(MPI_Ibarrier(aside, &waiting));
@@ -280,10 +295,11 @@ int main(int argc, char **argv) {
     MPI_Comm_size(c, &members);
     n = length(size); /* the same for all, as communicators differ in size */
     root = (int)draw(&plan, members), in_place = draw(&plan, 4) == 0;
-    what = (int)draw(&plan, 9);
+    what = (int)draw(&plan, 10);
     if (what < 5) moved(k, c, what, n, root, in_place);
     else if (what < 7) reduced(k, c, what == 5, n, root, in_place);
     else if (what == 7) CALL(MPI_Barrier(c));
+    else if (what == 8) burst(k, c, n / 4, root);
     else same_bits(c, k);
     divert();
     if (k % 8 == 7) meet();

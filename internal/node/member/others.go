@@ -21,6 +21,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/cluster"
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/launch"
@@ -293,6 +294,106 @@ func (o *Others) digest() []byte {
 	return h.Sum(nil)
 }
 
+// Input gives the head's standard input to a proc of another host.
+func (o *Others) Input() (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		_, _ = io.Copy(w, o.tree.Load().Stdin()) // until its end, that of the proc, or of the job
+		_ = w.Close()
+	}()
+	return r, nil
+}
+
+// joinWithOthers takes the site through startup: the head for all hosts.
+func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) error {
+	part, err := cluster.EncodePart(own.Hosts[0])
+	if err != nil {
+		return err
+	}
+	return m.together(ctx, part, own)
+}
+
+// together is joinWithOthers for a host with a part, which is empty if its procs have all ended and are
+// none of MPI.
+func (m *Member) together(ctx context.Context, part []byte, own startup.ClientConfig) error {
+	o := m.Others
+	if !o.IsHead() {
+		defer report.While(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
+		b, err := o.tree.Load().Report(ctx, part)
+		if err != nil {
+			return o.Failed(ctx, err)
+		}
+		if len(b) == 0 {
+			return ErrWithoutMPI
+		}
+		m.Routes.World, m.Token, err = cluster.DecodeJob(b)
+		return err
+	}
+	stop := report.While(m.Log, m.Deadline, o.waitsFor)
+	parts, err := o.tree.Load().Gather(ctx, part)
+	stop()
+	if err != nil {
+		return o.Failed(ctx, err)
+	}
+	if err := o.withoutMPI(parts); err != nil {
+		return err
+	}
+	own.Hosts = own.Hosts[:0]
+	for i, b := range parts {
+		h, err := cluster.DecodePart(b, o.Procs(i))
+		if err != nil {
+			return fmt.Errorf("host %s: %w", o.name(i), err)
+		}
+		own.Hosts = append(own.Hosts, h)
+	}
+	if err := m.joinServer(ctx, own); err != nil {
+		return err
+	}
+	job, err := cluster.EncodeJob(m.Routes.World, m.Token)
+	if err != nil {
+		return err
+	}
+	o.tree.Load().Start(job)
+	return nil
+}
+
+// ErrWithoutMPI says that all procs of a job have ended well, and none has called Init.
+var ErrWithoutMPI = errors.New("no proc has called MPI Init")
+
+// JoinWithoutMPI is Join for a node whose procs have all ended with status 0 and have not called Init.
+// It returns ErrWithoutMPI if those of all other hosts have, too.
+func (m *Member) JoinWithoutMPI(ctx context.Context) error {
+	if m.Others == nil {
+		return ErrWithoutMPI
+	}
+	return m.together(ctx, nil, startup.ClientConfig{})
+}
+
+// withoutMPI tells the other hosts, at the head, if the procs of none are in MPI. It fails if those of
+// some are.
+func (o *Others) withoutMPI(parts [][]byte) error {
+	var without []int
+	for host, part := range parts {
+		if len(part) == 0 {
+			without = append(without, host)
+		}
+	}
+	switch len(without) {
+	case 0:
+		return nil
+	case len(parts):
+		o.tree.Load().Start(nil)
+		return ErrWithoutMPI
+	}
+	return &ending.Failure{
+		Text:   fmt.Sprintf("site %s: the procs of %s exited with status 0 before they called MPI Init, which others have called", o.Routes.Site.Name, o.names(without)),
+		Status: 1, Weight: ending.Decided,
+	}
+}
+
 // Failed makes a failure of the error with which the hosts of the site did not come together.
 func (o *Others) Failed(ctx context.Context, err error) error {
 	switch {
@@ -339,12 +440,159 @@ func (o *Others) names(hosts []int) string {
 	return hostlist.Compress(list)
 }
 
+// finish waits until all hosts of the site have finished, at the head, and until the head
+// says that the job is over, elsewhere.
+func (o *Others) finish(ctx context.Context) error {
+	tree := o.tree.Load()
+	tree.Finish()
+	done := tree.Finished()
+	if !o.IsHead() {
+		done = o.over
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Address is that of a host of the site, as the job file has it.
 func (o *Others) Address(host int) string { return o.name(host) }
+
+// Topic says who answers a question.
+type Topic byte
+
+// The topics.
+const (
+	Inspection Topic = iota // of impi-node links and the like
+	Spawning
+	Starting // of the procs of a native site
+	counting
+	topics
+)
+
+// Ask asks the node of another host, and gives what it makes of the question by AnswerBy.
+func (o *Others) Ask(ctx context.Context, about Topic, host int, question []byte) ([]byte, error) {
+	tree := o.connected()
+	if tree == nil {
+		return nil, cluster.ErrAbsent
+	}
+	answer, err := tree.Ask(ctx, host, append([]byte{byte(about)}, question...))
+	if err == nil && len(answer) == 0 {
+		return nil, errors.New("its node is not ready to answer, or not any more")
+	}
+	return answer, err
+}
+
+// AnswerBy has f answer the questions of other hosts about something. Nil answers none.
+func (o *Others) AnswerBy(about Topic, f func(ctx context.Context, question []byte) []byte) {
+	o.answer[about].Store(&f)
+}
+
+// Linger keeps the hosts above this one there until its result is called, for procs that outlive
+// the job.
+func (o *Others) Linger() (leave func()) {
+	if tree := o.connected(); tree != nil {
+		return tree.Linger()
+	}
+	return func() {}
+}
+
+// AwaitBelow waits until the hosts below this one have left: what runs there may spawn procs here.
+func (o *Others) AwaitBelow() {
+	if tree := o.connected(); tree != nil {
+		tree.AwaitBelow(o.leaveTime())
+	}
+}
+
+// leaveTime is how long hosts below may take to leave if they do not say that they stay.
+func (o *Others) leaveTime() time.Duration { return o.Routes.Job.Limits.Stop + 2*time.Second }
+
+// Present tells, at the head, whether a host is still there.
+func (o *Others) Present(host int) bool {
+	tree := o.connected()
+	return tree != nil && tree.Has(host)
+}
+
+// Stop has, at the head, the other hosts end all that was spawned there.
+func (o *Others) Stop() {
+	if tree := o.connected(); tree != nil && o.IsHead() {
+		tree.Stop()
+	}
+}
+
+// Late tells the head of a proc that failed after its Finalize.
+func (o *Others) Late(f *ending.Failure) {
+	if tree := o.connected(); tree != nil && !o.IsHead() {
+		tree.Fail(reportOf(f, true, time.Now()))
+	}
+}
 
 // hostAt finds the host that has an address. An engine gives all hosts the same secret: whoever has
 // another one is not of the site.
 func (o *Others) hostAt(a netip.Addr) (host int, ok bool) {
 	host = slices.IndexFunc(o.Hosts, func(h config.Host) bool { return h.Address == a })
 	return host, host > 0 && o.Ends == nil
+}
+
+// Over says how the job ended: the head to all, the others to the head. f is nil if it went
+// well.
+func (o *Others) Over(f *ending.Failure) {
+	tree := o.connected()
+	if tree == nil {
+		return
+	}
+	o.dismisses = o.IsHead() && f != nil && f.Status == ending.StatusConfig
+	switch {
+	case o.IsHead() && f == nil:
+		tree.End(nil)
+	case o.IsHead():
+		tree.End(reportOf(f, false, time.Now()))
+	case f != nil:
+		tree.Fail(reportOf(f, false, time.Now()))
+	}
+}
+
+// passOn gives the procs the head's signals once they are in MPI, until Close.
+func (o *Others) passOn() {
+	select {
+	case <-o.Ready:
+	case <-o.closed:
+		return
+	}
+	for {
+		select {
+		case s := <-o.signals:
+			o.Signal(s)
+		case <-o.closed:
+			return
+		}
+	}
+}
+
+// Close leaves the other hosts, once all output of this one is written.
+func (o *Others) Close() {
+	tree := o.connected()
+	if tree == nil {
+		return
+	}
+	close(o.closed)
+	if o.dismisses {
+		tree.Dismiss(dismissal)
+	}
+	tree.Close(o.leaveTime())
+	if o.Spawned != "" {
+		return
+	}
+	for _, x := range o.Outlets {
+		x.to.Store(&x.own)
+	}
+}
+
+// PassSignal passes a signal on to the procs of the other hosts.
+func (o *Others) PassSignal(s syscall.Signal) {
+	if tree := o.connected(); tree != nil && o.IsHead() {
+		tree.Signal(int(s))
+	}
 }

@@ -15,7 +15,7 @@ func (r *runner) construct(s Step) error {
 	}
 	switch s := s.(type) {
 	case Spawn:
-		if s.Fails != Nothing {
+		if s.Failure != Nothing {
 			return (&meeter{r}).refused(s)
 		}
 	case Free:
