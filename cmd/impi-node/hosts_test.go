@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -163,5 +164,33 @@ func TestLauncherBySSHKilled(t *testing.T) {
 			ends(nodes)
 			awaitEmpty(t, machines[1])
 		})
+	}
+}
+
+// TestHostThatDoesNotReachItsHead: a host that an engine has started knows that its head listens. It
+// gives up, and the head ends with both addresses, long before the limit of the start.
+func TestHostThatDoesNotReachItsHead(t *testing.T) {
+	file, machines := sshJob(t, 3, "10.77.0.[1-3]", "")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte("  procs  = 2\n"), []byte("  procs  = 2\n  head   = \"10.77.0.1:7802\"\n"), 1)
+	if err := os.WriteFile(file, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := machines[2].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.1", "ipproto", "tcp", "dport", "7802", "prohibit").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	nodes := startOn(t, file, "meet", machines[:1])
+	s := ends(nodes)
+	log := nodes[0].err.String()
+	for _, want := range []string{"host 10.77.0.1 at 10.77.0.1:", " was not reached from 10.77.0.3: ", `write head = "ADDRESS:PORT"`} {
+		if s[0] == 0 || !strings.Contains(log, want) {
+			t.Errorf("status %d, and the head does not say %q:\n%s", s[0], want, log)
+		}
+	}
+	if strings.Contains(log, "passed") {
+		t.Errorf("the head has waited for the limit of the start:\n%s", log)
 	}
 }

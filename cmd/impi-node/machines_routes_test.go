@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -52,6 +53,30 @@ func TestSignalReachesAllMachines(t *testing.T) {
 	for i, s := range ends(nodes) {
 		if s != 0 {
 			t.Errorf("machine %d: status %d", i, s)
+		}
+	}
+}
+
+// TestMachineThatDoesNotReachItsHead: a host whose packets to the port of the head vanish says so with
+// both addresses while it waits, and the head, which cannot know more, that nothing came there.
+func TestMachineThatDoesNotReachItsHead(t *testing.T) {
+	file, machines := machineJob(t, "limits { start = \"15s\" }\n")
+	out, err := machines[3].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.6", "ipproto", "tcp", "sport", "7802", "blackhole").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	nodes := startOn(t, file, "meet", machines)
+	for i, s := range ends(nodes) {
+		if s == 0 {
+			t.Errorf("machine %d: status 0", i)
+		}
+	}
+	for i, want := range map[int]string{
+		3: "nothing came at 10.77.0.4:7802 from 10.77.0.6: run impi-node there with the same file, and let it reach that port",
+		5: "host 10.77.0.4 at 10.77.0.4:7802 was not reached from 10.77.0.6: ",
+	} {
+		if log := nodes[i].err.String(); !strings.Contains(log, want) {
+			t.Errorf("machine %d does not say %q:\n%s", i, want, log)
 		}
 	}
 }

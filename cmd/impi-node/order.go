@@ -158,7 +158,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	p.host = self
 	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
 	p.site.Server.Embedded = false
-	p.others = member.Cluster{Secret: x.Secret, Head: x.Head}
+	p.others = member.Cluster{Secret: x.Secret, Head: x.Head, Started: true}
 	o.apply(&p.site)
 	p.starter = make(chan struct{})
 	go func() {

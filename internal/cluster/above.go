@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -20,10 +21,12 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// The pauses between two attempts to connect.
+// The pauses between two attempts to connect, and how long nothing may answer where somebody listens:
+// what cannot be reached is named within 5 s.
 const (
 	firstPause = 50 * time.Millisecond
-	lastPause  = 2 * time.Second
+	lastPause  = time.Second
+	reach      = 4 * time.Second
 )
 
 // above is a host's connection to its parent.
@@ -48,12 +51,26 @@ func (a *above) tell(w *proto.Up) { a.out.add(w) }
 // connect finds the parent and connects to it. It tries again only after errors that may go away.
 func (a *above) connect(ctx context.Context) error {
 	h := a.h
+	var silence silence
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := a.attach(ctx)
 		if err == nil {
 			return nil
 		}
 		var refused *refusedByParent
+		var mute *unreached
+		if errors.As(err, &mute) && silence.lasts(mute) && ctx.Err() == nil {
+			switch {
+			case mute.host != 0 && a.fails == nil && h.cfg.Report != nil:
+				a.fails = h.cfg.Report(fmt.Errorf("%w: %s", err, Remedy))
+				continue
+			case mute.host == 0 && h.cfg.HeadListens:
+				return &unfit{a.cannot(fmt.Errorf("%w: let this host reach that port, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", err))}
+			case !silence.told:
+				silence.told = true
+				h.log.Warn("nothing answers yet: impi-node does not run there, or a firewall is between", "reason", err)
+			}
+		}
 		switch code := status.Code(err); {
 		case errors.As(err, &refused) && a.fails == nil && h.cfg.Report != nil:
 			a.fails = h.cfg.Report(err)
@@ -70,6 +87,47 @@ func (a *above) connect(ctx context.Context) error {
 			return a.cannot(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
 		}
 	}
+}
+
+// Remedy says what to do where a host cannot reach its parent.
+const Remedy = "in a site of many hosts, some take connections of others at free TCP ports: have no firewall between them, or choose their addresses by network = \"10.77.0.0/16\" in the site block"
+
+// unreached says that no connection was made to the head, host 0, or to a parent that has said where
+// it listens.
+type unreached struct {
+	host  int
+	began time.Time // the attempt
+	error
+}
+
+func (u *unreached) Unwrap() error { return u.error }
+
+// silence is the time in which a host was not reached.
+type silence struct {
+	host  int
+	since time.Time
+	told  bool // the log
+}
+
+// lasts counts an attempt, and reports whether the host was not reached for as long as may be.
+func (s *silence) lasts(u *unreached) bool {
+	if s.since.IsZero() || s.host != u.host {
+		s.host, s.since = u.host, u.began
+	}
+	return time.Since(s.since) >= reach
+}
+
+// reach makes a TCP connection to a host.
+func (c *Config) reach(ctx context.Context, host int, address string) (net.Conn, error) {
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, reach)
+	defer cancel()
+	nc, err := c.Dial(limited, address)
+	if err != nil {
+		from, _, _ := net.SplitHostPort(c.Listen)
+		return nil, &unreached{host, began, fmt.Errorf("host %s at %s was not reached from %s: %w", c.Name(host), address, from, err)}
+	}
+	return nc, nil
 }
 
 // refusedByParent says that a parent that is not the head, or this host, does not accept the other, of
@@ -93,8 +151,8 @@ func (a *above) cannot(err error) error {
 
 // dial makes a connection on which both ends have proved that they know the secret. Its Peer is
 // why this host does not accept the certificate of the other, an error; nil: it does.
-func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.ClientConn, error) {
-	nc, err := h.cfg.Dial(ctx, address)
+func (h *Host) dial(ctx context.Context, host int, address string) (*rpc.Conn, *grpc.ClientConn, error) {
+	nc, err := h.cfg.reach(ctx, host, address)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +173,7 @@ func (h *Host) dial(ctx context.Context, address string) (*rpc.Conn, *grpc.Clien
 // attach asks the head for the parent and connects to that.
 func (a *above) attach(ctx context.Context) (err error) {
 	h := a.h
-	if a.conn, a.rpc, err = h.dial(ctx, h.cfg.Head); err != nil {
+	if a.conn, a.rpc, err = h.dial(ctx, 0, h.cfg.Head); err != nil {
 		a.seeks(0)
 		return err
 	}
@@ -144,8 +202,8 @@ func (a *above) attach(ctx context.Context) (err error) {
 	}
 	if at.GetAddress() != "" {
 		a.hangUp()
-		if a.conn, a.rpc, err = h.dial(ctx, at.GetAddress()); err != nil {
-			return fmt.Errorf("host %s, its parent, at %s: %w", h.cfg.Name(a.host), at.GetAddress(), err)
+		if a.conn, a.rpc, err = h.dial(ctx, a.host, at.GetAddress()); err != nil {
+			return fmt.Errorf("its parent: %w", err)
 		}
 		if err := a.judge(a.host); err != nil {
 			a.hangUp()

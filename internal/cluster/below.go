@@ -175,6 +175,9 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 	fails := n.GetFails()
 	h.mu.Lock()
 	over := h.ended
+	if host < h.cfg.Tree.Hosts { // what a stranger may say is bounded
+		h.called[host] = true
+	}
 	h.mu.Unlock()
 	switch {
 	case over: // see below

@@ -121,7 +121,7 @@ func TestWithoutACertificate(t *testing.T) {
 	stranger.cfg.Dial = s.hosts[0].cfg.Dial
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	conn, made, err := stranger.dial(ctx, s.head.Addr().String())
+	conn, made, err := stranger.dial(ctx, 0, s.head.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

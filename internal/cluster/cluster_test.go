@@ -752,3 +752,65 @@ func TestSeeks(t *testing.T) {
 	}
 	s.hosts[0].Close(0)
 }
+
+// TestUnreachedParent: a host that does not reach its parent, which has said where it listens, has the
+// head end the start with both addresses. The clock is that of the test: what is waited for is long
+// before the head's own limit.
+func TestUnreachedParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSiteInMemory(t, 3, 1)
+		began := time.Now()
+		s.change = func(c *Config) {
+			c.Until = began.Add(5 * time.Minute)
+			c.Report = func(why error) []byte { return []byte(why.Error()) }
+			if dial := c.Dial; c.Self == 2 {
+				c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+					if address == c.Head {
+						return dial(ctx, address)
+					}
+					<-ctx.Done() // packets vanish
+					return nil, ctx.Err()
+				}
+			}
+		}
+		for i := range 2 {
+			if err := s.open(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opened := make(chan error, 1)
+		go func() { opened <- s.open(2) }()
+		said := <-s.owners[0].fails
+		if !strings.HasPrefix(said, "2 ") || !strings.Contains(said, "host node1 at 1 was not reached from ") || !strings.Contains(said, Remedy) {
+			t.Errorf("the head hears %q", said)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the head hears it after %v", took)
+		}
+		s.hosts[0].End([]byte("over"))
+		if err := <-opened; !errors.Is(err, ErrOver) {
+			t.Error(err)
+		}
+		s.close()
+	})
+}
+
+// TestUnreachedHead: a host that knows that its head listens gives up where it does not reach it; one
+// that does not know waits.
+func TestUnreachedHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSiteInMemory(t, 2, 1)
+		began := time.Now()
+		s.change = func(c *Config) {
+			c.HeadListens = true
+			c.Dial = func(context.Context, string) (net.Conn, error) { return nil, errors.New("refused") }
+		}
+		err := s.open(1)
+		if !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "host node0 at 0 was not reached from ") || !strings.Contains(err.Error(), `write head = "ADDRESS:PORT"`) {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it gives up after %v", took)
+		}
+	})
+}

@@ -85,6 +85,8 @@ type Config struct {
 
 	Listen string // "ip:port" for the hosts below; port 0 takes a free one
 	Head   string // "ip:port" of the head; empty at the head
+	// HeadListens says that the head listens at Head already: that it is not reached soon is an error.
+	HeadListens bool
 	// Listener is the head's listener if it is open already. Listen is ignored then.
 	Listener net.Listener
 	Dial     func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
@@ -141,6 +143,7 @@ type Host struct {
 	left     chan struct{} // a child has said that it leaves, or is gone
 	ended    bool          // the head has said that the job is over
 	verdict  []byte        // and this report
+	called   map[int]bool  // at the head: the hosts that have reached it
 	informed map[int]bool  // at the head: the missing hosts that know why they cannot be part of the site
 	stayed   time.Time     // when a host below has last said that it stays
 	awaited  bool          // AwaitBelow has been called
@@ -173,7 +176,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), listens: make(map[int]string), placed: make(chan struct{}),
 		outputs: make(map[outputOf]io.Writer), stdin: make(chan []byte),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
-		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), asks: neighbour.Questions{Self: cfg.Self},
+		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), called: make(map[int]bool), asks: neighbour.Questions{Self: cfg.Self},
 	}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	var err error
@@ -236,6 +239,13 @@ func (h *Host) Report(ctx context.Context, own []byte) (job []byte, err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// Called reports, at the head, whether a host has reached it, be it there or not.
+func (h *Host) Called(host int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.called[host]
 }
 
 // Finish says that this host has finished its share of a job that goes well.

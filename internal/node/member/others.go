@@ -40,6 +40,7 @@ type Cluster struct {
 	Secret   []byte       // all nodes of the site have it, and nobody else
 	Head     string       // "ip:port" where the head takes connections of the other hosts
 	Listener net.Listener // the head's, if it listens there already
+	Started  bool         // an engine has started this node, by order of the head, which listens already
 
 	// Ends tells the head what the engine that has started the other hosts' nodes sees of them.
 	// Nil: no engine has. It is closed at the end.
@@ -186,7 +187,7 @@ func (o *Others) open(ctx context.Context) error {
 	o.AnswerBy(counting, o.answerCount)
 	switch {
 	case !o.IsHead():
-		c.Head = o.Head
+		c.Head, c.HeadListens = o.Head, o.Started
 		if o.Fault != nil {
 			c.Fails = o.unfit(o.Fault)
 		}
@@ -401,7 +402,7 @@ func (o *Others) Failed(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, membership.ErrMissing):
 		return ending.TimedOut("site %s: %v passed and hosts of %s are missing: %s; %s",
-			o.Routes.Site.Name, o.Routes.Job.Limits.Start, cmp.Or(o.Spawned, "the site"), o.names(o.waits()), cmp.Or(o.remedy(""), "let them reach host "+o.name(0)))
+			o.Routes.Site.Name, o.Routes.Job.Limits.Start, cmp.Or(o.Spawned, "the site"), o.names(o.waits()), whatOfMissing(o))
 	case errors.Is(err, cluster.ErrOver): // events has heard why, or does so now
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -417,6 +418,26 @@ func (o *Others) patience() time.Duration {
 
 func (o *Others) lost(err error) *ending.Failure {
 	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Weight: ending.Died, Cause: err}
+}
+
+// whatOfMissing says what the operator can do about the hosts that are missing at the limit of the start.
+func whatOfMissing(o *Others) string {
+	if o.Spawned != "" {
+		return "let them reach host " + o.name(0)
+	}
+	var silent []int
+	for _, host := range o.waits() {
+		if !o.tree.Load().Called(host) {
+			silent = append(silent, host)
+		}
+	}
+	switch {
+	case len(silent) == 0:
+		return "they have reached the head, but not the host by which they are to be connected with it; " + cluster.Remedy
+	case o.Ends != nil:
+		return fmt.Sprintf("their impi-node, which was to be started there, has not come to %s", o.Head)
+	}
+	return fmt.Sprintf("nothing came at %s from %s: %s, and let it reach that port", o.Head, o.names(silent), o.remedy(""))
 }
 
 func (o *Others) waits() []int {
