@@ -173,6 +173,17 @@ const withCertificates = `transport "tcp" {
 }
 `
 
+// overQUIC has the hosts of machineJob meet by QUIC alone.
+const overQUIC = `transport "quic" {
+  config {
+    cert = "${env.CERTS}/site.pem"
+    key  = "${env.CERTS}/site.key"
+    ca   = "${env.CERTS}/ca.pem"
+  }
+}
+route "*" { prefer = ["quic"] }
+`
+
 // TestMachinesWithCertificates: hosts whose site has certificates meet by them. One without, with
 // one that has expired or with one of another CA ends the start at once, by its name, on all
 // machines of the site.

@@ -440,10 +440,20 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 // TestMachinesWithAFirewallBetween: a host of a site that cannot connect to another one names both
 // and says what to do, long before the limit of the start.
 func TestMachinesWithAFirewallBetween(t *testing.T) {
-	for name, more := range map[string]string{"plain": "", "certificates": withCertificates} {
+	const ports, range_ = "write port = N in their host blocks", "write port_range = \"FIRST-LAST\" in the config of transport "
+	for name, c := range map[string]struct{ more, proto, what, remedy string }{
+		"plain": {"", "tcp", "prohibit", ports}, "certificates": {withCertificates, "tcp", "prohibit", range_ + `"tcp"`},
+		"plain, dropped": {"", "tcp", "blackhole", ports}, "certificates, dropped": {withCertificates, "tcp", "blackhole", range_ + `"tcp"`},
+		"quic, dropped": {overQUIC, "udp", "blackhole", range_ + `"quic"`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			file, machines := machineJob(t, more+"limits { start = \"5m\" }\n")
-			out, err := machines[5].Command(t.Context(), "ip", "rule", "add", "to", "10.77.0.4", "ipproto", "tcp", "dport", "8000-65534", "prohibit").CombinedOutput()
+			file, machines := machineJob(t, c.more+"limits { start = \"5m\" }\n")
+			firewall := []string{"ip", "rule", "add", "to", "10.77.0.4", "ipproto", c.proto, "dport", "8000-65534", c.what}
+			from := machines[5]
+			if c.what == "blackhole" { // of the answers: what is sent there would be refused here
+				firewall[4], firewall[7], from = "10.77.0.6", "sport", machines[3]
+			}
+			out, err := from.Command(t.Context(), firewall[0], firewall[1:]...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -459,7 +469,7 @@ func TestMachinesWithAFirewallBetween(t *testing.T) {
 			}
 			for _, head := range []int{0, 3} {
 				log := nodes[head].err.String()
-				for _, want := range []string{"host 3 at 10.77.0.4:", " was not reached: from 10.77.0.6: ", "write port = N in their host blocks"} {
+				for _, want := range []string{"host 3 at 10.77.0.4:", " was not reached: from 10.77.0.6: ", c.remedy} {
 					if !strings.Contains(log, want) {
 						t.Errorf("the head on machine %d does not say %q", head, want)
 					}

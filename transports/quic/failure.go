@@ -12,6 +12,9 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
+// errSilent says that a handshake has not ended in the time that the dialler has.
+var errSilent = errors.New("nobody answers there; a firewall may drop UDP")
+
 // failure converts an error of the library or the kernel to the contract's error.
 func (s *settings) failure(op, address string, err error) *transports.Error {
 	e := socket.Failure(name, op, address, err)
@@ -31,6 +34,8 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 	var reset *quic.StatelessResetError
 	var version *quic.VersionNegotiationError
 	switch {
+	case errors.Is(err, errSilent):
+		return transports.CodeUnreachable, true, err.Error()
 	case errors.As(err, &te):
 		return s.judgeTransport(te)
 	case errors.As(err, &ae) && ae.Remote:
@@ -40,7 +45,7 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 	case errors.As(err, &se) && se.Remote:
 		return judgeReset(se)
 	case errors.As(err, &late):
-		return transports.CodeTimeout, true, "nobody answers there; a firewall may drop UDP"
+		return transports.CodeTimeout, true, errSilent.Error()
 	case errors.As(err, &idle):
 		return transports.CodeTimeout, true, fmt.Sprintf("no sign of life from the peer for %v", s.idle)
 	case errors.As(err, &reset):

@@ -129,8 +129,16 @@ func (l *pooledConn) connection() *connection {
 
 // open makes a link on the pooledConn.
 func (l *pooledConn) open(ctx context.Context) (*stream, error) {
+	var silent <-chan time.Time
+	if end, ok := ctx.Deadline(); ok { // earlier, so that who waits hears of it, and not of the deadline
+		timer := time.NewTimer(time.Until(end) * 9 / 10)
+		defer timer.Stop()
+		silent = timer.C
+	}
 	select {
 	case <-l.ready:
+	case <-silent:
+		return nil, errSilent
 	case <-ctx.Done():
 		if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/transports"
@@ -70,14 +71,24 @@ func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 	if err != nil {
 		return nil, err
 	}
-	raw, err := race(ctx, list, func(ctx context.Context, far netip.AddrPort) (*net.TCPConn, error) {
+	near := ctx
+	if end, ok := ctx.Deadline(); ok { // earlier, so that who waits hears that no machine answers
+		var cancel context.CancelFunc
+		near, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
+		defer cancel()
+	}
+	raw, err := race(near, list, func(ctx context.Context, far netip.AddrPort) (*net.TCPConn, error) {
 		return s.connect(ctx, from, far)
 	})
 	if err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
+		if near.Err() == nil {
+			return nil, s.failure("dial", to.Address, err)
 		}
-		return nil, s.failure("dial", to.Address, err)
+		e := s.failure("dial", to.Address, near.Err())
+		if ctx.Err() == nil {
+			e.Code, e.Reason = transports.CodeUnreachable, "no answer in time; a firewall may drop what is sent there"
+		}
+		return nil, e
 	}
 	if s.id != nil {
 		return s.secureDial(ctx, raw, to.Address)

@@ -186,10 +186,10 @@ func (d *dancer) dial(x agent.Dial) {
 		case what == mayBeSlow && unanswered == 0:
 			unanswered++
 		case must && to == d.c.Routes.World.Self:
-			d.noAnswer(x.Host, s.Errors())
+			d.noAnswer(x.Host, ways, s.Errors())
 			return
 		case !must:
-			d.noAnswer(x.Host, err)
+			d.noAnswer(x.Host, ways, err)
 			return
 		}
 		d.tell(func() { d.dance.DialFailed(x.Host, err) })
@@ -243,24 +243,29 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 // How long hosts of the own site may be out of reach, and an attempt to connect to them takes.
 const (
 	reachLimit = 5 * time.Second
-	reachDial  = 4 * time.Second
+	reachDial  = 4500 * time.Millisecond
 )
 
 // noAnswer tells the dance that nothing of a host answers, as err says of a connection that was
-// not made, and what to do about it.
-func (d *dancer) noAnswer(h wire.HostRank, err error) {
+// not made by some ways, and what to do about it.
+func (d *dancer) noAnswer(h wire.HostRank, by []routes.Way, err error) {
 	w := d.c.Routes.World
 	if w.Hosts[h].Client == w.Self {
-		err = siteRemedy(err)
+		err = siteRemedy(err, by)
 	}
 	d.tell(func() {
 		d.dance.NoAnswer(h, fmt.Errorf("from %v: %w", d.h.Config.Address, err))
 	})
 }
 
-// siteRemedy adds to the error what to do about hosts of a site that cannot reach each other.
-func siteRemedy(err error) error {
-	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports, or UDP ports by quic: have no firewall between them, or write port = N in their host blocks and open that; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err)
+// siteRemedy adds to the error what to do about hosts of a site that cannot reach each other by some
+// ways: the port of a host block is that of IMPI's own way.
+func siteRemedy(err error, by []routes.Way) error {
+	ports := "write port = N in their host blocks and open that"
+	if w := by[len(by)-1]; !w.Plain {
+		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", w.T.Name)
+	}
+	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports, or UDP ports by quic: have no firewall between them, or %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err, ports)
 }
 
 func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte) (link.Link, error) {
