@@ -132,25 +132,39 @@ func ReadDescription(b []byte) (*Description, error) {
 	return d, nil
 }
 
+// ReadDescriptionHead decodes b without its groups, which it does not check.
+func ReadDescriptionHead(b []byte) (*Description, error) {
+	d, _, err := readHead(b)
+	if err != nil {
+		return nil, fmt.Errorf("dynamic: %w", err)
+	}
+	return d, nil
+}
+
 func readDescription(b []byte) (*Description, error) {
-	switch {
-	case len(b) > MaxDescription:
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrDescription, len(b), MaxDescription)
-	case len(b) < descriptionHead:
-		return nil, fmt.Errorf("%w: %d bytes", ErrDescription, len(b))
-	}
-	if v := binary.BigEndian.Uint32(b); v != DescriptionVersion {
-		return nil, fmt.Errorf("%w: version %d, this program knows %d", ErrDescription, v, DescriptionVersion)
-	}
-	d := &Description{}
-	b = b[4:]
-	b = b[copy(d.World[:], b):]
-	b = b[copy(d.Secret[:], b):]
-	n, err := d.Limits.read(b)
+	d, groups, err := readHead(b)
 	if err != nil {
 		return nil, err
 	}
-	return d, d.readGroups(b[8*4:], n)
+	return d, d.readGroups(b[descriptionHead:], groups)
+}
+
+func readHead(b []byte) (d *Description, groups uint32, err error) {
+	switch {
+	case len(b) > MaxDescription:
+		return nil, 0, fmt.Errorf("%w: %d bytes, more than %d", ErrDescription, len(b), MaxDescription)
+	case len(b) < descriptionHead:
+		return nil, 0, fmt.Errorf("%w: %d bytes", ErrDescription, len(b))
+	}
+	if v := binary.BigEndian.Uint32(b); v != DescriptionVersion {
+		return nil, 0, fmt.Errorf("%w: version %d, this program knows %d", ErrDescription, v, DescriptionVersion)
+	}
+	d = &Description{}
+	b = b[4:]
+	b = b[copy(d.World[:], b):]
+	b = b[copy(d.Secret[:], b):]
+	groups, err = d.Limits.read(b)
+	return d, groups, err
 }
 
 // read decodes the words of the head, of which the last one is the number of groups.

@@ -610,7 +610,14 @@ func TestConnectThatOneMemberCannot(t *testing.T) {
 	for _, who := range []int{1, 2, 4} { // the root is 2
 		m, name := newTestNodes(), make(chan string, 1)
 		worlds := [][]*proc.Process{m.world(t, "a", 5), m.world(t, "b", 2)}
-		worlds[0][who].Worlds.Description.Groups[0].Card.ByteOrder = dynamic.BigEndian
+		d, err := worlds[0][who].Worlds.Own()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Groups[0].Card.ByteOrder = dynamic.BigEndian
+		if worlds[0][who].Job.World, err = d.Append(nil); err != nil {
+			t.Fatal(err)
+		}
 		apiece(t, worlds, func(w int, c *Comm) error {
 			inter, err := rendezvous(c, w == 0, 2*(1-w), name)
 			if inter != nil || err == nil {

@@ -72,7 +72,7 @@ func (n *node) welcome(job *wireup.Job, m wireup.Message) error {
 		return err
 	}
 	defer memory.Close()
-	procs, err := wireup.ShareProcs(slices.Values(job.Procs))
+	procs, err := wireup.ShareProcs(slices.Values(job.Procs), job.World)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,18 @@
 package mpi
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -20,7 +25,7 @@ func fromNode(tb testing.TB, job *wireup.Job) (open func() *wireup.Job) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	procs, err := wireup.ShareProcs(slices.Values(job.Procs))
+	procs, err := wireup.ShareProcs(slices.Values(job.Procs), job.World)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -42,11 +47,42 @@ func fromNode(tb testing.TB, job *wireup.Job) (open func() *wireup.Job) {
 	}
 }
 
+// manyHosts is a job of 4 sites, as its procs on the last host see it.
+func manyHosts(tb testing.TB, hosts, each int) *wireup.Job {
+	tb.Helper()
+	const sites = 4
+	j := &wireup.Job{DataLen: 1 << 18, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: "0"}
+	d := dynamic.Description{World: dynamic.World{1}, Limits: dynamic.Limits{DataLen: j.DataLen, AckMark: 32, HiWater: 128, TagUB: j.TagUB}}
+	chance := rand.New(rand.NewPCG(1, 2))
+	for h := range sites * hosts {
+		card := dynamic.Card{
+			Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian,
+			Offers: []dynamic.Offer{{Transport: "tcp", Address: fmt.Sprintf("10.0.%d.%d:40000", h>>8, h&0xff)}, {Transport: "shm", Address: "local"}},
+		}
+		d.Groups = append(d.Groups, dynamic.Group{Count: each, Site: h / hosts, Card: card})
+		p := wireup.Proc{
+			Host: []byte{12: 10, 14: byte(h >> 8), 15: byte(h)}, PID: 300_000, Client: wire.ClientRank(h / hosts), Node: wire.HostRank(h),
+			Path: wireup.PathDirect, Data: "native-le", Machine: card.Node, Unexpected: 64 << 20,
+		}
+		for range each {
+			p.PID += 1 + chance.Int64N(64)
+			j.Procs = append(j.Procs, p)
+		}
+	}
+	j.Rank = wire.WorldRank(len(j.Procs) - 1)
+	var err error
+	if j.World, err = d.Append(nil); err != nil {
+		tb.Fatal(err)
+	}
+	return j
+}
+
 // TestProcKeepsNothingOfTheWorld: a proc that has read its job from its node has as much memory of
 // its own in a job of 96 procs as in one of 100,000. What it knows of them is in the table of its host.
+// Of hosts it keeps where the procs of those of its own site begin.
 func TestProcKeepsNothingOfTheWorld(t *testing.T) {
-	cost := func(each int) int {
-		open := fromNode(t, wide(each))
+	cost := func(job *wireup.Job) int {
+		open := fromNode(t, job)
 		least := math.MaxInt
 		for range 5 { // the runtime's own goroutines allocate at times
 			var p *Proc
@@ -61,20 +97,46 @@ func TestProcKeepsNothingOfTheWorld(t *testing.T) {
 		}
 		return least
 	}
-	small, large := cost(3), cost(3125)
+	small, large := cost(wide(3)), cost(wide(3125))
 	t.Logf("%d bytes in a job of 96 procs, %d in one of 100,000", small, large)
 	if large > small+4<<10 || large > 32<<10 {
 		t.Errorf("%d bytes in a job of 96 procs, %d in one of 100,000", small, large)
 	}
+	small, large = cost(manyHosts(t, 4, 4)), cost(manyHosts(t, 1024, 4))
+	t.Logf("%d bytes in a job with 4 hosts of a site, %d in one with 1,024", small, large)
+	if large > small+48*1024 {
+		t.Errorf("%d bytes in a job with 4 hosts of a site, %d in one with 1,024", small, large)
+	}
 }
 
-// BenchmarkInitOf4096 is what Init does with what the node has sent in a job of 4,096 procs.
-func BenchmarkInitOf4096(b *testing.B) {
-	open := fromNode(b, wide(128))
+// BenchmarkInitOf4096 is what Init does with what the node has sent in a job of 4,096 procs of 32
+// sites of one host.
+func BenchmarkInitOf4096(b *testing.B) { benchmarkInit(b, wide(128)) }
+
+// BenchmarkInitOfHosts is the same for 4 sites of hosts with 128 procs each.
+func BenchmarkInitOfHosts(b *testing.B) {
+	for _, hosts := range []int{1, 32, 256, 1024} {
+		b.Run(strconv.Itoa(hosts), func(b *testing.B) { benchmarkInit(b, manyHosts(b, hosts, 128)) })
+	}
+}
+
+func benchmarkInit(b *testing.B, job *wireup.Job) {
+	shared, err := wireup.ShareProcs(slices.Values(job.Procs), job.World)
+	if err != nil {
+		b.Fatal(err)
+	}
+	st, err := shared.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_ = shared.Close()
+	open := fromNode(b, job)
+	job.Procs = nil
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Join(open(), sink{}, still{}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64(st.Size()), "shared-B")
 }

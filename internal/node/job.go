@@ -139,7 +139,7 @@ func (n *node) welcomeAll(h *ownHost) error {
 	}
 	h.noBoard = why
 	all := n.procs.OfHost(h.Index)
-	table, err := wireup.ShareProcs(procsFor(n, all))
+	table, err := wireup.ShareProcs(procsFor(n, all), describedTo(n, all[0]))
 	if err != nil {
 		return err
 	}
@@ -198,10 +198,19 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Native: routes.MayUseNative(&n.routes),
 		Trace:  strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 	}
-	if c := n.routes.Cards[rank]; n.world != nil && len(c.Offers) > 0 {
-		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
+	if describedTo(n, p) != nil {
+		j.Card = string(n.job.Procs.At(rank).Card)
 	}
 	return j
+}
+
+// describedTo returns the description of the job that a proc gives other worlds; nil if it can meet
+// none. It is the same for the procs of a host.
+func describedTo(n *node, p *procs.Proc) []byte {
+	if n.world == nil || len(n.routes.Cards[p.Rank()].Offers) == 0 {
+		return nil
+	}
+	return n.world
 }
 
 // procsFor describes all procs of the job to those of one host, which see them alike: they have one

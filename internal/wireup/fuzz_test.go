@@ -77,7 +77,7 @@ func FuzzRecv(f *testing.F) {
 // FuzzReadJob reads anything as a job: what is accepted can be used, and takes no more than a few
 // times its size in memory.
 func FuzzReadJob(f *testing.F) {
-	b, err := encodeProcs(slices.Values(job().Procs))
+	b, err := encodeProcs(slices.Values(job().Procs), nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func FuzzReadJob(f *testing.F) {
 // memory, and who is found is who was looked for.
 func FuzzTable(f *testing.F) {
 	for _, procs := range [][]Proc{job().Procs, twoHosts(), manyProcs(40)} {
-		b, err := encodeProcs(slices.Values(procs))
+		b, err := encodeProcs(slices.Values(procs), nil)
 		if err != nil {
 			f.Fatal(err)
 		}

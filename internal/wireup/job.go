@@ -15,7 +15,7 @@ import (
 // maxJob is the size limit of a Job's JSON, in bytes.
 const maxJob = 64 << 20
 
-// Share puts the job without its procs into a sealed memfd, to be sent with KindWelcome. The
+// Share puts the job without its procs and World into a sealed memfd, to be sent with KindWelcome. The
 // caller closes it.
 func (j *Job) Share() (*os.File, error) {
 	own := *j
@@ -74,7 +74,7 @@ func readJob(b []byte, table *Table) (*Job, error) {
 	if err := json.Unmarshal(b, j); err != nil {
 		return nil, fmt.Errorf("job description: %w: %w", ErrMessage, err)
 	}
-	j.Procs, j.table = nil, table
+	j.Procs, j.table, j.World = nil, table, table.World()
 	return j, j.check()
 }
 

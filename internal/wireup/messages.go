@@ -104,8 +104,9 @@ type Job struct {
 
 	// World describes this job to others, as an encoded Description of core/dynamic; Card
 	// is this proc's business card. Both are empty if the node cannot meet other worlds,
-	// because it has no transports for direct links.
-	World []byte `json:"world,omitempty"`
+	// because it has no transports for direct links. World has the cards of all hosts, so it
+	// comes with the Table, in memory that the procs of a host share and cannot write to.
+	World []byte `json:"-"`
 	Card  string `json:"card,omitempty"`
 
 	// Parent is the port that the procs of a spawned job call in Init.

@@ -29,8 +29,8 @@ import (
 //
 // The memory is a header of tableHeader bytes; the records, by world rank; the numbers of the runs
 // in ascending order of host ID and PID; names, which records refer to by their index: the end of
-// each, counted from the first byte of the first, and then the bytes of all; and the offsets of those
-// runs that have any. Numbers are in the order of the machine.
+// each, counted from the first byte of the first, and then the bytes of all; the job's description of
+// itself; and the offsets of those runs that have any. Numbers are in the order of the machine.
 type Table struct {
 	mem     []byte
 	procs   int
@@ -39,6 +39,7 @@ type Table struct {
 	order   int // where the runs by host ID and PID begin
 	ends    int // where the ends of the names begin
 	text    int // where their bytes begin
+	world   int // where the description begins
 	offsets int // where the offsets begin
 }
 
@@ -82,7 +83,7 @@ func newTable(mem []byte) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, size := uint32(0), t.offsets-t.text
+	last, size := uint32(0), t.world-t.text
 	for i := range t.names {
 		end := order.Uint32(mem[t.ends+4*i:])
 		if end < last || uint64(end) > uint64(size) {
@@ -108,20 +109,21 @@ func layTable(mem []byte) (*Table, error) {
 	if len(mem) < tableHeader || string(mem[:8]) != tableMagic {
 		return nil, fmt.Errorf("table of procs: %d bytes that are none, or are one of another version: %w", len(mem), ErrMessage)
 	}
-	var n [5]uint64
+	var n [6]uint64
 	for i := range n {
 		n[i] = order.Uint64(mem[8+8*i:])
 	}
-	procs, runs, names, size, offsets := n[0], n[1], n[2], n[3], n[4]
-	if procs < 1 || procs > maxTable || runs < 1 || runs > procs || names > 2*maxTable || size > maxNames || offsets > 8*maxTable ||
-		uint64(len(mem)) != tableHeader+runs*(tableRecord+4)+names*4+size+offsets {
-		return nil, fmt.Errorf("table of procs: %d bytes for %d procs in %d runs, %d names of %d bytes, and %d of offsets: %w",
-			len(mem), procs, runs, names, size, offsets, ErrMessage)
+	procs, runs, names, size, world, offsets := n[0], n[1], n[2], n[3], n[4], n[5]
+	if procs < 1 || procs > maxTable || runs < 1 || runs > procs || names > 2*maxTable || size > maxNames || world > maxWorld || offsets > 8*maxTable ||
+		uint64(len(mem)) != tableHeader+runs*(tableRecord+4)+names*4+size+world+offsets {
+		return nil, fmt.Errorf("table of procs: %d bytes for %d procs in %d runs, %d names of %d bytes, a description of %d, and %d of offsets: %w",
+			len(mem), procs, runs, names, size, world, offsets, ErrMessage)
 	}
 	t := &Table{mem: mem, procs: int(procs), runs: int(runs), names: int(names), order: tableHeader + int(runs)*tableRecord}
 	t.ends = t.order + 4*t.runs
 	t.text = t.ends + 4*t.names
-	t.offsets = t.text + int(size)
+	t.world = t.text + int(size)
+	t.offsets = t.world + int(world)
 	return t, nil
 }
 
@@ -259,6 +261,15 @@ func (t *Table) name(n uint32) string {
 		return ""
 	}
 	return unsafe.String(&t.mem[t.text+int(first)], int(end-first))
+}
+
+// World returns the job's description of itself, an encoded Description of core/dynamic; nil if there is
+// none. It is part of the mapped memory.
+func (t *Table) World() []byte {
+	if t.world == t.offsets {
+		return nil
+	}
+	return t.mem[t.world:t.offsets:t.offsets]
 }
 
 // Size returns the number of procs.

@@ -16,11 +16,12 @@ import (
 // The layout of a Table.
 const (
 	tableMagic    = "impiruns"
-	tableHeader   = 48 // magic; the numbers of procs, runs and names; the bytes of all names, and of offsets
+	tableHeader   = 56 // magic; the numbers of procs, runs and names; the bytes of all names, of the description, and of offsets
 	tableRecord   = 68
 	maxTable      = 1 << 20 // procs, and names
 	maxNames      = 256 << 20
-	maxTableBytes = tableHeader + maxTable*(tableRecord+4+2*4+8) + maxNames
+	maxWorld      = 16 << 20
+	maxTableBytes = tableHeader + maxTable*(tableRecord+4+2*4+8) + maxNames + maxWorld
 )
 
 // The fields of a record, by their first byte: the host ID as on the wire, the lowest PID and how far
@@ -52,9 +53,10 @@ var order = binary.NativeEndian
 
 // ShareProcs puts a table of procs, by world rank, into a sealed memfd, to be sent with KindWelcome.
 // The path and the representation of each are as all procs of a host have them; a proc's path to
-// itself is PathSelf, whatever its record says. The caller closes the file.
-func ShareProcs(procs iter.Seq[Proc]) (*os.File, error) {
-	b, err := encodeProcs(procs)
+// itself is PathSelf, whatever its record says. world becomes the World of their jobs. The caller
+// closes the file.
+func ShareProcs(procs iter.Seq[Proc], world []byte) (*os.File, error) {
+	b, err := encodeProcs(procs, world)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +64,8 @@ func ShareProcs(procs iter.Seq[Proc]) (*os.File, error) {
 }
 
 // encodeProcs makes a table, in which the PIDs of runs of one host do not interleave.
-func encodeProcs(procs iter.Seq[Proc]) ([]byte, error) {
-	b, err := encodeRuns(procs, nil)
+func encodeProcs(procs iter.Seq[Proc], world []byte) ([]byte, error) {
+	b, err := encodeRuns(procs, world, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +78,7 @@ func encodeProcs(procs iter.Seq[Proc]) ([]byte, error) {
 			for r := 0; r < t.procs && yield(t.Proc(r)); r++ {
 			}
 		}
-		if b, err = encodeRuns(all, cuts); err != nil {
+		if b, err = encodeRuns(all, world, cuts); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +88,7 @@ func encodeProcs(procs iter.Seq[Proc]) ([]byte, error) {
 
 // encodeRuns makes a table whose runs are as long as they can be, but begin anew with the ranks of
 // cuts.
-func encodeRuns(procs iter.Seq[Proc], cuts map[int]bool) ([]byte, error) {
+func encodeRuns(procs iter.Seq[Proc], world []byte, cuts map[int]bool) ([]byte, error) {
 	e := runEncoder{numbers: make(map[string]uint32)}
 	for p := range procs {
 		if err := e.add(p, cuts[e.procs]); err != nil {
@@ -94,7 +96,7 @@ func encodeRuns(procs iter.Seq[Proc], cuts map[int]bool) ([]byte, error) {
 		}
 	}
 	e.endRun()
-	return e.bytes()
+	return e.bytes(world)
 }
 
 type runEncoder struct {
@@ -210,8 +212,8 @@ func (e *runEncoder) number(name string) uint32 {
 }
 
 // bytes puts the parts together, with the runs in order.
-func (e *runEncoder) bytes() ([]byte, error) {
-	b := make([]byte, tableHeader, tableHeader+len(e.records)+4*(e.runs+len(e.names))+len(e.offsets))
+func (e *runEncoder) bytes(world []byte) ([]byte, error) {
+	b := make([]byte, tableHeader, tableHeader+len(e.records)+4*(e.runs+len(e.names))+len(world)+len(e.offsets))
 	b = append(b, e.records...)
 	b = append(b, make([]byte, 4*e.runs)...)
 	size := 0
@@ -222,9 +224,9 @@ func (e *runEncoder) bytes() ([]byte, error) {
 	for _, name := range e.names {
 		b = append(b, name...)
 	}
-	b = append(b, e.offsets...)
+	b = append(append(b, world...), e.offsets...)
 	copy(b, tableMagic)
-	for i, n := range []int{e.procs, e.runs, len(e.names), size, len(e.offsets)} {
+	for i, n := range []int{e.procs, e.runs, len(e.names), size, len(world), len(e.offsets)} {
 		order.PutUint64(b[8+8*i:], uint64(n))
 	}
 	t, err := layTable(b)

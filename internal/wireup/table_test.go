@@ -33,9 +33,9 @@ func manyProcs(n int) []Proc {
 }
 
 // tableFile is the descriptor of a table.
-func tableFile(t *testing.T, procs []Proc) int {
+func tableFile(t *testing.T, procs []Proc, world ...byte) int {
 	t.Helper()
-	f, err := ShareProcs(slices.Values(procs))
+	f, err := ShareProcs(slices.Values(procs), world)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestTable(t *testing.T) {
 
 // TestTableIsSealed: nobody can change a table, and one that can be changed is refused.
 func TestTableIsSealed(t *testing.T) {
-	f, err := ShareProcs(slices.Values(manyProcs(3)))
+	f, err := ShareProcs(slices.Values(manyProcs(3)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTableIsSealed(t *testing.T) {
 	if _, err := f.WriteAt([]byte("x"), 0); err == nil {
 		t.Error("the table can be changed after it was shared")
 	}
-	b, err := encodeProcs(slices.Values(manyProcs(3)))
+	b, err := encodeProcs(slices.Values(manyProcs(3)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +141,9 @@ func TestBadTables(t *testing.T) {
 		"no runs":        put64(16, 0),
 		"more runs":      put64(16, 4),
 		"too many names": put64(24, 2*maxTable+1),
+		"no description": put64(40, 0),
+		"long names":     func(b []byte) []byte { put64(32, 1<<64-1)(b); return put64(40, 8)(b) },
+		"negative":       func(b []byte) []byte { put64(40, 1<<64-1)(b); return put64(48, 9)(b) },
 		"machine":        put32(field(1, atMachine), 9),
 		"data":           put32(field(1, atData), 9),
 		"path":           put8(field(1, atPath), byte(len(paths))),
@@ -154,11 +157,11 @@ func TestBadTables(t *testing.T) {
 		"wide":           put64(field(1, atSpan), 1<<63),
 		"past 64 bits":   put64(field(1, atPID), 1<<63-5),
 		"width 3": func(b []byte) []byte {
-			put64(40, 51)(b)
+			put64(48, 51)(b)
 			return append(put8(field(1, atWidth), 3)(b), make([]byte, 48)...)
 		},
 		"width 16": func(b []byte) []byte {
-			put64(40, 51)(b)
+			put64(48, 51)(b)
 			return append(put8(field(1, atWidth), 16)(b), make([]byte, 48)...)
 		},
 		"width 8":         put8(field(1, atWidth), 8),
@@ -170,7 +173,7 @@ func TestBadTables(t *testing.T) {
 		"order of PIDs":   func(b []byte) []byte { put32(sorted+4, 2)(b); return put32(sorted+8, 0)(b) },
 		"name":            put32(sorted+4*runs, 1<<16),
 	} {
-		b, err := encodeProcs(slices.Values(twoHosts()))
+		b, err := encodeProcs(slices.Values(twoHosts()), []byte("a job"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,12 +186,12 @@ func TestBadTables(t *testing.T) {
 	}
 	twice := manyProcs(3)
 	twice[2].Host, twice[2].PID = twice[0].Host, twice[0].PID
-	if _, err := encodeProcs(slices.Values(twice)); !errors.Is(err, ErrMessage) {
+	if _, err := encodeProcs(slices.Values(twice), nil); !errors.Is(err, ErrMessage) {
 		t.Errorf("a proc that is there twice: %v", err)
 	}
 	short := manyProcs(1)
 	short[0].Host = nil
-	if _, err := ShareProcs(slices.Values(short)); err == nil {
+	if _, err := ShareProcs(slices.Values(short), nil); err == nil {
 		t.Error("a proc without a host was taken")
 	}
 }
@@ -201,7 +204,7 @@ func TestBadOffsets(t *testing.T) {
 		for i := range 9 {
 			procs = append(procs, Proc{Host: make([]byte, 16), PID: int64(i*i) << (7 * (width - 1)), Path: PathDirect})
 		}
-		good, err := encodeProcs(slices.Values(procs))
+		good, err := encodeProcs(slices.Values(procs), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +241,7 @@ func TestWidths(t *testing.T) {
 		for _, pid := range []int64{-9, ahead + off - 9, 2*ahead - 9} {
 			procs = append(procs, Proc{Host: make([]byte, 16), PID: pid, Path: PathDirect})
 		}
-		b, err := encodeProcs(slices.Values(procs))
+		b, err := encodeProcs(slices.Values(procs), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +287,7 @@ func TestTableOfAny(t *testing.T) {
 				all = append(all, p)
 			}
 		}
-		b, err := encodeProcs(slices.Values(all))
+		b, err := encodeProcs(slices.Values(all), nil)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -326,7 +329,7 @@ func TestTableOfAny(t *testing.T) {
 // whose PIDs ascend by chance.
 func TestLargeTable(t *testing.T) {
 	const sites, hosts, each = 4, 1024, 128
-	b, err := encodeProcs(ascending(sites, hosts, each))
+	b, err := encodeProcs(ascending(sites, hosts, each), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +373,7 @@ func ascending(sites, hosts, each int) iter.Seq[Proc] {
 // TestOpeningReadsRuns: opening a table and going through its runs looks at nothing that is there for
 // each proc.
 func TestOpeningReadsRuns(t *testing.T) {
-	b, err := encodeProcs(ascending(2, 64, 128))
+	b, err := encodeProcs(ascending(2, 64, 128), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

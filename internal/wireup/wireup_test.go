@@ -157,7 +157,7 @@ func job() *Job {
 	p := Proc{Host: make([]byte, 16), PID: 7, Path: PathDirect}
 	q := p
 	q.PID = 6
-	return &Job{Name: "j", Procs: []Proc{q, p}, Rank: 1, DataLen: 1, AckMark: 1, HiWater: 1}
+	return &Job{Name: "j", Procs: []Proc{q, p}, Rank: 1, DataLen: 1, AckMark: 1, HiWater: 1, World: []byte("a job"), Card: "a card"}
 }
 
 func TestJobThroughMemory(t *testing.T) {
@@ -173,8 +173,8 @@ func TestJobThroughMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := OpenJob(fd, tableFile(t, job().Procs))
-	if err != nil || j.Rank != 1 || j.Size() != 2 {
+	j, err := OpenJob(fd, tableFile(t, job().Procs, []byte("a job")...))
+	if err != nil || j.Rank != 1 || j.Size() != 2 || string(j.World) != "a job" || j.Card != "a card" {
 		t.Fatalf("%+v, %v", j, err)
 	}
 	if a, b := j.Proc(0), j.Proc(1); a.PID != 6 || a.Path != PathDirect || b.PID != 7 || b.Path != PathSelf {

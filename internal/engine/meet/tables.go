@@ -51,13 +51,14 @@ func readExtent(b []byte) (s extent, err error) {
 // of them first appear, and their procs, numbered in a row over all of these worlds.
 type catalogue struct {
 	g      *comm.Group
-	worlds []*dynamic.Description
-	first  []comm.Proc // the first proc of each world, as this process numbers it
+	worlds []*dynamic.Description // nil: this job's own
+	own    []byte                 // its description
+	first  []comm.Proc            // the first proc of each world, as this process numbers it
 	size   []int
 }
 
 func newCatalogue(p *proc.Process, g *comm.Group) *catalogue {
-	k := &catalogue{g: g}
+	k := &catalogue{g: g, own: p.Job.World}
 	for proc := range g.All() {
 		if k.find(proc) >= 0 {
 			continue
@@ -65,7 +66,7 @@ func newCatalogue(p *proc.Process, g *comm.Group) *catalogue {
 		if w := p.Worlds.WorldOf(proc); w != nil {
 			k.add(w.Description, w.First, w.Members)
 		} else {
-			k.add(p.Worlds.Description, 0, p.Job.Size())
+			k.add(nil, 0, p.Job.Size())
 		}
 	}
 	return k
@@ -90,9 +91,13 @@ func (k *catalogue) describe() ([]byte, error) {
 	var b []byte
 	for _, d := range k.worlds {
 		at := len(b)
-		var err error
-		if b, err = d.Append(append(b, 0, 0, 0, 0)); err != nil {
+		b = append(b, 0, 0, 0, 0)
+		if d == nil {
+			b = append(b, k.own...)
+		} else if c, err := d.Append(b); err != nil {
 			return nil, StepWorlds.fault(err)
+		} else {
+			b = c
 		}
 		binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	}

@@ -16,7 +16,7 @@ import (
 type MemberTable struct {
 	directory *message.Directory
 	clients   *comm.Clients
-	hosts     *comm.Clients // host of each rank, as Clients with host ranks; nil if no client has several hosts
+	hosts     *comm.Clients // host of each rank, as Clients with host ranks; nil if no client has several hosts; see readPlaces
 	world     *comm.Group
 	masters   *comm.Masters // of world
 
@@ -70,7 +70,7 @@ func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error
 	if r.directory, err = message.NewDirectory(ids); err != nil {
 		return nil, err
 	}
-	r.readPlaces(&wireup.Job{Procs: procs})
+	r.readPlaces(&wireup.Job{Procs: procs}, everySite)
 	return r, nil
 }
 
@@ -84,12 +84,18 @@ func membersOf(job *wireup.Job) (*MemberTable, error) {
 	if err := r.readData(job); err != nil {
 		return nil, err
 	}
-	r.readPlaces(job)
+	r.readPlaces(job, job.Proc(job.Rank).Client)
 	return r, nil
 }
 
-// readPlaces finds out from the procs' descriptions where they are.
-func (r *MemberTable) readPlaces(job *wireup.Job) {
+const (
+	everySite = wire.ClientRank(-1)
+	otherSite = wire.HostRank(-1)
+)
+
+// readPlaces finds out from the procs' descriptions where they are. Of hosts it keeps those of one site,
+// or of everySite: collective operations go by the hosts of the proc's own.
+func (r *MemberTable) readPlaces(job *wireup.Job, site wire.ClientRank) {
 	several, first := false, true
 	var before wireup.Proc
 	r.clients = comm.ClientsByRuns(func(yield func(int, wire.ClientRank) bool) {
@@ -104,7 +110,11 @@ func (r *MemberTable) readPlaces(job *wireup.Job) {
 	if several {
 		r.hosts = comm.ClientsByRuns(func(yield func(int, wire.ClientRank) bool) {
 			for x := range job.Runs() {
-				if !yield(x.N, wire.ClientRank(x.Proc.Node)) {
+				host := x.Proc.Node
+				if site != everySite && x.Proc.Client != site {
+					host = otherSite
+				}
+				if !yield(x.N, wire.ClientRank(host)) {
 					return
 				}
 			}
@@ -207,8 +217,8 @@ func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 // Clients returns the site of each rank.
 func (r *MemberTable) Clients() *comm.Clients { return r.clients }
 
-// Hosts returns the host of each rank, with host ranks in place of client ranks; nil if no site of
-// the job has several hosts.
+// Hosts returns the host of each rank of this proc's site, with host ranks in place of client ranks;
+// nil if no site of the job has several hosts.
 func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
 
 // Common returns the representation that all ranks can read.

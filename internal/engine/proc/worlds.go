@@ -41,7 +41,7 @@ type worldTable struct {
 // worlds are the other jobs with which this one is connected.
 type worlds struct {
 	p              *Process
-	Description    *dynamic.Description // of this job, for others; nil: it cannot connect to others
+	Description    *dynamic.Description // of this job, without groups: see Own; nil: it cannot connect to others
 	Table          atomic.Pointer[worldTable]
 	Early          []Delivery                   // links from worlds that are not known yet
 	meetings       int                          // how many are under way
@@ -50,19 +50,28 @@ type worlds struct {
 	Introduced     map[message.Peer]*Introduced // first messages of Remotes
 }
 
-// describeOwn reads the description that other worlds get of this job.
+// describeOwn reads what this proc itself needs of the description that other worlds get of this job.
+// The rest, which has the business card of each host, stays in the memory that the procs of a host
+// share until the job meets another one.
 func (ws *worlds) describeOwn() (err error) {
 	ws.Table.Store(&worldTable{clients: ws.p.Members.clients})
 	if len(ws.p.Job.World) == 0 || ws.p.Job.Dialect == wire.Draft {
 		return nil
 	}
-	if ws.Description, err = dynamic.ReadDescription(ws.p.Job.World); err != nil {
-		return err
+	ws.Description, err = dynamic.ReadDescriptionHead(ws.p.Job.World)
+	return err
+}
+
+// Own returns all of this job's description, of which nothing is kept.
+func (ws *worlds) Own() (*dynamic.Description, error) {
+	d, err := dynamic.ReadDescription(ws.p.Job.World)
+	if err != nil {
+		return nil, err
 	}
-	if n := ws.Description.Size(); n != ws.p.Job.Size() {
-		return fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, ws.p.Job.Size(), n)
+	if n := d.Size(); n != ws.p.Job.Size() {
+		return nil, fmt.Errorf("%w: a job of %d procs that describes itself as %d", ErrNode, ws.p.Job.Size(), n)
 	}
-	return nil
+	return d, nil
 }
 
 // Clients returns the site of each proc, of this job or another.
@@ -125,14 +134,18 @@ func (ws *worlds) Meet(d *dynamic.Description) (*MetWorld, error) {
 		w.Leaving = false
 		return w, nil
 	}
-	if own, theirs := ws.Description.Groups[0].Card.ByteOrder, d.Groups[0].Card.ByteOrder; own != theirs {
+	own, err := ws.Own()
+	if err != nil {
+		return nil, err
+	}
+	if own, theirs := own.Groups[0].Card.ByteOrder, d.Groups[0].Card.ByteOrder; own != theirs {
 		return nil, fmt.Errorf("%w: its machines are %s endian, those of this job %s endian", ErrAlone, theirs, own)
 	}
-	l := d.Limits.Least(ws.Description.Limits)
+	l := d.Limits.Least(own.Limits)
 	first, err := ws.p.Eng.AddWorld(message.World{
 		Host: wire.HostID(d.World), Size: d.Size(), Self: ws.Member(comm.Proc(ws.p.Job.Rank)).Identity(),
 		MaxData: l.DataLen, AckMark: l.AckMark, HiWater: l.HiWater,
-		Allows: allows(ws.Description) && allows(d),
+		Allows: allows(own) && allows(d),
 	})
 	if err != nil {
 		return nil, err
