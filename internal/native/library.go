@@ -122,9 +122,11 @@ func (l *Library) Finalize() (err error) {
 func (l *Library) send(to int, tag int32, buf unsafe.Pointer, n int) (number request, err error) {
 	var r C.int
 	if l.thread != nil {
-		l.thread.run(func() { r = C.impi_native_send(l.fn, C.int(to), C.int(tag), buf, C.int64_t(n), (*C.int32_t)(&number)) })
+		l.thread.run(func() {
+			r = C.impi_native_send(l.fn, C.int(to), C.int(tag), C.uintptr_t(uintptr(buf)), C.int64_t(n), (*C.int32_t)(&number))
+		})
 	} else {
-		r = C.impi_native_send(l.fn, C.int(to), C.int(tag), buf, C.int64_t(n), (*C.int32_t)(&number))
+		r = C.impi_native_send(l.fn, C.int(to), C.int(tag), C.uintptr_t(uintptr(buf)), C.int64_t(n), (*C.int32_t)(&number))
 	}
 	if r != 0 {
 		return none, l.failed("MPI_Isend", r)
@@ -153,9 +155,11 @@ func (l *Library) poll(buf unsafe.Pointer, room int, a *arrival) (found bool, er
 func (l *Library) recv(held int32, buf unsafe.Pointer, n int) (number request, err error) {
 	var r C.int
 	if l.thread != nil {
-		l.thread.run(func() { r = C.impi_native_recv(l.fn, C.int32_t(held), buf, C.int64_t(n), (*C.int32_t)(&number)) })
+		l.thread.run(func() {
+			r = C.impi_native_recv(l.fn, C.int32_t(held), C.uintptr_t(uintptr(buf)), C.int64_t(n), (*C.int32_t)(&number))
+		})
 	} else {
-		r = C.impi_native_recv(l.fn, C.int32_t(held), buf, C.int64_t(n), (*C.int32_t)(&number))
+		r = C.impi_native_recv(l.fn, C.int32_t(held), C.uintptr_t(uintptr(buf)), C.int64_t(n), (*C.int32_t)(&number))
 	}
 	if r != 0 {
 		return none, l.failed("MPI_Imrecv", r)
@@ -202,7 +206,7 @@ func (l *Library) close(c Comm) (err error) {
 func (l *Library) begin(c Comm, p *Phase) (number request, err error) {
 	a := C.struct_impi_native_phase_args{
 		comm: C.int32_t(c), phase: C.int32_t(p.What), _type: C.int32_t(p.Type), op: C.int32_t(p.Op), root: C.int32_t(p.Root),
-		n: C.int64_t(p.N), in: address(p.In), out: address(p.Out),
+		n: C.int64_t(p.N), in: C.uintptr_t(uintptr(address(p.In))), out: C.uintptr_t(uintptr(address(p.Out))),
 	}
 	l.anywhere(func() {
 		err = l.failed("a collective operation", C.impi_native_begin(l.fn, &a, (*C.int32_t)(&number)))

@@ -143,10 +143,21 @@ func (t *tester) receive(from int, b []byte) error {
 	return nil
 }
 
+// inPart is a part of something that has pointers of Go: buffers of programs may be that.
+type inPart struct {
+	other *inPart
+	bytes [3 << 20]byte
+}
+
+func newInPart(n int) []byte {
+	x := &inPart{other: new(inPart)}
+	return x.bytes[:n]
+}
+
 // exchange sends to one rank what another one sends here, of many sizes.
 func (t *tester) exchange(to, from int) error {
 	for _, n := range []int{1, 8, 100, 8 << 10, 100_000, 3 << 20} {
-		mine, theirs, want := make([]byte, n), make([]byte, n), make([]byte, n)
+		mine, theirs, want := newInPart(n), newInPart(n), make([]byte, n)
 		pattern(mine, t.rank)
 		pattern(want, from)
 		l, _ := t.hub.Link(to)
