@@ -75,6 +75,7 @@ type Transport struct {
 	Machine   bool     // links stay on the machine
 	Datagrams bool     // links are made of datagrams
 	Vendors   bool     // it comes from outside
+	Natives   []string // HCL of each site with an MPI of its own, which As links; SITE is replaced; nil: they have none
 }
 
 // has reports whether there are cells with a plane in a mode. On several machines there are those of the
@@ -82,6 +83,8 @@ type Transport struct {
 // the plugin matters there, and how does not.
 func (t Transport) has(plane, mode string) bool {
 	switch {
+	case t.Natives != nil:
+		return mode == Direct
 	case mode == Direct || mode == Agents:
 		return true
 	case t.Machine || t.Vendors:
@@ -103,6 +106,9 @@ func Select(all []Transport, quick bool) []Cell {
 				for _, program := range Programs {
 					for _, fault := range Faults {
 						c := Cell{t.Name, plane, mode, program, fault}
+						if t.Natives != nil && fault != NoFault {
+							continue // tests of internal/node kill procs, launchers and their daemons
+						}
 						if !quick || c.telling(t) {
 							cells = append(cells, c)
 						}

@@ -56,6 +56,7 @@ route "*" {
   procs = 1
 {{else}}  host { address = "127.0.0.{{add $i 2}}"  procs = 2 }
 {{end}}{{if $.Block}}  transport "{{$.Transport}}" { {{inside $.Block $site}} }
+{{end}}{{if $.Natives}}  {{inside (index $.Natives $i) $site}}
 {{end}}}
 {{end}}`))
 
@@ -152,7 +153,7 @@ func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, err
 	err := jobFile.Execute(&b, map[string]any{
 		"Command": r.command(c, dir, length), "Dir": r.Repository,
 		"Transport": t.As, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
-		"Direct": !c.byAgents(), "Plane": c.Plane, "Resume": c.breaks(), "Apart": c.apart(), "Server": serverPort,
+		"Direct": !c.byAgents(), "Plane": c.Plane, "Resume": c.breaks(), "Apart": c.apart(), "Server": serverPort, "Natives": t.Natives,
 	})
 	if err == nil && c.apart() {
 		err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)

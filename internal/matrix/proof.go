@@ -21,6 +21,7 @@ var lastWords = map[string]string{
 var (
 	madeLink    = regexp.MustCompile(`direct link: .*\btransport=(\S+) data_plane=(\S+)`)
 	madeChannel = regexp.MustCompile(`channel: .*\btransport=(\S+) data_plane=(\S+)`)
+	launched    = regexp.MustCompile(`the launcher of the site's MPI is started`)
 	noLink      = regexp.MustCompile(`no direct link: packets go through the agents.*`)
 )
 
@@ -33,6 +34,10 @@ var errUnproven = errors.New("the job ended well, but proves nothing")
 func (c Cell) prove(log string, t Transport) error {
 	if words := lastWords[c.Program]; words == "" || !strings.Contains(log, words) {
 		return fmt.Errorf("%w: %s did not print %q", errUnproven, c.Program, words)
+	}
+	// Their procs have no links inside of a site, so that all that are made are of the cell.
+	if n := len(launched.FindAllString(log, -1)); n != len(t.Natives) {
+		return fmt.Errorf("%w: launchers of %d sites were started, of %d", errUnproven, n, len(t.Natives))
 	}
 	links, channels := madeLink.FindAllStringSubmatch(log, -1), madeChannel.FindAllStringSubmatch(log, -1)
 	if c.byAgents() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/openimpi/impi/internal/vendors"
 )
@@ -24,6 +25,7 @@ func Known(root string) []Transport {
 		{Name: "shm", As: "shm", Planes: []string{"peer-shm"}, Machine: true},
 		{Name: "quic", As: "quic", Planes: pumped, Datagrams: true, Block: "config { keepalive = 1  idle_timeout = 4  " + certificates + " }"},
 	}
+	all = append(all, natives())
 	for _, g := range vendors.All {
 		t := Transport{Name: g.Name, As: g.Name, Vendors: true}
 		for _, p := range g.Planes {
@@ -40,6 +42,25 @@ func Known(root string) []Transport {
 		all = append(all, t)
 	}
 	return all
+}
+
+// natives is a row of jobs of a site of Open MPI and one of MPICH, whose procs use these within the machine too,
+// and tcp between the sites.
+func natives() Transport {
+	t := Transport{Name: "Open MPI, MPICH + tcp", As: "tcp", Planes: []string{"fd"}}
+	const inside = `native {
+    mpicc  = "mpicc.%[1]s"
+    launch = ["/usr/bin/env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun.%[1]s", %[2]s"-n", "{procs}"]
+  }
+  route "SITE" { prefer = ["native"] }`
+	for name, option := range map[string]string{"openmpi": `"--oversubscribe", `, "mpich": ""} {
+		if _, err := exec.LookPath("mpicc." + name); err != nil {
+			t.Missing = "there is no mpicc." + name
+		}
+		t.Natives = append(t.Natives, fmt.Sprintf(inside, name, option))
+	}
+	slices.Sort(t.Natives) // MPICH is at alpha
+	return t
 }
 
 // Prepare makes the certificates that the transports need.
