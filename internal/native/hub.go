@@ -99,7 +99,8 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 	if h.err != nil {
 		return nil, false
 	}
-	if len(h.phases) > 0 {
+	before := len(h.phases)
+	if before > 0 {
 		news = h.lookAtPhases()
 	}
 	if len(h.orphans) > 0 {
@@ -110,15 +111,18 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 			break
 		}
 	}
-	return h.fresh, news
+	return h.fresh, news || h.err != nil && before > 0
 }
 
 // take takes one message.
 func (h *Hub) take() bool {
 	if h.next == nil {
-		if h.next, h.err = h.chunk(); h.err != nil {
+		b, err := h.chunk()
+		if err != nil {
+			h.fail(err)
 			return false
 		}
+		h.next = b
 	}
 	a := &h.arrival
 	found, err := h.lib.poll(unsafe.Pointer(&h.next[0]), len(h.next), a)
@@ -172,9 +176,12 @@ func (h *Hub) bury() {
 	h.orphans = kept
 }
 
-// fail ends all links.
+// fail ends all links and phases. The hub keeps what is pinned, as the library may still write to it.
 func (h *Hub) fail(err error) {
 	h.err = err
+	for _, p := range h.phases {
+		p.done, p.err = true, err
+	}
 	for _, l := range h.links {
 		if l != nil {
 			l.fail(err)

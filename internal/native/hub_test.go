@@ -36,7 +36,8 @@ type rank struct {
 	coming  map[request]func()
 	last    int32
 	broken  error
-	stalled bool // nothing is done
+	stalled bool  // nothing is done
+	refuses error // of recv
 }
 
 func (n *network) rank(self int) *rank {
@@ -80,6 +81,9 @@ func (r *rank) poll(buf unsafe.Pointer, room int, a *arrival) (bool, error) {
 }
 
 func (r *rank) recv(held int32, buf unsafe.Pointer, n int) (request, error) {
+	if r.refuses != nil {
+		return none, r.refuses
+	}
 	l := r.held[held]
 	delete(r.held, held)
 	r.last++
@@ -87,7 +91,12 @@ func (r *rank) recv(held int32, buf unsafe.Pointer, n int) (request, error) {
 	return r.last, nil
 }
 
-func (*rank) begin(Comm, *Phase) (request, error) { return none, errors.New("not here") }
+// begin begins a phase that does nothing.
+func (r *rank) begin(Comm, *Phase) (request, error) {
+	r.last++
+	r.coming[r.last] = func() {}
+	return r.last, nil
+}
 
 func (r *rank) test(number request) (bool, error) {
 	if number == none {
@@ -367,6 +376,82 @@ func TestBrokenLibrary(t *testing.T) {
 	}
 	if !h.Settle() {
 		t.Error("it is waited for")
+	}
+}
+
+// TestPhases: a phase is over when the library says so, or with an error when the library is of no use any
+// more, also where there is no link that could tell.
+func TestPhases(t *testing.T) {
+	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+	r := net.rank(0)
+	h := newHub(r, 3)
+	var p Phase
+	if err := h.Begin(0, &p); err != nil {
+		t.Fatal(err)
+	}
+	if done, _ := p.Done(); done {
+		t.Error("it is over before the library was asked")
+	}
+	for news := false; !news; {
+		_, news = h.Poll()
+	}
+	if done, err := p.Done(); !done || err != nil {
+		t.Error(done, err)
+	}
+	r.stalled = true
+	if err := h.Begin(0, &p); err != nil {
+		t.Fatal(err)
+	}
+	if _, news := h.Poll(); news {
+		t.Error("news of a phase that is under way")
+	}
+	r.broken = errors.New("the fabric is down")
+	if _, news := h.Poll(); !news {
+		t.Error("nobody hears of the phase")
+	}
+	if done, err := p.Done(); !done || !errors.Is(err, r.broken) {
+		t.Error(done, err)
+	}
+	if err := h.Begin(0, &p); !errors.Is(err, r.broken) {
+		t.Error(err)
+	}
+}
+
+// TestLongMessageThatCannotBeReceived: the link fails, nothing behind that message is delivered, and its
+// memory is given back once.
+func TestLongMessageThatCannotBeReceived(t *testing.T) {
+	for name, room := range map[string]int{"pinned": 2 * longSize, "mapped": 1} {
+		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
+		a, b := net.rank(0), net.rank(1)
+		from, to := newHub(a, 2), newHub(b, 2)
+		out, _ := from.Link(1)
+		in, _ := to.Link(0)
+		if _, err := out.Lend([][]byte{make([]byte, longSize)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Lend([][]byte{make([]byte, longSize), {1}}); err != nil {
+			t.Fatal(err)
+		}
+		b.refuses = errors.New("no such message")
+		for len(in.queue) < 2 {
+			to.Poll()
+		}
+		for range 3 {
+			if n, err := in.Recv([][]byte{make([]byte, room)}); n != 0 || !errors.Is(err, b.refuses) {
+				t.Error(name, n, err)
+			}
+		}
+		if err := in.Close(); err != nil {
+			t.Error(name, err)
+		}
+		if len(to.pins) > 1 {
+			t.Errorf("%s: %d pinners were given back of one", name, len(to.pins))
+		}
+		for _, l := range a.sending {
+			l.gone = true
+		}
+		for !from.Settle() {
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ type piece struct {
 	number  request
 	own     bool // buf is mapped for this message alone
 	dropped bool // buf is Go's
+	lost    bool // it could not be received, and nothing behind it can be delivered
 	pin     *runtime.Pinner
 }
 
@@ -311,13 +312,15 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 		return 0, link.ErrClosed
 	}
 	total := link.Len(batch)
-	for len(l.queue) > 0 && n < total {
+	for len(l.queue) > 0 && n < total && !l.queue[0].lost {
 		p := &l.queue[0]
 		if p.held != none || p.begun {
 			if n > 0 {
 				return n, nil // so that the next call names the memory behind this
 			}
 			if done, err := l.receiveLong(p, batch); err != nil {
+				p.lost = true
+				l.release(p)
 				l.fail(err)
 				break
 			} else if !done {
@@ -363,15 +366,16 @@ func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 		p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
 		p.held = none
 		if err != nil {
-			l.release(p)
 			return false, err
 		}
 		p.begun = true
 	}
-	if done, err = l.hub.lib.test(p.number); !done || err != nil {
+	if done, err = l.hub.lib.test(p.number); !done && err == nil {
+		return false, nil
+	}
+	if p.begun = false; err != nil {
 		return false, err
 	}
-	p.begun = false
 	if p.pin != nil {
 		l.hub.unpin(p.pin)
 		p.pin = nil
@@ -407,9 +411,10 @@ func (l *Link) release(p *piece) {
 		_ = unix.Munmap(p.buf) // fails for nothing that was mapped
 	case p.pin != nil:
 		l.hub.unpin(p.pin)
-	case !p.dropped:
+	case p.buf != nil && !p.dropped:
 		l.hub.free = append(l.hub.free, p.buf[:chunkSize])
 	}
+	p.buf, p.pin, p.own = nil, nil, false
 }
 
 // took says that the first of queue was delivered, and tells the peer now and then.

@@ -24,6 +24,9 @@ type Phase struct {
 
 // Begin begins a phase, which no goroutine may change until it is Done.
 func (h *Hub) Begin(c Comm, p *Phase) error {
+	if h.err != nil {
+		return h.err
+	}
 	if len(p.In) > 0 {
 		p.pin.Pin(&p.In[0])
 	}

@@ -88,6 +88,9 @@ func selftest(l *Library, out io.Writer) error {
 	if err := t.end(l.Size); err != nil {
 		return err
 	}
+	if err := t.phases(l); err != nil {
+		return err
+	}
 	return l.Finalize()
 }
 

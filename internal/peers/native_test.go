@@ -97,20 +97,46 @@ int main(int argc, char **argv)
 	wrong |= rank == 0 && b[0] != size;
 	MPI_Bcast(a, 1, MPI_INT, 1, MPI_COMM_WORLD);
 	wrong |= a[0] != 2;
-	MPI_Gather(a, 1, MPI_INT, b, 1, MPI_INT, 0, MPI_COMM_WORLD);
-	MPI_Allgather(a, 1, MPI_INT, b, 1, MPI_INT, MPI_COMM_WORLD);
-	wrong |= b[size - 1] != 2;
+	a[0] = 7 * rank + 1;
+	MPI_Gather(a, 1, MPI_INT, b, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
+	for (int i = 0; i < size; i++)
+		wrong |= rank == size - 1 && b[i] != 7 * i + 1;
+	MPI_Comm turned, some; // whose ranks go down, and a part of the procs
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+	MPI_Allgather(a, 1, MPI_INT, b, 1, MPI_INT, turned);
+	for (int i = 0; i < size; i++)
+		wrong |= b[i] != 7 * (size - 1 - i) + 1;
+	for (int i = 0; i < 8; i++)
+		b[i] = rank;
+	MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, b, 1, MPI_INT, MPI_COMM_WORLD);
+	for (int i = 0; i < size; i++)
+		wrong |= b[i] != i;
+	MPI_Datatype every; // two ints, each second one
+	MPI_Type_vector(2, 1, 2, MPI_INT, &every);
+	MPI_Type_commit(&every);
+	int two[4] = {rank, -1, rank + 100, -1}, twos[16];
+	MPI_Gather(two, 1, every, twos, 2, MPI_INT, 0, turned);
+	for (int i = 0; i < size; i++)
+		wrong |= rank == size - 1 && (twos[2 * i] != size - 1 - i || twos[2 * i + 1] != size - 1 - i + 100);
+	MPI_Type_free(&every);
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &some);
+	MPI_Allreduce(&rank, b, 1, MPI_INT, MPI_MIN, some);
+	wrong |= b[0] != rank % 2;
+	MPI_Comm_free(&some);
+	MPI_Comm_free(&turned);
 	for (int i = 0; i < size; i++)
 		to[i * LONG] = 10 * rank + i;
 	MPI_Alltoall(to, LONG, MPI_INT, from, LONG, MPI_INT, MPI_COMM_WORLD);
 	for (int i = 0; i < size; i++)
 		wrong |= from[i * LONG] != 10 * i + rank;
 	signed char c[64], d[64]; // of which some MPIs saturate sums
+	unsigned short e[64], f[64];
 	for (int i = 0; i < 64; i++)
-		c[i] = 100;
+		c[i] = 100, e[i] = 60000;
 	MPI_Allreduce(c, d, 64, MPI_SIGNED_CHAR, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Allreduce(e, f, 64, MPI_UNSIGNED_SHORT, MPI_SUM, MPI_COMM_WORLD);
 	for (int i = 0; i < 64; i++)
-		wrong |= d[i] != (signed char)(100 * size);
+		wrong |= d[i] != (signed char)(100 * size) || f[i] != (unsigned short)(60000 * size);
 	MPI_Finalize();
 	if (rank == 0)
 		printf("%s\n", wrong ? "wrong" : "no errors");

@@ -9,14 +9,15 @@ import (
 	"github.com/openimpi/impi/internal/native"
 )
 
-// mostNative is the largest operation in which the site's MPI takes part, in bytes: it counts in an int.
+// mostNative is the largest operation in which the site's MPI takes part, in bytes of a proc's buffer: it counts
+// in an int, and some multiply counts.
 const mostNative = 1 << 30
 
-// nativeTypes and nativeOps are what the site's MPI knows as well, by the numbers of shim.h. Reductions of
-// bytes are left out: Open MPI 4.1.4 adds 16 and more of them with saturation (MPI_SUM of its component avx),
-// where C wraps around.
+// nativeTypes and nativeOps are what the site's MPI knows as well, by the numbers of shim.h. Integers of 8 and
+// 16 bits are left out: Open MPI 4.1.4 adds several of them at once with saturation (MPI_SUM of its component
+// avx), where C wraps around.
 var nativeTypes = map[datatype.Kind]int{
-	datatype.Int16: 3, datatype.Uint16: 4, datatype.Int32: 5, datatype.Uint32: 6,
+	datatype.Int32: 5, datatype.Uint32: 6,
 	datatype.Int64: 7, datatype.Uint64: 8, datatype.Int: 7, datatype.Long: 7, datatype.Uint: 8, datatype.ULong: 8,
 	datatype.Float32: 9, datatype.Float64: 10,
 }
@@ -41,8 +42,10 @@ func suits(c *proc.Comm, a *Call) bool {
 	switch a.What {
 	case OpBarrier:
 		return true
-	case OpBcast, gather, allgather, alltoall, reduce, allreduce:
+	case OpBcast, reduce, allreduce:
 		return a.Kind.Valid() && a.amount(c.Size(), c.Rank()) <= mostNative
+	case gather, allgather, alltoall: // the amount is that of a block
+		return a.Kind.Valid() && a.amount(c.Size(), c.Rank()) <= mostNative/uint64(c.Size())
 	default:
 		return false
 	}

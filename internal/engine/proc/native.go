@@ -46,11 +46,13 @@ func (p *Process) UseNative(l *native.Library) {
 		p: p, library: l, hub: native.NewHub(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
 		endpoints: make([]*Endpoint, l.Size),
 	}
-	var site []wire.WorldRank
+	site, own, machines := []wire.WorldRank(nil), p.Job.Proc(p.Job.Rank).Node, false
 	for at := range l.Size {
-		site = append(site, p.Native.first+wire.WorldRank(at))
+		r := p.Native.first + wire.WorldRank(at)
+		site, machines = append(site, r), machines || p.Job.Proc(r).Node != own
 	}
-	if p.Native.idle = !p.Native.Carries(site); !p.Native.idle {
+	// On one host all procs find the same. Of several hosts one may have transports that others have not.
+	if p.Native.idle = !machines && !p.Native.Carries(site); !p.Native.idle {
 		p.spin.NobodyWakes()
 	}
 }

@@ -1,0 +1,96 @@
+package native
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// The phases by their numbers.
+const (
+	phaseBarrier = 1 + iota
+	phaseBcast
+	phaseReduce
+	phaseAllreduce
+	phaseGather
+	phaseAllgather
+	phaseAlltoall
+)
+
+// typeInt32 is the number of an int of 32 bits in shim.h; the number of the sum is 0.
+const typeInt32 = 5
+
+// phases does each collective phase once in a communicator of all processes, and checks what comes of it.
+// Nothing else may be under way, since who opens a communicator makes no progress for others.
+func (t *tester) phases(l *Library) error {
+	n := l.Size
+	everybody := make([]int32, n)
+	for i := range everybody {
+		everybody[i] = int32(i)
+	}
+	c, err := l.Open(everybody, 1)
+	if err != nil {
+		return err
+	}
+	// Rank r gives 100*r + i for rank i.
+	given := func(r, i int) int32 { return int32(100*r + i) }
+	column := func(i int) (all []int32) {
+		for r := range n {
+			all = append(all, given(r, i))
+		}
+		return all
+	}
+	sum := int32(0)
+	for _, x := range column(0) {
+		sum += x
+	}
+	own, row := words(given(t.rank, 0)), []int32(nil)
+	for i := range n {
+		row = append(row, given(t.rank, i))
+	}
+	one, all := make([]byte, 4), make([]byte, 4*n)
+	last := n - 1
+	atLast := func(want ...int32) []int32 { // what a root in the last place gets
+		if t.rank == last {
+			return want
+		}
+		return nil
+	}
+	steps := []struct {
+		name string
+		p    Phase
+		want []int32
+	}{
+		{"barrier", Phase{What: phaseBarrier}, nil},
+		{"bcast", Phase{What: phaseBcast, Root: last, N: 4, Out: slices.Clone(own)}, []int32{given(last, 0)}},
+		{"reduce", Phase{What: phaseReduce, Root: last, Type: typeInt32, N: 1, In: own, Out: one}, atLast(sum)},
+		{"allreduce", Phase{What: phaseAllreduce, Type: typeInt32, N: 1, In: own, Out: one}, []int32{sum}},
+		{"gather", Phase{What: phaseGather, Root: last, N: 4, In: own, Out: all}, atLast(column(0)...)},
+		{"allgather", Phase{What: phaseAllgather, N: 4, In: own, Out: all}, column(0)},
+		{"alltoall", Phase{What: phaseAlltoall, N: 4, In: words(row...), Out: all}, column(t.rank)},
+	}
+	for i := range steps {
+		x := &steps[i]
+		if err := t.hub.Begin(c, &x.p); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+		for done := false; !done; t.moved(0) {
+			t.hub.Poll()
+			if done, err = x.p.Done(); err != nil {
+				return fmt.Errorf("%s: %w", x.name, err)
+			}
+		}
+		if got := x.p.Out; x.want != nil && !slices.Equal(got, words(x.want...)) {
+			return fmt.Errorf("%w: %s gives rank %d % x, and should give % x", ErrFailed, x.name, t.rank, got, words(x.want...))
+		}
+	}
+	return l.CloseComm(c)
+}
+
+// words are numbers as they are in memory.
+func words(numbers ...int32) (b []byte) {
+	for _, x := range numbers {
+		b = binary.NativeEndian.AppendUint32(b, uint32(x))
+	}
+	return b
+}
