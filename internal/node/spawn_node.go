@@ -83,7 +83,7 @@ func (n spawnedNode) Signal(s syscall.Signal) {
 // The rest of this file is what differs in a node of a spawned world: where it writes, whose transports
 // it uses, what its procs run.
 
-// moveIn has a new node of a spawned world use the spawner and the output of the site's own node.
+// moveIn gives a new node of a spawned world the spawner and the output of the site's own node.
 func (n *node) moveIn() {
 	root := n.opt.root
 	n.spawner = root.spawner

@@ -61,7 +61,7 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 	})
 }
 
-// surroundings are what a program runs in, and what goes wrong.
+// surroundings draws what a program runs in: links, boards, limits and faults.
 func (g *generator) surroundings(c *Case) {
 	c.Key, c.Direct = g.One(4), g.IntN(3) > 0 || g.strays
 	if g.One(3) && c.Direct {
@@ -171,7 +171,7 @@ func (g *generator) worlds(c *Case) {
 	c.Boxes, c.Boards, c.OnDemand = g.One(2), g.One(2), g.One(2)
 }
 
-// homes are the sites of worlds.
+// homes draws the sites of worlds.
 func (g *generator) homes(worlds []int) (all []job.Site) {
 	for _, n := range worlds {
 		all = append(all, g.place(n, g.Between(1, 2), func(*job.Site) {})...)
@@ -179,7 +179,7 @@ func (g *generator) homes(worlds []int) (all []job.Site) {
 	return all
 }
 
-// spawns are of one to three worlds, and of some that cannot be.
+// spawns draws one to three worlds to be spawned, and some spawns that must fail.
 func (g *generator) spawns(c *Case, o *script.Options) {
 	c.Program = &script.Program{Worlds: slices.Clone(o.Worlds)} // for sitesOf
 	names := make([][]string, len(o.Worlds))
@@ -217,7 +217,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// generator takes decisions.
+// generator draws the parts of a case.
 type generator struct {
 	*script.Draws
 	limits Limits
@@ -226,7 +226,7 @@ type generator struct {
 
 func (g *generator) pick(of ...float64) float64 { return script.Pick(g.Draws, of...) }
 
-// upTo gives a duration below d, all magnitudes alike.
+// upTo draws a duration below d; each order of magnitude is as likely as another.
 func (g *generator) upTo(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -278,7 +278,7 @@ func (g *generator) place(left, most int, other func(*job.Site)) (all []job.Site
 	return all
 }
 
-// params are usual, small or tiny.
+// params draws the limits of packets: the usual ones, small ones or tiny ones.
 func (g *generator) params() startup.Params {
 	p := startup.DefaultParams()
 	switch g.IntN(6) {

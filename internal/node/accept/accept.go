@@ -51,7 +51,7 @@ type Arrivals struct {
 	waiting *socket.Waiting // links at all listeners that have not greeted
 }
 
-// New makes Arrivals that has no listener yet.
+// New makes Arrivals; Serve gives it listeners.
 func New(s Settings) *Arrivals { return &Arrivals{s, socket.NewWaiting(linkFiles)} }
 
 // Serve accepts links at a listener, as a task, until it is closed.

@@ -21,7 +21,7 @@ func (d *dancer) add(l link.Link) (conn int) {
 	return conn
 }
 
-// take takes out a connection that the dance has judged.
+// take removes a connection about which the dance has decided, and returns it.
 func (d *dancer) take(conn int) *danceConn {
 	c := d.conns[conn]
 	delete(d.conns, conn)

@@ -72,15 +72,15 @@ func New(s Settings) *Channels {
 	return c
 }
 
-// with has f ask the machine, or tell it something.
+// with calls f with the machine, under the lock.
 func (c *Channels) with(f func(m *agent.Channels)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(c.machine)
 }
 
-// change has f tell the machine something that may change what it decides about connections that
-// have arrived.
+// change is with for an f after which the machine may decide otherwise about connections that wait:
+// they ask it again.
 func (c *Channels) change(f func(m *agent.Channels)) {
 	c.with(func(m *agent.Channels) {
 		f(m)

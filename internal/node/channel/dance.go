@@ -218,8 +218,9 @@ const (
 	isSilent                // there is no way to it, or nobody listens
 )
 
-// answerOf judges how the ways have failed. The last of them is IMPI's own, if that may be used: of it
-// the kernel tells. With must all of them shake hands.
+// answerOf says what is known of a host to which all ways have failed. If plain TCP is allowed (must
+// is false) it is the last way, and its error alone counts, since it is the kernel's. Otherwise all
+// ways count, each of which has a handshake that may be slow.
 func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	if !must {
 		missed = missed[len(missed)-1:]

@@ -30,7 +30,7 @@ type channel struct {
 	from atomic.Pointer[dial.Origin] // of the connection, or of the last one
 }
 
-// take is given a further connection.
+// take resumes the channel by a further connection.
 func (c *channel) take(l link.Link) {
 	from := dial.OriginOf(l)
 	c.from.Store(&from)
@@ -106,7 +106,7 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 	return dial.Greeted(ctx, token, t, &hello, w)
 }
 
-// quick is a transport by which hosts must be reached within reachDial.
+// quick is a transport whose dials take at most reachDial.
 type quick struct{ transports.Transport }
 
 // Dial dials by the transport, for at most reachDial.

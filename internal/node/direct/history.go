@@ -68,7 +68,7 @@ func (h *history) tried(x Pair, w routes.Way, v links.Verdict, rule route.Rule, 
 	})
 }
 
-// failed notes that a way did not do.
+// failed notes that a way has led to no link.
 func (h *history) failed(x Pair, w routes.Way, err error) {
 	switch dial.Refused(err) {
 	case dynamic.NotAllowed:

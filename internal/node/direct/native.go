@@ -72,7 +72,7 @@ func (d *Links) withNative(x Pair, list []links.Candidate) []links.Candidate {
 	return slices.Insert(list, 0, c)
 }
 
-// preferred is a route's prefer as the file would have it.
+// preferred is a route's prefer as a job file writes it.
 func preferred(r config.Route) []string {
 	if !r.Native {
 		return r.Prefer

@@ -66,7 +66,7 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 }
 
-// further is a message about a link of a pair that is resumed.
+// further is the message that gives a proc a further connection of a link.
 func further(x Pair, s *dynamic.SessionState) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 }

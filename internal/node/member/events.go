@@ -24,7 +24,7 @@ type hostReport struct {
 	Late   bool          `json:"late,omitempty"` // after its Finalize
 }
 
-// reportOf describes a failure, now.
+// reportOf encodes a failure for other hosts, with its age at the time now.
 func reportOf(f *ending.Failure, late bool, now time.Time) []byte {
 	r := hostReport{Text: f.Text, Status: f.Status, Remote: f.Remote, Early: f.Early, Weight: f.Weight, Proc: f.Proc, Late: late}
 	if !f.At.IsZero() {
@@ -86,7 +86,7 @@ func (e events) Unfit(host int, why error) {
 	e.o.End.Fail(ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", e.o.Routes.Site.Name, e.o.name(host), why)))
 }
 
-// Signal is for the procs, once they are in MPI.
+// Signal queues a signal for the procs, which get it once they are in MPI.
 func (e events) Signal(number int) {
 	select {
 	case e.o.signals <- syscall.Signal(number):

@@ -183,8 +183,8 @@ func (m *Member) Resign(f *ending.Failure) {
 	}
 }
 
-// Leave ends this site's part of a job that went well. If the server is in this node, it waits for the
-// end of the whole job. last is done before, when all hosts of the site have finished.
+// Leave ends this site's part of a job that went well: once all hosts of the site have finished it calls
+// last. If the server is in this node, it then waits for the end of the whole job.
 func (m *Member) Leave(ctx context.Context, last func(context.Context) error) error {
 	if m.Others != nil {
 		if err := m.Others.finish(ctx); err != nil {

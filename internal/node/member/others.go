@@ -50,7 +50,8 @@ type Cluster struct {
 	Fault error
 }
 
-// HostEnd says that the node of a host has ended, or of none that they could not be started.
+// HostEnd says that the node of a host has ended or, if Host is -1, that the nodes could not be
+// started.
 type HostEnd struct {
 	Host int // -1: of none
 	Why  error
@@ -107,7 +108,7 @@ type Others struct {
 	missing []int // hosts that the head waits for
 }
 
-// Place has the routes' site be the host that runs here alone.
+// Place reduces the routes' site to the host that runs here.
 func (o *Others) Place() {
 	o.over, o.closed, o.signals = make(chan struct{}), make(chan struct{}), make(chan syscall.Signal, maxSignals)
 	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
@@ -154,12 +155,12 @@ func (o *Others) Open(ctx context.Context) error {
 	return err
 }
 
-// fault makes a failure of why this host cannot be part of the site.
+// fault is the failure of this host to be part of the site, because of why.
 func (o *Others) fault(why error) *ending.Failure {
 	return ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", o.Routes.Site.Name, o.name(o.Self), why))
 }
 
-// unfit makes a report of that for the head.
+// unfit logs why this host cannot be part of the site, and returns the report of it for the head.
 func (o *Others) unfit(why error) []byte {
 	o.Log.Error("this host cannot be part of the site, and tells its head so", "reason", why)
 	return reportOf(o.fault(why), false, time.Now())
@@ -235,7 +236,8 @@ func (o *Others) remedy(and string) string {
 	return "run impi-node there with the same file" + and
 }
 
-// writerTo makes writers for the output of other hosts. There is none of a spawned world's.
+// writerTo makes writers for the output of other hosts. Output of a spawned world comes by the site's
+// own hosts, so it is discarded here.
 func (o *Others) writerTo(out *launch.Output) func() io.Writer {
 	if o.Spawned != "" {
 		return func() io.Writer { return io.Discard }
@@ -265,7 +267,7 @@ func (o *Others) hearEngine() {
 	}
 }
 
-// digest tells descriptions of a site apart that do not fit together.
+// digest is a hash of all that the hosts must have alike in their descriptions of the site.
 func (o *Others) digest() []byte {
 	site := o.Routes.Site
 	h := sha256.New()

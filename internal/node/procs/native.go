@@ -8,9 +8,9 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// LauncherSpec says how to start the launcher of the MPI that the site has of its own. What to start is
-// for the caller. own are the variables, as NAME=value, that the procs have on whatever machine it starts
-// them: those of the launcher's environment may stay at this one. The caller closes Stdin.
+// LauncherSpec says how to start the launcher of the MPI that the site has of its own. The caller sets
+// what to start. own are the variables, as NAME=value, that the procs have on whatever machine it
+// starts them: those of the launcher's environment may stay at this one. The caller closes Stdin.
 func (s *Set) LauncherSpec() (spec launch.Spec, own []string, err error) {
 	site := s.Routes.Site
 	program := site.Program

@@ -7,7 +7,7 @@ import (
 )
 
 // without keeps the procs that have ended well and never called Init: if none of a site does, its
-// program is none of MPI, which mpiexec runs too.
+// program does not use MPI; mpiexec runs such programs, too.
 type without struct {
 	mu    sync.Mutex
 	mpi   bool     // a proc has called Init
@@ -15,8 +15,8 @@ type without struct {
 	all   chan struct{}
 }
 
-// WithoutMPI is closed when all procs have ended with status 0 and none has called Init, where
-// Settings.MayDoWithout.
+// WithoutMPI is closed when all procs have ended with status 0 and none has called Init, if
+// Settings.MayDoWithout is set.
 func (s *Set) WithoutMPI() <-chan struct{} { return s.without.all }
 
 // inMPI says that a proc has called Init: the ends of those that have not are failures.

@@ -209,7 +209,7 @@ func (rt *Table) whyPlain(s route.Secrecy) string {
 	return why
 }
 
-// without says how to have less than s demands.
+// without says what to change in the job file so that less than s is demanded.
 func without(s route.Secrecy) string {
 	if s == route.Closed {
 		return "write require_tls = false in that route"

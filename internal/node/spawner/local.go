@@ -172,7 +172,7 @@ func (p *Local) begin(o *start) (head string, err error) {
 	return head, nil
 }
 
-// join settles this host's place among those of its client.
+// join finds this host's place among those of its client.
 func (p *Local) join(x *clientHosts) (err error) {
 	if x == nil {
 		return nil

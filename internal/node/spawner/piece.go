@@ -111,7 +111,8 @@ func (h *piece) end(f *ending.Failure) {
 	}
 }
 
-// isGone takes what its host says when nothing of it is left. f is nil if it has ended well.
+// isGone is called when nothing of the piece is left. f is the failure that its host reports, nil if
+// it has ended well.
 func (h *piece) isGone(f *failed) {
 	h.once.Do(func() {
 		h.outcome = f.outcome()
@@ -201,7 +202,7 @@ func (all pieces) blame(r *spawn.Refusal, proc int) *spawn.Refusal {
 	return r
 }
 
-// each calls f for all at the same time, and waits until it has returned.
+// each calls f for all pieces at the same time, and waits until all calls have returned.
 func (all pieces) each(f func(i int, h *piece)) {
 	var wg sync.WaitGroup
 	for i, h := range all {
@@ -255,7 +256,7 @@ func (all pieces) settled() *spawn.Refusal {
 
 func (all pieces) end(f *ending.Failure) { all.each(func(_ int, h *piece) { h.end(f) }) }
 
-// here gives those that this node runs.
+// here lists the pieces that this node runs.
 func (all pieces) here() (list pieces) {
 	for _, h := range all {
 		if h.here() {
@@ -274,7 +275,7 @@ func (all pieces) awaitGone() {
 	}
 }
 
-// outcomes are how they have ended, of which the world's server knows what told says.
+// outcomes lists how the pieces have ended. told is what the world's server knows of that.
 func (all pieces) outcomes(server Server, limit time.Duration) (parts []ending.Outcome, told *ending.Failure) {
 	for _, h := range all.here() {
 		<-h.gone

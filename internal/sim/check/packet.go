@@ -117,7 +117,7 @@ func (p *packet) line() string {
 	return fmt.Sprintf("%d->%d %s%s", p.pair.src, p.pair.dest, typeName(p.typ), p.fields())
 }
 
-// who gives the identity at the front of b for people.
+// who formats the identity at the front of b for messages.
 func who(b []byte) string {
 	host := netip.AddrFrom16([16]byte(b))
 	return fmt.Sprintf("%v/%d", host, int64(long(b, 16)))

@@ -9,10 +9,10 @@ type queue[T any] struct {
 
 func (q *queue[T]) at(i int) *T { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
-// front gives the oldest element; there must be one.
+// front returns the oldest element; there must be one.
 func (q *queue[T]) front() *T { return q.at(0) }
 
-// back gives the youngest element; there must be one.
+// back returns the youngest element; there must be one.
 func (q *queue[T]) back() *T { return q.at(q.n - 1) }
 
 func (q *queue[T]) push(v T) {

@@ -73,7 +73,7 @@ func (p *proc) joinBoard() error {
 	return p.mpi.OnBoard(b, bells)
 }
 
-// interleave lets others go on now and then.
+// interleave yields to other tasks now and then, so that operations on the board interleave.
 func (p *proc) interleave() {
 	p.s.w.onBoards++
 	if k := p.s.w.k; p.task.Running() && k.Chance(heldUp) {

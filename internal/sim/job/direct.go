@@ -28,7 +28,7 @@ type linking struct {
 	r    *resumed // nil for a link that is not resumed
 }
 
-// open is a proc's wish for a direct link.
+// open makes a direct link for a proc that asks for one.
 func (w *World) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
 	if !w.direct.Pairs.Want(x) {
@@ -53,7 +53,7 @@ func (w *World) search(s *dynamic.Search, gone func() bool) *search {
 	return &search{Search: s, k: w.k, gone: gone}
 }
 
-// dialled is what the peer's node does.
+// dialled answers a dial as the peer's node does.
 func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) {
 	w, other := d.w, d.w.procs[d.x.peer]
 	if other == nil { // its site is not so far
@@ -175,7 +175,7 @@ func (x *resumed) further() *wireup.Resumable {
 	return &wireup.Resumable{Session: x.session[:], Again: true}
 }
 
-// reopen is a proc's wish for a further link below.
+// reopen makes a further connection for a proc that asks for one.
 func (w *World) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
 	state := w.direct.Sessions.Get(x)

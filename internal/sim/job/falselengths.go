@@ -41,7 +41,7 @@ func (x *falseLengths) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// lie gives the false byte at a place of a header, if there is one.
+// lie returns the false byte for a place of a header, if it has one.
 func (x *falseLengths) lie(s *scan, was byte) byte {
 	t := wire.PacketType(s.kind)
 	if t.HasData() || !x.only(t) || !lenField.has(s.at) && !msgLenField.has(s.at) {

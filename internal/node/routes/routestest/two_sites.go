@@ -17,7 +17,7 @@ type nothing struct {
 	c transports.Capabilities
 }
 
-// Capabilities are all that it has.
+// Capabilities implements transports.Transport.
 func (x nothing) Capabilities() transports.Capabilities { return x.c }
 
 // Transport is one that has only capabilities, whose links are sockets.
