@@ -56,7 +56,7 @@ func TestHeaderBytes(t *testing.T) {
 }
 
 func TestRefusalBytes(t *testing.T) {
-	h, err := parseHeader(AppendRefusal([]byte("x"))[1:], true)
+	h, err := parseHeader(appendRefusal([]byte("x"))[1:], true)
 	if err != nil || h != (header{kind: kindGone, flags: flagSum}) {
 		t.Errorf("%+v, %v", h, err)
 	}

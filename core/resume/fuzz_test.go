@@ -12,7 +12,7 @@ import (
 func FuzzParseHello(f *testing.F) {
 	f.Add(someHello.Append(nil))
 	f.Add((&Hello{Window: 1}).Append(nil))
-	f.Add(AppendRefusal(nil))
+	f.Add(appendRefusal(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := ParseHello(b)
 		if err == nil && !bytes.Equal(h.Append(nil), b[:HelloSize]) {
@@ -57,7 +57,7 @@ func FuzzInput(f *testing.F) {
 	f.Add(frame(up, header{kind: kindGone, flags: flagSum, ack: 4}, ""))
 	f.Add(frame([]byte{4}, header{kind: kindData, flags: flagSum, length: 2}, "hi"))
 	f.Add(frame((&Hello{Epoch: 1, Window: 8}).Append([]byte{2}), header{kind: kindAck}, ""))
-	f.Add(AppendRefusal([]byte{3}))
+	f.Add(appendRefusal([]byte{3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) == 0 {
 			return

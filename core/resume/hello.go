@@ -96,17 +96,6 @@ func parseHello(head *header, body []byte) (Hello, error) {
 	return h, nil
 }
 
-// AppendRefusal appends to b what an acceptor answers to a HELLO for a session that it does
-// not know, before it closes the underlying link. The dialler's Link then fails with
-// ErrGone and does not try again.
-func AppendRefusal(b []byte) []byte {
-	at := len(b)
-	b = append(b, make([]byte, headerSize)...)
-	head := header{kind: kindGone, flags: flagSum}
-	head.put(b[at:])
-	return b
-}
-
 // Arrival reads the HELLO from an underlying link that was accepted, so that the acceptor
 // can find the Link that it belongs to. The zero Arrival is ready to use.
 type Arrival struct {

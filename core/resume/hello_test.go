@@ -13,6 +13,17 @@ var someHello = Hello{
 	Session: Session{0: 0xa0, 15: 0xaf}, Epoch: 7, Oldest: 0x100, Received: 0x200, Ack: 0x180, Window: 0x10000, Checksum: true,
 }
 
+// appendRefusal appends to b what an acceptor answers to a HELLO for a session that it does
+// not know, before it closes the underlying link. The dialler's Link then fails with
+// ErrGone and does not try again.
+func appendRefusal(b []byte) []byte {
+	at := len(b)
+	b = append(b, make([]byte, headerSize)...)
+	head := header{kind: kindGone, flags: flagSum}
+	head.put(b[at:])
+	return b
+}
+
 func TestHelloBytes(t *testing.T) {
 	want := hex.EncodeToString(unhex(t, `
 		01 01 0003 00000028 0000000000000100 0000000000000180 d884f88e 6405b3a3
@@ -42,7 +53,7 @@ func TestBadHellos(t *testing.T) {
 		"damaged head": {func(b []byte) []byte { b[10]++; return b }, ErrChecksum},
 		"no window":    {func(b []byte) []byte { clear(b[64:68]); resum(b); return b }, ErrFrame},
 		"not the end":  {func(b []byte) []byte { b[71] = 1; resum(b); return b }, ErrFrame},
-		"other frame":  {func([]byte) []byte { return append(AppendRefusal(nil), make([]byte, helloBody)...) }, ErrFrame},
+		"other frame":  {func([]byte) []byte { return append(appendRefusal(nil), make([]byte, helloBody)...) }, ErrFrame},
 		"other version": {func(b []byte) []byte {
 			b[0] = 2
 			sum := checksum(0, b[:28])

@@ -359,7 +359,7 @@ func TestUnknownSessionIsRefused(t *testing.T) {
 	x, y := linktest.Pair(1000)
 	p.a.Dial(x)
 	p.state(p.a, Joining)
-	if n, err := y.Send([][]byte{AppendRefusal(nil)}); n != headerSize || err != nil {
+	if n, err := y.Send([][]byte{appendRefusal(nil)}); n != headerSize || err != nil {
 		t.Fatal(n, err)
 	}
 	p.a.Pump()

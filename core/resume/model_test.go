@@ -633,7 +633,7 @@ func (w *world) accept(l *Link, i int) error {
 	case err == nil:
 		return nil
 	case l.closed || l.err != nil && w.config.closes:
-		_, err = at.Send([][]byte{AppendRefusal(nil)})
+		_, err = at.Send([][]byte{appendRefusal(nil)})
 		if err == nil || errors.Is(err, errCut) {
 			err = at.Close()
 		}

@@ -193,6 +193,9 @@ func (m *meeter) ask(s Step) (text string, err error) {
 
 // service makes a few requests about few names, and has nodes lose their connections.
 func (g *meeting) service() {
+	if g.One(8) {
+		g.retake()
+	}
 	for range g.Between(2, 8) {
 		if rank := g.comms.started(g.IntN(g.procs)); g.IntN(6) > 0 {
 			g.ask(rank)
@@ -200,6 +203,24 @@ func (g *meeting) service() {
 			g.sever(rank)
 		}
 	}
+}
+
+// retake has a node lose a name to another one while it is not connected. When it connects once more, and
+// the other has removed the name, it must not publish the name again.
+func (g *meeting) retake() {
+	a, b := g.comms.started(g.IntN(g.procs)), g.comms.started(g.IntN(g.procs))
+	if slices.Contains(g.severed, a) || slices.Contains(g.severed, b) || !g.lasts(a) || !g.lasts(b) {
+		return
+	}
+	heat := func(rank int) About { return About{Rank: rank, Service: "heat"} }
+	g.emit(Publish{heat(a), g.name()})
+	g.emit(Sever{Rank: a})
+	g.emit(Publish{heat(b), g.name()})
+	g.emit(Rejoin{a})
+	g.emit(Unpublish{heat(b)})
+	g.emit(Sever{Rank: a})
+	g.emit(Rejoin{a})
+	g.emit(Lookup{heat(a)})
 }
 
 // ask makes a request.
