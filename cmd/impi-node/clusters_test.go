@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch/slurmtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
 	"github.com/openimpi/impi/internal/netns"
@@ -109,6 +110,26 @@ func TestClustersBySlurm(t *testing.T) {
 	wantBothSites(t, runLine(t, dir, here, commands[1], c.Env()...), runLine(t, dir, here, commands[2], c.Env()...), 4)
 	if s := ends([]*machineNode{server}); s[0] != 0 {
 		t.Errorf("the server has status %d", s[0])
+	}
+}
+
+// TestScancelAtOneCluster: the job ends at both.
+func TestScancelAtOneCluster(t *testing.T) {
+	c := slurmtest.Start(t, 4)
+	dir, commands := clusterRecipe(t, "slurm.hcl", "192.0.2.9", "127.0.0.9", "7800", "17809")
+	here := func(args ...string) *exec.Cmd { return exec.CommandContext(t.Context(), args[0], args[1:]...) }
+	env := append(c.Env(), asProgram+"=block")
+	server := runLine(t, dir, here, commands[0])
+	server.awaits(t, server.err, "127.0.0.9:17809")
+	named := strings.Replace(commands[1], "salloc", "salloc --job-name=first", 1)
+	alpha, beta := runLine(t, dir, here, named, env...), runLine(t, dir, here, commands[2], env...)
+	for rank := range 8 {
+		n := []*machineNode{alpha, beta}[rank/4]
+		n.awaits(t, n.out, fmt.Sprintf("[%d] ready", rank))
+	}
+	c.Run("scancel", "--name=first")
+	if s := ends([]*machineNode{alpha, beta, server}); s[0] == 0 || s[1] != ending.StatusRemote || s[2] == 0 {
+		t.Errorf("statuses %d of the sites and the server, want one of a failure, %d and one of a failure", s, ending.StatusRemote)
 	}
 }
 

@@ -66,6 +66,30 @@ program { command = [%q] }
 		})
 	}
 
+	t.Run("sbatch", func(t *testing.T) {
+		script, out := filepath.Join(dir, "batch"), filepath.Join(dir, "batch.out")
+		batch := func(mode string, more ...string) {
+			text := fmt.Sprintf("#!/bin/sh\n%s=%s %s -config %s\necho status $?\n", asProgram, mode, program, file)
+			if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			c.Run("sbatch", append(more, "--quiet", "-N2", "--ntasks-per-node=2", "-o", out, script)...)
+		}
+		batch("meet", "--wait")
+		if b, err := os.ReadFile(out); err != nil || strings.Count(string(b), "] met\n") != 4 || !strings.HasSuffix(string(b), "status 0\n") {
+			t.Errorf("the batch job has written %q: %v", b, err)
+		}
+		if err := os.Remove(out); err != nil {
+			t.Fatal(err)
+		}
+		batch("block", "--job-name=cancelled")
+		c.Run("bash", "-c", "grep -q -m4 '] ready' < <(exec tail -n +1 -F "+out+" 2>/dev/null); kill $!")
+		c.Run("scancel", "--name=cancelled")
+		if left := left(); left != "" {
+			t.Errorf("scancel has left %s", left)
+		}
+	})
+
 	t.Run("auto", func(t *testing.T) { // hosts of the file, with the tasks that Slurm has given them
 		auto := filepath.Join(dir, "auto.hcl")
 		text := strings.Replace(text, "  launch", "  hosts  = \"127.0.0.[11-12]\"\n  procs  = \"auto\"\n  launch", 1)
