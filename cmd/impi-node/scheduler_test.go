@@ -83,7 +83,12 @@ program { command = [%q] }
 			t.Fatal(err)
 		}
 		batch("block", "--job-name=cancelled")
-		c.Run("bash", "-c", "grep -q -m4 '] ready' < <(exec tail -n +1 -F "+out+" 2>/dev/null); kill $!")
+		reader := start("", "tail", "-n", "+1", "-F", out)
+		for rank := range 4 {
+			reader.awaits(t, reader.out, fmt.Sprintf("[%d] ready", rank))
+		}
+		_ = reader.cmd.Process.Kill()
+		<-reader.over
 		c.Run("scancel", "--name=cancelled")
 		if left := left(); left != "" {
 			t.Errorf("scancel has left %s", left)
