@@ -220,7 +220,7 @@ func TestRunsUnderNode(t *testing.T) {
 		var got struct {
 			Results []result `json:"results"`
 		}
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 11 {
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Results) != 13 {
 			t.Fatalf("%v in %s", err, out.String())
 		}
 		for _, r := range got.Results {

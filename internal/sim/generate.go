@@ -206,7 +206,7 @@ func (g *generator) spawns(c *Case, o *script.Options) {
 	}
 	for range g.IntN(3) {
 		fails := script.Pick(g.Draws, script.NoSlots, script.NoHost, script.ProcEnds)
-		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), script.Spawn{Failure: fails, Procs: []int{g.Between(1, 3)}})
+		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), script.Spawn{Fails: fails, Procs: []int{g.Between(1, 3)}})
 	}
 }
 

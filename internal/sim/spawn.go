@@ -46,7 +46,7 @@ func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 	last := ""
 	for i, n := range s.Procs {
 		name, to := "", own.site
-		if s.Hosts != nil && s.Hosts[i] != "localhost" && s.Failure != script.NoHost {
+		if s.Hosts != nil && s.Hosts[i] != "localhost" && s.Fails != script.NoHost {
 			if name, to, err = hostOf(sites, s.Hosts[i], own.site); err != nil {
 				return nil, err
 			}
@@ -109,7 +109,7 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 	must, may = map[home]int{}, map[home]int{}
 	for i, other := range c.Program.Steps {
 		x, ok := other.(script.Spawn)
-		if !ok || x.Failure == script.NoHost || x.Failure == script.NoSlots && i != step {
+		if !ok || x.Fails == script.NoHost || x.Fails == script.NoSlots && i != step {
 			continue
 		}
 		list, err := c.spawnedAt(x)
@@ -123,7 +123,7 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 		for _, p := range list {
 			switch {
 			case i > step && x.Root == s.Root: // it comes later
-			case x.Failure == script.ProcEnds && x.Root == s.Root && i != step: // it is over before
+			case x.Fails == script.ProcEnds && x.Root == s.Root && i != step: // it is over before
 			case hold == script.Holds:
 				must[p.home] += p.slots
 				may[p.home] += p.slots
@@ -169,9 +169,9 @@ func (c *Case) checkSpawns() error {
 		lacks := slices.ContainsFunc(list, func(p placed) bool { return must[p.home] > c.slots(p.home) })
 		scarce := slices.ContainsFunc(list, func(p placed) bool { return may[p.home] > c.slots(p.home) })
 		switch {
-		case s.Failure == script.NoSlots && !lacks:
+		case s.Fails == script.NoSlots && !lacks:
 			return fmt.Errorf("%w: step %d: there may be room for it", ErrCase, i+1)
-		case (s.Failure == script.Nothing || s.Failure == script.ProcEnds) && scarce:
+		case (s.Fails == script.Nothing || s.Fails == script.ProcEnds) && scarce:
 			return fmt.Errorf("%w: step %d: there may be no room for it", ErrCase, i+1)
 		}
 	}
@@ -184,7 +184,7 @@ func (c *Case) slots(h home) int { return c.sitesOf(h.world)[h.site].Slots }
 // are to fail for that.
 func (c *Case) makeRoom() {
 	for _, i := range c.spawns() {
-		if c.Program.Steps[i].(script.Spawn).Failure == script.NoSlots {
+		if c.Program.Steps[i].(script.Spawn).Fails == script.NoSlots {
 			continue
 		}
 		if _, may, err := c.demand(i); err == nil {
@@ -195,7 +195,7 @@ func (c *Case) makeRoom() {
 	}
 	for _, i := range c.spawns() {
 		s := c.Program.Steps[i].(script.Spawn)
-		if list, err := c.spawnedAt(s); err == nil && s.Failure == script.NoSlots {
+		if list, err := c.spawnedAt(s); err == nil && s.Fails == script.NoSlots {
 			s.Procs = []int{s.Procs[0] + c.slots(list[0].home)}
 			c.Program.Steps[i] = s
 		}

@@ -174,7 +174,7 @@ func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
 	if err == nil && !g.has(s.Root) {
 		err = fmt.Errorf("proc %d is not in %s", s.Root, s.Comm)
 	}
-	if err != nil || s.Failure != Nothing {
+	if err != nil || s.Fails != Nothing {
 		return nil, nil, errors.Join(err, c.wants("a spawn"))
 	}
 	all := c.of(s.World)

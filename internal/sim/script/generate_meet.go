@@ -63,7 +63,7 @@ func (g *meeting) spawn() {
 	s := g.take()
 	c := g.pick(intra)
 	s.Comm, s.Root = c.name, Pick(g.Draws, c.members...)
-	if len(g.o.Spawns) > 0 && s.Failure == Nothing && g.One(2) {
+	if len(g.o.Spawns) > 0 && s.Fails == Nothing && g.One(2) {
 		next := g.take()
 		next.Comm, next.Root = s.Comm, s.Root
 		g.replace(s, next)
@@ -71,12 +71,12 @@ func (g *meeting) spawn() {
 	}
 	world, _ := g.comms.worldOf(s.Root)
 	hosts := g.o.Hosts(world)
-	if len(hosts) > 0 && s.Failure != ProcEnds && g.One(2) {
+	if len(hosts) > 0 && s.Fails != ProcEnds && g.One(2) {
 		for range s.Procs {
 			s.Hosts = append(s.Hosts, Pick(g.Draws, hosts...))
 		}
 	}
-	switch s.Failure {
+	switch s.Fails {
 	case Nothing:
 		s.New = g.name()
 	case NoHost:
@@ -101,7 +101,7 @@ func (g *meeting) replace(s, next Spawn) {
 		c.live = false
 	}
 	g.construct(Disconnect{s.New}, false)
-	switch next.Failure {
+	switch next.Fails {
 	case Nothing:
 		next.New = g.name()
 	case NoHost:

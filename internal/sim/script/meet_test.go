@@ -13,7 +13,7 @@ func TestGeneratedWorldsAreLegal(t *testing.T) {
 	for seed := range uint64(300) {
 		p := example(seed, Options{
 			Procs: 10, Worlds: []int{3, 1, 3, 3}, DataLen: 64, Steps: 16, Hosts: func(int) []string { return []string{"s0"} },
-			Spawns: []Spawn{{World: "d", Procs: []int{2, 1}}, {Failure: NoSlots, Procs: []int{9}}, {Failure: ProcEnds, Procs: []int{1}}},
+			Spawns: []Spawn{{World: "d", Procs: []int{2, 1}}, {Fails: NoSlots, Procs: []int{9}}, {Fails: ProcEnds, Procs: []int{1}}},
 		})
 		if err := Check(p); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, p)

@@ -233,13 +233,13 @@ type Meet struct {
 // Spawn has the members of Comm spawn procs, which are a world of the program that is not there
 // before. In its procs New is the communicator with their parents.
 type Spawn struct {
-	Comm    string `line:"@"`
-	World   string // a letter; empty: none, as it fails
-	New     string
-	Root    int      // proc
-	Procs   []int    // of each command
-	Hosts   []string // the info key host of each command; empty: none has it
-	Failure SpawnFailure
+	Comm  string `line:"@"`
+	World string // a letter; empty: none, as it fails
+	New   string
+	Root  int      // proc
+	Procs []int    // of each command
+	Hosts []string // the info key host of each command; empty: none has it
+	Fails SpawnFailure
 }
 
 // SpawnFailure is why a spawn must fail.

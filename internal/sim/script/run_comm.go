@@ -15,7 +15,7 @@ func (r *runner) construct(s Step) error {
 	}
 	switch s := s.(type) {
 	case Spawn:
-		if s.Failure != Nothing {
+		if s.Fails != Nothing {
 			return (&meeter{r}).refused(s)
 		}
 	case Free:

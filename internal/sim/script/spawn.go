@@ -23,9 +23,9 @@ func (s Spawn) check(c *comms) error {
 	switch {
 	case len(s.Procs) == 0 || s.Hosts != nil && len(s.Hosts) != len(s.Procs):
 		return errors.New("it has no command, or not as many hosts as commands")
-	case s.Failure > ProcEnds || (s.Failure == Nothing) != (world != nil):
+	case s.Fails > ProcEnds || (s.Fails == Nothing) != (world != nil):
 		return errors.New("it spawns a world, or fails")
-	case s.Failure != Nothing && len(s.Procs) != 1 || s.Failure == ProcEnds && s.Hosts != nil:
+	case s.Fails != Nothing && len(s.Procs) != 1 || s.Fails == ProcEnds && s.Hosts != nil:
 		return errors.New("what fails has one command, and one that starts is not for another host")
 	case world != nil && len(world[0].members) != total:
 		return fmt.Errorf("%d procs, and world %s has %d", total, s.World, len(world[0].members))
@@ -35,8 +35,8 @@ func (s Spawn) check(c *comms) error {
 
 // Program is what the first command is called.
 func (s Spawn) Program() string {
-	if s.Failure != Nothing {
-		return s.Failure.String()
+	if s.Fails != Nothing {
+		return s.Fails.String()
 	}
 	return s.World
 }
