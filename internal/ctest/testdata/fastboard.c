@@ -235,11 +235,18 @@ static void make(int i) {
   CALL(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN));
 }
 
+/* truncated reports whether members without a board, which exchange messages, have found that counts differ. */
+static int truncated(int code) {
+  int class = MPI_SUCCESS;
+  MPI_Error_class(code, &class);
+  return !one_host && class == MPI_ERR_TRUNCATE;
+}
+
 /* wrong_counts has one of two members on a host call operations with another length: both get an error,
    and the next operation works. */
 static void wrong_counts(void) {
   MPI_Comm c;
-  int me, i, x = 1, sum = 0;
+  int me, i, code, x = 1, sum = 0;
   double a[64] = {0}, b[64];
   CALL(MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &c));
   CALL(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
@@ -248,9 +255,11 @@ static void wrong_counts(void) {
     CALL(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c));
     CHECK(sum == 2);
     CALL(MPI_Allgather(a, 2, MPI_DOUBLE, b, 2, MPI_DOUBLE, c));
-    FAILS(MPI_ERR_COUNT, MPI_Allgather(a, 2 + me, MPI_DOUBLE, b, 2 + me, MPI_DOUBLE, c));
+    code = MPI_Allgather(a, 2 + me, MPI_DOUBLE, b, 2 + me, MPI_DOUBLE, c);
+    if (!truncated(code)) FAILS(MPI_ERR_COUNT, code);
     CALL(MPI_Alltoall(a, 2, MPI_DOUBLE, b, 2, MPI_DOUBLE, c));
-    FAILS(MPI_ERR_COUNT, MPI_Allreduce(a, b, 1 + me, MPI_DOUBLE, MPI_SUM, c));
+    code = MPI_Allreduce(a, b, 1 + me, MPI_DOUBLE, MPI_SUM, c);
+    if (!truncated(code)) FAILS(MPI_ERR_COUNT, code);
     CALL(MPI_Bcast(a, 2, MPI_DOUBLE, 0, c));
     if (me == 0) CALL(MPI_Bcast(a, 2, MPI_DOUBLE, 0, c));
     else FAILS(MPI_ERR_COUNT, MPI_Bcast(a, 3, MPI_DOUBLE, 0, c));
