@@ -129,7 +129,11 @@ func (q *Question) judged(columns []string) []string {
 func (q *Question) verdict(r Result, row Row, column string, sum *summary) string {
 	ratio, ok := row.Ratios[column]
 	if len(q.Of) > 0 {
-		ratio, ok = r.beside(row, column, q.Peers)
+		peers := q.Peers
+		if one := q.Pairs[column]; one != "" {
+			peers = []string{one}
+		}
+		ratio, ok = r.beside(row, column, peers)
 	}
 	if !ok {
 		return ""

@@ -6,12 +6,13 @@ import "slices"
 
 // Question is what a reader wants to know, and how it is measured.
 type Question struct {
-	Name  string   // for -only, and the figures' file
-	Title string   // a heading
-	Text  string   // what is measured, and how to read it
-	Args  []string // of impi-bench; those that ask for JSON are added
-	Of    []string // the columns that are judged; empty: the variants of -beside
-	Peers []string // they are compared with the best of these; empty: each with ours
+	Name  string            // for -only, and the figures' file
+	Title string            // a heading
+	Text  string            // what is measured, and how to read it
+	Args  []string          // of impi-bench; those that ask for JSON are added
+	Of    []string          // the columns that are judged; empty: the variants of -beside
+	Peers []string          // they are compared with the best of these; empty: each with ours
+	Pairs map[string]string // columns that are compared with this one instead
 	Goals []Goal
 }
 
@@ -59,7 +60,7 @@ func all(of string, least float64, benches ...string) (goals []Goal) {
 	return goals
 }
 
-var collectives = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "comm_dup", "comm_split"}
+var collectives = []string{"barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather", "comm_dup", "comm_split"}
 
 // Questions are those of the page, in its order.
 var Questions = []Question{
@@ -166,10 +167,11 @@ var Questions = []Question{
 		Title: "How long do launchers take on 2, 4 and 8 machines?",
 		Text: "A program of two procs on each machine that does nothing, from start to end: impiexec beside mpiexec.hydra and mpirun. The machines are made on this one and share its cores: " +
 			"network namespaces with sshd, of whose time ssh's own is more than half; and nodes of a real Slurm, where launchers run as in a batch script, on the job's first node. " +
-			"\"by salloc\" is impiexec on another machine, which first goes to that node by a step of srun; \"by srun\" is srun --mpi=pmi2. The ratio is to the best of the others.",
+			"\"by salloc\" is impiexec on another machine, which first goes to that node by a step of srun; \"by srun\" is srun --mpi=pmi2. The ratio is to the best of the others, and by srun to MPICH by srun.",
 		Args:  []string{"-on", "ssh,slurm", "-machines", "2,4,8", "-repeat", "9", "-peer", "mpich,openmpi", "start"},
 		Of:    []string{inGo, "impi by salloc", "impi by srun"},
-		Peers: []string{"mpich", "mpich by srun", "openmpi"},
+		Peers: []string{"mpich", "openmpi"},
+		Pairs: map[string]string{"impi by srun": "mpich by srun"},
 		Goals: all(inGo, 1, "start by ssh", "start by slurm"),
 	},
 	{
