@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
 	"github.com/openimpi/impi/internal/launch/slurmtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
 	"github.com/openimpi/impi/internal/netns"
@@ -148,6 +149,39 @@ func TestClustersBySSH(t *testing.T) {
 		t.Fatalf("%q", commands)
 	}
 	wantBothSites(t, runLine(t, dir, on(machines[0]), commands[0]), runLine(t, dir, on(machines[3]), commands[1]), 6)
+}
+
+// TestClusterByMpirun runs the command for Open MPI as it is written, on three machines that share no files.
+func TestClusterByMpirun(t *testing.T) {
+	skips.Short(t)
+	mpirun, ssh := skips.ProgramOf(t, "mpirun.openmpi", "openmpi-bin"), skips.ProgramOf(t, "ssh", "openssh-client")
+	text, err := os.ReadFile(clustersDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile("(?m)^mpirun -host .* \\./ring$").FindAllString(string(text), -1)
+	if len(line) != 1 {
+		t.Fatalf("docs/clusters.md has the commands %q", line)
+	}
+	const installed = "/usr/local/bin/impi-node"
+	if !strings.Contains(line[0], installed) {
+		t.Fatalf("%s does not have %s", line[0], installed)
+	}
+	machines := machinesApart(t, 3)
+	config := sshtest.StartOn(t, machines)
+	for _, m := range machines {
+		m.Put("/tmp/ring", []byte("#!/bin/sh\n"+asProgram+"=managed exec "+programApart+"\n"), 0o755)
+	}
+	machines[0].Put("/tmp/mpirun", fmt.Appendf(nil, "#!/bin/sh\nexec %s \"$@\"\n", mpirun), 0o755) // another MPI may have this name
+	machines[0].Put("/tmp/ssh", fmt.Appendf(nil, "#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, config), 0o755)
+	cmd := machines[0].Command(t.Context(), "sh", "-c", "cd /tmp && PATH=/tmp:$PATH exec "+strings.Replace(line[0], installed, nodeApart, 1))
+	cmd.Env = append(os.Environ(), pmixtest.AsRoot...)
+	out, err := cmd.CombinedOutput()
+	skipWithoutCgo(t, string(out))
+	wantRanks(t, string(out), 6, noProgram)
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestClustersOfContainers runs the files for Kubernetes and Nomad as their manifests start them, in

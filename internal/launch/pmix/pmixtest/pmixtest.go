@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// asRoot lets root run mpirun.
-var asRoot = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
+// AsRoot are variables with which root may run mpirun.
+var AsRoot = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
 
 // Mpirun is the beginning of a command line of mpirun, and what it needs in its environment. It starts
 // more processes than there are cores, all on this machine. The test is skipped where Open MPI is not
@@ -24,7 +24,7 @@ func Mpirun(tb testing.TB) (words, env []string) {
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	words = []string{path, "--oversubscribe", "--bind-to", "none", "--mca", "orte_tmpdir_base", dir, "--mca", "oob_tcp_if_include", "lo", "--mca", "plm_rsh_agent", "false"}
-	return words, asRoot
+	return words, AsRoot
 }
 
 // MpirunBySSH is the same for an mpirun that starts processes on several machines, each with a /tmp of
@@ -33,5 +33,5 @@ func MpirunBySSH(tb testing.TB, config string) (words, env []string) {
 	tb.Helper()
 	path := skips.ProgramOf(tb, "mpirun.openmpi", "openmpi-bin")
 	ssh := skips.ProgramOf(tb, "ssh", "openssh-client")
-	return []string{path, "--oversubscribe", "--bind-to", "none", "--mca", "plm_rsh_agent", ssh + " -F " + config}, asRoot
+	return []string{path, "--oversubscribe", "--bind-to", "none", "--mca", "plm_rsh_agent", ssh + " -F " + config}, AsRoot
 }
