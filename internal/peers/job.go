@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"text/template"
 	"time"
+
+	"github.com/openimpi/impi/internal/netns"
 )
 
 // Site is one client of a job.
@@ -25,11 +27,14 @@ type Site struct {
 	LAM    bool // run by LAM/MPI; else by us
 	Procs  int
 	Native string // what a site of ours has that has an MPI of its own; {site} is its name; empty: it has none
+
+	// Machines are where the site runs, one of LAM's or a host on each of ours; nil: this one.
+	// All sites of a job have machines, or none has. The server is on the first one of the first.
+	Machines []*netns.Machine
 }
 
-// Job is one job with sites of ours and of LAM, all on this machine, at our server. Each
-// host has an address of its own, because LAM identifies the hosts that connect to it by
-// their addresses only.
+// Job is one job with sites of ours and of LAM at our server. Each host has an address of its
+// own, because LAM identifies the hosts that connect to it by their addresses only.
 type Job struct {
 	Install *Install
 	Bin     string // our programs: impi-node and impi-server
@@ -62,7 +67,7 @@ type Ended struct {
 type Running struct {
 	job       *Job
 	server    *exec.Cmd
-	node      *exec.Cmd
+	nodes     []*exec.Cmd // one for all sites of ours, or for each machine
 	universes map[int]*Universe
 	outputs   map[string]*Output
 	mu        sync.Mutex
@@ -82,13 +87,13 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 {{end}}{{range $i, $s := .Sites}}{{if $s.LAM}}site "lam{{$i}}" {
   client  = {{$i}}
   foreign = true
-  channels_from = ["127.0.0.1"]
-  {{$.Habits}}
+{{if not $s.Machines}}  channels_from = ["127.0.0.1"]
+{{end}}  {{$.Habits}}
 }
 {{else}}site "ours{{$i}}" {
   client = {{$i}}
-  host { address = "{{$.Address $i}}"  procs = {{$s.Procs}} }
-  {{$s.Inside (printf "ours%d" $i)}}
+{{range $.Hosts $i}}  host { address = "{{.Address}}"  procs = {{.Procs}} }
+{{end}}  {{$s.Inside (printf "ours%d" $i)}}
 }
 {{end}}{{end}}`))
 
@@ -97,11 +102,40 @@ program { command = [{{range .Ours}}{{printf "%q" .}}, {{end}}] }
 // identifies it by that address, has to advertise 127.0.0.1. A machine can have only one
 // such site.
 func (j *Job) Address(client int) netip.Addr {
+	if m := j.Sites[client].Machines; len(m) > 0 {
+		return netip.MustParseAddr(m[0].Address)
+	}
 	isLAM := func(s Site) bool { return s.LAM }
 	if j.Sites[client].LAM && slices.ContainsFunc(j.Sites[:client], isLAM) {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, byte(10 + client)})
+}
+
+// Host is one of a site of ours.
+type Host struct {
+	Address string
+	Procs   int
+}
+
+// Hosts gives the hosts of a site of ours.
+func (j *Job) Hosts(client int) (hosts []Host) {
+	s := j.Sites[client]
+	if s.Machines == nil {
+		return []Host{{j.Address(client).String(), s.Procs}}
+	}
+	for i, m := range s.Machines {
+		hosts = append(hosts, Host{m.Address, (s.Procs + len(s.Machines) - 1 - i) / len(s.Machines)})
+	}
+	return hosts
+}
+
+// on gives what makes commands for the machine of that number, or for this one if the site has none.
+func (s Site) on(machine int) func(ctx context.Context, name string, args ...string) *exec.Cmd {
+	if s.Machines == nil {
+		return exec.CommandContext
+	}
+	return s.Machines[machine].Command
 }
 
 // Inside is what a site of ours has of its own MPI.
@@ -122,12 +156,12 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 		if !s.LAM {
 			continue
 		}
-		if r.universes[i], err = j.Install.Boot(ctx, filepath.Join(j.Dir, fmt.Sprintf("lam%d", i)), j.Address(i), env); err != nil {
+		if r.universes[i], err = j.Install.Boot(ctx, s.on(0), filepath.Join(j.Dir, fmt.Sprintf("lam%d", i)), j.Address(i), env); err != nil {
 			r.KillAll()
 			return nil, err
 		}
 	}
-	if err := r.startNode(ctx, at); err != nil {
+	if err := r.startNodes(ctx, at); err != nil {
 		r.KillAll()
 		return nil, err
 	}
@@ -140,7 +174,11 @@ func (j *Job) Start(ctx context.Context) (*Running, error) {
 
 // serve starts the server and returns its address.
 func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error) {
-	r.server = exec.CommandContext(ctx, filepath.Join(r.job.Bin, "impi-server"), "-host", "127.0.0.1", "-clients", strconv.Itoa(len(r.job.Sites)))
+	host, first := "127.0.0.1", r.job.Sites[0]
+	if first.Machines != nil {
+		host = first.Machines[0].Address
+	}
+	r.server = first.on(0)(ctx, filepath.Join(r.job.Bin, "impi-server"), "-host", host, "-clients", strconv.Itoa(len(r.job.Sites)))
 	r.server.Env = append(os.Environ(), env)
 	out := r.output(Server)
 	r.server.Stderr = out
@@ -161,8 +199,8 @@ func (r *Running) serve(ctx context.Context, env string) (netip.AddrPort, error)
 	return at, nil
 }
 
-// startNode starts all sites of ours.
-func (r *Running) startNode(ctx context.Context, at netip.AddrPort) error {
+// startNodes starts all sites of ours.
+func (r *Running) startNodes(ctx context.Context, at netip.AddrPort) error {
 	j := *r.job
 	j.Habits = cmp.Or(j.Habits, `implementation = "lam-7.1"`)
 	var text bytes.Buffer
@@ -177,16 +215,29 @@ func (r *Running) startNode(ctx context.Context, at netip.AddrPort) error {
 	if err := errors.Join(os.WriteFile(file, text.Bytes(), 0o600), os.WriteFile(filepath.Join(j.Dir, "job.key"), key, 0o600)); err != nil {
 		return err
 	}
-	r.node = exec.CommandContext(ctx, filepath.Join(j.Bin, "impi-node"), "-config", file)
-	r.node.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	r.node.Cancel = func() error { return r.node.Process.Signal(syscall.SIGTERM) }
-	r.node.WaitDelay = 20 * time.Second
-	out := r.output(Node)
-	r.node.Stdout, r.node.Stderr = out, out
-	if err := r.node.Start(); err != nil {
-		return err
+	node, out := filepath.Join(j.Bin, "impi-node"), r.output(Node)
+	var all []*exec.Cmd
+	for _, s := range j.Sites {
+		for i := range s.Machines {
+			if !s.LAM {
+				all = append(all, s.on(i)(ctx, node, "-config", file))
+			}
+		}
 	}
-	r.wg.Go(func() { r.note(Node, out, r.node.Wait()) })
+	if all == nil {
+		all = []*exec.Cmd{exec.CommandContext(ctx, node, "-config", file)}
+	}
+	for _, c := range all {
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+		c.WaitDelay = 20 * time.Second
+		c.Stdout, c.Stderr = out, out
+		if err := c.Start(); err != nil {
+			return err
+		}
+		r.nodes = append(r.nodes, c)
+		r.wg.Go(func() { r.note(Node, out, c.Wait()) })
+	}
 	return nil
 }
 
@@ -199,7 +250,7 @@ func (r *Running) output(party string) *Output {
 func (r *Running) note(party string, out *Output, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended[party] = Ended{Err: err, Text: out.String()}
+	r.ended[party] = Ended{Err: errors.Join(r.ended[party].Err, err), Text: out.String()} // of all nodes
 }
 
 // Output returns the output of a party, while it runs.
@@ -209,14 +260,17 @@ func (r *Running) Output(party string) *Output { return r.outputs[party] }
 func (r *Running) Universe(client int) *Universe { return r.universes[client] }
 
 // KillOurs kills the nodes of our sites.
-func (r *Running) KillOurs() error { return syscall.Kill(-r.node.Process.Pid, syscall.SIGKILL) }
+func (r *Running) KillOurs() (err error) {
+	for _, c := range r.nodes {
+		err = errors.Join(err, syscall.Kill(-c.Process.Pid, syscall.SIGKILL))
+	}
+	return err
+}
 
 // KillAll ends everything that runs.
 func (r *Running) KillAll() {
 	_ = r.server.Process.Kill()
-	if r.node != nil && r.node.Process != nil {
-		_ = r.KillOurs()
-	}
+	_ = r.KillOurs()
 	for _, s := range r.universes {
 		_ = s.Kill()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/soak"
 )
 
@@ -73,6 +74,58 @@ func TestLAM(t *testing.T) {
 			}
 			pass(t, k, s, s.all(messages), s.keyed)
 		})
+	}
+}
+
+// TestLAMBesideMachines: to LAM a site of ours on several machines is one with several hosts, of which it has
+// a channel with each.
+func TestLAMBesideMachines(t *testing.T) {
+	k := needLAM(t)
+	for i, order := range []struct {
+		name  string
+		sites []Site // Machines has how many there are
+	}{
+		{"LAM as client 1", []Site{{Procs: 4, Machines: make([]*netns.Machine, 3)}, {LAM: true, Procs: 2, Machines: make([]*netns.Machine, 1)}}},
+		{"LAM as client 0", []Site{{LAM: true, Procs: 2, Machines: make([]*netns.Machine, 1)}, {Procs: 4, Machines: make([]*netns.Machine, 3)}}},
+		{"LAM as client 1 between ours", []Site{{Procs: 2, Machines: make([]*netns.Machine, 2)}, {LAM: true, Procs: 2, Machines: make([]*netns.Machine, 1)}, {Procs: 3, Machines: make([]*netns.Machine, 3)}}},
+	} {
+		t.Run(order.name, func(t *testing.T) {
+			if i > 1 {
+				soak.Only(t, "make test has two sites")
+			}
+			t.Parallel()
+			all := netns.New(t, 7)
+			for _, s := range order.sites {
+				all = all[copy(s.Machines, all):]
+			}
+			s := shape{order.name, order.sites}
+			pass(t, k, s, s.all(300), func(j *Job) { j.Key = machinesKey })
+		})
+	}
+}
+
+// machinesKey is for jobs with sites on several machines, which need a key.
+const machinesKey = 1<<62 + 5678
+
+// TestMachineLostBesideLAM: the server is told which machine of ours is lost, by our site.
+func TestMachineLostBesideLAM(t *testing.T) {
+	k := needLAM(t)
+	m := netns.New(t, 4)
+	ctx, r := pumping(t, k, []Site{{Procs: 3, Machines: m[:3]}, {LAM: true, Procs: 1, Machines: m[3:]}}, "pump 0 3", machinesKey)
+	m[2].Crash()
+	for party, says := range map[string]string{
+		Node: "impi-node: site ours0: host 10.77.0.3 is lost: ", Server: "client 0 (10.77.0.1:", Client(1): "Closing connection (good luck)",
+	} {
+		if err := r.Output(party).Await(ctx, says); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.Universe(1).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ended, _, _ := r.Wait(ctx)
+	if e := ended[Server]; e.Err == nil || !strings.Contains(e.Text, "host 10.77.0.3 is lost") {
+		t.Errorf("the server ended with %v and says %s", e.Err, e.Text)
 	}
 }
 
@@ -178,10 +231,12 @@ func wantLost(t *testing.T, ended map[string]Ended) {
 	}
 }
 
-// pumping starts a job that goes on for ever, and waits until it does.
-func pumping(t *testing.T, k *kit, sites []Site, tests string) (context.Context, *Running) {
+// pumping starts a job that goes on for ever, and waits until it does. A key of 0 is none.
+func pumping(t *testing.T, k *kit, sites []Site, tests string, key uint64) (context.Context, *Running) {
 	t.Helper()
-	ctx, r := start(t, k.job(t, sites, tests))
+	j := k.job(t, sites, tests)
+	j.Key = key
+	ctx, r := start(t, j)
 	for i, s := range sites {
 		party := Node
 		if s.LAM {
@@ -197,7 +252,7 @@ func pumping(t *testing.T, k *kit, sites []Site, tests string) (context.Context,
 // TestLAMKilled: all of LAM is killed in the middle. Our side ends, and says who left.
 func TestLAMKilled(t *testing.T) {
 	k := needLAM(t)
-	ctx, r := pumping(t, k, []Site{{Procs: 2}, {LAM: true, Procs: 2}}, "pump 0 3")
+	ctx, r := pumping(t, k, []Site{{Procs: 2}, {LAM: true, Procs: 2}}, "pump 0 3", 0)
 	if err := r.Universe(1).Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +271,7 @@ func TestKilledBesideLAM(t *testing.T) {
 		lam := slices.IndexFunc(sites, func(s Site) bool { return s.LAM })
 		t.Run("LAM as "+Client(lam), func(t *testing.T) {
 			t.Parallel()
-			ctx, r := pumping(t, k, sites, "pump 0 3")
+			ctx, r := pumping(t, k, sites, "pump 0 3", 0)
 			if err := r.KillOurs(); err != nil {
 				t.Fatal(err)
 			}

@@ -28,9 +28,10 @@ const (
 	sessionSuffix = "LAM_MPI_SESSION_SUFFIX"
 )
 
-// Universe is one LAM universe: a daemon on this machine, and the processes under it.
+// Universe is one LAM universe: a daemon on one machine, and the processes under it.
 type Universe struct {
 	in  *Install
+	on  func(ctx context.Context, name string, args ...string) *exec.Cmd // its machine
 	dir string
 	env []string
 }
@@ -45,9 +46,9 @@ func (in *Install) Compile(ctx context.Context, out, source string) error {
 	return nil
 }
 
-// Boot starts a universe whose IMPI host advertises address. It makes the folder dir, which
-// is removed with the universe. env is for its programs.
-func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env ...string) (*Universe, error) {
+// Boot starts a universe whose IMPI host advertises address, on the machine for which on makes
+// commands. It makes the folder dir, which is removed with the universe. env is for its programs.
+func (in *Install) Boot(ctx context.Context, on func(ctx context.Context, name string, args ...string) *exec.Cmd, dir string, address netip.Addr, env ...string) (*Universe, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -60,8 +61,8 @@ func (in *Install) Boot(ctx context.Context, dir string, address netip.Addr, env
 	if err := os.WriteFile(hosts, []byte("127.0.0.1\n"), 0o644); err != nil {
 		return nil, err
 	}
-	s := &Universe{in: in, dir: dir, env: append([]string{
-		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir,
+	s := &Universe{in: in, on: on, dir: dir, env: append([]string{
+		"PATH=" + filepath.Join(in.Prefix, "bin") + ":/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + dir, "TMPDIR=" + dir,
 		sessionPrefix + "=" + dir, sessionSuffix + "=impi", "IMPI_HOST_NAME=" + address.String(),
 		// How long the daemon sleeps, in ms, between checks for messages of its own procs
 		// while no packet arrives: 1 is the least.
@@ -95,12 +96,13 @@ func (s *Universe) tool(ctx context.Context, name string, args ...string) error 
 
 // Command is one of LAM's programs in the universe.
 func (s *Universe) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, s.in.Bin(name), args...)
+	words := append([]string{s.in.Bin(name)}, args...)
+	if os.Geteuid() == 0 {
+		words = append([]string{"setpriv", "--reuid", strconv.Itoa(nobody), "--regid", strconv.Itoa(nobody), "--clear-groups", "--"}, words...)
+	}
+	c := s.on(ctx, words[0], words[1:]...)
 	c.Dir, c.Env = s.dir, s.env
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() == 0 {
-		c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-	}
 	return c
 }
 
