@@ -133,6 +133,9 @@ func (s *siteDraft) routes() {
 func (s *siteDraft) readNative(r *Route, in *block) {
 	at := slices.Index(r.Prefer, NativeName)
 	switch {
+	case at >= 0 && len(r.Prefer) == 1 && in.has("data_plane"):
+		s.fault(in.at("data_plane"), "the site's own MPI has no data planes", "remove data_plane, or add a transport to prefer")
+		fallthrough
 	case at >= 0:
 		r.Prefer = slices.DeleteFunc(slices.Clone(r.Prefer), func(name string) bool { return name == NativeName })
 		r.Native, r.NativeAt = true, at

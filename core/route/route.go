@@ -4,6 +4,7 @@
 package route
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -110,12 +111,32 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 }
 
 // Native reports whether two procs of one site talk by the MPI of the site, of which its operator says
-// how many of the preferred transports are better: none of these is dialled. It needs no cards.
+// how many of the preferred transports are better: none of these is dialled. It needs no cards. Both ends
+// find the same, also where the transports of their hosts have different abilities.
 func (r *Route) Native(better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
-	return r.Direct && r.Secrecy != Encrypted && !slices.ContainsFunc(r.Prefer[:better], func(name string) bool {
-		return r.Excludes(name, running(name), ours, theirs) == ""
-	})
+	if !r.Direct || r.Secrecy == Encrypted {
+		return false
+	}
+	for i, name := range r.Prefer[:better] {
+		if r.Excludes(name, running(name), ours, theirs) == "" && !theirs.Has(unfitFeature(i)) {
+			return false
+		}
+	}
+	return true
 }
+
+// NativeFeatures says on business cards which of the transports that are better than the site's own MPI do
+// not meet the demands of the route, as they are at the card's owner.
+func (r *Route) NativeFeatures(better int, running func(name string) Transport) (features []string) {
+	for i, name := range r.Prefer[:better] {
+		if t := running(name); t != nil && r.Unfit(t, true) != "" {
+			features = append(features, unfitFeature(i))
+		}
+	}
+	return features
+}
+
+func unfitFeature(at int) string { return fmt.Sprintf("unfit-%d", at) }
 
 // Allows reports whether a link may be accepted that has come by a transport.
 func (r *Route) Allows(name string, t Transport) bool {

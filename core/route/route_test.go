@@ -122,6 +122,34 @@ func TestNative(t *testing.T) {
 	}
 }
 
+// TestNativeSeesBothEnds: whether a better transport can do what the route demands is up to the hosts of both.
+func TestNativeSeesBothEnds(t *testing.T) {
+	r := Route{Direct: true, Prefer: []string{"shm", "quic", "tcp"}, Planes: []string{"fd", "peer-shm"}}
+	older := func(name string) Transport {
+		if name == "tcp" {
+			return kind{planes: []string{"ring"}}
+		}
+		return running(name)
+	}
+	card := func(node string, running func(string) Transport) *dynamic.Card {
+		c := &dynamic.Card{Node: node, Features: r.NativeFeatures(3, running)}
+		for _, name := range r.Prefer {
+			c.Offers = append(c.Offers, dynamic.Offer{Transport: name})
+		}
+		return c
+	}
+	a, b := card("m", running), card("n", older)
+	if !slices.Equal(a.Features, []string{"unfit-1"}) || !slices.Equal(b.Features, []string{"unfit-1", "unfit-2"}) {
+		t.Errorf("%q and %q", a.Features, b.Features)
+	}
+	if one, other := r.Native(3, running, a, b), r.Native(3, older, b, a); !one || !other {
+		t.Errorf("one end uses the site's own MPI: %t, the other one: %t", one, other)
+	}
+	if again := card("n", running); r.Native(3, running, a, again) {
+		t.Error("both have tcp as the route wants it, and do not use it")
+	}
+}
+
 func TestAllows(t *testing.T) {
 	r := Route{Direct: true, Prefer: []string{"shm", "quic"}, Secrecy: Closed}
 	for name, want := range map[string]bool{"shm": true, "quic": true, "tcp": false} {

@@ -204,6 +204,24 @@ func TestFakeNativeSite(t *testing.T) {
 	}
 }
 
+// TestNativeWithDataPlanes: a better transport without the data planes of the route is not used, and the card
+// says so, as it may have them on other hosts.
+func TestNativeWithDataPlanes(t *testing.T) {
+	job := testJob("fake", 2)
+	fakeSite(t, job, 0, "well")
+	s := &job.Sites[0]
+	s.Transports = append(s.Transports, builtin("shm"))
+	s.Routes = []config.Route{{Site: s.Name, Prefer: []string{"tcp", "shm"}, Direct: true, DataPlane: []string{"peer-shm"}, Native: true, NativeAt: 1}}
+	all := start(t, job)
+	wantNone(t, all)
+	if card := string(all[0].n.site.Hosts[0].Card); !strings.Contains(card, " feature=unfit-0") {
+		t.Errorf("the card is %s", card)
+	}
+	if p := all[0].n.direct.Path(direct.Pair{Local: 0, Peer: 1}); p != wireup.PathNative {
+		t.Errorf("ranks 0 and 1 use %s", p)
+	}
+}
+
 // TestNativeStartFails: each way in which a launcher does not do what the file says has its text.
 func TestNativeStartFails(t *testing.T) {
 	for _, c := range []struct {

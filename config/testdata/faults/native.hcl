@@ -23,6 +23,10 @@ site "b" {
   host { address = "127.0.0.3"  procs = 1 }
   host { address = "127.0.0.4"  procs = "auto" }
   native { shim = "no.so" }
+  route "b" {
+    prefer     = ["native"]
+    data_plane = ["fd"]
+  }
 }
 site "c" {
   client = 2

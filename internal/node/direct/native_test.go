@@ -8,7 +8,10 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/transports"
 )
 
 // TestNativePairs: which pairs use the site's own MPI, and what is said of it and of the transports.
@@ -67,6 +70,31 @@ func TestNativePairs(t *testing.T) {
 		for _, k := range v.Candidates {
 			if native && k.Verdict == links.Possible && k.Reason != "not needed: native works" {
 				t.Errorf("%s: %s: %s", c.what, k.Transport, k.Reason)
+			}
+		}
+	}
+}
+
+// TestNativeOfHostsWhoseTransportsDiffer: both ends of a pair use the site's own MPI if the better transport
+// does at one of them what the route wants, and at the other one does not.
+func TestNativeOfHostsWhoseTransportsDiffer(t *testing.T) {
+	route := config.Route{Site: "alpha", Prefer: []string{"tcp"}, Direct: true, Closed: true, Native: true, NativeAt: 1}
+	for one, want := range map[bool]wireup.Path{true: wireup.PathNative, false: wireup.PathDirect} {
+		ends := []*Links{twoSites(t, route), twoSites(t, route)}
+		for i, d := range ends {
+			d.Routes.Native = "Open MPI 4.1.4"
+			encrypted := []transports.Feature{transports.FeatureEncrypted}
+			if one {
+				encrypted = encrypted[:i]
+			}
+			d.Routes.Transports = []*routes.Transport{routestest.Transport("tcp", transports.ReachNetwork, encrypted...)}
+			for _, other := range ends {
+				other.Routes.Cards[i].Features = routes.NativeFeatures(d.Routes)
+			}
+		}
+		for i, d := range ends {
+			if got := d.Path(Pair{wire.WorldRank(i), wire.WorldRank(1 - i)}); got != want {
+				t.Errorf("unfit at one end: %t: end %d uses %s, want %s", one, i, got, want)
 			}
 		}
 	}

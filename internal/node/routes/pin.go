@@ -25,6 +25,17 @@ func PinFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(pinFeature, job, site, func(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) })
 }
 
+// NativeFeatures says on business cards which of the transports that the site prefers to its own MPI are of
+// no use on this machine: plugins of hosts may differ, and so may their data planes.
+func NativeFeatures(rt *Table) []string {
+	r := rt.Site.RouteTo(rt.Site.Name)
+	if !r.Native {
+		return nil
+	}
+	s := shared(r, route.AnyLink)
+	return s.NativeFeatures(r.NativeAt, running(rt))
+}
+
 // allowsSockets reports whether the data planes of a route, nil for any, have kernel sockets.
 func allowsSockets(planes []string) bool {
 	return len(planes) == 0 || slices.Contains(planes, string(transports.PlaneFD))

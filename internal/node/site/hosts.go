@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/openimpi/impi/config"
@@ -83,7 +84,7 @@ func (s *Site) card(h *Host) ([]byte, error) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder(),
 		Unexpected: s.Routes.Site.Protocol.Unexpected,
-		Features:   routes.Features(s.Routes.Job, *s.Routes.Site),
+		Features:   routes.Trimmed(slices.Concat(routes.NativeFeatures(s.Routes), routes.Features(s.Routes.Job, *s.Routes.Site))),
 	}
 	for _, l := range h.Direct {
 		c.Offers = append(c.Offers, dynamic.Offer{Transport: l.Transport.Name, Address: l.Address()})
