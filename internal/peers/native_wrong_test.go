@@ -1,0 +1,206 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/ctest"
+)
+
+// onSites runs a program on sites of two procs and gives what is said and the job's exit status.
+func onSites(t *testing.T, k *ctest.Kit, program string, args []string, sites ...string) (out string, status int) {
+	t.Helper()
+	dir := t.TempDir()
+	job := suiteRun{procs: 2 * len(sites), args: args}.job(program, sites...)
+	if err := os.WriteFile(filepath.Join(dir, "job.hcl"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	out, err := ctest.Run(ctx, dir, nil, k.Command("impi-node"), "-config", "job.hcl")
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if exit != nil {
+		status = exit.ExitCode()
+	}
+	return out, status
+}
+
+// compileWith compiles a source by impicc.
+func compileWith(t *testing.T, k *ctest.Kit, dir, name, text string, more ...string) (program string) {
+	t.Helper()
+	source, program := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ctest.Run(t.Context(), dir, nil, k.Command("impicc"), append([]string{"-o", program, source}, more...)...); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+const (
+	onlyInit = `#include <mpi.h>
+int main(int argc, char **argv)
+{
+	int rank;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	return MPI_Finalize();
+}
+`
+	withHelper = `#include <mpi.h>
+int helper(void);
+int main(int argc, char **argv)
+{
+	helper();
+	MPI_Init(&argc, &argv);
+	return MPI_Finalize();
+}
+`
+	helper = `#include <mpi.h>
+int helper(void)
+{
+	int there;
+	MPI_Initialized(&there);
+	return there;
+}
+`
+)
+
+// TestWrongProgramsAtNativeSites: what cannot run there says why, with a status, and does not crash.
+func TestWrongProgramsAtNativeSites(t *testing.T) {
+	needNatives(t)
+	needC(t)
+	k := &ctest.Kit{Dir: ownCDir}
+	dir := t.TempDir()
+	vendor := func(args ...string) {
+		t.Helper()
+		if _, err := ctest.Run(t.Context(), dir, nil, "mpicc.mpich", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "helper.c"), []byte(helper), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vendor("-shared", "-fPIC", "-o", "libhelper.so", "helper.c")
+	ldd, err := ctest.Run(t.Context(), dir, nil, "ldd", "libhelper.so")
+	library := regexp.MustCompile(`libmpich\S* => (\S+)`).FindStringSubmatch(ldd)
+	if err != nil || library == nil {
+		t.Fatalf("%v: where MPICH's library is, is not known:\n%s", err, ldd)
+	}
+
+	for _, name := range []string{"shim.h", "shim.c"} {
+		text, err := os.ReadFile("../native/shim/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newer := strings.Replace(string(text), "#define IMPI_NATIVE_ABI 1\n", "#define IMPI_NATIVE_ABI 9\n", 1)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(newer), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vendor("-shared", "-fPIC", "-o", "newer.so", "shim.c")
+
+	without := filepath.Join(dir, "without")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", without, "./exchange")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	first := compileWith(t, k, dir, "first", onlyInit, "-Wl,--no-as-needed", library[1])
+	const begins = "site s0 has its own MPI: "
+	for name, c := range map[string]struct {
+		program, site, says string
+		status              int
+	}{
+		"linked to MPICH first":         {first, mpichSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
+		"has a library of MPICH's":      {compileWith(t, k, dir, "second", withHelper, "-L", dir, "-lhelper", "-Wl,-rpath,"+dir), mpichSite, begins + "two MPI libraries are in one process: the program is linked to /", 16},
+		"Go without cgo":                {without, mpichSite, begins + "the site's MPI cannot be loaded: the program is built without cgo, which loading the site's MPI takes: build it with CGO_ENABLED=1", 1},
+		"shim of another release":       {compileWith(t, k, dir, "init", onlyInit), "native {\n    shim   = \"" + dir + "/newer.so\"\n    launch = [\"mpirun.mpich\", \"-n\", \"{procs}\"]\n  }", begins + "the site's MPI cannot be loaded: " + dir + "/newer.so has version 9 of the functions, this program wants 1: build it anew", 16},
+		"linked, and at a site of ours": {first, ownSite, "two MPI libraries are in one process, and the program calls " + library[1] + " and not ", 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, status := onSites(t, k, c.program, nil, c.site)
+			if status != c.status || !strings.Contains(out, c.says) {
+				t.Errorf("status %d, want %d and %q:\n%s", status, c.status, c.says, out)
+			}
+		})
+	}
+}
+
+const spawning = `#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	MPI_Comm parent, children;
+	int rank, sum = 0, one;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_get_parent(&parent);
+	if (parent != MPI_COMM_NULL) {
+		one = rank + 1;
+		MPI_Reduce(&one, NULL, 1, MPI_INT, MPI_SUM, 1, parent);
+		MPI_Comm_disconnect(&parent);
+		return MPI_Finalize();
+	}
+	MPI_Info info;
+	MPI_Info_create(&info);
+	if (argc > 1)
+		MPI_Info_set(info, "host", argv[1]);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	int error = MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, info, 1, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+	MPI_Info_free(&info);
+	if (error) {
+		char text[MPI_MAX_ERROR_STRING];
+		int n, class;
+		MPI_Error_class(error, &class);
+		MPI_Error_string(error, text, &n);
+		if (rank == 1)
+			printf("%s: %s\n", class == MPI_ERR_SPAWN ? "refused" : "wrong class", text);
+	} else {
+		MPI_Reduce(NULL, &sum, 1, MPI_INT, MPI_SUM, rank == 1 ? MPI_ROOT : MPI_PROC_NULL, children);
+		if (rank == 1)
+			printf("the children's sum is %d\n", sum);
+		MPI_Comm_disconnect(&children);
+	}
+	return MPI_Finalize();
+}
+`
+
+// TestSpawnFromNativeSites: procs of a native site spawn at a site of ours, and nobody spawns at theirs.
+func TestSpawnFromNativeSites(t *testing.T) {
+	needNatives(t)
+	needC(t)
+	k := &ctest.Kit{Dir: ownCDir}
+	dir := t.TempDir()
+	program := compileWith(t, k, dir, "spawning", spawning)
+	ours := "spawn {\n    slots = 8\n    allow = [\"" + dir + "/*\"]\n  }"
+	const cannot = "refused: .*: the launcher of the MPI that site s0 has of its own cannot add procs; name another site or host in the info key host\n"
+	for name, c := range map[string]struct{ native, host, says string }{
+		"Open MPI, at ours":     {openMPISite + always, "s1", "the children's sum is 3\n"},
+		"MPICH, at ours":        {mpichSite + always, "s1", "the children's sum is 3\n"},
+		"MPICH, at its own":     {mpichSite, "s0", cannot},
+		"Open MPI, nobody says": {openMPISite, "", cannot},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var args []string
+			if c.host != "" {
+				args = []string{c.host}
+			}
+			out, status := onSites(t, k, program, args, c.native, ours)
+			if status != 0 || !regexp.MustCompile("(?m)^"+c.says).MatchString(out) {
+				t.Errorf("status %d, want %q:\n%s", status, c.says, out)
+			}
+		})
+	}
+}
