@@ -74,20 +74,19 @@ type Transport struct {
 	Missing   string   // why it cannot be run here; empty if it can
 	Machine   bool     // links stay on the machine
 	Datagrams bool     // links are made of datagrams
-	Vendors   bool     // it comes from outside
 	Natives   []string // HCL of each site with an MPI of its own, which As links; SITE is replaced; nil: they have none
 }
 
-// has reports whether there are cells with a plane in a mode. On several machines there are those of the
-// built-in transports that leave a machine, by their first plane and by rings: whether bytes pass through
-// the plugin matters there, and how does not.
+// has reports whether there are cells with a plane in a mode. On several machines there are those of
+// transports that leave a machine, by their first plane and by rings: whether bytes pass through the
+// plugin matters there, and how does not.
 func (t Transport) has(plane, mode string) bool {
 	switch {
 	case t.Natives != nil:
 		return mode == Direct
 	case mode == Direct || mode == Agents:
 		return true
-	case t.Machine || t.Vendors:
+	case t.Machine:
 		return false
 	}
 	return plane == t.Planes[0] || plane == string(transports.PlaneRing)

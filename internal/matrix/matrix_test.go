@@ -30,7 +30,7 @@ func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
 			t.Errorf("%s: %q", c, x.Missing)
 		}
 	}
-	want := 4 * 2 * len(Programs) * len(Faults) // on several machines: tcp by fd and ring, tcp+tls, quic
+	want := 6 * 2 * len(Programs) * len(Faults) // on several machines: tcp by fd and ring, tcp+tls, quic, websocket, python
 	for _, x := range all {
 		if x.Natives != nil {
 			want += len(Programs)

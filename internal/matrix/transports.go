@@ -27,7 +27,7 @@ func Known(root string) []Transport {
 	}
 	all = append(all, natives())
 	for _, g := range vendors.All {
-		t := Transport{Name: g.Name, As: g.Name, Vendors: true}
+		t := Transport{Name: g.Name, As: g.Name}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))
 		}
