@@ -64,6 +64,9 @@ func (p scans) scanTeam(a *accumulator) {
 // of the clients before, sends both combined to the next client, and broadcasts what it has
 // received.
 func (p scans) lowerSites(a *accumulator) (lower []byte) {
+	if len(a.cur) == 0 {
+		return nil // nobody receives what is empty
+	}
 	if p.isHosts && !p.linear() {
 		return p.lowerHosts(a)
 	}
