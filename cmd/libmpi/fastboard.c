@@ -161,16 +161,6 @@ static inline int all_posted(struct op *o, unsigned what, uint64_t n)
 	return 1;
 }
 
-// held reports whether n bytes at p, at least one, are known to be there.
-static inline int held(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
-{
-	uintptr_t last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
-	for (uintptr_t page = (uintptr_t)p >> PAGE_SHIFT; page <= last; page++)
-		if (page == 0 || GLANCE(pages[page % PAGES]) != page)
-			return 0;
-	return 1;
-}
-
 static inline int readable(const void *p, uint64_t n) { return held(impi_readable, p, n); }
 static inline int writable(const void *p, uint64_t n) { return held(impi_writable, p, n); }
 

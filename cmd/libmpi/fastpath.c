@@ -19,18 +19,49 @@ static inline struct peer *to(struct comm *c, int rank)
 	return &x->peers[c->peer[rank]];
 }
 
-// room returns the place for the next fast-box message, or NULL. The gate is passed.
-static inline struct place *room(struct peer *l)
+// cost is what a message of n bytes counts in the limit of what a receiver keeps.
+static inline uint64_t cost(uint32_t n) { return ENVELOPE_COST + (n <= 128 ? 128 : 1ull << (32 - __builtin_clz(n - 1))); }
+
+// look_at_taken finds out how many messages a peer has taken. It ignores an impossible number.
+static inline void look_at_taken(struct peer *l)
 {
-	if (l->sent == l->limit)
+	uint64_t seen = LOAD(*l->read);
+	if (l->sent - seen > FASTBOXES || l->sent - seen >= l->sent - l->seen)
+		return;
+	l->seen = seen;
+	l->freed = l->ends[(seen - 1) % FASTBOXES];
+}
+
+// room returns the place for the next fast-box message, and where its n bytes of data go, or NULL.
+// The gate is passed.
+static inline struct place *room(struct peer *l, uint64_t n, char **data)
+{
+	if (l->charged + cost((uint32_t)n) > l->limit)
 		return NULL;
 	if (l->sent - l->seen >= FASTBOXES) {
-		uint64_t seen = LOAD(*l->read);
-		if (l->sent - seen >= FASTBOXES)
+		look_at_taken(l);
+		if (l->sent - l->seen >= FASTBOXES)
 			return NULL;
-		l->seen = seen;
 	}
-	return &l->out[l->sent % FASTBOXES];
+	struct place *p = &l->out[l->sent % FASTBOXES];
+	if (n <= IN_FASTBOX) {
+		*data = p->data;
+		return p;
+	}
+	if (n > l->out_area / FASTBOX_SHARE)
+		return NULL;
+	uint64_t at = l->placed, rest = l->out_area - (at & (l->out_area - 1)); // in one piece
+	if (rest < n)
+		at += rest;
+	if (at + n - l->freed > l->out_area) {
+		look_at_taken(l);
+		if (at + n - l->freed > l->out_area)
+			return NULL;
+	}
+	l->placed = (at + n + FASTBOX_ALIGN - 1) & ~(uint64_t)(FASTBOX_ALIGN - 1);
+	*(uint32_t *)p->data = (uint32_t)(at & (l->out_area - 1));
+	*data = l->out_data + (at & (l->out_area - 1));
+	return p;
 }
 
 // put sends a message as a fast-box message. The gate is passed.
@@ -40,7 +71,8 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	struct peer *l = to(c, dest);
 	if (l == NULL || !l->sends || tag > c->tag_ub)
 		return 0;
-	struct place *p = room(l);
+	char *data;
+	struct place *p = room(l, n, &data);
 	if (p == NULL)
 		return 0;
 	p->context = c->context;
@@ -48,7 +80,9 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	p->tag = tag;
 	p->len = (uint32_t)n;
 	p->kind = impi_kind[(uintptr_t)type];
-	move(p->data, buf, n);
+	move(data, buf, n);
+	l->ends[l->sent % FASTBOXES] = l->placed;
+	l->charged += cost((uint32_t)n);
 	l->sent++;
 	atomic_exchange(&p->mark, l->sent << 32 | (l->out_at & UINT32_MAX));
 	*by = l;
@@ -59,7 +93,7 @@ static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int
 {
 	uint64_t n = bytes(count, type);
 	struct peer *l;
-	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !enter())
+	if (n > MAX_FASTBOX || tag < 0 || !held(impi_readable, buf, n) || !enter())
 		return 0;
 	int sent = put(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
@@ -73,15 +107,30 @@ static int send_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, int
 static inline struct place *next(struct peer *l)
 {
 	struct place *p = &l->in[l->taken % FASTBOXES];
-	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
+	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) && l->received < l->review ? p : NULL;
 }
 
-// take frees the place of the next fast-box message. The gate is passed.
-static inline void take(struct peer *l)
+// content returns the data of a message whose length was read as n, or NULL if there can be no such
+// message. The gate is passed.
+static inline const char *content(struct peer *l, struct place *p, uint32_t n)
+{
+	if (n <= IN_FASTBOX)
+		return p->data;
+	uint64_t at = *(volatile uint32_t *)p->data; // once: the other side can write to it
+	return n <= l->in_area / FASTBOX_SHARE && at <= l->in_area - n ? l->in_data + at : NULL;
+}
+
+// take frees the place of the next fast-box message, of n bytes. The gate is passed.
+static inline void take(struct peer *l, uint32_t n)
 {
 	l->taken++;
-	if (l->taken % FASTBOX_LAG == 0)
+	l->received += cost(n);
+	if (n > IN_FASTBOX)
+		l->owed += n;
+	if (l->taken % FASTBOX_LAG == 0 || (l->owed > 0 && l->owed >= l->in_area / FASTBOX_SHARE / 2)) {
+		l->owed = 0;
 		STORE(*l->told, l->taken);
+	}
 }
 
 // look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
@@ -111,7 +160,7 @@ static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 // fits reports whether a fast-box message matches a receive. The message was read once, into the arguments.
 static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len, uint64_t want_context, int want_rank, int want_tag, uint64_t room)
 {
-	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= MAX_FASTBOX && len <= room;
+	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= room;
 }
 
 // get is recv_fastbox once the gate is passed.
@@ -126,10 +175,11 @@ static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MP
 		return 0;
 	int32_t rank = p->rank, from = p->tag; // once: the other side can write to it
 	uint32_t n = p->len;
-	if (!fits(p->context, rank, from, n, c->context, source, tag, space) || !known(impi_writable, buf, n))
+	const char *data = content(l, p, n);
+	if (data == NULL || !fits(p->context, rank, from, n, c->context, source, tag, space) || !held(impi_writable, buf, n))
 		return 0;
-	move(buf, p->data, n);
-	take(l);
+	move(buf, data, n);
+	take(l, n);
 	fill(status, rank, from, n);
 	return 1;
 }
@@ -181,7 +231,7 @@ static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, in
 {
 	uint64_t n = bytes(count, type);
 	struct peer *l;
-	if (n > MAX_FASTBOX || tag < 0 || !known(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
+	if (n > MAX_FASTBOX || tag < 0 || !held(impi_readable, buf, n) || !known(impi_writable, out, sizeof *out) || !enter())
 		return 0;
 	int sent = x->spare != NONE && put(buf, n, type, dest, tag, comm, &l);
 	int asleep = sent && atomic_load(l->sleeps) != 0;
@@ -205,10 +255,11 @@ static int match(struct peer *l, struct place *p)
 		struct request *r = &x->table[i];
 		if (r->peer != peer || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
 			continue;
-		if (n > MAX_FASTBOX || n > r->room)
+		const char *data = content(l, p, n);
+		if (data == NULL || n > r->room || !held(impi_writable, r->buf, n))
 			return 0;
-		move(r->buf, p->data, n);
-		take(l);
+		move(r->buf, data, n);
+		take(l, n);
 		r->source = rank, r->from = tag, r->bytes = n;
 		r->state = DONE;
 		if (before == NONE)
@@ -252,7 +303,7 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 	uint64_t space = bytes(count, type);
 	if (space == UINT64_MAX || (tag < 0 && tag != MPI_ANY_TAG) || !known(impi_writable, out, sizeof *out))
 		return 0;
-	if (!known(impi_writable, buf, space < MAX_FASTBOX ? space : MAX_FASTBOX) || !enter())
+	if (!known(impi_writable, buf, space < IN_FASTBOX ? space : IN_FASTBOX) || !enter())
 		return 0;
 	int begun = begin(buf, space, source, tag, comm, out);
 	leave();

@@ -12,7 +12,7 @@ enum {
 	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
 	atSpare = offsetof(struct fastpath, spare), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
-	atBoard = offsetof(struct comm, board),
+	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
 };
 */
 import "C"
@@ -56,11 +56,15 @@ var (
 	_ [C.atSeen - unsafe.Offsetof(board.State{}.Seen)]struct{}
 	_ [C.atOps - unsafe.Offsetof(board.State{}.Ops)]struct{}
 	_ [C.atBoard - unsafe.Offsetof(fastpath.Comm{}.Board)]struct{}
+	_ [C.atReview - unsafe.Offsetof(fastpath.Peer{}.Review)]struct{}
+	_ [C.atOwed - unsafe.Offsetof(fastpath.Peer{}.Owed)]struct{}
 )
 
 // What C knows of the board's layout and of its operations must be as Go has it.
 const (
 	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
+	_ = -uint((C.FASTBOXES ^ link.FastBoxCount) | (C.IN_FASTBOX ^ link.InFastBox) | (C.MAX_FASTBOX ^ link.MaxFastBox) | (C.ENVELOPE_COST ^ link.EnvelopeCost))
+	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign))
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
 	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))

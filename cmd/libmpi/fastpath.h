@@ -9,7 +9,7 @@
 enum { PEERS = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
-enum { FASTBOXES = 64, MAX_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4 };
+enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 4, FASTBOX_ALIGN = 64, MAX_FASTBOX = 32 << 10, ENVELOPE_COST = 320 };
 
 // A fast-box message and where it lies: see core/link.
 struct place {
@@ -17,7 +17,7 @@ struct place {
 	uint64_t context;
 	int32_t rank, tag;
 	uint32_t len, kind;
-	char data[MAX_FASTBOX];
+	char data[IN_FASTBOX];
 };
 
 struct peer {
@@ -25,7 +25,10 @@ struct peer {
 	_Atomic uint64_t *read, *told;
 	_Atomic uint32_t *sleeps;
 	_Atomic uint64_t *bytes;
-	uint64_t sent, seen, taken, limit;
+	uint64_t sent, seen, taken;
+	uint64_t charged, limit, received, review;
+	char *out_data, *in_data;
+	uint64_t out_area, in_area, placed, freed, owed, ends[FASTBOXES];
 	uint64_t out_at, in_at;
 	uint32_t sends, takes;
 };

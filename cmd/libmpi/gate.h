@@ -42,6 +42,16 @@ static inline int known(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t 
 	return n == 0 || (from != 0 && GLANCE(pages[from % PAGES]) == from && GLANCE(pages[to % PAGES]) == to);
 }
 
+// held reports whether Go has found that there are n bytes of memory at p.
+static inline int held(_Atomic uintptr_t pages[PAGES], const void *p, uint64_t n)
+{
+	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
+	for (uintptr_t page = from; n > 0 && page <= last; page++)
+		if (page == 0 || GLANCE(pages[page % PAGES]) != page)
+			return 0;
+	return 1;
+}
+
 // bytes returns the size of a buffer, or UINT64_MAX if C cannot handle it.
 static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
 {
@@ -52,14 +62,7 @@ static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)
 }
 
 // there reports whether n bytes at p are known to be writable, or p is NULL.
-static inline int there(const void *p, uint64_t n)
-{
-	uintptr_t from = (uintptr_t)p >> PAGE_SHIFT, last = ((uintptr_t)p + n - 1) >> PAGE_SHIFT;
-	for (uintptr_t page = from; p != NULL && n > 0 && page <= last; page++)
-		if (page == 0 || GLANCE(impi_writable[page % PAGES]) != page)
-			return 0;
-	return 1;
-}
+static inline int there(const void *p, uint64_t n) { return p == NULL || held(impi_writable, p, n); }
 
 // find returns the entry of a communicator, or NULL if Go has not described it. An empty entry has
 // handle 0, which no communicator has.

@@ -2,6 +2,7 @@ package link
 
 import (
 	"math"
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 )
@@ -22,18 +23,28 @@ type FastBoxLink interface {
 	// before the link is used. It returns false if the link has no fast boxes.
 	TakeFastBoxes() bool
 
-	// FastBoxRoom returns the place of the next fast-box message, which comes after
-	// everything that was sent before; PostFastBox sends it. It returns nil if there is no
-	// room, if something reserved is not committed, or if the other side takes no fast-box
-	// messages. Then a packet has to be sent.
-	FastBoxRoom() *EagerMessage
+	// FastBoxRoom returns the place of the next fast-box message, of n bytes, which comes
+	// after everything that was sent before. PostFastBox sends it. It returns nil if there is
+	// no room for so many, if something reserved is not committed, or if the other side takes
+	// no such messages. Then a packet has to be sent.
+	FastBoxRoom(n int) *EagerMessage
 
-	// PostFastBox sends the message in the place that FastBoxRoom returned.
-	PostFastBox()
+	// PostFastBox copies the data of the message for which FastBoxRoom returned a place, and
+	// its length, and sends it.
+	PostFastBox(data []byte)
 
 	// NextFastBox returns the fast-box message that comes before any other byte, or nil.
 	// The other side can still change it, so each field must be read only once.
 	NextFastBox() *EagerMessage
+
+	// FastBoxData returns the data of m, which NextFastBox returned; n is its length as it
+	// was read. It returns nil if there can be no such message. The other side can still
+	// change the data.
+	FastBoxData(m *EagerMessage, n uint32) []byte
+
+	// FastBoxTaken says that the message of NextFastBox, with n bytes, is not needed any
+	// more.
+	FastBoxTaken(n uint32)
 
 	// FastBoxesAt returns the positions in the two streams of the next fast-box messages,
 	// and whether code with direct access to the boxes could send and take some now.
@@ -46,43 +57,72 @@ type FastBoxLink interface {
 	// FastBoxesAgreed reports whether the other side takes fast-box messages.
 	FastBoxesAgreed() bool
 
-	// FastBoxesSent returns how many fast-box messages were sent, FastBoxesTaken how many
-	// were taken.
+	// FastBoxesSent returns how many fast-box messages were sent.
 	FastBoxesSent() uint64
+
+	// FastBoxesCharged returns what the fast-box messages that were sent cost by FastBoxCost,
+	// FastBoxesTaken what those that were taken cost.
+	FastBoxesCharged() uint64
 	FastBoxesTaken() uint64
 
-	// LimitFastBoxes stops sending fast-box messages once sent of them were sent. At first
-	// there is no limit.
-	LimitFastBoxes(sent uint64)
+	// LimitFastBoxes stops sending fast-box messages before they cost more than charge in
+	// all. At first there is no limit.
+	LimitFastBoxes(charge uint64)
+
+	// ReviewFastBoxes asks code with direct access to the boxes to take no more messages by
+	// itself once those that were taken cost so much in all.
+	ReviewFastBoxes(taken uint64)
 
 	// WakeForFastBox wakes the other side if it sleeps. Code with direct access to the
 	// boxes calls it after it has sent a message.
 	WakeForFastBox()
-
-	// FastBoxTaken says that the message of NextFastBox is not needed any more.
-	FastBoxTaken()
 }
 
 const (
 	// FastBoxCount is how many fast-box messages one direction holds.
 	FastBoxCount = 64
-	// MaxFastBox is the longest data of a fast-box message, in bytes. The first 32 bytes
-	// are in the line that the receiver polls.
-	MaxFastBox = 96
+	// InFastBox is how many bytes of data a fast box itself has room for. The first 32 are
+	// in the line that the receiver polls.
+	InFastBox = 96
+	// MaxFastBox is the longest data of a fast-box message in any link, in bytes: data of
+	// more than InFastBox lie in memory behind the boxes, if there is some.
+	MaxFastBox = MaxFastBoxArea / FastBoxShare
+	// MaxFastBoxArea is the most memory for such data in one direction.
+	MaxFastBoxArea = 128 << 10
+	// EnvelopeCost is what each message costs that is kept until it is received, beside its
+	// data, in bytes.
+	EnvelopeCost = 320
 	// fastBoxLag is how many messages a reader takes before it publishes that it has taken
 	// them.
 	fastBoxLag = FastBoxCount / 4
+	// FastBoxShare is the part of the memory for data that one message may use, and that the
+	// reader may have taken before it publishes that: then a writer finds room for the
+	// longest one whatever lies at the end of the memory.
+	FastBoxShare = 4
+	// FastBoxAlign is a multiple at which data begin there.
+	FastBoxAlign = 64
 )
+
+// FastBoxCost is what a fast-box message with n bytes of data counts in the limit of what a
+// receiver keeps: an envelope, and the data, rounded up as memory is allocated.
+func FastBoxCost(n uint32) uint64 {
+	return EnvelopeCost + 1<<bits.Len32(max(n, 128)-1)
+}
 
 // EagerMessage is a message in standard mode from one proc of a link to the other, in a fast box.
 type EagerMessage struct {
 	Context uint64
 	Rank    int32 // of the sender in the communicator
 	Tag     int32
-	Len     uint32 // bytes of Data that are valid
+	Len     uint32 // bytes of data
 	Kind    uint32 // kind of the data, for information
-	Data    [MaxFastBox]byte
+
+	// Data are the data if there are no more than InFastBox, else their offset in the
+	// memory for data, in the first four bytes.
+	Data [InFastBox]byte
 }
+
+func (m *EagerMessage) offset() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data)) }
 
 // fastBox is the place of a fast-box message. The upper half of mark is the number of the
 // message, from 1, the lower half its position in the stream, both modulo 2^32. mark is
@@ -115,30 +155,88 @@ type FastBoxes struct {
 	Sent  uint64 // messages sent since the beginning
 	Seen  uint64 // last value of Read
 	Taken uint64 // messages taken since the beginning
-	Limit uint64 // most messages to send
+
+	Charged  uint64 // what those that were sent cost
+	Limit    uint64 // the most that they may cost
+	Received uint64 // what those that were taken cost
+	Review   uint64 // from which cost on only Go takes messages
+
+	// Memory for longer data of each direction: Area bytes, a power of two, or 0.
+	OutData, InData *byte
+	OutArea, InArea uint64
+	Placed          uint64               // bytes of OutData that were used since the beginning
+	Freed           uint64               // those of them that the other side needs no more
+	Owed            uint64               // bytes of InData that were taken and not told of
+	Ends            [FastBoxCount]uint64 // Placed after each message
 }
 
-// Room returns the place of the next fast-box message, to be filled in and posted, or nil.
-func (l *FastBoxes) Room() *EagerMessage {
-	if l.Sent == l.Limit {
+// longest returns the longest data that go through an area.
+func longest(area uint64) uint64 { return max(InFastBox, area/FastBoxShare) }
+
+// Room returns the place of the next fast-box message, of n bytes, to be filled in and posted,
+// or nil.
+func (l *FastBoxes) Room(n int) *EagerMessage {
+	if uint64(n) > longest(l.OutArea) || l.Charged+FastBoxCost(uint32(n)) > l.Limit {
 		return nil
 	}
 	if l.Sent-l.Seen >= FastBoxCount {
-		seen := l.Read.Load()
-		if l.Sent-seen >= FastBoxCount { // or Read has an impossible number
+		l.look()
+		if l.Sent-l.Seen >= FastBoxCount {
 			return nil
 		}
-		l.Seen = seen
+	}
+	if n > InFastBox {
+		end := l.place(uint64(n)) + uint64(n)
+		if end-l.Freed > l.OutArea {
+			l.look()
+			if end-l.Freed > l.OutArea {
+				return nil
+			}
+		}
 	}
 	return &l.Out[l.Sent%FastBoxCount].message
 }
 
-// Post sends the message in the place of Room; at is its position in the stream. The caller
-// then checks whether the other side sleeps; the store is not reordered with that check.
-func (l *FastBoxes) Post(at uint64) {
-	p := &l.Out[l.Sent%FastBoxCount]
+// place returns where the next n bytes of data go, counted from the beginning: in one piece.
+func (l *FastBoxes) place(n uint64) uint64 {
+	at := l.Placed
+	if rest := l.OutArea - at&(l.OutArea-1); rest < n {
+		at += rest
+	}
+	return at
+}
+
+// look finds out how many messages the other side has taken. It ignores an impossible
+// number.
+func (l *FastBoxes) look() {
+	seen := l.Read.Load()
+	if n := l.Sent - seen; n > FastBoxCount || n >= l.Sent-l.Seen {
+		return
+	}
+	l.Seen = seen
+	l.Freed = l.Ends[(seen-1)%FastBoxCount]
+}
+
+// Post sends data in the message for which Room has returned a place; at is its position in
+// the stream. The caller then checks whether the other side sleeps; the store is not
+// reordered with that check.
+func (l *FastBoxes) Post(data []byte, at uint64) {
+	i, n := l.Sent%FastBoxCount, uint64(len(data))
+	box := &l.Out[i]
+	box.message.Len = uint32(n)
+	to := box.message.Data[:]
+	if n > InFastBox {
+		start := l.place(n)
+		l.Placed = (start + n + FastBoxAlign - 1) &^ (FastBoxAlign - 1)
+		start &= l.OutArea - 1
+		*box.message.offset() = uint32(start)
+		to = unsafe.Slice(l.OutData, l.OutArea)[start : start+n]
+	}
+	copy(to, data)
+	l.Ends[i] = l.Placed
+	l.Charged += FastBoxCost(uint32(n))
 	l.Sent++
-	p.mark.Swap(l.Sent<<32 | at&math.MaxUint32)
+	box.mark.Swap(l.Sent<<32 | at&math.MaxUint32)
 }
 
 // Next returns the fast-box message whose position is at, or nil if there is none yet.
@@ -150,10 +248,28 @@ func (l *FastBoxes) Next(at uint64) *EagerMessage {
 	return &p.message
 }
 
-// Take says that the message of Next is not needed any more.
-func (l *FastBoxes) Take() {
+// Content returns the data of m, whose length was read as n, or nil if there can be no such
+// message.
+func (l *FastBoxes) Content(m *EagerMessage, n uint32) []byte {
+	if n <= InFastBox {
+		return m.Data[:n]
+	}
+	at := uint64(atomic.LoadUint32(m.offset())) // once: the other side can write to it
+	if uint64(n) > longest(l.InArea) || at > l.InArea-uint64(n) {
+		return nil
+	}
+	return unsafe.Slice(l.InData, l.InArea)[at : at+uint64(n) : at+uint64(n)]
+}
+
+// Take says that the message of Next, whose length was read as n, is not needed any more.
+func (l *FastBoxes) Take(n uint32) {
 	l.Taken++
-	if l.Taken%fastBoxLag == 0 {
+	l.Received += FastBoxCost(n)
+	if n > InFastBox {
+		l.Owed += uint64(n)
+	}
+	if l.Taken%fastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/FastBoxShare/2 {
+		l.Owed = 0
 		l.Told.Store(l.Taken)
 	}
 }

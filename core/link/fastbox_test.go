@@ -1,12 +1,14 @@
 package link_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -18,19 +20,19 @@ import (
 func boxSides(taken uint64) (w, r *link.FastBoxes) {
 	page, read := new(link.FastBoxPage), new(atomic.Uint64)
 	read.Store(taken)
-	w = &link.FastBoxes{Out: page, Read: read, Sent: taken, Seen: taken, Limit: taken - 1}
+	w = &link.FastBoxes{Out: page, Read: read, Sent: taken, Seen: taken, Limit: math.MaxUint64}
 	r = &link.FastBoxes{In: page, Told: read, Taken: taken}
 	return w, r
 }
 
 // post sends a fast-box message at a position of the stream, if there is room.
 func post(l *link.FastBoxes, at uint64, tag int32) bool {
-	n := l.Room()
+	n := l.Room(0)
 	if n == nil {
 		return false
 	}
 	n.Tag, n.Context = tag, at
-	l.Post(at)
+	l.Post(nil, at)
 	return true
 }
 
@@ -44,7 +46,7 @@ func take(t *testing.T, l *link.FastBoxes, at uint64, tag int32) {
 	if n.Tag != tag || n.Context != at {
 		t.Fatalf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, tag, at)
 	}
-	l.Take()
+	l.Take(0)
 }
 
 func TestFastBoxRoom(t *testing.T) {
@@ -54,12 +56,12 @@ func TestFastBoxRoom(t *testing.T) {
 			t.Fatalf("no room for fast-box message %d", i)
 		}
 	}
-	if w.Room() != nil {
+	if w.Room(0) != nil {
 		t.Fatal("room for one more")
 	}
 	const lag = link.FastBoxCount / 4
 	for i := range int32(lag) {
-		if w.Room() != nil {
+		if w.Room(0) != nil {
 			t.Fatalf("room after %d were taken", i)
 		}
 		take(t, r, 5, i)
@@ -72,7 +74,7 @@ func TestFastBoxRoom(t *testing.T) {
 			t.Fatalf("no room for %d more", i)
 		}
 	}
-	if w.Room() != nil {
+	if w.Room(0) != nil {
 		t.Error("more room than was told of")
 	}
 	for i := range int32(link.FastBoxCount) {
@@ -86,7 +88,7 @@ func TestFastBoxRoom(t *testing.T) {
 // Room returns the same place until Post is called: nothing is sent before.
 func TestFastBoxIsNotThereBeforePost(t *testing.T) {
 	w, r := boxSides(0)
-	if n := w.Room(); n != w.Room() {
+	if n := w.Room(0); n != w.Room(0) {
 		t.Error("two places")
 	}
 	if r.Next(0) != nil {
@@ -103,11 +105,11 @@ func TestImpossibleNumbersOfFastBoxes(t *testing.T) {
 			post(w, 0, i)
 		}
 		w.Read.Store(said)
-		if w.Room() != nil {
+		if w.Room(0) != nil {
 			t.Errorf("room after %d of %d were taken", said, w.Sent)
 		}
 		w.Read.Store(w.Sent)
-		if w.Room() == nil {
+		if w.Room(0) == nil {
 			t.Error("no room after a possible number")
 		}
 	}
@@ -184,7 +186,7 @@ func TestRandomFastBoxes(t *testing.T) {
 			case 0:
 				at += rapid.Uint64Range(0, 100).Draw(t, "bytes")
 			case 1, 2:
-				n := w.Room()
+				n := w.Room(0)
 				if n == nil {
 					if len(on) < link.FastBoxCount*3/4 {
 						t.Fatalf("no room, and %d are on their way", len(on))
@@ -195,7 +197,7 @@ func TestRandomFastBoxes(t *testing.T) {
 					t.Fatal("room that is taken")
 				}
 				n.Context = tag
-				w.Post(at)
+				w.Post(nil, at)
 				on = append(on, sent{at, tag})
 				tag++
 			default:
@@ -213,7 +215,7 @@ func TestRandomFastBoxes(t *testing.T) {
 					if n.Context != on[0].tag {
 						t.Fatalf("fast-box message %d, want %d", n.Context, on[0].tag)
 					}
-					r.Take()
+					r.Take(0)
 					on = on[1:]
 				}
 			}
@@ -221,24 +223,115 @@ func TestRandomFastBoxes(t *testing.T) {
 	})
 }
 
+// withData gives the two sides of boxSides memory for data.
+func withData(w, r *link.FastBoxes, area int) {
+	mem := make([]byte, area)
+	w.OutData, w.OutArea, r.InData, r.InArea = &mem[0], uint64(area), &mem[0], uint64(area)
+}
+
+func TestDataOfFastBoxes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		area := 1 << rapid.IntRange(7, 12).Draw(t, "area")
+		longest := max(link.InFastBox, area/link.FastBoxShare)
+		w, r := boxSides(0)
+		withData(w, r, area)
+		var on [][]byte // their way
+		next := byte(0)
+		for range rapid.IntRange(1, 300).Draw(t, "steps") {
+			if rapid.IntRange(0, 2).Draw(t, "step") > 0 {
+				data := bytes.Repeat([]byte{next}, rapid.IntRange(0, longest+1).Draw(t, "n"))
+				switch m := w.Room(len(data)); {
+				case m == nil && len(data) <= longest && len(on) == 0:
+					t.Fatalf("no room for %d bytes, and all was taken", len(data))
+				case m != nil && len(data) > longest:
+					t.Fatalf("room for %d bytes", len(data))
+				case m != nil:
+					w.Post(data, 0)
+					on = append(on, data)
+					next++
+				}
+				continue
+			}
+			m := r.Next(0)
+			if (m != nil) != (len(on) > 0) {
+				t.Fatalf("%d are on their way, and there is one: %v", len(on), m != nil)
+			}
+			if m == nil {
+				continue
+			}
+			if got := r.Content(m, m.Len); !bytes.Equal(got, on[0]) {
+				t.Fatal("it has other data")
+			}
+			if m.Len != uint32(len(on[0])) {
+				t.Fatalf("%d bytes, want %d", m.Len, len(on[0]))
+			}
+			r.Take(m.Len)
+			on = on[1:]
+		}
+		if w.Charged < r.Received || len(on) == 0 && w.Charged != r.Received {
+			t.Fatalf("%d were charged, %d received", w.Charged, r.Received)
+		}
+	})
+}
+
+// A writer that lies about where data are, or how many, gets nobody to look there.
+func TestDataOfFastBoxesThatAreNowhere(t *testing.T) {
+	const area = 1 << 10
+	_, r := boxSides(0)
+	withData(new(link.FastBoxes), r, area)
+	for _, c := range []struct {
+		at, n uint32
+		ok    bool
+	}{
+		{0, area / 4, true}, {area * 3 / 4, area / 4, true}, {0, area/4 + 1, false}, {area*3/4 + 1, area / 4, false},
+		{1<<32 - 1, 97, false}, {area - 96, 97, false}, {area - 97, 97, true}, {0, 1<<32 - 1, false}, {1<<32 - 1, 96, true},
+	} {
+		var m link.EagerMessage
+		*(*uint32)(unsafe.Pointer(&m.Data)) = c.at
+		if got := r.Content(&m, c.n); (got != nil) != c.ok || c.ok && len(got) != int(c.n) {
+			t.Errorf("%d bytes at %d: %d", c.n, c.at, len(got))
+		}
+	}
+}
+
+func TestChargeIsLimited(t *testing.T) {
+	w, r := boxSides(0)
+	withData(w, r, 1<<10)
+	w.Limit = 3*link.FastBoxCost(0) + link.FastBoxCost(200)
+	for range 2 {
+		post(w, 0, 1)
+	}
+	if w.Room(200) == nil {
+		t.Error("no room within the limit")
+	}
+	w.Post(make([]byte, 200), 0)
+	if w.Room(200) != nil || !post(w, 0, 1) || w.Room(0) != nil || w.Charged != w.Limit {
+		t.Errorf("%d are charged of %d", w.Charged, w.Limit)
+	}
+	for n, want := range map[uint32]uint64{0: 448, 96: 448, 97: 448, 128: 448, 129: 576, 4096: 4416, 4097: 8512} {
+		if got := link.FastBoxCost(n); got != want {
+			t.Errorf("%d bytes cost %d, want %d", n, got, want)
+		}
+	}
+}
+
 // With two goroutines, a fast-box message is complete before it is seen, and is not
 // overwritten before it is taken.
 func TestFastBoxesAtTheSameTime(t *testing.T) {
 	const count = 20_000
 	w, r := boxSides(0)
+	withData(w, r, 1<<10)
+	size := func(i uint64) int { return int(i * 7 % 257) }
 	var both sync.WaitGroup
 	both.Go(func() {
 		for i := uint64(0); i < count; {
-			n := w.Room()
+			n := w.Room(size(i))
 			if n == nil {
 				runtime.Gosched()
 				continue
 			}
-			n.Context, n.Len = i, uint32(i%link.MaxFastBox)
-			for k := range n.Data[:n.Len] {
-				n.Data[k] = byte(i)
-			}
-			w.Post(i / 3)
+			n.Context = i
+			w.Post(bytes.Repeat([]byte{byte(i)}, size(i)), i/3)
 			i++
 		}
 	})
@@ -250,15 +343,15 @@ func TestFastBoxesAtTheSameTime(t *testing.T) {
 				runtime.Gosched()
 				continue
 			}
-			if n.Context != i || n.Len != uint32(i%link.MaxFastBox) {
+			if n.Context != i || n.Len != uint32(size(i)) {
 				bad = fmt.Errorf("fast-box message %d is number %d, of %d bytes", i, n.Context, n.Len)
 			}
-			for _, b := range n.Data[:n.Len] {
+			for _, b := range r.Content(n, n.Len) {
 				if b != byte(i) {
 					bad = fmt.Errorf("fast-box message %d has other data", i)
 				}
 			}
-			r.Take()
+			r.Take(uint32(size(i)))
 			i++
 		}
 	})

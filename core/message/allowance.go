@@ -4,15 +4,13 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 )
 
 // The memory that an unexpected message takes at its receiver, as both sides count it: an
 // envelope, and the data of the first packet, rounded up as memory is allocated.
-const (
-	envelopeCost = 320
-	fastBoxCost  = envelopeCost + 128 // a fast-box message counts the same whatever its length, so only their number is counted
-)
+const envelopeCost = link.EnvelopeCost
 
 // headData is the most data in the first packet of a message for which the sender has no
 // allowance. It is not 0: a packet with all of the message's bytes that follows such a first
@@ -20,9 +18,8 @@ const (
 const headData = 1 << minClass
 
 // leastAllowance is what each proc may always have at a peer. It is large enough that a
-// sender whose messages are received as they come never uses it up before it gets more: the
-// receiver counts the fast-box messages that it has taken every 64, and raises the
-// allowance when a quarter is used up.
+// sender whose short messages are received as they come never uses it up before it gets more:
+// the receiver raises the allowance when a quarter is used up.
 const leastAllowance = 64 << 10
 
 // LeastAllowance is the result of Config.UnexpectedOf for a proc that knows of allowances but has
@@ -116,7 +113,7 @@ func (p *peer) charged() int64 {
 	if p.fastBoxes == nil {
 		return p.spent
 	}
-	return p.spent + int64(p.fastBoxes.boxes.FastBoxesSent())*fastBoxCost
+	return p.spent + int64(p.fastBoxes.boxes.FastBoxesCharged())
 }
 
 // affords reports whether the first packet of a message to p may carry n bytes.
@@ -135,8 +132,14 @@ func (p *peer) charge(n int64) {
 // limitFastBoxes limits the fast-box messages to p to what the allowance has room for.
 func (p *peer) limitFastBoxes() {
 	if p.on && p.fastBoxes != nil {
-		boxes := p.fastBoxes.boxes
-		boxes.LimitFastBoxes(boxes.FastBoxesSent() + uint64(max(0, p.may-p.charged())/fastBoxCost))
+		p.fastBoxes.boxes.LimitFastBoxes(uint64(max(0, p.may-p.spent)))
+	}
+}
+
+// reviewFastBoxes says after which fast-box messages from p it is told a new allowance.
+func (p *peer) reviewFastBoxes() {
+	if p.on && p.fastBoxes != nil {
+		p.fastBoxes.boxes.ReviewFastBoxes(uint64(max(0, p.next-p.came+p.held)))
 	}
 }
 
@@ -181,7 +184,7 @@ func (p *peer) used() int64 {
 	if p.fastBoxes == nil {
 		return p.came - p.held
 	}
-	return p.came + int64(p.fastBoxes.boxes.FastBoxesTaken())*fastBoxCost - p.held
+	return p.came + int64(p.fastBoxes.boxes.FastBoxesTaken()) - p.held
 }
 
 // review arranges that p is told a new allowance if it has used up enough of the last one.
@@ -198,6 +201,7 @@ func (e *linkTable) Review() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {
 			e.review(s.peer)
+			s.peer.reviewFastBoxes()
 		}
 	}
 }
@@ -217,6 +221,7 @@ func (e *procs) grant(p *peer) uint64 {
 	e.pool.given += p.extra
 	p.said = max(p.said, used+p.base+p.extra)
 	p.next = max(used+1, p.said-(p.base+p.extra)/4*3)
+	p.reviewFastBoxes()
 	return uint64(p.said)
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -101,7 +102,7 @@ func TestUnexpectedFastBoxesAreBounded(t *testing.T) {
 		done++
 		p.e[0].Release(s)
 	}
-	if most := int64(limit / fastBoxCost); int64(done) > most {
+	if most := int64(limit / link.FastBoxCost(3)); int64(done) > most {
 		t.Errorf("%d sends are done that nobody has received, %d have room", done, most)
 	}
 	for range done + len(sends) {

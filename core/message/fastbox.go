@@ -1,7 +1,6 @@
 package message
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/openimpi/impi/core/link"
@@ -16,13 +15,16 @@ import (
 // matter: both procs are known by the link, nothing answers it, and the number of fast
 // boxes bounds how many are on their way, so that they are not counted for PROTOACKs.
 type FastBoxes interface {
-	FastBoxRoom() *link.EagerMessage
-	PostFastBox()
+	FastBoxRoom(n int) *link.EagerMessage
+	PostFastBox(data []byte)
 	NextFastBox() *link.EagerMessage
-	FastBoxTaken()
+	FastBoxData(m *link.EagerMessage, n uint32) []byte
+	FastBoxTaken(n uint32)
 	FastBoxesSent() uint64
+	FastBoxesCharged() uint64
 	FastBoxesTaken() uint64
-	LimitFastBoxes(sent uint64)
+	LimitFastBoxes(charge uint64)
+	ReviewFastBoxes(taken uint64)
 	FastBoxesAgreed() bool
 }
 
@@ -36,6 +38,7 @@ func (e *linkTable) UseFastBoxes(l LinkID, n FastBoxes) {
 	s := e.link(l)
 	s.boxes, s.peer.fastBoxes = n, s
 	s.peer.limitFastBoxes()
+	s.peer.reviewFastBoxes()
 }
 
 // fitsFastBox reports whether the engine allows that the next message to p is a fast-box
@@ -52,14 +55,13 @@ func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 	if len(data) > link.MaxFastBox || dtype > math.MaxUint32 || !p.fitsFastBox() {
 		return false
 	}
-	n := p.link.boxes.FastBoxRoom()
-	if n == nil {
+	m := p.link.boxes.FastBoxRoom(len(data))
+	if m == nil {
 		return false
 	}
-	n.Context, n.Rank, n.Tag = uint64(env.Context), int32(env.Rank), int32(env.Tag)
-	n.Len, n.Kind = uint32(len(data)), uint32(dtype)
-	copy(n.Data[:], data)
-	p.link.boxes.PostFastBox()
+	m.Context, m.Rank, m.Tag = uint64(env.Context), int32(env.Rank), int32(env.Tag)
+	m.Kind = uint32(dtype)
+	p.link.boxes.PostFastBox(data)
 	return true
 }
 
@@ -75,8 +77,9 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 			break
 		}
 		progress = true
-		s.err = e.takeFastBox(s, n)
-		s.boxes.FastBoxTaken()
+		size := n.Len // read once: the other side can write to it
+		s.err = e.takeFastBox(s, n, size)
+		s.boxes.FastBoxTaken(size)
 	}
 	if progress {
 		e.review(s.peer)
@@ -84,19 +87,18 @@ func (e *reader) TakeFastBoxes(l LinkID) (progress bool, err error) {
 	return progress, s.err
 }
 
-// takeFastBox handles a fast-box message like a packet that is complete.
-func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage) error {
-	p, size := s.peer, n.Len // read once: the other side can write to it
+// takeFastBox handles a fast-box message of size bytes like a packet that is complete.
+func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage, size uint32) error {
+	p, data := s.peer, s.boxes.FastBoxData(n, size)
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
-	if size > link.MaxFastBox || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
-		return e.badFastBox(s, key.Tag, size)
+	if data == nil || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
+		return e.badFastBox(s, key.Tag, size, data != nil)
 	}
 	p.from = s
 	if p.down != nil {
 		e.counters.LatePackets++
 		return nil
 	}
-	data := n.Data[:size]
 	if r, ok := e.posted.Match(key); ok {
 		e.begin(r, p, key, int64(size))
 		r.store(data)
@@ -104,7 +106,7 @@ func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage) error {
 		return nil
 	}
 	m := e.newMessage(p, int64(size))
-	m.keep(fastBoxCost)
+	m.keep(int64(link.FastBoxCost(size)))
 	m.buf, m.whole = e.buffers.get(int(size)), true
 	copy(m.buf, data)
 	e.unexpected.Add(&m.entry, key)
@@ -113,11 +115,11 @@ func (e *reader) takeFastBox(s *linkState, n *link.EagerMessage) error {
 }
 
 // badFastBox returns the error for a fast-box message that breaks the protocol.
-func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32) error {
+func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32, whole bool) error {
 	e.in.Type, e.in.Src = wire.PkData, s.peer.proc
 	switch {
-	case size > link.MaxFastBox:
-		return e.fault(s, "length", uint64(size), fmt.Sprintf("a fast-box message has room for %d bytes", link.MaxFastBox))
+	case !whole:
+		return e.fault(s, "length", uint64(size), "so many bytes of a fast-box message are not in the memory for them")
 	case tag == wire.TagOutOfRange:
 		return e.fault(s, "pk_tag", uint64(uint32(tag)), "tags have 31 bits")
 	case s.fini:
@@ -143,10 +145,13 @@ func (e *Engine) Unoccupied() bool {
 
 // EagerLink returns the link by which a receive from p may take a fast-box message with
 // RecvEager. ok is false if the message could match something else, or if something is to
-// be sent that its caller waits for.
+// be sent that its caller waits for, or if the peer is to be told a new allowance.
 func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
 	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {
+		return NoLink, false
+	}
+	if q.on && q.used() >= q.next { // TakeFastBoxes reviews its allowance
 		return NoLink, false
 	}
 	return q.fastBoxes.id, true
@@ -164,15 +169,16 @@ func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok b
 	}
 	size := n.Len
 	key := match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
-	if size > link.MaxFastBox || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
+	data := s.boxes.FastBoxData(n, size)
+	if data == nil || uint64(size) > uint64(len(buf)) || key.Tag == wire.TagOutOfRange ||
 		key.Context != env.Context || key.Source != env.Rank || key.Tag != env.Tag && env.Tag != AnyTag {
 		return st, false
 	}
 	if e.there != nil && size > 0 && !e.there(buf[:size]) {
 		return st, false
 	}
-	copy(buf, n.Data[:size])
-	s.boxes.FastBoxTaken()
+	copy(buf, data)
+	s.boxes.FastBoxTaken(size)
 	p.from = s
 	return Status{Source: key.Source, Peer: p.index, Tag: key.Tag, Len: int64(size)}, true
 }

@@ -18,22 +18,35 @@ type boxSide struct {
 	alone         bool   // the other side takes no fast-box messages
 }
 
+// boxArea is the memory for data of fast-box messages, and longestBox the longest of them.
+const (
+	boxArea    = 2 << 10
+	longestBox = boxArea / link.FastBoxShare
+)
+
 func newBoxSides() (a, b *boxSide) {
 	there, back := new(link.FastBoxPage), new(link.FastBoxPage)
-	taken := new([2]atomic.Uint64)
-	a = &boxSide{boxes: link.FastBoxes{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64}}
-	b = &boxSide{boxes: link.FastBoxes{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64}}
+	taken, area := new([2]atomic.Uint64), new([2][boxArea]byte)
+	a = &boxSide{boxes: link.FastBoxes{Out: there, In: back, Read: &taken[0], Told: &taken[1], Limit: math.MaxUint64,
+		OutData: &area[0][0], OutArea: boxArea, InData: &area[1][0], InArea: boxArea}}
+	b = &boxSide{boxes: link.FastBoxes{Out: back, In: there, Read: &taken[1], Told: &taken[0], Limit: math.MaxUint64,
+		OutData: &area[1][0], OutArea: boxArea, InData: &area[0][0], InArea: boxArea}}
 	return a, b
 }
 
-func (d *boxSide) FastBoxRoom() *link.EagerMessage { return d.boxes.Room() }
-func (d *boxSide) PostFastBox()                    { d.boxes.Post(d.written) }
-func (d *boxSide) NextFastBox() *link.EagerMessage { return d.boxes.Next(d.read) }
-func (d *boxSide) FastBoxTaken()                   { d.boxes.Take() }
-func (d *boxSide) FastBoxesSent() uint64           { return d.boxes.Sent }
-func (d *boxSide) FastBoxesTaken() uint64          { return d.boxes.Taken }
-func (d *boxSide) LimitFastBoxes(n uint64)         { d.boxes.Limit = n }
-func (d *boxSide) FastBoxesAgreed() bool           { return !d.alone }
+func (d *boxSide) FastBoxRoom(n int) *link.EagerMessage { return d.boxes.Room(n) }
+func (d *boxSide) PostFastBox(data []byte)              { d.boxes.Post(data, d.written) }
+func (d *boxSide) NextFastBox() *link.EagerMessage      { return d.boxes.Next(d.read) }
+func (d *boxSide) FastBoxTaken(n uint32)                { d.boxes.Take(n) }
+func (d *boxSide) FastBoxesSent() uint64                { return d.boxes.Sent }
+func (d *boxSide) FastBoxesCharged() uint64             { return d.boxes.Charged }
+func (d *boxSide) FastBoxesTaken() uint64               { return d.boxes.Received }
+func (d *boxSide) LimitFastBoxes(n uint64)              { d.boxes.Limit = n }
+func (d *boxSide) ReviewFastBoxes(n uint64)             { d.boxes.Review = n }
+func (d *boxSide) FastBoxData(m *link.EagerMessage, n uint32) []byte {
+	return d.boxes.Content(m, n)
+}
+func (d *boxSide) FastBoxesAgreed() bool { return !d.alone }
 
 // before is how many of the next n bytes come before the next fast-box message.
 func (d *boxSide) before(n int) int {
@@ -89,9 +102,9 @@ func (p *boxed) now(from int, data []byte) {
 }
 
 func TestShortMessageIsAFastBox(t *testing.T) {
-	for n, want := range map[int]bool{0: true, 1: true, 32: true, link.MaxFastBox: true, link.MaxFastBox + 1: false} {
+	for n, want := range map[int]bool{0: true, 1: true, 32: true, link.InFastBox: true, link.InFastBox + 1: true, longestBox: true, longestBox + 1: false} {
 		p := newBoxed(t, roomy)
-		buf := make([]byte, 200)
+		buf := make([]byte, longestBox+1)
 		r := p.recv(1, buf)
 		s := p.send(0, Standard, alphabet(n))
 		if !s.Done() || s.Err() != nil || p.e[0].SentTo(1) != 1 {
@@ -186,7 +199,7 @@ func TestFastBoxesAndPacketsKeepTheirOrder(t *testing.T) {
 	for _, c := range []Config{roomy, {MaxData: 64, AckMark: 1, HiWater: 1}, {MaxData: 50, AckMark: 2, HiWater: 4, StageLimit: 10}} {
 		for _, early := range []bool{true, false} {
 			p := newBoxed(t, c)
-			sizes := []int{3, 200, 1, 2, link.MaxFastBox, link.MaxFastBox + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
+			sizes := []int{3, 200, 1, 2, longestBox, longestBox + 1, 5, 5000, 0, 0, 70000, 4, 100, 6}
 			sizes = append(append(sizes, sizes...), sizes...)
 			var rs []*Request
 			post := func() {
@@ -224,14 +237,14 @@ func TestFastBoxesAndPacketsKeepTheirOrder(t *testing.T) {
 // A fast-box message does not overtake anything that waits to leave, for whatever reason.
 func TestNoFastBoxBeforeWhatWaits(t *testing.T) {
 	for name, set := range map[string]func(p *boxed){
-		"committed": func(p *boxed) { p.send(0, Standard, make([]byte, 200)) },
+		"committed": func(p *boxed) { p.send(0, Standard, make([]byte, longestBox+1)) },
 		"in place": func(p *boxed) {
 			p.e[0].InPlace(0, &room{mem: make([]byte, 1000)})
-			p.send(0, Standard, make([]byte, 200))
+			p.send(0, Standard, make([]byte, longestBox+1))
 		},
 		"for the window": func(p *boxed) {
 			for range 2 {
-				p.send(0, Standard, make([]byte, 200))
+				p.send(0, Standard, make([]byte, longestBox+1))
 			}
 			p.wireBytes(0)
 		},
@@ -314,7 +327,7 @@ func TestNoRoomForAFastBox(t *testing.T) {
 type endless struct{ boxSide }
 
 func (d *endless) NextFastBox() *link.EagerMessage { return &link.EagerMessage{Len: 1, Tag: 7} }
-func (d *endless) FastBoxTaken()                   {}
+func (d *endless) FastBoxTaken(uint32)             {}
 
 func TestFastBoxesWithoutEnd(t *testing.T) {
 	p := newPair(t, roomy)
@@ -344,7 +357,8 @@ func TestBadFastBoxes(t *testing.T) {
 		msg    link.EagerMessage
 		field  string
 	}{
-		"too long":                  {nil, link.EagerMessage{Len: link.MaxFastBox + 1, Tag: 7}, "length"},
+		"too long":                  {nil, link.EagerMessage{Len: longestBox + 1, Tag: 7}, "length"},
+		"outside the memory":        {nil, link.EagerMessage{Len: longestBox, Tag: 7, Data: [link.InFastBox]byte{1, boxArea * 3 / 4 >> 8}}, "length"},
 		"far too long":              {nil, link.EagerMessage{Len: 1<<32 - 1, Tag: 7}, "length"},
 		"no tag":                    {nil, link.EagerMessage{Len: 5, Tag: int32(wire.TagOutOfRange)}, "pk_tag"},
 		"in the middle of a header": {data[:1], good, "place"},
@@ -357,8 +371,9 @@ func TestBadFastBoxes(t *testing.T) {
 			put(t, p.e[1], 0, c.before)
 			q := p.recv(1, make([]byte, 100))
 			for _, n := range []link.EagerMessage{c.msg, good} {
-				*p.d[0].FastBoxRoom() = n
-				p.d[0].PostFastBox()
+				m := p.d[0].FastBoxRoom(0)
+				p.d[0].PostFastBox(nil)
+				*m = n
 			}
 			_, err := p.e[1].TakeFastBoxes(0)
 			var bad *ProtocolError
@@ -386,8 +401,9 @@ func TestBadFastBoxes(t *testing.T) {
 	}
 	p := newBoxed(t, roomy) // whole packets before it are no fault
 	put(t, p.e[1], 0, data)
-	*p.d[0].FastBoxRoom() = good
-	p.d[0].PostFastBox()
+	m := p.d[0].FastBoxRoom(5)
+	m.Tag = good.Tag
+	p.d[0].PostFastBox(make([]byte, 5))
 	if progress, err := p.e[1].TakeFastBoxes(0); !progress || err != nil {
 		t.Errorf("%v, %v", progress, err)
 	}
@@ -475,7 +491,7 @@ func TestNoEagerLink(t *testing.T) {
 		"a receive waits":       func(p *boxed) { p.recv(1, nil) },
 		"a message waits":       func(p *boxed) { p.now(0, nil); p.carry(0) },
 		"a send is not through": func(p *boxed) { p.send(1, Synchronous, nil); p.wireBytes(1) },
-		"a packet is to leave":  func(p *boxed) { p.send(1, Standard, make([]byte, 200)) },
+		"a packet is to leave":  func(p *boxed) { p.send(1, Standard, make([]byte, longestBox+1)) },
 		"the link is gone":      func(p *boxed) { p.e[1].Detach(0, cause) },
 	} {
 		p := newBoxed(t, roomy)

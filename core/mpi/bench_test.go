@@ -133,7 +133,7 @@ func withPeer(b *testing.B, kind string) *Comm {
 		ends = tcpEnds(b)
 	case "shm":
 		var err error
-		if region, err = ring.Create(ring.DefaultSize); err != nil {
+		if region, err = ring.CreateForProcs(ring.DefaultSize); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -273,7 +273,7 @@ func BenchmarkWindow(b *testing.B) {
 // one thread, so that nothing is waited for.
 func BenchmarkBothSides(b *testing.B) {
 	ends := unixEnds(b)
-	region, err := ring.Create(ring.DefaultSize)
+	region, err := ring.CreateForProcs(ring.DefaultSize)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,10 +33,13 @@ func fastBoxesSent(p *proc.Process, peer message.Peer) uint64 {
 	return toPeer(p, peer).Link.(link.FastBoxLink).FastBoxesSent()
 }
 
+// longestBox is the longest message that is one of a fast box in rings of 64 KiB.
+const longestBox = 4 << 10
+
 // Messages that fit are fast-box messages where procs have memory in common, and cost no
 // allocation, whatever their receive is.
 func TestFastBoxMessagesAllocateNothing(t *testing.T) {
-	for _, n := range []int{0, 8, link.MaxFastBox, link.MaxFastBox + 1} {
+	for _, n := range []int{0, 8, link.InFastBox, link.InFastBox + 1, longestBox, longestBox + 1} {
 		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
 		a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
 		out, in := pattern(n, 3), make([]byte, n)
@@ -64,7 +67,7 @@ func TestFastBoxMessagesAllocateNothing(t *testing.T) {
 		if a := testing.AllocsPerRun(200, round); a > 0 {
 			t.Errorf("%d bytes: %v allocations", n, a)
 		}
-		if sent := fastBoxesSent(procs[0], 1) - before; (sent > 0) != (n <= link.MaxFastBox) || sent%3 != 0 {
+		if sent := fastBoxesSent(procs[0], 1) - before; (sent > 0) != (n <= longestBox) || sent%3 != 0 {
 			t.Errorf("%d bytes: %d fast-box messages", n, sent)
 		}
 	}
@@ -81,17 +84,17 @@ func TestManyReceiveFastBoxes(t *testing.T) {
 			errs := [tags]error{}
 			for tag := range tags {
 				all.Go(func() {
-					buf := make([]int64, 1+tag*20) // the last one is no fast-box message
+					buf := make([]int64, 1+tag*40) // they go in the box, behind the boxes and as packets
 					for i := range int64(count) {
-						buf[tag*20] = i
+						buf[tag*40] = i
 						if c.Rank() == 0 {
 							errs[tag] = errors.Join(errs[tag], Send(c, buf, 1, tag))
 							continue
 						}
-						buf[tag*20] = -1
+						buf[tag*40] = -1
 						st, err := Recv(c, buf, 0, tag)
-						if err != nil || st.Tag != tag || buf[tag*20] != i {
-							errs[tag] = fmt.Errorf("tag %d: message %d is %d: %+v, %w", tag, i, buf[tag*20], st, err)
+						if err != nil || st.Tag != tag || buf[tag*40] != i {
+							errs[tag] = fmt.Errorf("tag %d: message %d is %d: %+v, %w", tag, i, buf[tag*40], st, err)
 							return
 						}
 					}

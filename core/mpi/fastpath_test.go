@@ -1,13 +1,13 @@
 package mpi
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
-	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/fastpath"
 )
@@ -226,10 +226,9 @@ func TestFastBoxMessagesOfC(t *testing.T) {
 				return fmt.Errorf("the gate is %d", m.Gate.Load())
 			}
 			l := &m.Peers[at]
-			n := l.Room()
-			*n = link.EagerMessage{Context: e.Context, Rank: e.Rank, Tag: int32(i), Len: 4}
-			*(*int32)(unsafe.Pointer(&n.Data)) = int32(i)
-			l.Post(l.OutAt)
+			n := l.Room(4)
+			n.Context, n.Rank, n.Tag = e.Context, e.Rank, int32(i)
+			l.Post(binary.NativeEndian.AppendUint32(nil, uint32(i)), l.OutAt)
 			m.Gate.Store(fastpath.Open)
 			c.in().Process().FastPath.Wake(at)
 			if _, err := Recv(c, word[:], 1, i); err != nil || word[0] != int32(i) {

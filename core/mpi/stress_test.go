@@ -59,7 +59,7 @@ func TestEverythingAtOnce(t *testing.T) {
 // rings makes links through memory, with so many bytes in each direction.
 func rings(size int) func() (a, b link.Link) {
 	return func() (a, b link.Link) {
-		region, err := ring.Create(size)
+		region, err := ring.CreateForProcs(size)
 		if err != nil {
 			panic(err)
 		}

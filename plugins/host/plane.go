@@ -88,9 +88,9 @@ func (i *instance) adopt(p parcel, o opening, from Origin) (link.Link, error) {
 	return l, nil
 }
 
-// mostRegion is the size of a region with rings of the size that was asked for, and its
-// header.
-const mostRegion = 2*ring.DefaultSize + 64<<10
+// mostRegion is the size of a region with rings of the size that was asked for, its header,
+// and what procs have beside the rings.
+const mostRegion = 2*ring.DefaultSize + 2*link.MaxFastBoxArea + 64<<10
 
 // checkRegion checks that a plugin's region is not larger than what was asked for, and that
 // all of it is allocated, so that it cannot use more of our memory, or of a proc's, when it

@@ -32,7 +32,7 @@ func (e *refusedError) Error() string { return "the other side says: " + e.reaso
 
 // offer makes a region and sends it. It owns sock.
 func offer(ctx context.Context, sock, size int) (*ring.Link, error) {
-	file, err := ring.Create(size)
+	file, err := ring.CreateForProcs(size)
 	if err != nil {
 		_ = unix.Close(sock)
 		return nil, err

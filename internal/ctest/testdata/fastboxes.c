@@ -155,8 +155,10 @@ static int length(void) {
   switch (draw(&plan, 40)) {
   case 0: return draw(&plan, LONGEST);
   case 1: case 2: return 97 + draw(&plan, 4000);
-  case 3: return 96;
+  case 3: return 95 + draw(&plan, 3);
   case 4: return 0;
+  case 5: return 32767 + draw(&plan, 3); /* the longest that C passes on */
+  case 6: return draw(&plan, 33000);
   default: return draw(&plan, 60);
   }
 }
@@ -164,12 +166,12 @@ static int length(void) {
 /* too_long wants the error of a message that does not fit, and what fits of it. */
 static void too_long(void) {
   int left = (rank + size - 1) % size, right = (rank + 1) % size, i;
-  char buf[64];
+  static char buf[5000];
   MPI_Request q;
   MPI_Status s;
-  for (i = 0; i < 4; i++) {
+  for (i = 0; i < 8; i++) {
     memset(buf, 'x', sizeof buf);
-    CALL(MPI_Send(buf, 40, MPI_BYTE, right, 77, comms[0]));
+    CALL(MPI_Send(buf, i < 4 ? 40 : sizeof buf, MPI_BYTE, right, 77, comms[0]));
     memset(buf, 'y', sizeof buf);
     if (i % 2 == 0) {
       FAILS(MPI_ERR_TRUNCATE, MPI_Recv(buf, 10, MPI_BYTE, left, 77, comms[0], &s));

@@ -119,10 +119,23 @@ func (x *fastPath) close(p *Process) {
 		x.streaks = n
 		p.Driver.Everywhere()
 		p.Eng.Review()
+	} else if x.reviewed() {
+		p.Eng.Review()
 	}
 	for x.First != fastpath.None {
 		x.adopt(p)
 	}
+}
+
+// reviewed reports whether C has taken so many messages from a peer that it takes no more until
+// Go has looked at what that peer may send.
+func (x *fastPath) reviewed() bool {
+	for i := range x.Peers {
+		if l := &x.Peers[i]; x.endpoints[i] != nil && l.Received >= l.Review {
+			return true
+		}
+	}
+	return false
 }
 
 // askToLeave closes the gate: it asks C to leave, and waits until it has.

@@ -18,13 +18,19 @@ type BoxedEnd struct {
 	takes bool // its owner takes fast-box messages
 }
 
+// boxArea is the memory for data of fast-box messages in one direction: little, so that it is
+// full often.
+const boxArea = 2 << 10
+
 // box gives both ends fast boxes.
 func (l *Link) box() {
 	var pages [2]link.FastBoxPage
+	var areas [2][boxArea]byte
 	var taken [2]atomic.Uint64 // of each page, by the other end
 	for i, e := range l.Ends {
 		e.boxed = &BoxedEnd{End: e, boxes: link.FastBoxes{
 			Out: &pages[i], In: &pages[1-i], Read: &taken[i], Told: &taken[1-i], Limit: math.MaxUint64,
+			OutData: &areas[i][0], OutArea: boxArea, InData: &areas[1-i][0], InArea: boxArea,
 		}}
 	}
 }
@@ -58,16 +64,16 @@ func (b *BoxedEnd) TakeFastBoxes() bool {
 func (b *BoxedEnd) FastBoxesAgreed() bool { return b.takes && b.peer.boxed.takes }
 
 // FastBoxRoom gives the place of the next message, behind all bytes.
-func (b *BoxedEnd) FastBoxRoom() *link.EagerMessage {
+func (b *BoxedEnd) FastBoxRoom(n int) *link.EagerMessage {
 	if !b.FastBoxesAgreed() || !b.Open() || b.owed.shown > 0 || b.peer.closed {
 		return nil
 	}
-	return b.boxes.Room()
+	return b.boxes.Room(n)
 }
 
 // PostFastBox sends the message.
-func (b *BoxedEnd) PostFastBox() {
-	b.boxes.Post(b.peer.given)
+func (b *BoxedEnd) PostFastBox(data []byte) {
+	b.boxes.Post(data, b.peer.given)
 	b.l.k.mixNumbers(uint64(b.handle), b.boxes.Sent)
 	b.l.boxes++
 	b.peer.ring()
@@ -81,8 +87,11 @@ func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 	return b.boxes.Next(b.taken)
 }
 
+// FastBoxData gives its data.
+func (b *BoxedEnd) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.boxes.Content(m, n) }
+
 // FastBoxTaken says that it is not needed any more.
-func (b *BoxedEnd) FastBoxTaken() { b.boxes.Take() }
+func (b *BoxedEnd) FastBoxTaken(n uint32) { b.boxes.Take(n) }
 
 // FastBoxesAt is for code with direct access to the boxes, of which there is none here.
 func (b *BoxedEnd) FastBoxesAt() (out, in uint64, sends, takes bool) {
@@ -98,11 +107,17 @@ func (b *BoxedEnd) WakeForFastBox() { b.peer.ring() }
 // FastBoxesSent is how many messages were sent.
 func (b *BoxedEnd) FastBoxesSent() uint64 { return b.boxes.Sent }
 
-// FastBoxesTaken is how many were taken.
-func (b *BoxedEnd) FastBoxesTaken() uint64 { return b.boxes.Taken }
+// FastBoxesCharged is what they cost.
+func (b *BoxedEnd) FastBoxesCharged() uint64 { return b.boxes.Charged }
 
-// LimitFastBoxes sends no more than so many in all.
-func (b *BoxedEnd) LimitFastBoxes(sent uint64) { b.boxes.Limit = sent }
+// FastBoxesTaken is what those that were taken cost.
+func (b *BoxedEnd) FastBoxesTaken() uint64 { return b.boxes.Received }
+
+// LimitFastBoxes sends none beyond a cost.
+func (b *BoxedEnd) LimitFastBoxes(charge uint64) { b.boxes.Limit = charge }
+
+// ReviewFastBoxes is for code with direct access to the boxes.
+func (b *BoxedEnd) ReviewFastBoxes(uint64) {}
 
 // Reserve has no room in place.
 func (b *BoxedEnd) Reserve(int) []byte { return nil }

@@ -13,7 +13,7 @@ func TestFastBoxesKeepTheOrder(t *testing.T) {
 	k := New(1)
 	l := k.NewLink(LinkSpec{Name: "l", Delay: time.Millisecond, Capacity: 100, Boxes: true}, nil)
 	a, b := l.Ends[0].Boxed(), l.Ends[1].Boxed()
-	if a.TakeFastBoxes(); a.FastBoxRoom() != nil {
+	if a.TakeFastBoxes(); a.FastBoxRoom(0) != nil {
 		t.Fatal("the other side takes no messages")
 	}
 	b.TakeFastBoxes()
@@ -23,9 +23,9 @@ func TestFastBoxesKeepTheOrder(t *testing.T) {
 		}
 	}
 	send("ab")
-	m := a.FastBoxRoom()
+	m := a.FastBoxRoom(0)
 	m.Tag = 7
-	a.PostFastBox()
+	a.PostFastBox(nil)
 	send("cd")
 	if b.NextFastBox() != nil || b.Ready() {
 		t.Error("the message overtakes bytes")
@@ -44,21 +44,21 @@ func TestFastBoxesKeepTheOrder(t *testing.T) {
 	if got := b.NextFastBox(); got == nil || got.Tag != 7 || b.Link().Boxes() != 1 {
 		t.Fatalf("%+v", got)
 	}
-	b.FastBoxTaken()
+	b.FastBoxTaken(0)
 	if n, err := b.Recv([][]byte{buf}); string(buf[:n]) != "cd" || err != nil || b.NextFastBox() != nil {
 		t.Errorf("%q, %v", buf[:n], err)
 	}
 	for range link.FastBoxCount - 1 { // the one that was taken is given back with others
-		if a.FastBoxRoom() == nil {
+		if a.FastBoxRoom(0) == nil {
 			t.Fatal("there is no room")
 		}
-		a.PostFastBox()
+		a.PostFastBox(nil)
 	}
-	if a.FastBoxRoom() != nil {
+	if a.FastBoxRoom(0) != nil {
 		t.Error("there is room for more than there are boxes")
 	}
 	_ = a.Close()
-	if a.FastBoxRoom() != nil || b.NextFastBox() == nil {
+	if a.FastBoxRoom(0) != nil || b.NextFastBox() == nil {
 		t.Error("what was sent is there, and nothing more can be sent")
 	}
 }

@@ -293,7 +293,7 @@ func shortOnes(g *generator) {
 	}
 	var flights []*flight
 	for range count {
-		m.Tag, m.Len = Pick(g.Draws, tags...), 1+g.IntN(min(96, g.o.MaxBytes/64))
+		m.Tag, m.Len = Pick(g.Draws, tags...), 1+g.IntN(min(600, g.o.MaxBytes/8))
 		m.Cap = m.Len
 		flights = append(flights, g.add(m))
 	}

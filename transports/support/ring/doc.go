@@ -18,6 +18,9 @@
 //	    32      8  the offset of the data of ring 0; that of ring 1 follows it at once
 //	    40      8  the offset of the fast-box messages of ring 0, 8192 bytes, behind all data; those of ring 1
 //	               follow them at once; 0: none
+//	    48      8  the offset of the memory for longer data of the fast-box messages of ring 0, behind
+//	               all fast boxes; that of ring 1 follows it at once; 0: none
+//	    56      8  the size of that memory of each ring in bytes, a power of two from 128 to 2^17
 //	  1024   1024  control block of ring 0: side 0 writes, side 1 reads
 //	  2048   1024  control block of ring 1: side 1 writes, side 0 reads
 //	  3072    512  loans of ring 0
@@ -40,7 +43,8 @@
 //	+800     16  the key
 //	+896      8  taken: loans taken since the beginning; the reader's, as is
 //	+904      4  takes: 1 once the reader has found that it can read the writer's memory
-//	+908      4  takes fast-box messages: 1 once the reader looks for fast-box messages
+//	+908      4  takes fast-box messages: not 0 once the reader looks for fast-box messages; 2: for those
+//	             with longer data, too
 //	+912      8  noted: fast-box messages taken since the beginning; the reader's
 //
 // Byte number n of a direction is at n modulo size of the data. A writer copies bytes in,
@@ -87,9 +91,10 @@
 //	 +8      8  context
 //	+16      4  rank of the sender
 //	+20      4  tag
-//	+24      4  length of the data that count, up to 96
+//	+24      4  length of the data
 //	+28      4  kind of the data, for information
-//	+32     96  data
+//	+32     96  data if there are at most 96 bytes, else in 4 bytes their offset in the memory for
+//	            longer data
 //
 // Fast-box message number n is at place (n-1) modulo 64. A writer writes none before it has
 // seen "takes fast-box messages", nor while anything is lent or reserved. It fills in the
@@ -103,7 +108,9 @@
 // position; beyond that it takes nothing, loans included, before the fast-box message. A
 // position that is more than size after what was read ends the link. The reader copies what
 // it wants of a fast-box message once, and then counts it; it may store noted, a release,
-// late by up to 15.
+// late by up to 15, or by less than an eighth of the memory for longer data. No message
+// has data of more than a quarter of that memory, and those of a message that noted does not
+// count are not overwritten.
 //
 // # Sleeping
 //

@@ -13,7 +13,14 @@ type boxes struct {
 	fastBoxes *link.FastBoxes // nil: this side does not use fast boxes
 	taker     *atomic.Uint32  // set by the other side if it takes fast-box messages
 	taken     bool            // the other side takes them
+	area      uint64          // memory for their data, once the other side takes such messages
 }
+
+// The values of the word by which a reader says which fast-box messages it takes.
+const (
+	takesInBoxes = 1 // those whose data are in the boxes
+	takesAll     = 2 // those whose data are behind them, too
+)
 
 // TakeFastBoxes makes this side take fast-box messages, and send them once the other side
 // takes them too (link.FastBoxLink). It is for the process that uses the link to its end,
@@ -29,37 +36,50 @@ func (l *Link) TakeFastBoxes() bool {
 			Out: r.pages[l.side], In: r.pages[1-l.side],
 			Read: &l.out.b.boxed, Told: &l.in.b.boxed,
 			Sleeps: &l.out.b.readerSleeps, Bytes: &l.in.b.head,
-			Limit: math.MaxUint64,
+			Limit: math.MaxUint64, Review: math.MaxUint64,
 		},
 	}
+	takes := uint32(takesInBoxes)
+	if out, in := r.areas[l.side], r.areas[1-l.side]; len(in) > 0 {
+		l.area = uint64(len(out))
+		l.fastBoxes.OutData, l.fastBoxes.InData, l.fastBoxes.InArea = &out[0], &in[0], uint64(len(in))
+		takes = takesAll
+	}
 	l.in.fastBoxes = l.fastBoxes
-	l.in.b.takesFastBoxes.Store(1)
+	l.in.b.takesFastBoxes.Store(takes)
 	return true
 }
 
-// FastBoxRoom returns the place of the next fast-box message, to be filled in and posted,
-// or nil if none can be sent now behind the bytes that were sent.
-func (l *Link) FastBoxRoom() *link.EagerMessage {
+// FastBoxRoom returns the place of the next fast-box message, of n bytes, to be filled in and
+// posted, or nil if none can be sent now behind the bytes that were sent.
+func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 	if !l.FastBoxesAgreed() {
 		return nil
 	}
 	if l.out.placed > 0 || l.out.given != l.out.back || l.ended || l.sendErr != nil || l.closed.Load() {
 		return nil
 	}
-	return l.fastBoxes.Room()
+	return l.fastBoxes.Room(n)
 }
 
 // FastBoxesAgreed reports whether both sides take fast-box messages.
 func (b *boxes) FastBoxesAgreed() bool { return b.taken || b.lookForTaker() }
 
 func (b *boxes) lookForTaker() bool {
-	b.taken = b.fastBoxes != nil && b.taker.Load() != 0
+	if b.fastBoxes == nil {
+		return false
+	}
+	takes := b.taker.Load()
+	b.taken = takes != 0
+	if takes >= takesAll {
+		b.fastBoxes.OutArea = b.area
+	}
 	return b.taken
 }
 
-// PostFastBox sends the fast-box message in the place that FastBoxRoom returned.
-func (l *Link) PostFastBox() {
-	l.fastBoxes.Post(l.out.head)
+// PostFastBox sends data in the fast-box message for which FastBoxRoom returned a place.
+func (l *Link) PostFastBox(data []byte) {
+	l.fastBoxes.Post(data, l.out.head)
 	if l.out.b.readerSleeps.Load() != 0 {
 		l.wakeReader()
 	}
@@ -74,9 +94,13 @@ func (l *Link) NextFastBox() *link.EagerMessage {
 	return l.fastBoxes.Next(l.in.tail)
 }
 
+// FastBoxData returns the data of a message of NextFastBox whose length was read as n, or nil
+// if there can be no such message.
+func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fastBoxes.Content(m, n) }
+
 // FastBoxTaken says that the message of NextFastBox is not needed any more.
-func (l *Link) FastBoxTaken() {
-	l.fastBoxes.Take()
+func (l *Link) FastBoxTaken(n uint32) {
+	l.fastBoxes.Take(n)
 	l.idle = 0
 }
 
@@ -99,11 +123,17 @@ func (l *Link) MoveFastBoxes(to *link.FastBoxes) {
 // FastBoxesSent returns how many fast-box messages were sent.
 func (b *boxes) FastBoxesSent() uint64 { return b.fastBoxes.Sent }
 
-// FastBoxesTaken returns how many were taken.
-func (b *boxes) FastBoxesTaken() uint64 { return b.fastBoxes.Taken }
+// FastBoxesCharged returns what those that were sent cost.
+func (b *boxes) FastBoxesCharged() uint64 { return b.fastBoxes.Charged }
 
-// LimitFastBoxes stops sending fast-box messages once sent of them were sent.
-func (b *boxes) LimitFastBoxes(sent uint64) { b.fastBoxes.Limit = sent }
+// FastBoxesTaken returns what those that were taken cost.
+func (b *boxes) FastBoxesTaken() uint64 { return b.fastBoxes.Received }
+
+// LimitFastBoxes stops sending fast-box messages before they cost more than charge.
+func (b *boxes) LimitFastBoxes(charge uint64) { b.fastBoxes.Limit = charge }
+
+// ReviewFastBoxes sets the cost from which on only Go takes messages.
+func (b *boxes) ReviewFastBoxes(taken uint64) { b.fastBoxes.Review = taken }
 
 // WakeForFastBox wakes the other side if it sleeps.
 func (l *Link) WakeForFastBox() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,12 +37,10 @@ func takeFastBoxes(t testing.TB, links ...*Link) {
 
 // post sends a fast-box message, and reports whether there was room for it.
 func post(l *Link, text string) bool {
-	n := l.FastBoxRoom()
-	if n == nil {
+	if l.FastBoxRoom(len(text)) == nil {
 		return false
 	}
-	n.Len = uint32(copy(n.Data[:], text))
-	l.PostFastBox()
+	l.PostFastBox([]byte(text))
 	return true
 }
 
@@ -51,8 +50,8 @@ func take(l *Link) (text string, ok bool) {
 	if n == nil {
 		return "", false
 	}
-	text = string(n.Data[:n.Len])
-	l.FastBoxTaken()
+	text = string(l.FastBoxData(n, n.Len))
+	l.FastBoxTaken(n.Len)
 	return text, true
 }
 
@@ -77,19 +76,26 @@ func (s *mixed) piece(n int) []byte {
 	return b
 }
 
+// inBox is the data of the next fast-box message.
+func (s *mixed) inBox() []byte {
+	n := s.boxes % link.InFastBox
+	if s.boxes%5 == 0 {
+		n = s.boxes * 7 % (minSize / areaShare / link.FastBoxShare)
+	}
+	return bytes.Repeat([]byte{byte(s.boxes)}, int(n))
+}
+
 // send sends some more, and reports whether the link took anything.
 func (s *mixed) send(l *Link, lend bool) (progress bool, err error) {
 	if len(s.pieces) > 0 {
 		return s.offer(l, lend)
 	}
 	kind := s.random.IntN(10)
-	switch n := l.FastBoxRoom(); {
+	data := s.inBox()
+	switch n := l.FastBoxRoom(len(data)); {
 	case kind < 5 && n != nil:
-		n.Context, n.Tag, n.Len = s.bytes, int32(s.boxes), uint32(s.boxes%link.MaxFastBox)
-		for i := range n.Data {
-			n.Data[i] = byte(s.boxes)
-		}
-		l.PostFastBox()
+		n.Context, n.Tag = s.bytes, int32(s.boxes)
+		l.PostFastBox(data)
 		s.boxes++
 		return true, nil
 	case kind < 8:
@@ -100,7 +106,7 @@ func (s *mixed) send(l *Link, lend bool) (progress bool, err error) {
 			return s.offer(l, lend)
 		}
 		copy(room, s.piece(n))
-		if l.FastBoxRoom() != nil {
+		if l.FastBoxRoom(0) != nil {
 			return false, errors.New("room for a fast-box message before what is reserved")
 		}
 		l.Commit()
@@ -127,13 +133,14 @@ func (s *mixed) offer(l *Link, lend bool) (bool, error) {
 // receive takes what comes next, in one of the ways that there are.
 func (s *mixed) receive(l *Link) (progress bool, err error) {
 	if n := l.NextFastBox(); n != nil {
-		if n.Context != s.bytes || n.Tag != int32(s.boxes) || n.Len != uint32(s.boxes%link.MaxFastBox) || n.Data[0] != byte(s.boxes) || n.Data[link.MaxFastBox-1] != byte(s.boxes) {
+		size := n.Len
+		if n.Context != s.bytes || n.Tag != int32(s.boxes) || !bytes.Equal(l.FastBoxData(n, size), s.inBox()) {
 			return false, fmt.Errorf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, s.boxes, s.bytes)
 		}
 		if len(l.Peek()) > 0 {
 			return false, errors.New("bytes and a fast-box message come next")
 		}
-		l.FastBoxTaken()
+		l.FastBoxTaken(size)
 		s.boxes++
 		return true, nil
 	}
@@ -349,7 +356,7 @@ func regionOf(t *testing.T, h []byte, behind int) (file, other int) {
 }
 
 func TestRegionWithoutFastBoxes(t *testing.T) {
-	h := header(minSize)
+	h := header(minSize, 0)
 	clear(h[atFastBoxes:])
 	file, other := regionOf(t, h, 0)
 	socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -389,7 +396,7 @@ func TestFastBoxesThatAreNowhere(t *testing.T) {
 		"far behind the file":  {1 << 40, all, false},
 		"at the end of memory": {1<<64 - line, all, false},
 	} {
-		h := header(minSize)
+		h := header(minSize, 0)
 		binary.NativeEndian.PutUint64(h[atFastBoxes:], c.at)
 		file, other := regionOf(t, h, int(c.behind))
 		unix.Close(other)
@@ -408,6 +415,76 @@ func TestFastBoxesThatAreNowhere(t *testing.T) {
 		if err == nil {
 			l.Close()
 		}
+	}
+}
+
+func TestDataOfFastBoxesThatAreNowhere(t *testing.T) {
+	const end, size = uint64(headerSize + 2*minSize + 2*link.FastBoxPageSize), uint64(1024)
+	for name, c := range map[string]struct {
+		at, size, behind uint64
+		ok               bool
+	}{
+		"behind the boxes":     {end, size, 2 * size, true},
+		"further behind":       {end + line, size, 2*size + line, true},
+		"in the boxes":         {end - line, size, 2 * size, false},
+		"at no line":           {end + 8, size, 2*size + line, false},
+		"cut":                  {end, size, 2*size - 1, false},
+		"only of ring 0":       {end, size, size, false},
+		"far behind the file":  {1 << 40, size, 2 * size, false},
+		"at the end of memory": {1<<64 - line, size, 2 * size, false},
+		"no power of two":      {end, 1000, 2 * size, false},
+		"too little":           {end, 64, 2 * size, false},
+		"no size":              {end, 0, 2 * size, false},
+		"too much":             {end, 2 * link.MaxFastBoxArea, 4 * link.MaxFastBoxArea, false},
+		"far too much":         {end, 1 << 63, 2 * size, false},
+	} {
+		h := header(minSize, 0)
+		binary.NativeEndian.PutUint64(h[atAreas:], c.at)
+		binary.NativeEndian.PutUint64(h[atAreaSize:], c.size)
+		file, other := regionOf(t, h, 2*link.FastBoxPageSize+int(c.behind))
+		socks, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(file, socks[0], 0)
+		if !c.ok {
+			unix.Close(other)
+			unix.Close(socks[1])
+			if !errors.Is(err, ErrRegion) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		b, err2 := New(other, socks[1], 1)
+		if err := errors.Join(err, err2); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		takeFastBoxes(t, a, b)
+		text := strings.Repeat("x", int(size/link.FastBoxShare))
+		if post(a, text+"x") {
+			t.Errorf("%s: room for too much", name)
+		}
+		if !post(a, text) {
+			t.Errorf("%s: no room for the longest message", name)
+		}
+		if got, _ := take(b); got != text {
+			t.Errorf("%s: got %q", name, got)
+		}
+		a.Close()
+		b.Close()
+	}
+}
+
+// A side of an older release takes no data behind the boxes, and says so by another number.
+func TestFastBoxesWithoutDataBehindThem(t *testing.T) {
+	a, b := boxPair(t, minSize)
+	b.in.b.takesFastBoxes.Store(takesInBoxes)
+	if post(a, strings.Repeat("x", link.InFastBox+1)) {
+		t.Error("data behind the boxes")
+	}
+	if text := strings.Repeat("x", link.InFastBox); !post(a, text) {
+		t.Error("no room in a box")
 	}
 }
 
@@ -452,8 +529,8 @@ func TestHostileFastBoxes(t *testing.T) {
 				a.Send([][]byte{pattern(20)})
 				drain(t, b)
 				a.Send([][]byte{pattern(some)})
-				a.FastBoxRoom()
-				a.boxes.fastBoxes.Post(place(b))
+				a.FastBoxRoom(0)
+				a.boxes.fastBoxes.Post(nil, place(b))
 				if !b.Ready() || !b.Arm(link.Readable) {
 					t.Error("nobody looks")
 				}
@@ -466,7 +543,7 @@ func TestHostileFastBoxes(t *testing.T) {
 					}
 				}
 				a.boxes.fastBoxes.Sent = 0 // a valid one now, but too late
-				a.boxes.fastBoxes.Post(b.in.tail)
+				a.boxes.fastBoxes.Post(nil, b.in.tail)
 				if b.NextFastBox() != nil {
 					t.Error("a fast-box message of a link that is broken")
 				}
@@ -479,9 +556,8 @@ func TestHostileFastBoxes(t *testing.T) {
 // once they have.
 func TestFastBoxAheadOfTheBytes(t *testing.T) {
 	a, b := boxPair(t, minSize)
-	n := a.FastBoxRoom()
-	n.Len = uint32(copy(n.Data[:], "note"))
-	a.boxes.fastBoxes.Post(3)
+	a.FastBoxRoom(4)
+	a.boxes.fastBoxes.Post([]byte("note"), 3)
 	if b.Ready() || b.NextFastBox() != nil || b.Arm(link.Readable) {
 		t.Error("it is there")
 	}
@@ -594,38 +670,38 @@ func TestNoRoomForFastBoxes(t *testing.T) {
 	a, b := lenders(t, minSize)
 	takeFastBoxes(t, a, b)
 	a.Reserve(3)
-	if a.FastBoxRoom() != nil {
+	if a.FastBoxRoom(0) != nil {
 		t.Error("before what is reserved")
 	}
 	a.Commit()
 	b.Discard(3)
 	loan := [][]byte{pattern(minLoan)}
 	a.Lend(loan)
-	if a.FastBoxRoom() != nil {
+	if a.FastBoxRoom(0) != nil {
 		t.Error("while something is lent")
 	}
 	b.Recv([][]byte{make([]byte, minLoan)})
-	if a.FastBoxRoom() != nil {
+	if a.FastBoxRoom(0) != nil {
 		t.Error("before the loan is back")
 	}
 	a.Lend(loan)
-	if a.FastBoxRoom() == nil {
+	if a.FastBoxRoom(0) == nil {
 		t.Error("none after it")
 	}
 	a.CloseSend()
-	if a.FastBoxRoom() != nil {
+	if a.FastBoxRoom(0) != nil {
 		t.Error("after the end")
 	}
 	post(b, "x")
 	a.Close()
-	if a.NextFastBox() != nil || a.FastBoxRoom() != nil || a.TakeFastBoxes() {
+	if a.NextFastBox() != nil || a.FastBoxRoom(0) != nil || a.TakeFastBoxes() {
 		t.Error("after Close")
 	}
 	b.out.b.tail.Store(b.out.head + 1)
 	if _, err := b.Send([][]byte{pattern(minSize)}); !errors.Is(err, link.ErrBroken) {
 		t.Fatal(err)
 	}
-	if b.FastBoxRoom() != nil {
+	if b.FastBoxRoom(0) != nil {
 		t.Error("by a link that is broken")
 	}
 }
@@ -657,14 +733,14 @@ func TestLinkWithFastBoxesIsNotHandedOn(t *testing.T) {
 func TestFastBoxesInTheRegion(t *testing.T) {
 	a, b := boxPair(t, minSize)
 	a.Send([][]byte{[]byte("abc")})
-	n := a.FastBoxRoom()
+	n := a.FastBoxRoom(4)
 	n.Context, n.Rank, n.Tag, n.Kind = 1<<40+1, 2, 3, 4
-	n.Len = uint32(copy(n.Data[:], "data"))
-	a.PostFastBox()
+	a.PostFastBox([]byte("data"))
 	mem := a.region.mem
 	at := binary.NativeEndian.Uint64(mem[40:])
-	if at != headerSize+2*minSize || len(mem) != int(at)+2*8192 {
-		t.Fatalf("fast-box messages from %d on, of %d", at, len(mem))
+	behind, area := int(binary.NativeEndian.Uint64(mem[48:])), int(binary.NativeEndian.Uint64(mem[56:]))
+	if at != headerSize+2*minSize || behind != int(at)+2*8192 || area != 1024 || len(mem) != behind+2*area {
+		t.Fatalf("fast-box messages from %d on, %d bytes of data from %d on, of %d", at, area, behind, len(mem))
 	}
 	place := []byte{3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 'd', 'a', 't', 'a', 0}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && !bytes.Equal(mem[at:][:len(place)], place) {
@@ -681,22 +757,33 @@ func TestFastBoxesInTheRegion(t *testing.T) {
 		}
 		take(b)
 	}
+	post(a, strings.Repeat("a", 100))
+	post(a, strings.Repeat("b", 100))
+	post(b, strings.Repeat("c", 100))
+	if mem[behind] != 'a' || mem[behind+128] != 'b' || mem[behind+1024] != 'c' || mem[at+17*128+24] != 100 || mem[at+17*128+32] != 128 {
+		t.Errorf("data begin with %q", mem[behind:][:1100])
+	}
 	word := func(at int) uint32 { return binary.NativeEndian.Uint32(mem[at:]) }
-	if word(1024+908) != 1 || word(1024+912) != 16 || word(2048+908) != 1 || word(2048+912) != 0 {
+	if word(1024+908) != 2 || word(1024+912) != 16 || word(2048+908) != 2 || word(2048+912) != 0 {
 		t.Errorf("ring 0: takes %d, taken %d; ring 1: %d, %d", word(1024+908), word(1024+912), word(2048+908), word(2048+912))
 	}
 }
 
 func TestFastBoxesOfTheRingAllocateNothing(t *testing.T) {
 	a, b := boxPair(t, minSize)
+	both := [2][]byte{make([]byte, 8), make([]byte, 200)}
 	if n := testing.AllocsPerRun(1000, func() {
-		n := a.FastBoxRoom()
-		n.Len = 8
-		a.PostFastBox()
-		if n = b.NextFastBox(); n == nil || n.Len != 8 {
-			t.Fatal("no fast-box message")
+		for _, data := range both {
+			if a.FastBoxRoom(len(data)) == nil {
+				t.Fatal("no room")
+			}
+			a.PostFastBox(data)
+			n := b.NextFastBox()
+			if n == nil || len(b.FastBoxData(n, n.Len)) != len(data) {
+				t.Fatal("no fast-box message")
+			}
+			b.FastBoxTaken(n.Len)
 		}
-		b.FastBoxTaken()
 	}); n != 0 {
 		t.Errorf("%v allocations per fast-box message", n)
 	}

@@ -33,7 +33,12 @@ const (
 	atSize      = 24
 	atData      = 32
 	atFastBoxes = 40
+	atAreas     = 48
+	atAreaSize  = 56
 )
+
+// areaShare is the part of a ring's size that each memory for data of fast-box messages has.
+const areaShare = 4
 
 var magic = [8]byte{'i', 'm', 'p', 'i', 'r', 'i', 'n', 'g'}
 
@@ -45,9 +50,18 @@ const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 // waits, and small enough for a processor's cache.
 const DefaultSize = 512 << 10
 
-// Create makes the file of a region with rings of size bytes each, a power of two. The
-// caller owns the descriptor, which may be passed to both sides.
-func Create(size int) (fd int, err error) {
+// Create makes the file of a region with rings of size bytes each, a power of two, for a
+// process that passes bytes on. The caller owns the descriptor, which may be passed to both
+// sides.
+func Create(size int) (fd int, err error) { return create(size, 0) }
+
+// CreateForProcs is Create for two processes that both use the link themselves. Their
+// fast-box messages have room for longer data.
+func CreateForProcs(size int) (fd int, err error) {
+	return create(size, min(size/areaShare, link.MaxFastBoxArea))
+}
+
+func create(size, area int) (fd int, err error) {
 	if err := checkSize(uint64(size)); err != nil {
 		return -1, err
 	}
@@ -55,18 +69,18 @@ func Create(size int) (fd int, err error) {
 	if err != nil {
 		return -1, fmt.Errorf("ring: memfd: %w", err)
 	}
-	if err := fill(fd, size); err != nil {
+	if err := fill(fd, size, area); err != nil {
 		return -1, errors.Join(err, unix.Close(fd))
 	}
 	return fd, nil
 }
 
-func fill(fd, size int) error {
-	all := headerSize + 2*size + 2*link.FastBoxPageSize
+func fill(fd, size, area int) error {
+	all := headerSize + 2*size + 2*link.FastBoxPageSize + 2*area
 	if err := unix.Fallocate(fd, 0, 0, int64(all)); err != nil { // without memory this fails, instead of a SIGBUS later
 		return fmt.Errorf("ring: %d bytes of shared memory: %w", all, err)
 	}
-	if _, err := unix.Pwrite(fd, header(size), 0); err != nil {
+	if _, err := unix.Pwrite(fd, header(size, area), 0); err != nil {
 		return fmt.Errorf("ring: header: %w", err)
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
@@ -76,14 +90,18 @@ func fill(fd, size int) error {
 }
 
 // header is the first line of a region.
-func header(size int) []byte {
-	h := make([]byte, 48)
+func header(size, area int) []byte {
+	h := make([]byte, 64)
 	copy(h, magic[:])
 	binary.NativeEndian.PutUint32(h[atVersion:], version)
 	binary.NativeEndian.PutUint32(h[atOrder:], byteOrder)
 	binary.NativeEndian.PutUint64(h[atSize:], uint64(size))
 	binary.NativeEndian.PutUint64(h[atData:], headerSize)
 	binary.NativeEndian.PutUint64(h[atFastBoxes:], headerSize+2*uint64(size))
+	if area > 0 {
+		binary.NativeEndian.PutUint64(h[atAreas:], headerSize+2*uint64(size)+2*uint64(link.FastBoxPageSize))
+		binary.NativeEndian.PutUint64(h[atAreaSize:], uint64(area))
+	}
 	return h
 }
 
@@ -103,6 +121,7 @@ type region struct {
 	loans  [2]*[loans]loan
 	data   [2][]byte
 	pages  [2]*link.FastBoxPage // nil: no room for fast boxes
+	areas  [2][]byte            // for data of fast-box messages; nil: there are none
 }
 
 // block is the control block of one ring, in the form of the layout.
@@ -149,7 +168,7 @@ func open(fd int) (*region, error) {
 	if have&seals != seals {
 		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x", ErrRegion, have, seals)
 	}
-	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize+int64(2*link.FastBoxPageSize) {
+	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize+int64(2*link.FastBoxPageSize+2*link.MaxFastBoxArea) {
 		return nil, fmt.Errorf("%w: a file of %d bytes", ErrRegion, st.Size)
 	}
 	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -201,6 +220,24 @@ func (r *region) parseFastBoxes(end uint64) error {
 		return fmt.Errorf("%w: fast-box messages from offset %d on are not behind the rings, which end at %d, in a file of %d bytes", ErrRegion, at, end, len(r.mem))
 	}
 	r.pages[0], r.pages[1] = link.FastBoxPageAt(r.mem[at:]), link.FastBoxPageAt(r.mem[at+size:])
+	return r.parseAreas(at + 2*size)
+}
+
+// parseAreas finds the memory for data of fast-box messages, if there is any. It must not
+// begin before the offset end.
+func (r *region) parseAreas(end uint64) error {
+	at, size := binary.NativeEndian.Uint64(r.mem[atAreas:]), binary.NativeEndian.Uint64(r.mem[atAreaSize:])
+	switch {
+	case at == 0:
+		return nil
+	case size < line || size > link.MaxFastBoxArea || bits.OnesCount64(size) != 1:
+		return fmt.Errorf("%w: memory of %d bytes for the data of fast-box messages; a power of two from %d to %d is possible", ErrRegion, size, line, link.MaxFastBoxArea)
+	case at < end || at > uint64(len(r.mem)) || at%line != 0 || at+2*size > uint64(len(r.mem)):
+		return fmt.Errorf("%w: data of fast-box messages from offset %d on are not behind the boxes, which end at %d, in a file of %d bytes", ErrRegion, at, end, len(r.mem))
+	}
+	for i := range r.areas {
+		r.areas[i] = r.mem[at+uint64(i)*size:][:size:size]
+	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 // pair makes both sides of a region of that size.
 func pair(t testing.TB, size int) (a, b *Link) {
 	t.Helper()
-	file, err := Create(size)
+	file, err := CreateForProcs(size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestRegionsThatAreNone(t *testing.T) {
 		return fd
 	}
 	good := make([]byte, headerSize+2*minSize)
-	copy(good, header(minSize))
+	copy(good, header(minSize, 0))
 	change := func(at int, b ...byte) []byte {
 		c := bytes.Clone(good)
 		copy(c[at:], b)
