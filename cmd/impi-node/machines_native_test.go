@@ -3,7 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,8 +17,10 @@ import (
 	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/soak"
 )
 
 // nativeApart is a job of a site of Open MPI on two machines that share no files, and of one of MPICH on
@@ -152,4 +159,88 @@ func TestNativeProcsOnOtherHosts(t *testing.T) {
 	for _, m := range machines {
 		awaitEmpty(t, m)
 	}
+}
+
+// theirs are files that Open MPI and MPICH may leave behind if their processes are killed: folders of sessions,
+// and shared memory. They do so without impi, too.
+var theirs = regexp.MustCompile(`^/(tmp/ompi\.|dev/shm/(vader_segment|sm_segment|mpich_))`)
+
+// TestNothingIsLeftOfNativeSites: whatever is killed, on no machine a process is left, nor a file of ours.
+func TestNothingIsLeftOfNativeSites(t *testing.T) {
+	node := func(line, env string) bool { return strings.Contains(line, "-config\x00") }
+	proc := func(line, env string) bool {
+		return strings.Contains(env, native.Variable+"=") && strings.HasPrefix(line, programApart+"\x00")
+	}
+	for name, c := range map[string]struct {
+		machine int
+		is      func(line, env string) bool
+		soak    bool
+	}{
+		"the launcher": {0, func(line, _ string) bool {
+			return strings.Contains(line, "mpirun.openmpi\x00") && !strings.Contains(line, "-config\x00")
+		}, false},
+		"the head":          {0, node, false},
+		"another node":      {1, node, true},
+		"a proc":            {1, proc, true},
+		"the node of MPICH": {2, node, true},
+		"a proc of MPICH":   {2, proc, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.soak {
+				soak.Only(t, "make test kills the head")
+			}
+			machines := nativeApart(t, "exchange")
+			nodes, before := make([]*machineNode, 3), map[*netns.Machine][]string{}
+			for i, m := range machines {
+				before[m] = append(filesOn(t, m), "/tmp/cache", "/run/impi-0/lock")
+				nodes[i] = startApart(t, m, "exchange", "-config", "/tmp/job.hcl")
+			}
+			for i, want := range map[int]int{0: 4, 2: 2} {
+				nodes[i].awaitsTimes(t, nodes[i].out, "] ready\n", want)
+			}
+			killed := 0
+			for _, pid := range pidsOn(machines[c.machine]) {
+				line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				env, _ := os.ReadFile("/proc/" + pid + "/environ")
+				if number, _ := strconv.Atoi(pid); killed == 0 && c.is(string(line), string(env)) && syscall.Kill(number, syscall.SIGKILL) == nil {
+					killed++
+				}
+			}
+			if killed == 0 {
+				t.Fatal("there is no such process")
+			}
+			for i, s := range ends(nodes) {
+				if s == 0 {
+					t.Errorf("machine %d: status 0", i)
+				}
+			}
+			for i, m := range machines {
+				awaitEmpty(t, m)
+				if i == c.machine { // the next node here removes what one that is killed leaves in its run directory
+					m.Put("/tmp/job.hcl", fmt.Appendf(nil, "job { embedded_server {} }\nprogram { command = [%q] }\nsite \"a\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = 1\n  }\n}\n", programApart), 0o600)
+					ends([]*machineNode{startApart(t, m, "hello", "-config", "/tmp/job.hcl")})
+				}
+				for _, f := range filesOn(t, m) {
+					if !theirs.MatchString(f) && !slices.Contains(before[m], f) {
+						t.Errorf("%s has %s left", m.Address, f)
+					}
+				}
+			}
+		})
+	}
+}
+
+// filesOn lists the files on a machine that is apart, in folders as deep as ours.
+func filesOn(t *testing.T, m *netns.Machine) (files []string) {
+	t.Helper()
+	for _, pattern := range []string{"/dev/shm/*", "/run/impi-*/*", "/tmp/*"} {
+		found, err := filepath.Glob(m.Path(pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			files = append(files, strings.TrimPrefix(f, m.Path("")))
+		}
+	}
+	return files
 }
