@@ -105,9 +105,6 @@ func Select(all []Transport, quick bool) []Cell {
 				for _, program := range Programs {
 					for _, fault := range Faults {
 						c := Cell{t.Name, plane, mode, program, fault}
-						if t.Natives != nil && fault != NoFault {
-							continue // tests of internal/node kill procs, launchers and their daemons
-						}
 						if !quick || c.telling(t) {
 							cells = append(cells, c)
 						}

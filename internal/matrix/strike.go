@@ -19,8 +19,8 @@ var progress = map[string]*regexp.Regexp{
 	"ring":        regexp.MustCompile(`ring: round \d+ of`),
 	"heat2d":      regexp.MustCompile(`heat2d: step +\d+ of`),
 	"wordcount":   regexp.MustCompile(`wordcount: counted \d+ times of`),
-	"collectives": regexp.MustCompile(mark),
-	"large":       regexp.MustCompile(mark),
+	"collectives": regexp.MustCompile(`(?m)^\[\w+\] ` + mark + `$`), // and not in the log, which has command lines
+	"large":       regexp.MustCompile(`(?m)^\[\w+\] ` + mark + `$`),
 }
 
 // What the nodes log, at level debug, about faults.

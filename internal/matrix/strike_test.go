@@ -68,10 +68,14 @@ func TestProgramsTellOfProgress(t *testing.T) {
 		"[0] heat2d: step  200 of 2000   10 %  change 1.00e-02": "heat2d",
 		"[0] wordcount: counted 3 times of 20":                  "wordcount",
 		"[0] matrix: at work":                                   "large",
+		"[alpha] matrix: at work":                               "collectives",
 	} {
 		if !progress[p].MatchString(line) {
 			t.Errorf("%q is not taken for progress", line)
 		}
+	}
+	if progress["large"].MatchString(`command=["mpirun", "matrix-check", "-mark", "matrix: at work"]` + "\n") {
+		t.Error("a command line is taken for progress")
 	}
 	if progress["ring"].MatchString("[0] ring: 4 ranks, 2000 rounds: 8000 hops") {
 		t.Error("the end of ring is taken for progress")
