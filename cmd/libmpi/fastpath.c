@@ -157,31 +157,62 @@ static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 	status->MPI_internal[0] = (int)n;
 }
 
-// fits reports whether a fast-box message matches a receive. The message was read once, into the arguments.
-static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint32_t len, uint64_t want_context, int want_rank, int want_tag, uint64_t room)
+// fits reports whether a message matches a receive: want_rank and want_tag may be wildcards. The message
+// was read once, into the arguments.
+static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint64_t want_context, int want_rank, int want_tag)
 {
-	return context == want_context && rank == want_rank && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0 && len <= room;
+	return context == want_context && (rank == want_rank || want_rank == MPI_ANY_SOURCE) && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0;
 }
 
-// get is recv_fastbox once the gate is passed.
-static int get(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
+// of reports whether the process with a rank in a communicator is at the other end of a peer.
+static inline int of(struct comm *c, int rank, struct peer *l) { return to(c, rank) == l; }
+
+// get receives the next fast-box message p of a peer, if it matches. The gate is passed.
+static inline int get(struct peer *l, struct place *p, struct comm *c, void *buf, uint64_t space, int source, int tag, MPI_Status *status)
 {
-	struct comm *c = find(comm);
-	struct peer *l = to(c, source);
-	if (l == NULL || !l->takes || x->first != NONE || x->streak++ % STREAK == STREAK - 1)
-		return 0;
-	struct place *p = look(l);
-	if (p == NULL)
-		return 0;
 	int32_t rank = p->rank, from = p->tag; // once: the other side can write to it
 	uint32_t n = p->len;
 	const char *data = content(l, p, n);
-	if (data == NULL || !fits(p->context, rank, from, n, c->context, source, tag, space) || !held(impi_writable, buf, n))
+	if (data == NULL || !fits(p->context, rank, from, c->context, source, tag) || !of(c, rank, l) || n > space || !held(impi_writable, buf, n))
 		return 0;
 	move(buf, data, n);
 	take(l, n);
 	fill(status, rank, from, n);
 	return 1;
+}
+
+// get_any receives from any source, if a message comes soon. The gate is passed.
+static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Status *status)
+{
+	for (int i = x->top > 0 ? x->polls : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
+		for (int k = 0; k < x->top; k++) {
+			struct peer *l = &x->peers[k];
+			if (!l->takes)
+				continue;
+			struct place *p = next(l);
+			if (p != NULL && get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status))
+				return 1;
+			if (GLANCE(*l->bytes) != l->in_at)
+				return 0;
+		}
+		rest();
+	}
+	return 0;
+}
+
+// get_one is recv_fastbox once the gate is passed.
+static int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	struct comm *c = find(comm);
+	if (c == NULL || x->first != NONE || x->streak++ % STREAK == STREAK - 1)
+		return 0;
+	if (source == MPI_ANY_SOURCE)
+		return get_any(c, buf, space, tag, status);
+	struct peer *l = to(c, source);
+	if (l == NULL || !l->takes)
+		return 0;
+	struct place *p = look(l);
+	return p != NULL && get(l, p, c, buf, space, source, tag, status);
 }
 
 static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -191,7 +222,7 @@ static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sourc
 		return 0;
 	if (!there(status, sizeof *status) || !enter())
 		return 0;
-	int taken = get(buf, space, source, tag, comm, status);
+	int taken = get_one(buf, space, source, tag, comm, status);
 	leave();
 	return taken;
 }
@@ -253,8 +284,10 @@ static int match(struct peer *l, struct place *p)
 	uint32_t n = p->len;
 	for (int i = x->first; i != NONE; before = i, i = x->table[i].next) {
 		struct request *r = &x->table[i];
-		if (r->peer != peer || !fits(context, rank, tag, 0, r->context, r->rank, r->tag, 0))
+		if ((r->peer != peer && r->peer != EVERY) || !fits(context, rank, tag, r->context, r->rank, r->tag))
 			continue;
+		if (r->peer == EVERY && !of(find((MPI_Comm)r->comm), rank, l))
+			return 0;
 		const char *data = content(l, p, n);
 		if (data == NULL || n > r->room || !held(impi_writable, r->buf, n))
 			return 0;
@@ -273,14 +306,31 @@ static int match(struct peer *l, struct place *p)
 	return 0;
 }
 
+// all_take reports whether messages of all peers may be taken, and there is a peer. The gate is passed.
+static inline int all_take(void)
+{
+	for (int k = 0; k < x->top; k++)
+		if (x->peers[k].in != NULL && !x->peers[k].takes)
+			return 0;
+	return x->top > 0;
+}
+
+// receive has the oldest receives get the next messages of a peer, as far as they match, until r is done.
+// The gate is passed.
+static inline void receive(struct peer *l, struct request *r)
+{
+	for (struct place *p = next(l); r->state == POSTED && p != NULL && match(l, p);)
+		p = next(l);
+}
+
 // begin is irecv_fastbox once the gate is passed.
 static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Request *out)
 {
 	struct comm *c = find(comm);
 	struct peer *l = to(c, source);
-	if (l == NULL || !l->takes || x->spare == NONE || tag > c->tag_ub)
+	if (c == NULL || (source == MPI_ANY_SOURCE ? !all_take() : l == NULL || !l->takes) || x->spare == NONE || tag > c->tag_ub)
 		return 0;
-	struct request *r = new(POSTED, comm, (int)(l - x->peers));
+	struct request *r = new(POSTED, comm, source == MPI_ANY_SOURCE ? EVERY : (int)(l - x->peers));
 	int i = (int)(r - x->table);
 	r->context = c->context;
 	r->buf = buf;
@@ -293,8 +343,11 @@ static int begin(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, 
 		x->table[x->last].next = i;
 	x->last = i;
 	*out = handle(r);
-	for (struct place *p = next(l); r->state == POSTED && p != NULL && match(l, p);)
-		p = next(l);
+	if (r->peer != EVERY)
+		receive(l, r);
+	for (int k = 0; r->peer == EVERY && k < x->top; k++)
+		if (x->peers[k].takes)
+			receive(&x->peers[k], r);
 	return 1;
 }
 
@@ -310,10 +363,33 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 	return begun;
 }
 
+// glance is look for any peer that has something for the receives that wait. It returns 0 if nothing comes
+// soon, or something for Go. The gate is passed.
+static int glance(void)
+{
+	for (int i = x->polls; i >= 0 && !GLANCE(x->leave_asked); i--) {
+		for (int k = 0; k < x->top; k++) {
+			struct peer *l = &x->peers[k];
+			struct place *p = l->takes ? next(l) : NULL;
+			if (p != NULL)
+				return match(l, p);
+			if (l->takes && GLANCE(*l->bytes) != l->in_at)
+				return 0;
+		}
+		rest();
+	}
+	return 0;
+}
+
 // await waits for a request, as long as nothing else has to be done. The gate is passed.
 static inline int await(struct request *r)
 {
 	while (r->state == POSTED) {
+		if (r->peer == EVERY) {
+			if (!glance())
+				return 0;
+			continue;
+		}
 		struct peer *l = &x->peers[r->peer];
 		struct place *p = look(l);
 		if (p == NULL || !match(l, p))
@@ -403,7 +479,7 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 // destination.
 int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	if (source >= 0 && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+	if ((source >= 0 || source == MPI_ANY_SOURCE) && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
 		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
 			return MPI_SUCCESS;
 		dest = MPI_PROC_NULL;
@@ -414,7 +490,7 @@ int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int 
 
 int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	if (source >= 0 && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
+	if ((source >= 0 || source == MPI_ANY_SOURCE) && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
 		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
 			return MPI_SUCCESS;
 		dest = MPI_PROC_NULL;

@@ -10,7 +10,7 @@ enum {
 	peerSize = sizeof(struct peer), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
 	atTaken = offsetof(struct peer, taken), atTakes = offsetof(struct peer, takes), atPeer = offsetof(struct comm, peer),
 	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
-	atSpare = offsetof(struct fastpath, spare), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
+	atSpare = offsetof(struct fastpath, spare), atTop = offsetof(struct fastpath, top), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
 };
@@ -56,6 +56,7 @@ var (
 	_ [C.atSeen - unsafe.Offsetof(board.State{}.Seen)]struct{}
 	_ [C.atOps - unsafe.Offsetof(board.State{}.Ops)]struct{}
 	_ [C.atBoard - unsafe.Offsetof(fastpath.Comm{}.Board)]struct{}
+	_ [C.atTop - unsafe.Offsetof(fastpath.Memory{}.Top)]struct{}
 	_ [C.atReview - unsafe.Offsetof(fastpath.Peer{}.Review)]struct{}
 	_ [C.atOwed - unsafe.Offsetof(fastpath.Peer{}.Owed)]struct{}
 )
@@ -64,6 +65,7 @@ var (
 const (
 	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
 	_ = -uint((C.FASTBOXES ^ link.FastBoxCount) | (C.IN_FASTBOX ^ link.InFastBox) | (C.MAX_FASTBOX ^ link.MaxFastBox) | (C.ENVELOPE_COST ^ link.EnvelopeCost))
+	_ = -uint((C.PEERS ^ fastpath.Peers) | (C.COMMS ^ fastpath.Comms) | (C.RANKS ^ fastpath.Ranks) | (C.REQUESTS ^ fastpath.Requests))
 	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign))
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))

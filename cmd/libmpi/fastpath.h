@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { PEERS = 8, COMMS = 64, RANKS = 64, REQUESTS = 256, NONE = -1 };
+enum { PEERS = 64, COMMS = 64, RANKS = 1024, REQUESTS = 256, NONE = -1, EVERY = -2 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
 enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 4, FASTBOX_ALIGN = 64, MAX_FASTBOX = 32 << 10, ENVELOPE_COST = 320 };
@@ -69,7 +69,8 @@ struct fastpath {
 	_Atomic uint32_t gate, leave_asked;
 	int32_t polls;
 	uint32_t streak;
-	int32_t first, last, spare, used;
+	int32_t first, last, spare, used, top;
+	uint32_t unused;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];

@@ -204,6 +204,13 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestFastBoxes has more procs on a host than C once could send to.
+func TestFastBoxes(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "fastboxes.c")
+	succeed(t, []string{k.Command("impiexec"), "-n", "10", program, "7"}, "fastboxes")
+}
+
 // TestFastBoard has members of one host do collective operations in C and in Go, in the same job.
 func TestFastBoard(t *testing.T) {
 	k := kit(t)

@@ -20,10 +20,10 @@ import (
 
 // Sizes of the tables.
 const (
-	Peers    = 8   // procs of this host that use fast boxes with this one
-	Comms    = 64  // communicators, each at a fixed place
-	Ranks    = 64  // of each communicator: C reaches only these by fast boxes
-	Requests = 256 // of C
+	Peers    = 64   // procs of this host that use fast boxes with this one
+	Comms    = 64   // communicators, each at a fixed place
+	Ranks    = 1024 // of each communicator: C reaches only these by fast boxes
+	Requests = 256  // of C
 )
 
 // What C does on a board, in bytes.
@@ -65,6 +65,9 @@ const (
 // None is an index that stands for no entry.
 const None = -1
 
+// Every is the peer of a receive from any source.
+const Every = -2
+
 // Memory is all of that memory. It belongs to a proc, and is not allocated by Go.
 type Memory struct {
 	Gate       atomic.Uint32
@@ -75,6 +78,8 @@ type Memory struct {
 	Last       int32
 	Spare      int32 // first of the free requests
 	Used       int32 // how many of Peers and Boards
+	Top        int32 // no entry of Peers from here on is used
+	_          uint32
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
@@ -109,9 +114,9 @@ type Request struct {
 	Context uint64
 	Buf     unsafe.Pointer
 	Room    uint64 // size of the buffer in bytes
-	Rank    int32  // source that is asked for
+	Rank    int32  // source that is asked for, or any
 	Tag     int32  // or any
-	Peer    int32  // None: it is a send
+	Peer    int32  // None: it is a send; Every: a receive from any source
 	Next    int32
 	Source  int32 // source of the message
 	From    int32 // tag of the message
@@ -122,7 +127,7 @@ type Request struct {
 // Reset frees all entries. The gate stays closed.
 func (m *Memory) Reset() {
 	m.Gate.Store(Closed)
-	m.First, m.Last, m.Spare, m.Used = None, None, 0, 0
+	m.First, m.Last, m.Spare, m.Used, m.Top = None, None, 0, 0, 0
 	for i := range m.Table {
 		m.Table[i].Next = int32(i + 1)
 	}

@@ -81,6 +81,7 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 		if x.endpoints[i] == nil {
 			x.endpoints[i] = q
 			x.Used++
+			x.Top = max(x.Top, int32(i+1))
 			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Peers[i].FastBoxes)
 			x.Memory.Forget()
 			return
@@ -130,7 +131,7 @@ func (x *fastPath) close(p *Process) {
 // reviewed reports whether C has taken so many messages from a peer that it takes no more until
 // Go has looked at what that peer may send.
 func (x *fastPath) reviewed() bool {
-	for i := range x.Peers {
+	for i := range x.Top {
 		if l := &x.Peers[i]; x.endpoints[i] != nil && l.Received >= l.Review {
 			return true
 		}
@@ -158,13 +159,19 @@ func (x *fastPath) adopt(p *Process) {
 	if x.First == fastpath.None {
 		x.Last = fastpath.None
 	}
-	q := x.endpoints[r.Peer]
+	from := message.NoPeer
+	if r.Peer != fastpath.Every {
+		from = x.endpoints[r.Peer].Peer
+	}
 	env := message.Envelope{Context: wire.ContextID(r.Context), Rank: wire.CommRank(r.Rank), Tag: wire.Tag(r.Tag)}
 	if r.Tag == AnyTag {
 		env.Tag = message.AnyTag
 	}
+	if r.Rank == AnySource {
+		env.Rank = message.AnySource
+	}
 	r.State = fastpath.Adopted
-	x.adopted[i] = p.Endpoints.IrecvBytes(env, q.Peer, unsafe.Slice((*byte)(r.Buf), r.Room))
+	x.adopted[i] = p.Endpoints.IrecvBytes(env, from, unsafe.Slice((*byte)(r.Buf), r.Room))
 }
 
 // open opens the gate to C if nothing else needs progress. The process is locked, and its caller
@@ -174,7 +181,7 @@ func (x *fastPath) open(p *Process) {
 		return
 	}
 	quiet := p.Eng.Unoccupied()
-	for i, q := range x.endpoints {
+	for i, q := range x.endpoints[:x.Top] {
 		if q == nil {
 			continue
 		}
@@ -217,13 +224,20 @@ func (c *Comm) FastPath(handle uintptr) {
 	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB()), Board: on}
 	for rank := range e.Peer {
 		e.Peer[rank] = fastpath.None
-		proc, ok := c.Partner(rank)
-		for i, q := range x.endpoints {
-			if ok && q != nil && q.Peer == message.Peer(proc) {
-				e.Peer[rank] = int8(i)
-			}
+		if proc, ok := c.Partner(rank); ok {
+			e.Peer[rank] = x.index(message.Peer(proc))
 		}
 	}
+}
+
+// index is where a peer is in the shared table, or None.
+func (x *fastPath) index(peer message.Peer) int8 {
+	for i, q := range x.endpoints[:x.Top] {
+		if q != nil && q.Peer == peer {
+			return int8(i)
+		}
+	}
+	return fastpath.None
 }
 
 // WakeFastPath wakes the proc at the other end of a peer, to which C has sent a fast-box message and

@@ -291,9 +291,13 @@ func shortOnes(g *generator) {
 	if g.One(2) {
 		count = 65 + g.IntN(20) // a link has 64 boxes
 	}
+	most := min(96, g.o.MaxBytes/64) // of data in a box
+	if g.One(3) {
+		most = min(600, g.o.MaxBytes/8) // and behind it
+	}
 	var flights []*flight
 	for range count {
-		m.Tag, m.Len = Pick(g.Draws, tags...), 1+g.IntN(min(600, g.o.MaxBytes/8))
+		m.Tag, m.Len = Pick(g.Draws, tags...), 1+g.IntN(most)
 		m.Cap = m.Len
 		flights = append(flights, g.add(m))
 	}
