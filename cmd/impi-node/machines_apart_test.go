@@ -23,6 +23,14 @@ const (
 // machinesApart makes machines that share no files, each with a copy of impi-node.
 func machinesApart(t *testing.T, count int) []*netns.Machine {
 	t.Helper()
+	machines := netns.New(t, count)
+	setApart(t, machines)
+	return machines
+}
+
+// setApart has machines share no files from now on, and puts a copy of impi-node on each.
+func setApart(t *testing.T, machines []*netns.Machine) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -31,13 +39,11 @@ func machinesApart(t *testing.T, count int) []*netns.Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machines := netns.New(t, count)
 	for _, m := range machines {
 		m.Apart()
 		m.Put(programApart, program, 0o755)
 		m.Put(nodeApart, []byte("#!/bin/sh\n"+asNode+"=1 exec "+programApart+` "$@"`+"\n"), 0o755)
 	}
-	return machines
 }
 
 // startApart runs impi-node on a machine that is apart. Its run directory has the same path on all.

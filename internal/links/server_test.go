@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,6 +51,31 @@ func serve(t *testing.T, handle func(context.Context, Request) Answer) (dir stri
 }
 
 func hello(context.Context, Request) Answer { return Answer{Node: &Node{Phase: PhaseRunning}} }
+
+// TestRequestArrivesWhole: the node gets all that it is asked.
+func TestRequestArrivesWhole(t *testing.T) {
+	asked := Request{
+		Op: OpProbe, Host: "10.77.0.2", Number: 3, Here: true, All: true, Few: 4, Local: 5, Peer: 6, Transport: "tcp", Force: true,
+		Views: 7,
+	}
+	v := reflect.ValueOf(asked)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("%s is not tried", v.Type().Field(i).Name)
+		}
+	}
+	want := asked
+	want.Views = 0 // which hosts say to each other alone
+	dir := serve(t, func(_ context.Context, got Request) Answer {
+		if got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		return Answer{}
+	})
+	if _, err := ask(t, dir, asked); err != nil {
+		t.Error(err)
+	}
+}
 
 func ask(t *testing.T, dir string, r Request) (*Answer, error) {
 	t.Helper()

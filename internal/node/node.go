@@ -266,6 +266,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
+	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Others: n.others}) // before others are waited for
 	transports := func() error { n.borrowTransports(); return nil }
 	if n.opt.spawned == nil {
 		transports = n.site.BeginTransports(ctx) // meanwhile this host meets the others
@@ -279,7 +280,6 @@ func (n *node) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Others: n.others})
 	if err := n.startServer(); err != nil {
 		return err
 	}

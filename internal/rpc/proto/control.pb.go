@@ -27,14 +27,16 @@ type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Op    string                 `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"` // links, probe or reload
 	// links
-	All bool  `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"` // pairs of which nothing is used too
-	Few int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"` // all of them if there are no more pairs than this
+	All  bool  `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`    // pairs of which nothing is used too
+	Few  int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"`    // all of them if there are no more pairs than this
+	Here bool  `protobuf:"varint,10,opt,name=here,proto3" json:"here,omitempty"` // of the host alone whose node is asked
 	// probe
 	Local         int64  `protobuf:"varint,4,opt,name=local,proto3" json:"local,omitempty"` // a rank of the node's
 	Peer          int64  `protobuf:"varint,5,opt,name=peer,proto3" json:"peer,omitempty"`
 	Transport     string `protobuf:"bytes,6,opt,name=transport,proto3" json:"transport,omitempty"` // to probe, or whose plugin to reload
 	Force         bool   `protobuf:"varint,7,opt,name=force,proto3" json:"force,omitempty"`        // reload even if links are lost by it
 	Host          string `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`           // address of the host of the site that is meant; empty: who is asked
+	Number        int64  `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`      // with host: one more than its number in the site; 0: the first of that address
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -90,6 +92,13 @@ func (x *Question) GetFew() int64 {
 	return 0
 }
 
+func (x *Question) GetHere() bool {
+	if x != nil {
+		return x.Here
+	}
+	return false
+}
+
 func (x *Question) GetLocal() int64 {
 	if x != nil {
 		return x.Local
@@ -123,6 +132,13 @@ func (x *Question) GetHost() string {
 		return x.Host
 	}
 	return ""
+}
+
+func (x *Question) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
 }
 
 // Report is a links.Answer in the form that impi-node links -json prints, so that this form
@@ -175,16 +191,19 @@ var File_control_proto protoreflect.FileDescriptor
 
 const file_control_proto_rawDesc = "" +
 	"\n" +
-	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xb0\x01\n" +
+	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xdc\x01\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\tR\x02op\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x10\n" +
-	"\x03few\x18\x03 \x01(\x03R\x03few\x12\x14\n" +
+	"\x03few\x18\x03 \x01(\x03R\x03few\x12\x12\n" +
+	"\x04here\x18\n" +
+	" \x01(\bR\x04here\x12\x14\n" +
 	"\x05local\x18\x04 \x01(\x03R\x05local\x12\x12\n" +
 	"\x04peer\x18\x05 \x01(\x03R\x04peer\x12\x1c\n" +
 	"\ttransport\x18\x06 \x01(\tR\ttransport\x12\x14\n" +
 	"\x05force\x18\a \x01(\bR\x05force\x12\x12\n" +
-	"\x04host\x18\b \x01(\tR\x04host\"\x1c\n" +
+	"\x04host\x18\b \x01(\tR\x04host\x12\x16\n" +
+	"\x06number\x18\t \x01(\x03R\x06number\"\x1c\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json2D\n" +
 	"\aControl\x129\n" +
