@@ -5,6 +5,10 @@
 // the program's memory nor what this member knows of the board. What it has written to the board by
 // then Go writes again in the same turn, with the same bytes.
 
+#define _GNU_SOURCE
+#include <sched.h>
+#include <sys/uio.h>
+#include <time.h>
 #include "gate.h"
 #include "fastboard.h"
 
@@ -13,7 +17,9 @@ struct op {
 	struct board *b;
 	uint64_t turn;
 	uint64_t posted; // bytes; 0: none
-	int read;        // something in an area was read
+	int read;        // something in an area was read, or in a member's memory
+	int lent;        // what is posted is lent
+	uint64_t to;     // the members to which this one has lent memory
 };
 
 static inline _Atomic uint64_t *progress(struct board *b, uint32_t m) { return (_Atomic uint64_t *)(b->slot + SLOT_HEAD + m * MEMBER); }
@@ -47,7 +53,8 @@ static inline int start(struct op *o, MPI_Comm comm)
 		if (!o->b->busy && o->b->ops % SELDOM != SELDOM - 1) {
 			o->turn = (GLANCE(o->b->number) + 1) << STEP_BITS;
 			o->posted = 0;
-			o->read = 0;
+			o->read = o->lent = 0;
+			o->to = 0;
 			return 1;
 		}
 	}
@@ -62,7 +69,27 @@ static inline int refuse(void)
 	return 0;
 }
 
-// finish ends an operation that is done.
+// give_back says that this member has read all that it needs of the operation, which cannot fail any more.
+static inline void give_back(struct op *o)
+{
+	if (o->read)
+		atomic_exchange(progress(o->b, o->b->me), o->turn | READ);
+	o->read = 0;
+}
+
+static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want);
+
+// returned reports whether those to whom memory is lent have read it, or do within a few looks.
+static inline int returned(struct op *o)
+{
+	for (uint64_t left = o->to; left != 0; left &= left - 1)
+		if (!reached(o, progress(o->b, __builtin_ctzll(left)), o->turn | READ))
+			return 0;
+	return 1;
+}
+
+// finish ends an operation that is done, once nobody needs this member's memory any more. From then on
+// Go must not do it again.
 static inline int finish(struct op *o)
 {
 	struct board *b = o->b;
@@ -73,11 +100,13 @@ static inline int finish(struct op *o)
 	}
 	atomic_store_explicit(&b->number, index_of(o->turn), memory_order_relaxed);
 	b->ops++;
-	if (o->read)
-		atomic_exchange(progress(b, b->me), o->turn | READ);
+	give_back(o);
 	int asleep = others_asleep(b) != 0;
 	GoInt32 slot = (GoInt32)(b - x->boards);
+	int over = returned(o);
 	leave();
+	if (!over)
+		return fastPathReturned(slot, o->to, o->turn);
 	if (asleep)
 		fastPathRing(slot);
 	return 1;
@@ -86,8 +115,18 @@ static inline int finish(struct op *o)
 // arrive says that this member has begun the operation.
 static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->turn); }
 
-// reached waits until a word is at least want. It gives up where Go should wait, which can sleep, and
-// can wake those that sleep.
+// How Go waits, in nanoseconds (internal/poll), and how often C looks between two yields.
+enum { PATIENCE = 200000, STOLEN = 20000, LOOKS = 4 };
+
+static inline int64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// reached waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
+// out by its yields that other threads compute, and can wake those that sleep.
 static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want)
 {
 	if (LOAD(*word) >= want)
@@ -99,6 +138,21 @@ static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want)
 		if (LOAD(*word) >= want)
 			return 1;
 	}
+	if (!x->yields)
+		return 0;
+	int64_t begun = now(), before = begun, after;
+	do {
+		sched_yield();
+		for (int i = 0; i < LOOKS; i++) {
+			if (LOAD(*word) >= want)
+				return 1;
+			rest();
+		}
+		after = now();
+		if (after - before > STOLEN)
+			return 0;
+		before = after;
+	} while (after - begun < PATIENCE && !GLANCE(x->leave_asked));
 	return 0;
 }
 
@@ -138,13 +192,51 @@ static inline int post(struct op *o, unsigned what, const void *from, uint64_t n
 	return 1;
 }
 
-// posted waits until a member has posted n bytes.
+// give posts n bytes, or lends them to a set of members.
+static inline int give(struct op *o, unsigned what, const void *from, uint64_t n, uint64_t to)
+{
+	if (!o->lent)
+		return post(o, what, from, n);
+	if (!vacant(o, LEND_SIZE))
+		return 0;
+	char *e = entry(o->b, o->b->me, o->turn);
+	*(uint64_t *)(e + 16) = (uintptr_t)from;
+	*(uint64_t *)(e + 8) = header(what | LENT, n);
+	atomic_exchange((_Atomic uint64_t *)e, o->turn);
+	o->posted = LEND_SIZE;
+	o->to = to;
+	return 1;
+}
+
+// posted waits until a member has posted n bytes, or lends them.
 static inline int posted(struct op *o, unsigned what, uint32_t m, uint64_t n)
 {
 	char *e = entry(o->b, m, o->turn);
-	if (!reached(o, (_Atomic uint64_t *)e, o->turn) || LOAD(*(_Atomic uint64_t *)e) != o->turn || *(uint64_t *)(e + 8) != header(what, n))
+	if (!reached(o, (_Atomic uint64_t *)e, o->turn) || LOAD(*(_Atomic uint64_t *)e) != o->turn || *(uint64_t *)(e + 8) != header(o->lent ? what | LENT : what, n))
 		return 0; // Go tells what is wrong
-	o->read |= n > INLINE;
+	o->read |= o->lent || n > INLINE;
+	return 1;
+}
+
+// take copies n bytes from offset at on of the whole that a member has posted or lends. The member's key,
+// which is read in the same system call, proves that the memory is still its own.
+static inline int take(struct op *o, uint32_t m, void *to, uint64_t n, uint64_t at, uint64_t whole)
+{
+	if (!o->lent) {
+		move(to, data(o->b, m, o->turn, whole) + at, n);
+		return 1;
+	}
+	const struct offer *f = &o->b->offers[m];
+	uint64_t found[2];
+	char *from = (char *)(uintptr_t)*(uint64_t *)(entry(o->b, m, o->turn) + 16);
+	for (uint64_t done = 0, k; done < n; done += k) {
+		k = n - done < FETCH ? n - done : FETCH;
+		struct iovec local[] = { { found, sizeof found }, { (char *)to + done, k } };
+		struct iovec remote[] = { { (void *)(uintptr_t)f->addr, sizeof found }, { from + at + done, k } };
+		ssize_t got = process_vm_readv((pid_t)f->process, local, 2, remote, 2, 0);
+		if (got != (ssize_t)(k + sizeof found) || found[0] != f->key[0] || found[1] != f->key[1] || GLANCE(x->leave_asked))
+			return 0;
+	}
 	return 1;
 }
 
@@ -166,11 +258,18 @@ static inline int writable(const void *p, uint64_t n) { return held(impi_writabl
 
 static inline int overlap(const void *a, uint64_t n, const void *b, uint64_t m) { return (uintptr_t)a < (uintptr_t)b + m && (uintptr_t)b < (uintptr_t)a + n; }
 
-// block reports whether C handles blocks of n bytes, of which a member posts or gets count.
-static inline int block(struct board *b, uint64_t n, uint32_t count)
+// block reports whether C handles blocks of n bytes, of which a member posts or gets count, and notes
+// whether a member that posts some, posts of them, lends them.
+static inline int block(struct op *o, uint64_t n, uint32_t count, uint32_t posts)
 {
-	return n > 0 && n <= MOST && n * count <= MOST && (b->members > 2 || n <= PAIR_MOST);
+	if (n == 0 || n > LEND_MOST || n * count > LEND_MOST)
+		return 0;
+	o->lent = o->b->lend != 0 && n * posts >= o->b->lend;
+	return o->lent || (n * count <= MOST && (o->b->members > 2 || n <= PAIR_MOST));
 }
+
+// others is the set of all members but this one.
+static inline uint64_t others(struct board *b) { return ~(uint64_t)0 >> (64 - b->members) & ~((uint64_t)1 << b->me); }
 
 // same reports whether two buffers have the same elements and the same length.
 static inline int same(MPI_Count scount, MPI_Datatype stype, MPI_Count rcount, MPI_Datatype rtype)
@@ -197,31 +296,30 @@ int impi_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Comm
 {
 	struct op o;
 	uint64_t n = bytes(count, type);
-	if (n == 0 || n > MOST || !start(&o, comm))
+	if (n == 0 || n > LEND_MOST || !start(&o, comm))
 		return 0;
-	if (!root_in(o.b, root))
+	o.lent = n >= LEND_BCAST && o.b->lend != 0 && n >= o.b->lend;
+	if (!root_in(o.b, root) || (!o.lent && n > MOST))
 		return refuse();
 	if ((uint32_t)root == o.b->me) {
 		if (!readable(buf, n))
 			return refuse();
 		arrive(&o);
-		return post(&o, BCAST, buf, n) ? finish(&o) : refuse();
+		return give(&o, BCAST, buf, n, others(o.b)) ? finish(&o) : refuse();
 	}
 	if (!writable(buf, n))
 		return refuse();
 	arrive(&o);
-	if (!posted(&o, BCAST, root, n))
-		return refuse();
-	move(buf, data(o.b, root, o.turn, n), n);
-	return finish(&o);
+	return posted(&o, BCAST, root, n) && take(&o, root, buf, n, 0, n) ? finish(&o) : refuse();
 }
 
-// collect copies the blocks of n bytes that the other members have posted, each from offset at on.
-static inline void collect(struct op *o, char *recv, uint64_t n, uint64_t at, uint64_t whole)
+// collect copies the blocks of n bytes that the other members have posted or lend, each from offset at on.
+static inline int collect(struct op *o, char *recv, uint64_t n, uint64_t at, uint64_t whole)
 {
 	for (uint32_t m = 0; m < o->b->members; m++)
-		if (m != o->b->me)
-			move(recv + m * n, data(o->b, m, o->turn, whole) + at, n);
+		if (m != o->b->me && !take(o, m, recv + m * n, n, at, whole))
+			return 0;
+	return 1;
 }
 
 int impi_gather(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, int root, MPI_Comm comm)
@@ -233,22 +331,22 @@ int impi_gather(const void *send, MPI_Count scount, MPI_Datatype stype, void *re
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		uint64_t n = bytes(scount, stype);
-		if (!block(o.b, n, 1) || !readable(send, n))
+		if (!block(&o, n, 1, 1) || !readable(send, n))
 			return refuse();
 		arrive(&o);
-		return post(&o, GATHER, send, n) ? finish(&o) : refuse();
+		return give(&o, GATHER, send, n, (uint64_t)1 << root) ? finish(&o) : refuse();
 	}
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
-	if (!block(o.b, n, o.b->members) || !writable(recv, all))
+	if (!block(&o, n, o.b->members, 1) || !writable(recv, all))
 		return refuse();
 	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, n) || overlap(send, n, recv, all)))
 		return refuse();
 	arrive(&o);
-	if (!all_posted(&o, GATHER, n))
+	if (!all_posted(&o, GATHER, n) || !collect(&o, recv, n, 0, n))
 		return refuse();
+	give_back(&o);
 	if (send != MPI_IN_PLACE)
 		memcpy((char *)recv + o.b->me * n, send, n);
-	collect(&o, recv, n, 0, n);
 	return finish(&o);
 }
 
@@ -261,21 +359,18 @@ int impi_scatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *r
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
-		if (!block(o.b, n, o.b->members) || !writable(recv, n))
+		if (!block(&o, n, o.b->members, o.b->members) || !writable(recv, n))
 			return refuse();
 		arrive(&o);
-		if (!posted(&o, SCATTER, root, all))
-			return refuse();
-		memcpy(recv, data(o.b, root, o.turn, all) + o.b->me * n, n);
-		return finish(&o);
+		return posted(&o, SCATTER, root, all) && take(&o, root, recv, n, o.b->me * n, all) ? finish(&o) : refuse();
 	}
 	uint64_t n = bytes(scount, stype), all = n * o.b->members;
-	if (!block(o.b, n, o.b->members) || !readable(send, all))
+	if (!block(&o, n, o.b->members, o.b->members) || !readable(send, all))
 		return refuse();
 	if (recv != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !writable(recv, n) || overlap(send, all, recv, n)))
 		return refuse();
 	arrive(&o);
-	if (!post(&o, SCATTER, send, all))
+	if (!give(&o, SCATTER, send, all, others(o.b)))
 		return refuse();
 	if (recv != MPI_IN_PLACE)
 		memcpy(recv, (const char *)send + o.b->me * n, n);
@@ -288,18 +383,17 @@ int impi_allgather(const void *send, MPI_Count scount, MPI_Datatype stype, void 
 	if (!start(&o, comm))
 		return 0;
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
-	if (!block(o.b, n, o.b->members) || !writable(recv, all))
+	if (!block(&o, n, o.b->members, 1) || !writable(recv, all))
 		return refuse();
 	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, n) || overlap(send, n, recv, all)))
 		return refuse();
 	char *mine = (char *)recv + o.b->me * n;
 	arrive(&o);
-	if (!post(&o, ALLGATHER, send == MPI_IN_PLACE ? mine : send, n) || !all_posted(&o, ALLGATHER, n))
+	if (!give(&o, ALLGATHER, send == MPI_IN_PLACE ? mine : send, n, others(o.b)) || !all_posted(&o, ALLGATHER, n))
 		return refuse();
 	if (send != MPI_IN_PLACE)
 		move(mine, send, n);
-	collect(&o, recv, n, 0, n);
-	return finish(&o);
+	return collect(&o, recv, n, 0, n) ? finish(&o) : refuse();
 }
 
 int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
@@ -308,26 +402,32 @@ int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 	if (!start(&o, comm))
 		return 0;
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members, at = o.b->me * n;
-	if (!block(o.b, n, o.b->members) || !writable(recv, all))
+	if (!block(&o, n, o.b->members, o.b->members) || !writable(recv, all) || (o.lent && send == MPI_IN_PLACE))
 		return refuse();
 	if (send != MPI_IN_PLACE && (!same(scount, stype, rcount, rtype) || !readable(send, all) || overlap(send, all, recv, all)))
 		return refuse();
 	arrive(&o);
-	if (!post(&o, ALLTOALL, send == MPI_IN_PLACE ? recv : send, all) || !all_posted(&o, ALLTOALL, all))
+	if (!give(&o, ALLTOALL, send == MPI_IN_PLACE ? recv : send, all, others(o.b)) || !all_posted(&o, ALLTOALL, all))
 		return refuse();
 	if (send != MPI_IN_PLACE)
 		memcpy((char *)recv + at, (const char *)send + at, n);
-	collect(&o, recv, n, at, all);
-	return finish(&o);
+	return collect(&o, recv, n, at, all) ? finish(&o) : refuse();
 }
 
 // Where results are combined. It belongs to whoever has passed the gate.
-static _Alignas(16) char scratch[MOST];
+static _Alignas(16) char scratch[PIECE > MOST ? PIECE : MOST];
+
+// Vectors are worth some code for the processors that have them.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDE __attribute__((optimize("O3"), target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
 
 // Each loop sets b to a combined with b, where a is of the lower rank. Integers are combined without
 // signs where that makes no difference, since they wrap.
 #define EACH(name, type, expression) \
-	static void name(const void *from, void *to, uint64_t n) \
+	WIDE static void name(const void *from, void *to, uint64_t n) \
 	{ \
 		const type *p = from; \
 		type *q = to; \
@@ -371,7 +471,7 @@ EACH_INTEGER(64)
 	EACH(fprod##bits, type, a * b) \
 	EACH(fmax##bits, type, a > b ? a : a < b ? b : a == b ? zero##bits(a, b, 1) : a + b) \
 	EACH(fmin##bits, type, a < b ? a : a > b ? b : a == b ? zero##bits(a, b, 0) : a + b) \
-	static int nan##bits(const void *from, uint64_t n) \
+	WIDE static int nan##bits(const void *from, uint64_t n) \
 	{ \
 		const type *p = from; \
 		int found = 0; \
@@ -439,27 +539,60 @@ static inline int combine(struct op *o, loop *f, const void *own, void *recv, ui
 	return 1;
 }
 
+// combine_lent is combine for operands that the others lend. Only the root computes, so that it may be
+// any NaN that becomes the result. If it returns 0 it has written to recv.
+static inline int combine_lent(struct op *o, loop *f, const char *own, char *recv, uint64_t n, uint64_t size)
+{
+	struct board *b = o->b;
+	for (uint64_t at = 0; at < n; at += PIECE) { // so that they stay in the cache
+		uint64_t k = n - at < PIECE ? n - at : PIECE;
+		if (b->members == 2) { // whose order makes no difference
+			if (!take(o, 1 - b->me, recv + at, k, at, n))
+				return 0;
+			if (at + k == n)
+				give_back(o);
+			f(own + at, recv + at, k / size);
+			continue;
+		}
+		for (uint32_t m = b->members; m-- > 0;) {
+			int last = m == b->members - 1;
+			char *to = last ? recv + at : scratch;
+			if (m != b->me && !take(o, m, to, k, at, n))
+				return 0;
+			if (!last)
+				f(m == b->me ? own + at : to, recv + at, k / size);
+			else if (m == b->me)
+				memcpy(to, own + at, k);
+		}
+	}
+	return 1;
+}
+
 int impi_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct op o;
 	uint64_t n = bytes(count, type);
 	loop *f = loop_of(op, type);
-	if (f == NULL || n == 0 || n > MOST || !start(&o, comm))
+	if (f == NULL || n == 0 || n > LEND_MOST || !start(&o, comm))
 		return 0;
-	if (!root_in(o.b, root) || !block(o.b, n, 1))
+	if (!root_in(o.b, root) || !block(&o, n, 1, 1))
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		if (!readable(send, n))
 			return refuse();
 		arrive(&o);
-		return post(&o, REDUCE, send, n) ? finish(&o) : refuse();
+		return give(&o, REDUCE, send, n, (uint64_t)1 << root) ? finish(&o) : refuse();
 	}
 	const void *own = send == MPI_IN_PLACE ? recv : send;
 	uint64_t size = impi_width[(uintptr_t)type];
 	if (!writable(recv, n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, n) || overlap(send, n, recv, n))))
 		return refuse();
+	if (o.lent && own == recv)
+		return refuse(); // or Go could not begin again
 	arrive(&o);
-	return all_posted(&o, REDUCE, n) && combine(&o, f, own, recv, n, type) ? finish(&o) : refuse();
+	if (!all_posted(&o, REDUCE, n) || !(o.lent ? combine_lent(&o, f, own, recv, n, size) : combine(&o, f, own, recv, n, type)))
+		return refuse();
+	return finish(&o);
 }
 
 int impi_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)

@@ -10,9 +10,10 @@ enum {
 	peerSize = sizeof(struct peer), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
 	atTaken = offsetof(struct peer, taken), atTakes = offsetof(struct peer, takes), atPeer = offsetof(struct comm, peer),
 	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
-	atSpare = offsetof(struct fastpath, spare), atTop = offsetof(struct fastpath, top), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
+	atSpare = offsetof(struct fastpath, spare), atTop = offsetof(struct fastpath, top), atYields = offsetof(struct fastpath, yields), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
 	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
 	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
+	atLend = offsetof(struct board, lend), offerSize = sizeof(struct offer),
 };
 */
 import "C"
@@ -57,8 +58,11 @@ var (
 	_ [C.atOps - unsafe.Offsetof(board.State{}.Ops)]struct{}
 	_ [C.atBoard - unsafe.Offsetof(fastpath.Comm{}.Board)]struct{}
 	_ [C.atTop - unsafe.Offsetof(fastpath.Memory{}.Top)]struct{}
+	_ [C.atYields - unsafe.Offsetof(fastpath.Memory{}.Yields)]struct{}
 	_ [C.atReview - unsafe.Offsetof(fastpath.Peer{}.Review)]struct{}
 	_ [C.atOwed - unsafe.Offsetof(fastpath.Peer{}.Owed)]struct{}
+	_ [C.atLend - unsafe.Offsetof(board.State{}.Lend)]struct{}
+	_ [C.offerSize - unsafe.Sizeof(board.Offer{})]struct{}
 )
 
 // What C knows of the board's layout and of its operations must be as Go has it.
@@ -70,6 +74,7 @@ const (
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
 	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))
+	_ = -uint((C.LENT ^ board.LentBit) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
 	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces))
 )
@@ -140,7 +145,7 @@ func learnBuffer(b mpi.Buffer, written, whole bool) {
 		return
 	}
 	mem, _, ok := (*proc.Buffer)(&b).Plain()
-	if !ok || len(mem) > fastpath.BoardMost {
+	if !ok || len(mem) > fastpath.BoardLendMost {
 		return
 	}
 	p, n := uintptr(unsafe.Pointer(&mem[0])), int64(len(mem))
@@ -199,6 +204,11 @@ func tryWriting(p uintptr) {
 
 //export fastPathRing
 func fastPathRing(slot int32) { proc.RingFastPath(int(slot)) }
+
+//export fastPathReturned
+func fastPathReturned(slot int32, members, turn uint64) int32 {
+	return cbool(proc.ReturnFastPath(int(slot), members, turn))
+}
 
 //export fastPathWake
 func fastPathWake(peer int32) { proc.WakeFastPath(int(peer)) }

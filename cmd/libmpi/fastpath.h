@@ -58,11 +58,18 @@ enum { SLOT_HEAD = 256, ENTRIES_AT = 128, ENTRY = 64, MEMBER = ENTRIES_AT + ENTR
 enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 32 };
 enum { BCAST = 1, GATHER = 2, SCATTER = 4, ALLGATHER = 6, ALLTOALL = 8, REDUCE = 11, ALLREDUCE = 12 };
 
+// What is lent: from which length on is in each board.
+enum { MEMBERS = 64, LENT = 128, LEND_SIZE = 8, LEND_MOST = 8 << 20, LEND_BCAST = (128 << 10) + 1, PIECE = 128 << 10, FETCH = 1 << 20 };
+
+struct offer { uint64_t process, addr, key[2]; };
+
 struct board {
 	char *slot, *areas;
 	_Atomic uint64_t number;
 	uint64_t written[ENTRIES], rooms[2], seen;
 	uint32_t members, me, backed[2], busy, ops;
+	uint64_t lend;
+	struct offer offers[MEMBERS];
 };
 
 struct fastpath {
@@ -70,7 +77,7 @@ struct fastpath {
 	int32_t polls;
 	uint32_t streak;
 	int32_t first, last, spare, used, top;
-	uint32_t unused;
+	uint32_t yields;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
@@ -81,7 +88,7 @@ struct fastpath {
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
 enum { STREAK = 64 }; // receives in a row that need not look whether anything else has come
-enum { TYPES = 1024, PAGES = 1024, PAGE_SHIFT = 12 };
+enum { TYPES = 1024, PAGES = 4096, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;
 extern uint8_t impi_width[TYPES], impi_kind[TYPES];

@@ -20,7 +20,8 @@
 //
 //	0      8  how far the member is: a Turn
 //	128       entries of 64 bytes: the Turn that it belongs to, what it is and how
-//	          long (8 bits, 56 bits), and the data if they fit
+//	          long (8 bits, 56 bits), and the data if they fit, or where in the
+//	          member's memory they are if it lends them
 //
 // Each member of each slot also has an area for data that do not fit into an entry: rooms
 // for the short ones, one for each entry, and two halves for the long ones. Areas take no
@@ -34,6 +35,8 @@
 // step. In both cases it has read all that it needs of everything before. So a member that
 // wants to overwrite an entry knows from the others' turns whether they still have to read
 // it.
+//
+// A member that lends memory waits until the others' turns say that they have read it.
 //
 // # Trust
 //

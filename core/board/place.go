@@ -53,6 +53,8 @@ type State struct {
 	Backed  [2]uint32      // 1: rooms, and halves, have memory
 	Busy    uint32         // 1: an operation of Go's is under way
 	Ops     uint32         // how many operations there were
+	Lend    uint64         // from how many bytes on blocks are lent, as the members have agreed; 0: they have not yet
+	Offers  [MaxProcs]Offer
 }
 
 // Move makes the Place keep its State at s from now on. Nobody else may use either meanwhile.
@@ -61,7 +63,7 @@ func (p *Place) Move(s *State) {
 	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
 	s.Number.Store(old.Number.Load())
 	s.Written, s.Rooms, s.Seen, s.Backed = old.Written, old.Rooms, old.Seen, old.Backed
-	s.Busy, s.Ops = old.Busy, old.Ops
+	s.Busy, s.Ops, s.Lend, s.Offers = old.Busy, old.Ops, old.Lend, old.Offers
 	p.State = s
 }
 
@@ -140,13 +142,10 @@ func (p *Place) Room(t Turn, n int) []byte {
 
 // Post says that Room has been filled in. The argument what distinguishes operations.
 func (p *Place) Post(t Turn, what uint8, n int) {
-	e := p.entry(p.me, t)
-	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
-	p.Written[t.index()%entries] = t
 	if n > roomSize {
 		p.Rooms[t.index()%2] = t
 	}
-	p.b.word(e).Swap(uint64(t))
+	p.publish(p.entry(p.me, t), t, what, n)
 }
 
 // Keep says that the n bytes posted in t stay in use until the others have read what they
@@ -164,12 +163,8 @@ func header(what uint8, n int) uint64 { return uint64(what)<<56 | uint64(n) }
 // They are valid until End, and may change if a proc breaks the rules. If the member has
 // posted something else the error is a *Mismatch.
 func (p *Place) Look(m int, t Turn, what uint8, n int) ([]byte, error) {
-	e := p.entry(m, t)
-	if at := Turn(p.b.word(e).Load()); at != t {
-		return nil, fmt.Errorf("board: %w: member %d is in operation %d, not %d", ErrBoard, m, at>>stepBits, t>>stepBits)
-	}
-	if h := *(*uint64)(unsafe.Pointer(&p.b.mem[e+8])); h != header(what, n) {
-		return nil, &Mismatch{Member: m, What: uint8(h >> 56), Bytes: h << 8 >> 8, WantWhat: what, WantBytes: n}
+	if _, err := p.posted(m, t, what, n); err != nil {
+		return nil, err
 	}
 	if n > inline {
 		p.took = true

@@ -15,7 +15,7 @@ var noBadCall = map[string]string{
 	"Barrier": "no argument", "Ibarrier": "no argument", "BufferDetach": "nothing attached is no error", "BufferFlush": "the same", "BufferIflush": "the same",
 	"AddErrorClass": "no argument", "CreateKeyval": "no function is the null one", "CreateTypeKeyval": "the same", "CreateWinKeyval": "the same",
 	"NullCopy": "a callback", "DupCopy": "a callback", "NullDelete": "a callback", "NewError": "gives an error, and has none",
-	"GrequestStart": "no function is none to call; before Init: TestGrequestNeedsInit", "Join": "for simulators", "NewRoster": "for simulators", "Roster.Join": "for simulators", "Proc.FindParents": "for simulators", "Proc.OnBoard": "for simulators",
+	"GrequestStart": "no function is none to call; before Init: TestGrequestNeedsInit", "Join": "for simulators", "NewRoster": "for simulators", "Roster.Join": "for simulators", "Proc.FindParents": "for simulators", "Proc.OnBoard": "for simulators", "Proc.LendMemory": "for simulators",
 	"Proc.OpenPort": "TestConnectFails", "Proc.ClosePort": "the same", "OpenPort": "as Proc.OpenPort", "ClosePort": "the same",
 	"CommJoin": "as Proc.CommJoin", "Proc.CommJoin": "TestCommJoinBadDescriptors",
 	"Proc.PublishName": "TestBadNames", "Proc.UnpublishName": "the same", "Proc.LookupName": "the same",

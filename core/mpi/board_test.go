@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/poll"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // boardOff has all tests of this package go without boards: IMPI_TEST_BOARD=off.
@@ -97,7 +99,13 @@ func putOnBoards(t *testing.T, procs []*proc.Process) {
 			continue
 		}
 		b, bells := newBoard(t, len(mates))
+		lends, err := wireup.NewLending()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lends.Cores = len(mates) - len(procs)%2 // both limits are tested
 		for _, r := range mates {
+			procs[r].Boards.Lends = lends
 			if err := procs[r].Boards.OnBoard(b, bells, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +281,7 @@ func agrees(err error, got, want []int32) error {
 // procs wait, and between them come some that go by messages.
 func TestBoardOperations(t *testing.T) {
 	onlyBoards(t)
-	sizes := []int{1, 2, 12, 13, 300, 1024, 1025, 5000, 9000, 17000, 70001}
+	sizes := []int{1, 2, 12, 13, 300, 1024, 1025, 2048, 2049, 5000, 8192, 8193, 17000, 32768, 32769, 70001}
 	for _, x := range []struct {
 		procs int
 		spin  string
@@ -292,8 +300,8 @@ func TestBoardOperations(t *testing.T) {
 					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
 				}
 			}
-			if s := collective.BoardPlace(c.in()); s == nil || s.Place.Ops < 50 {
-				return errors.New("the board was not used")
+			if s := collective.BoardPlace(c.in()); s == nil || s.Place.Ops < 50 || s.Place.Lend == board.Never {
+				return errors.New("the board was not used, or nothing lent")
 			}
 			return nil
 		})
@@ -443,6 +451,99 @@ func threadOnBoard(c *Comm, seed int) error {
 	return nil
 }
 
+// Who lends memory may change it when the operation is over, however slowly the others read.
+func TestBoardLends(t *testing.T) {
+	onlyBoards(t)
+	for _, procs := range []int{2, 3, 4} {
+		all := layout{procs: procs}.start(t)
+		slow := *all[0].Boards.Lends
+		slow.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+			for range 2000 { // lets the others go on
+				runtime.Gosched()
+			}
+			return all[0].Boards.Lends.Fetch(from, addr, to)
+		}
+		done := make(chan error)
+		for _, p := range all[1:] {
+			p.Boards.Lends = &slow
+		}
+		for _, p := range all {
+			go func() { done <- lendAndChange((*Comm)(p.Comms.World)) }()
+		}
+		for range procs {
+			if err := <-done; err != nil {
+				t.Errorf("%d procs: %v", procs, err)
+			}
+		}
+	}
+}
+
+// lendAndChange does operations of which members change what they have sent as soon as they can.
+func lendAndChange(c *Comm) error {
+	const n = 40000
+	me, size := c.Rank(), c.Size()
+	for i := range 5 * size {
+		root := i % size
+		own, all, sum := boardNumbers(n, me), make([]int32, n*size), make([]int32, n)
+		err := Gather(c, own, all, root)
+		clear(own)
+		if me == root {
+			err = first(err, agrees(err, all, boardBlocks(c, n)))
+		}
+		own = boardNumbers(n, me)
+		err = first(err, Allgather(c, own, all))
+		clear(own)
+		err = first(err, agrees(err, all, boardBlocks(c, n)))
+		err = first(err, Scatter(c, all, own, root))
+		clear(all)
+		err = first(err, agrees(err, own, boardNumbers(n, me)))
+		err = first(err, Reduce(c, own, sum, Sum, root))
+		clear(own)
+		if me == root {
+			err = first(err, agrees(err, sum, boardSums(c, n)))
+		}
+		send, recv, want := boardCrossing(c, n)
+		err = first(err, Alltoall(c, send, recv))
+		clear(send)
+		err = first(err, agrees(err, recv, want))
+		if me == root {
+			own = boardNumbers(n, i)
+		}
+		err = first(err, Bcast(c, own, root))
+		err = first(err, agrees(err, own, boardNumbers(n, i)))
+		clear(own)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// If one proc cannot read the others' memory none lends, and all else is as ever.
+func TestBoardUnreadable(t *testing.T) {
+	onlyBoards(t)
+	for _, lends := range []*board.Lending{nil, {Cores: 9, Fetch: func(*board.Offer, uint64, []byte) error { return wireup.ErrUnreadable }}} {
+		procs := layout{procs: 3}.start(t)
+		procs[1].Boards.Lends = lends
+		done := make(chan error)
+		for _, p := range procs {
+			go func() {
+				c := (*Comm)(p.Comms.World)
+				err := boardOps["allgather"](c, 0, 20000)
+				if at := collective.BoardPlace(c.in()).Place.Lend; err == nil && at != board.Never {
+					err = fmt.Errorf("blocks are lent from %d bytes on", at)
+				}
+				done <- err
+			}()
+		}
+		for range procs {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // Who waits on the board sees to messages, and so does who never has to wait.
 func TestBoardProgress(t *testing.T) {
 	onlyBoards(t)
@@ -468,6 +569,13 @@ func TestBoardMemory(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 2}.start(t)
 	bad := errors.New("no memory")
+	done := make(chan error)
+	for _, p := range procs {
+		go func() { done <- Barrier((*Comm)(p.Comms.World)) }()
+	}
+	if err := first(<-done, <-done); err != nil {
+		t.Fatal(err)
+	}
 	procs[0].Boards.Back = func(int, int) error { return bad }
 	if err := Bcast((*Comm)(procs[0].Comms.World), make([]byte, 1000), 0); !errors.Is(err, bad) {
 		t.Errorf("got %v", err)

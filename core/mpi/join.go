@@ -44,6 +44,10 @@ type Bell = life.Bell
 // them, by rank. It is called before any communication.
 func (x *Proc) OnBoard(b *board.Board, bells []Bell) error { return x.p.Boards.OnBoard(b, bells, nil) }
 
+// LendMemory tells how the rank and others of its host read each other's memory. It is called before
+// OnBoard, if at all.
+func (x *Proc) LendMemory(l *board.Lending) { x.p.Boards.Lends = l }
+
 // FindParents connects a spawned world with the one that has spawned it, as Init does. All its
 // ranks call it.
 func (x *Proc) FindParents() error { return x.p.Failed("Init", meet.FindParents(x.p)) }

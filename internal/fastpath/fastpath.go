@@ -33,6 +33,15 @@ const (
 	BoardAllreduce = 4 << 10  // in a vector of Allreduce
 )
 
+// From how many bytes on a member lends what it would post (docs/decisions/0023-a-board-for-each-host.md).
+const (
+	BoardLend        = 8<<10 + 1   // where each proc of the host has a core
+	BoardLendCrowded = 32<<10 + 1  // where procs share cores
+	BoardLendBcast   = 128<<10 + 1 // at least, of Bcast
+	BoardLendMost    = 8 << 20     // that C lends, or gets
+	BoardPiece       = 128 << 10   // of a reduction of what is lent
+)
+
 // BoardSeldom is the most operations on a board between two looks at the links, which Go does.
 const BoardSeldom = 32
 
@@ -76,10 +85,10 @@ type Memory struct {
 	Streak     uint32        // receives in a row that have polled nothing else
 	First      int32         // first of the waiting receives
 	Last       int32
-	Spare      int32 // first of the free requests
-	Used       int32 // how many of Peers and Boards
-	Top        int32 // no entry of Peers from here on is used
-	_          uint32
+	Spare      int32  // first of the free requests
+	Used       int32  // how many of Peers and Boards
+	Top        int32  // no entry of Peers from here on is used
+	Yields     uint32 // 1: whoever waits at the board offers the core before it sleeps
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request

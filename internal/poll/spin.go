@@ -167,6 +167,9 @@ func (s *Spinner) Eager() int {
 	return s.eager
 }
 
+// Yields reports whether a waiter yields before it sleeps.
+func (s *Spinner) Yields() bool { return s.budget > 0 && !s.Crowded() }
+
 // Shared reports whether other threads have run on this core lately, so that the peer may
 // have to wait for a core first.
 func (s *Spinner) Shared() bool { return s.budget > 0 && s.eager < eagerMax/2 }

@@ -6,12 +6,12 @@ import (
 )
 
 // TestBoards runs collective operations of all kinds on the board of a host, of all its procs and of
-// some, with blocks that fit into an entry, into a room and into a half.
+// some, with blocks that fit into an entry, into a room and into a half, and that are lent.
 func TestBoards(t *testing.T) {
 	text := "seed 1\njob direct=yes boards=yes\nsite hosts=4\nprocs 4\n" +
 		"split w new=c1,c2 colors=0,1,0,1 keys=0,0,0,0\n"
 	for _, comm := range []string{"w", "c1"} {
-		for _, n := range []string{"1", "300", "9000"} {
+		for _, n := range []string{"1", "300", "5000", "9000", "40000"} {
 			text += "barrier " + comm + "\n"
 			for _, op := range []string{
 				"bcast C id=1 root=2 type=int32 counts=N", "gather C id=2 root=2 type=int32 counts=N", "scatter C id=3 root=2 type=int32 counts=N",

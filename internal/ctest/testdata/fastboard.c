@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { STEPS = 6000, COMMS = 6, LONGEST = 70000, MANY = 20 };
+enum { STEPS = 6000, COMMS = 6, LONGEST = 280000, MANY = 20 };
 
 static unsigned plan = 1, mine;
 static MPI_Comm comms[COMMS], aside;
@@ -31,7 +31,7 @@ static void give(char *p, int n, int k, int r, int from) {
 
 /* length draws a number of bytes, a multiple of eight: often one near a limit. */
 static int length(int members) {
-  static const int limits[] = {8, 48, 56, 4096, 4104, 8192, 8200, 16384, 32768, 32776, 65536};
+  static const int limits[] = {8, 48, 56, 4096, 4104, 8192, 8200, 16384, 32768, 32776, 65536, 131072, 131080};
   int n = limits[draw(&plan, sizeof limits / sizeof *limits)];
   switch (draw(&plan, 4)) {
   case 0: n /= members; break;
@@ -256,6 +256,8 @@ static void wrong_counts(void) {
     CHECK(sum == 2);
     CALL(MPI_Allgather(a, 2, MPI_DOUBLE, b, 2, MPI_DOUBLE, c));
     code = MPI_Allgather(a, 2 + me, MPI_DOUBLE, b, 2 + me, MPI_DOUBLE, c);
+    if (!truncated(code)) FAILS(MPI_ERR_COUNT, code);
+    code = MPI_Allgather(sent, 40000 + me, MPI_BYTE, got, 40000 + me, MPI_BYTE, c);
     if (!truncated(code)) FAILS(MPI_ERR_COUNT, code);
     CALL(MPI_Alltoall(a, 2, MPI_DOUBLE, b, 2, MPI_DOUBLE, c));
     code = MPI_Allreduce(a, b, 1 + me, MPI_DOUBLE, MPI_SUM, c);

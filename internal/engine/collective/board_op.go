@@ -3,6 +3,7 @@ package collective
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
@@ -82,6 +83,9 @@ func fits(s *proc.BoardPlace, a *Call) (block int, ok bool) {
 	if !ok || block == 0 || block%a.Kind.Size() != 0 || overlapping(a, me) {
 		return 0, false
 	}
+	if lent(s, a, block) {
+		return block, true
+	}
 	if n == 2 && a.What != OpBcast && block > pairLimit {
 		return 0, false
 	}
@@ -141,6 +145,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 		return err
 	}
 	err = do(s, a, t, block)
+	runtime.KeepAlive(a) // others may have read what it lends
 	s.Leave()
 	if err != nil {
 		return misread(err)
@@ -160,6 +165,9 @@ func misread(err error) error {
 
 func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me := s.C.Rank()
+	if lent(s, a, block) {
+		return doLent(s, a, t, block)
+	}
 	switch a.What {
 	case OpBarrier:
 		return s.Await(s.Place.Arrived(s.Place.Others(), t))
@@ -326,6 +334,7 @@ func takePlace(c *proc.Comm) *proc.BoardPlace {
 	if s.Place, err = c.Process().Boards.Board.Place(int(told[0]), c.Size(), c.Rank()); err != nil {
 		return nil
 	}
+	agreeOnLoans(s)
 	s.Settle()
 	return s
 }

@@ -40,10 +40,15 @@ func boardReduce(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 
 // keep copies b to scratch memory number i of the communicator.
 func keep(s *proc.BoardPlace, i int, b []byte) []byte {
-	if len(s.Scratch[i]) < len(b) {
-		s.Scratch[i] = aligned(len(b))
+	return room(s, i, len(b))[:copy(s.Scratch[i], b)]
+}
+
+// room returns n bytes of scratch memory number i of the communicator.
+func room(s *proc.BoardPlace, i, n int) []byte {
+	if len(s.Scratch[i]) < n {
+		s.Scratch[i] = aligned(n)
 	}
-	return s.Scratch[i][:copy(s.Scratch[i], b)]
+	return s.Scratch[i][:n]
 }
 
 // combine combines an operand of a lower rank with the result. A user's function gets a copy, since

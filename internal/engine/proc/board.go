@@ -25,8 +25,9 @@ type boards struct {
 	bells  []machine.Bell   // to wake each of these procs
 	bell   machine.Bell     // wakes this proc
 	Back   func(at, size int) error
-	places []*BoardPlace // of communicators whose goroutines wait
-	asleep bool          // they have announced on the board that they sleep
+	Lends  *board.Lending // how blocks are lent; nil: not at all
+	places []*BoardPlace  // of communicators whose goroutines wait
+	asleep bool           // they have announced on the board that they sleep
 }
 
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
@@ -57,8 +58,14 @@ func (bs *boards) TakeBoard(fds []int) error {
 	if err != nil {
 		return fmt.Errorf("%w; with board = false in its host block the job does without", err)
 	}
+	if bs.Lends, err = wireup.NewLending(); err != nil {
+		return err
+	}
 	return bs.OnBoard(b, bells, back)
 }
+
+// Crowded reports whether the board's procs are more than so many cores.
+func (bs *boards) Crowded(cores int) bool { return len(bs.bells) > cores }
 
 // ProcsOfHost returns the procs of this proc's host.
 func (bs *boards) ProcsOfHost() []wire.WorldRank {
@@ -84,7 +91,8 @@ type BoardPlace struct {
 	procs   []comm.Proc    // by rank
 	wait    board.Wait
 	Scratch [2][]byte
-	shared  bool // with C
+	Lenders []uint64 // where members lend memory, while an operation needs it
+	shared  bool     // with C
 }
 
 // Settle says that Place is known, before it is used.

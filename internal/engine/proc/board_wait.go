@@ -193,3 +193,28 @@ func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
 	}
 	return s.Place.Room(t, n), nil
 }
+
+// Fetch copies memory that a member lends, as Place.Lent tells. The process is unlocked meanwhile.
+func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
+	p := s.C.p
+	p.Unlock()
+	defer p.Lock()
+	if err := p.Boards.Lends.Fetch(&s.Place.Offers[member], addr, to); err != nil {
+		return fmt.Errorf("%d bytes of rank %d: %w", len(to), member, err)
+	}
+	return nil
+}
+
+// Returned says that this member has read all that it needs of the operation, and waits until other
+// members, to which this one has lent memory, have as well, those that are there. It returns the error
+// of the first that is not.
+func (s *BoardPlace) Returned(members uint64, t board.Turn) (err error) {
+	s.Place.End()
+	s.Notify()
+	for m := members; m != 0; m &= m - 1 {
+		if e := s.Await(s.Place.Taken(m&-m, t)); e != nil && err == nil {
+			err = e
+		}
+	}
+	return err
+}

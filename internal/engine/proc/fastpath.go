@@ -191,7 +191,7 @@ func (x *fastPath) open(p *Process) {
 		l.OutAt, l.InAt, out, in = q.Link.(link.FastBoxLink).FastBoxesAt()
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
-	x.Polls = int32(p.spin.Eager())
+	x.Polls, x.Yields = int32(p.spin.Eager()), flag(p.spin.Yields())
 	x.Gate.Store(fastpath.Open)
 }
 
@@ -286,6 +286,19 @@ func RingFastPath(slot int) {
 	if p, err := Current(); err == nil {
 		p.FastPath.ring(slot)
 	}
+}
+
+// ReturnFastPath waits until members have read what C has lent them in an operation. It returns false if
+// one of them cannot any more.
+func ReturnFastPath(slot int, members, turn uint64) bool {
+	p, err := Current()
+	if err != nil {
+		return false
+	}
+	p.Lock()
+	defer p.Unlock()
+	s := p.FastPath.places[slot]
+	return s != nil && s.Returned(members, board.Turn(turn)) == nil
 }
 
 func (x *fastPath) ring(slot int) {

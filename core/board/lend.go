@@ -1,0 +1,93 @@
+package board
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// LentBit distinguishes a post that lends its bytes from one that has them.
+const LentBit = 1 << 7
+
+// Never is a value of State.Lend: no block is so long.
+const Never = math.MaxUint64
+
+// Offer is what a member says about its process, so that others can read what it lends: the kernel
+// knows the process by a number, and it is the right one if the key is at an address of its memory.
+type Offer struct {
+	Process uint64
+	Addr    uint64
+	Key     [2]uint64
+}
+
+// offerSize is what an Offer takes on the board.
+const offerSize = int(unsafe.Sizeof(Offer{}))
+
+// Lending is how a proc reads the memory of other procs of its host, and they read its own.
+type Lending struct {
+	Offer Offer
+	Cores int // of the machine, as far as the proc may use them
+	// Fetch copies memory of another proc. It fails if the memory, or the process, is not there.
+	Fetch func(from *Offer, addr uint64, to []byte) error
+}
+
+// PostOffer posts the own offer in t; a Wait of Vacant must be over.
+func (p *Place) PostOffer(t Turn, what uint8, o Offer) {
+	*(*Offer)(unsafe.Pointer(&p.Room(t, offerSize)[0])) = o
+	p.Post(t, what, offerSize)
+}
+
+// TakeOffer keeps the offer that member m has posted in t; a Wait of Posted must be over.
+func (p *Place) TakeOffer(m int, t Turn, what uint8) error {
+	b, err := p.Look(m, t, what, offerSize)
+	if err == nil {
+		p.Offers[m] = *(*Offer)(unsafe.Pointer(&b[0]))
+	}
+	return err
+}
+
+// OfferSize is how many bytes an offer is; a Wait of Vacant needs it.
+func OfferSize() int { return offerSize }
+
+// LendSize is how many bytes a Wait of Vacant needs for a post that lends.
+const LendSize = 8
+
+// LendOut posts that b, which is not empty, is lent in t; a Wait of Vacant for LendSize bytes must be over.
+// The caller keeps b as it is until a Wait of Taken is over for all that read it.
+func (p *Place) LendOut(t Turn, what uint8, b []byte) {
+	p.b.between()
+	e := p.entry(p.me, t)
+	*(*uint64)(unsafe.Pointer(&p.b.mem[e+16])) = uint64(uintptr(unsafe.Pointer(&b[0])))
+	p.publish(e, t, what|LentBit, len(b))
+}
+
+// Lent returns the address of the n bytes that member m lends in t, in its memory; a Wait of Posted
+// must be over. They are lent until End. The errors are those of Look.
+func (p *Place) Lent(m int, t Turn, what uint8, n int) (uint64, error) {
+	e, err := p.posted(m, t, what|LentBit, n)
+	if err != nil {
+		return 0, err
+	}
+	p.took = true
+	p.b.between()
+	return *(*uint64)(unsafe.Pointer(&p.b.mem[e+16])), nil
+}
+
+// publish makes entry e that of t.
+func (p *Place) publish(e int, t Turn, what uint8, n int) {
+	*(*uint64)(unsafe.Pointer(&p.b.mem[e+8])) = header(what, n)
+	p.Written[t.index()%entries] = t
+	p.b.word(e).Swap(uint64(t))
+}
+
+// posted returns the entry in which member m has posted n bytes in t.
+func (p *Place) posted(m int, t Turn, what uint8, n int) (entry int, err error) {
+	e := p.entry(m, t)
+	if at := Turn(p.b.word(e).Load()); at != t {
+		return 0, fmt.Errorf("board: %w: member %d is in operation %d, not %d", ErrBoard, m, at>>stepBits, t>>stepBits)
+	}
+	if h := *(*uint64)(unsafe.Pointer(&p.b.mem[e+8])); h != header(what, n) {
+		return 0, &Mismatch{Member: m, What: uint8(h>>56) &^ LentBit, Bytes: h << 8 >> 8, WantWhat: what &^ LentBit, WantBytes: n}
+	}
+	return e, nil
+}

@@ -1,0 +1,41 @@
+package wireup
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// Memory is read from the process that has offered it, and only while that is the one with the key.
+func TestFetch(t *testing.T) {
+	l, err := NewLending()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := make([]byte, 2*maxFetch+5)
+	for i := range from {
+		from[i] = byte(i * 7)
+	}
+	addr := uint64(uintptr(unsafe.Pointer(&from[0])))
+	to := make([]byte, len(from))
+	if err := l.Fetch(&l.Offer, addr, to); errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+		skips.NotRun(t, "the kernel does not let a process read its own memory", "allow process_vm_readv")
+	} else if err != nil || !bytes.Equal(from, to) {
+		t.Fatalf("not read: %v", err)
+	}
+	other := l.Offer
+	other.Key[1]++
+	for what, err := range map[string]error{
+		"another key":     l.Fetch(&other, addr, to[:10]),
+		"no such address": l.Fetch(&l.Offer, 8, to[:10]),
+	} {
+		if !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
