@@ -48,8 +48,11 @@ func TestMachinesWithAnInterfaceThatLeadsNowhere(t *testing.T) {
 		}
 	}
 	for _, head := range []int{0, 3} {
-		if log := nodes[head].err.String(); !strings.Contains(log, " was not reached: from 192.168.5.") || !strings.Contains(log, " at 192.168.5.") || strings.Contains(log, "5m0s") {
-			t.Errorf("the head on machine %d does not name both addresses:\n%s", head, log)
+		log := nodes[head].err.String()
+		for _, want := range []string{" at 192.168.5.", " was not reached: from 192.168.5.", "have no firewall between them"} {
+			if !strings.Contains(log, want) || strings.Contains(log, "5m0s") {
+				t.Errorf("the head on machine %d does not say %q before the start is over:\n%s", head, want, log)
+			}
 		}
 	}
 }
@@ -95,14 +98,14 @@ func builtWith(t *testing.T, file, was, is string) (path string) {
 // of its site at once, on all machines of it, with its name and its own reason.
 func TestMachineThatDoesNotFit(t *testing.T) {
 	for name, c := range map[string]struct {
-		change, by string // in the file of the one machine
-		says       string
+		change, by   string // in the file of the one machine
+		says, remedy string
 	}{
-		"network": {"procs  = 2\n", "procs  = 2\n  network = env.NETWORK\n", "host 10.77.0.2: this machine has no address in the site's network nowhere"},
-		"file":    {"procs  = 2\n", "procs  = 1\n", "host 10.77.0.2: the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says; copy one of them to both"},
-		"key":     {"job.key", "other.key", "host 10.77.0.2: the hosts do not have the same secret of the job: 10.77.0.2 has another key; copy the key's file to both"},
-		"routes":  {"site \"alpha\" {", "route \"*\" { direct = false }\nsite \"alpha\" {", "host 10.77.0.2: the hosts have different job files: "},
-		"release": {"", "", `host 10.77.0.2: the hosts run different versions of impi-node: 10.77.0.2 has "0.0.0.`},
+		"network": {"procs  = 2\n", "procs  = 2\n  network = env.NETWORK\n", "host 10.77.0.2: this machine has no address in the site's network nowhere", "correct network, or take it out"},
+		"file":    {"procs  = 2\n", "procs  = 1\n", "host 10.77.0.2: the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says", "; copy one of them to both"},
+		"key":     {"job.key", "other.key", "host 10.77.0.2: the hosts do not have the same secret of the job: 10.77.0.2 has another key", "; copy the key's file to both"},
+		"routes":  {"site \"alpha\" {", "route \"*\" { direct = false }\nsite \"alpha\" {", "host 10.77.0.2: the hosts have different job files: ", "; copy one of them to both"},
+		"release": {"", "", `host 10.77.0.2: the hosts run different versions of impi-node: 10.77.0.2 has "0.0.0.`, "; install the same on both"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, machines := machineJob(t, "limits { start = \"10h\" }\nlog { level = \"debug\" }\n")
@@ -139,8 +142,8 @@ func TestMachineThatDoesNotFit(t *testing.T) {
 					_, says, _ = strings.Cut(c.says, ": ")
 					says, _, _ = strings.Cut(says, ": 10.77.0.2 has another key")
 				}
-				if s != statusUsage || !strings.Contains(log, says) || strings.Contains(log, "10h0m0s") {
-					t.Errorf("machine %d: status %d, or it does not say %q", i, s, says)
+				if s != statusUsage || !strings.Contains(log, says) || !strings.Contains(log, c.remedy) || strings.Contains(log, "10h0m0s") {
+					t.Errorf("machine %d: status %d, or it does not say %q and %q", i, s, says, c.remedy)
 				}
 			}
 		})

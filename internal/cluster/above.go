@@ -75,7 +75,9 @@ func (a *above) connect(ctx context.Context) error {
 		case errors.As(err, &refused) && a.fails == nil && h.cfg.Report != nil:
 			a.fails = h.cfg.Report(err)
 			continue // at the head, which is to hear of it
-		case errors.Is(err, ErrSecret), errors.Is(err, ErrVersion), errors.Is(err, ErrCertificate), code == codes.FailedPrecondition:
+		case errors.Is(err, ErrSecret):
+			return &unfit{a.cannot(fmt.Errorf("%w; copy the key's file to both", err))}
+		case errors.Is(err, ErrVersion), errors.Is(err, ErrCertificate), code == codes.FailedPrecondition:
 			return &unfit{a.cannot(err)}
 		case errors.Is(err, ErrOver), code == codes.Aborted:
 			return a.cannot(err)

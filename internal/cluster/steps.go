@@ -67,7 +67,7 @@ func (h *Host) step(s membership.Step) (later func()) {
 		}
 	case membership.Lost:
 		h.forget(s.Hosts[0])
-		why := fmt.Errorf("host %s is lost: %w", h.cfg.Name(s.Hosts[0]), s.Err)
+		why := fmt.Errorf("host %s is lost: %w: %s", h.cfg.Name(s.Hosts[0]), s.Err, whatOfLost)
 		h.fail(why)
 		return func() { h.cfg.Owner.Lost(s.Hosts[0], why) }
 	case membership.Missing:
@@ -75,6 +75,9 @@ func (h *Host) step(s membership.Step) (later func()) {
 	}
 	return nil
 }
+
+// whatOfLost says what to do about a host that is lost.
+const whatOfLost = "see on that machine whether impi-node was killed, the machine was restarted or its network is down"
 
 // forget makes Close not wait for a host that is lost. It is called with the lock.
 func (h *Host) forget(host int) {
