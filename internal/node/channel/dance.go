@@ -153,18 +153,21 @@ func (d *dancer) dial(x agent.Dial) {
 	if !must {
 		ways = append(ways, d.c.Routes.PlainWay(d.h.Config.Address.String(), x.Host))
 	}
+	var end time.Time // of the round of dials
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			if to == d.c.Routes.World.Self && (w.Plain || must) {
-				limited, cancel := context.WithTimeout(ctx, reachDial)
-				defer cancel()
-				ctx = limited
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+			limit := dial.Limit
+			if to == d.c.Routes.World.Self {
+				if end.IsZero() {
+					end = time.Now().Add(reachDial)
+				}
+				limit = share(time.Until(end), ways[step.Way:])
 			}
 			if w.Plain && !x.Address.Proves {
-				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:])
+				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:], limit)
 			}
-			return d.c.dialHost(ctx, d.h.Host, x.Host, w, false)
+			return d.c.dialHost(ctx, d.h.Host, x.Host, w, limit)
 		},
 	}
 	why := func() error {
@@ -178,6 +181,7 @@ func (d *dancer) dial(x agent.Dial) {
 	}
 	unanswered := 0 // times in a row
 	s.Rests = func() {
+		end = time.Time{}
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
 		switch what := answerOf(s.FailedWays(), must); {
@@ -185,6 +189,9 @@ func (d *dancer) dial(x agent.Dial) {
 			unanswered = 0
 		case what == mayBeSlow && unanswered == 0:
 			unanswered++
+			if to == d.c.Routes.World.Self {
+				d.c.Log.Warn("nothing answers yet, and once more ends the job", "host", d.c.Routes.HostName(x.Host), "from", d.h.Config.Address, "reason", siteRemedy(err, ways))
+			}
 		case must && to == d.c.Routes.World.Self:
 			d.noAnswer(x.Host, ways, s.Errors())
 			return
@@ -241,11 +248,28 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	return least
 }
 
-// How long hosts of the own site may be out of reach, and an attempt to connect to them takes.
+// How long hosts of the own site may be out of reach, how long attempts to connect to one of them by all
+// ways take, and how long one of these attempts takes at least.
 const (
 	reachLimit = 5 * time.Second
 	reachDial  = 4500 * time.Millisecond
+	leastDial  = 200 * time.Millisecond
 )
+
+// share is how long the first of the ways to a host may take, of the time that is left for all of them.
+// What stays on a machine has all the time, since no firewall keeps it from an answer.
+func share(left time.Duration, ways []routes.Way) time.Duration {
+	if ways[0].T.Machine() {
+		return dial.Limit
+	}
+	away := 0
+	for _, w := range ways {
+		if !w.T.Machine() {
+			away++
+		}
+	}
+	return max(left/time.Duration(away), leastDial)
+}
 
 // noAnswer tells the dance that nothing of a host answers, as err says of a connection that was
 // not made by some ways, and what to do about it.
@@ -269,8 +293,8 @@ func siteRemedy(err error, by []routes.Way) error {
 	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports, or UDP ports by quic: have no firewall between them, or %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err, ports)
 }
 
-func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(ctx, dial.Limit)
+func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte, limit time.Duration) (link.Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	l, err := d.c.Routes.Channels.Dial(ctx, to)
 	if err != nil {

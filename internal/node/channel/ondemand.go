@@ -59,11 +59,21 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x := &making{c: c, h: h, peer: peer, must: must, began: time.Now()}
 	x.Search = &dial.Search{
 		Search: m, Lock: &c.mu, Ways: ways,
-		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			return c.dialHost(ctx, h.Host, peer, w, true)
+		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
+			return c.dialHost(ctx, h.Host, peer, w, x.limit(step.Way))
 		},
 	}
 	x.run()
+}
+
+// limit is how long a dial by a way may take: all of the first reachDial together, so that a host that
+// cannot be reached is given up then, and of later rounds as many.
+func (x *making) limit(way int) time.Duration {
+	left := time.Until(x.began.Add(reachDial))
+	if left <= 0 {
+		left = reachDial
+	}
+	return share(left, x.Ways[way:])
 }
 
 // run makes the channel, or says that there will be none.

@@ -86,9 +86,9 @@ func (c *Channels) redial(h *end, peer wire.HostRank, why error, limit time.Dura
 	})
 }
 
-// dialHost makes a connection for a channel by a way; soon limits how long it may take until there is
-// one that is greeted.
-func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Way, soon bool) (link.Link, error) {
+// dialHost makes a connection for a channel by a way; limit is how long it may take until there is one
+// that is greeted.
+func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Way, limit time.Duration) (link.Link, error) {
 	var hello dynamic.Hello
 	var token dynamic.Token
 	var ok bool
@@ -100,18 +100,18 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 	if r := c.Routes.FirstOf(peer); r >= 0 && !w.Plain {
 		t = c.Routes.Pinned(w.T, r)
 	}
-	if soon {
-		t = quick{t}
-	}
-	return dial.Greeted(ctx, token, t, &hello, w)
+	return dial.Greeted(ctx, token, quick{t, limit}, &hello, w)
 }
 
-// quick is a transport whose dials take at most reachDial.
-type quick struct{ transports.Transport }
+// quick is a transport whose dials are limited.
+type quick struct {
+	transports.Transport
+	limit time.Duration
+}
 
-// Dial dials by the transport, for at most reachDial.
+// Dial dials by the transport, within the limit.
 func (q quick) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachDial)
+	ctx, cancel := context.WithTimeout(ctx, q.limit)
 	defer cancel()
 	return q.Transport.Dial(ctx, to)
 }
@@ -125,7 +125,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	s := dial.Search{
 		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
-			return c.dialHost(ctx, h, peer, w, false)
+			return c.dialHost(ctx, h, peer, w, dial.Limit)
 		},
 	}
 	s.Rests = func() {

@@ -1,0 +1,39 @@
+package channel
+
+import (
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
+	"github.com/openimpi/impi/transports"
+)
+
+// TestShare: all ways to a host together take no longer than there is, however many there are, and
+// those that stay on the machine take nothing from the others.
+func TestShare(t *testing.T) {
+	away := routes.Way{T: routestest.Transport("quic", transports.ReachNetwork)}
+	here := routes.Way{T: routestest.Transport("unix", transports.ReachMachine)}
+	for n, ways := range [][]routes.Way{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
+		left := reachDial
+		for i, w := range ways {
+			limit := share(left, ways[i:])
+			if w == here {
+				if limit < reachDial {
+					t.Errorf("%d: the machine's own way has %v", n, limit)
+				}
+				continue
+			}
+			left -= limit
+			if limit < reachDial/time.Duration(len(ways)) {
+				t.Errorf("%d: way %d has %v", n, i, limit)
+			}
+		}
+		if left != 0 {
+			t.Errorf("%d: %v are left", n, left)
+		}
+	}
+	if limit := share(0, []routes.Way{away}); limit != leastDial {
+		t.Errorf("the last one has %v", limit)
+	}
+}
