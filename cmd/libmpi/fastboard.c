@@ -391,9 +391,12 @@ int impi_allgather(const void *send, MPI_Count scount, MPI_Datatype stype, void 
 	arrive(&o);
 	if (!give(&o, ALLGATHER, send == MPI_IN_PLACE ? mine : send, n, others(o.b)) || !all_posted(&o, ALLGATHER, n))
 		return refuse();
+	if (!collect(&o, recv, n, 0, n))
+		return refuse();
+	give_back(&o);
 	if (send != MPI_IN_PLACE)
 		move(mine, send, n);
-	return collect(&o, recv, n, 0, n) ? finish(&o) : refuse();
+	return finish(&o);
 }
 
 int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
@@ -409,9 +412,12 @@ int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 	arrive(&o);
 	if (!give(&o, ALLTOALL, send == MPI_IN_PLACE ? recv : send, all, others(o.b)) || !all_posted(&o, ALLTOALL, all))
 		return refuse();
+	if (!collect(&o, recv, n, at, all))
+		return refuse();
+	give_back(&o);
 	if (send != MPI_IN_PLACE)
 		memcpy((char *)recv + at, (const char *)send + at, n);
-	return collect(&o, recv, n, at, all) ? finish(&o) : refuse();
+	return finish(&o);
 }
 
 // Where results are combined. It belongs to whoever has passed the gate.

@@ -38,7 +38,7 @@ const (
 	BoardLend        = 8<<10 + 1   // where each proc of the host has a core
 	BoardLendCrowded = 32<<10 + 1  // where procs share cores
 	BoardLendBcast   = 128<<10 + 1 // at least, of Bcast
-	BoardLendMost    = 8 << 20     // that C lends, or gets
+	BoardLendMost    = 4 << 20     // that C lends, or gets
 	BoardPiece       = 128 << 10   // of a reduction of what is lent
 )
 
