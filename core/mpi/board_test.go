@@ -544,6 +544,28 @@ func TestBoardUnreadable(t *testing.T) {
 	}
 }
 
+// Memory that is not there is an error of who reads it, and who has lent it waits no longer.
+func TestBoardLostMemory(t *testing.T) {
+	onlyBoards(t)
+	procs := layout{procs: 2}.start(t)
+	lends := *procs[0].Boards.Lends
+	lends.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+		if len(to) > 16 {
+			return wireup.ErrUnreadable
+		}
+		return procs[1].Boards.Lends.Fetch(from, addr, to)
+	}
+	procs[0].Boards.Lends = &lends
+	done := make(chan error)
+	go func() { done <- boardOps["gather"]((*Comm)(procs[1].Comms.World), 0, 20000) }()
+	if err := boardOps["gather"]((*Comm)(procs[0].Comms.World), 0, 20000); !errors.Is(err, ErrBuffer) {
+		t.Errorf("who reads: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("who lends: %v", err)
+	}
+}
+
 // Who waits on the board sees to messages, and so does who never has to wait.
 func TestBoardProgress(t *testing.T) {
 	onlyBoards(t)

@@ -1,9 +1,11 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
+	"syscall"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/internal/drive"
@@ -199,8 +201,12 @@ func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
 	p := s.C.p
 	p.Unlock()
 	defer p.Lock()
-	if err := p.Boards.Lends.Fetch(&s.Place.Offers[member], addr, to); err != nil {
-		return fmt.Errorf("%d bytes of rank %d: %w", len(to), member, err)
+	err := p.Boards.Lends.Fetch(&s.Place.Offers[member], addr, to)
+	switch {
+	case errors.Is(err, syscall.ESRCH):
+		return fmt.Errorf("rank %d: %w", member, err)
+	case err != nil:
+		return fmt.Errorf("%w: %d bytes of rank %d, or where they go: %w", ErrBuffer, len(to), member, err)
 	}
 	return nil
 }
