@@ -244,3 +244,39 @@ func filesOn(t *testing.T, m *netns.Machine) (files []string) {
 	}
 	return files
 }
+
+// TestNativePhasesOfSeveralMachines: members of two machines do the part inside of their site by the site's MPI,
+// those that share memory among them.
+func TestNativePhasesOfSeveralMachines(t *testing.T) {
+	machines := nativeApart(t, "sum")
+	shim := filepath.Join(t.TempDir(), "shim.so")
+	if out, err := exec.CommandContext(t.Context(), "mpicc.openmpi", "-shared", "-fPIC", "-DIMPI_NATIVE_TRACE", "-o", shim, "../../internal/native/shim/shim.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	library, err := os.ReadFile(shim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := make([]*machineNode, 3)
+	for i, m := range machines {
+		job, err := os.ReadFile(m.Path("/tmp/job.hcl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Put("/tmp/job.hcl", []byte(strings.Replace(string(job), `"mpicc.openmpi"`, "\"mpicc.openmpi\"\n    shim   = \"/tmp/shim.so\"", 1)), 0o600)
+		m.Put("/tmp/shim.so", library, 0o755)
+		nodes[i] = startApart(t, m, "sum", "-config", "/tmp/job.hcl")
+	}
+	for i, s := range ends(nodes) {
+		skipWithoutCgo(t, nodes[i].err.String())
+		if s != 0 {
+			t.Errorf("machine %d: status %d", i, s)
+		}
+	}
+	out := nodes[0].out.String() + nodes[0].err.String()
+	for _, want := range []string{"sum 15", "impi_native: reduce", "impi_native: bcast"} {
+		if n := strings.Count(out, want+"\n"); n != 4 {
+			t.Errorf("%d procs have said %q", n, want)
+		}
+	}
+}
