@@ -1,10 +1,12 @@
 package startup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // Why a job cannot meet other worlds.
@@ -16,7 +18,7 @@ var (
 // Describe returns what other worlds have to know about the job, encoded by [dynamic.Description],
 // with the business card of each proc. All sites get the same result except for the order of a
 // proc's offers. The error says why the job cannot meet other worlds.
-func (j *Job) Describe(cards []*dynamic.Card) ([]byte, error) {
+func (j *Job) Describe(cardOf func(wire.WorldRank) *dynamic.Card) ([]byte, error) {
 	if !j.AllOwn {
 		return nil, errMeetsForeign
 	}
@@ -25,17 +27,18 @@ func (j *Job) Describe(cards []*dynamic.Card) ([]byte, error) {
 		DataLen: j.DataLen, AckMark: j.AckMark, HiWater: j.HiWater,
 		TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 	}}
-	last := ""
+	var last []byte
 	for r, p := range j.Procs.All() {
-		if cards[r] == nil {
-			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, r, p.Client)
-		}
-		site, card := int(p.Client), string(p.Card)
-		if k := len(d.Groups) - 1; k >= 0 && d.Groups[k].Site == site && last == card {
+		site := int(p.Client)
+		if k := len(d.Groups) - 1; k >= 0 && d.Groups[k].Site == site && bytes.Equal(last, p.Card) {
 			d.Groups[k].Count++
 			continue
 		}
-		d.Groups, last = append(d.Groups, dynamic.Group{Count: 1, Site: site, Card: *cards[r]}), card
+		card := cardOf(r)
+		if card == nil {
+			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, r, p.Client)
+		}
+		d.Groups, last = append(d.Groups, dynamic.Group{Count: 1, Site: site, Card: *card}), p.Card
 	}
 	return d.Append(nil)
 }

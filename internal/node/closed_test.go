@@ -166,7 +166,7 @@ func TestSecrecyOfRoutes(t *testing.T) {
 		c.route.Site, c.route.Prefer, c.route.Direct = "*", []string{"unix", "tcp", "quic"}, true
 		n := twoSites(t, c.route)
 		n.job.Hosts, n.job.Procs = routestest.TwoHosts()
-		n.routes.Cards[2].Features, n.routes.Cards[3].Features = c.theirs, c.theirs
+		n.routes.Cards.At(2).Features, n.routes.Cards.At(3).Features = c.theirs, c.theirs
 		got, says := n.routes.SecrecyTo(1)
 		if got != c.want || (says == "") != (got == rules.AnyLink) {
 			t.Errorf("%s: %v, %q", c.name, got, says)
@@ -227,7 +227,7 @@ func TestForeignClientOfAClosedRoute(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", Closed: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
 	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	n.job.Clients[0].Own = true
-	clear(n.routes.Cards)
+	n.routes.Cards = routes.Cards{}
 	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), "write require_tls = false in that route") {
 		t.Errorf("%v", err)

@@ -278,9 +278,9 @@ func TestProbeOfHungPeer(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	mute := muteListener(t)
-	for i := range n.routes.Cards[1].Offers {
-		if n.routes.Cards[1].Offers[i].Transport == "tcp" {
-			n.routes.Cards[1].Offers[i].Address = mute
+	for i := range n.routes.Cards.At(1).Offers {
+		if n.routes.Cards.At(1).Offers[i].Transport == "tcp" {
+			n.routes.Cards.At(1).Offers[i].Address = mute
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -48,24 +48,23 @@ func (n *node) place() error {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
 	n.procs.Place()
-	n.routes.Cards = make([]*dynamic.Card, n.job.Procs.Len())
-	var last []byte // whose card the proc before had
+	n.routes.Cards = routes.Cards{}
+	var last []byte // the card of the proc before
+	var card *dynamic.Card
 	for r, p := range n.job.Procs.All() {
-		if len(p.Card) == 0 {
-			continue
+		if !bytes.Equal(p.Card, last) {
+			last, card = p.Card, nil
+			if len(p.Card) > 0 {
+				c, err := dynamic.ParseCard(p.Card)
+				if err != nil {
+					return fmt.Errorf("business card of rank %d, %s: %w", r, n.routes.ClientName(p.Client), err)
+				}
+				card = &c
+			}
 		}
-		if r > 0 && bytes.Equal(p.Card, last) {
-			n.routes.Cards[r] = n.routes.Cards[r-1]
-			continue
-		}
-		last = p.Card
-		c, err := dynamic.ParseCard(p.Card)
-		if err != nil {
-			return fmt.Errorf("business card of rank %d, %s: %w", r, n.routes.ClientName(p.Client), err)
-		}
-		n.routes.Cards[r] = &c
+		n.routes.Cards.Append(card)
 	}
-	world, err := n.job.Describe(n.routes.Cards)
+	world, err := n.job.Describe(n.routes.Cards.At)
 	if err != nil {
 		n.log.Debug("the job cannot meet other worlds", "reason", err)
 		return nil
@@ -207,7 +206,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 // describedTo returns the description of the job that a proc gives other worlds; nil if it can meet
 // none. It is the same for the procs of a host.
 func describedTo(n *node, p *procs.Proc) []byte {
-	if n.world == nil || len(n.routes.Cards[p.Rank()].Offers) == 0 {
+	if n.world == nil || len(n.routes.Cards.At(p.Rank()).Offers) == 0 {
 		return nil
 	}
 	return n.world
@@ -221,7 +220,7 @@ func procsFor(n *node, locals []*procs.Proc) iter.Seq[wireup.Proc] {
 		var p wireup.Proc
 		var before startup.ProcInfo
 		for to, x := range n.job.Procs.All() {
-			alike := to > 0 && x.Client == before.Client && x.Host == before.Host && x.ID.Host == before.ID.Host && n.routes.Cards[to] == n.routes.Cards[to-1]
+			alike := to > 0 && x.Client == before.Client && x.Host == before.Host && x.ID.Host == before.ID.Host && bytes.Equal(x.Card, before.Card)
 			if !alike || to == self || to-1 == self {
 				p = procFor(n, self, locals, to, x)
 			}
@@ -246,7 +245,7 @@ func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRa
 	if site, foreign := n.routes.ForeignSite(x.Client); foreign {
 		p.ReduceOnPointToPoint = site.Implementation.ReduceOnPointToPoint()
 	}
-	if card := n.routes.Cards[to]; card != nil {
+	if card := n.routes.Cards.At(to); card != nil {
 		p.Machine = card.Node
 		p.Unexpected = card.Unexpected
 	} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards

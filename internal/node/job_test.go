@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/node/site"
 )
 
@@ -36,11 +37,12 @@ func TestDataOfForeignSites(t *testing.T) {
 		n.opt.Site = n.opt.Job.Sites[0]
 		n.job.Clients[0].Own, n.job.Clients[1].Own = true, true
 		c.change(n)
-		for _, card := range n.routes.Cards {
-			card.ByteOrder = site.ByteOrder()
+		for rank := range n.job.Procs.All() {
+			n.routes.Cards.At(rank).ByteOrder = site.ByteOrder()
 		}
 		if c.foreign {
-			n.routes.Cards[2], n.routes.Cards[3] = nil, nil
+			routestest.SetCard(&n.routes, 2, nil)
+			routestest.SetCard(&n.routes, 3, nil)
 		}
 		p := slices.Collect(procsFor(n, n.procs.All()))
 		if p[0].Data != datatype.HostOrder().String() || p[0].Foreign || p[0].ReduceOnPointToPoint {

@@ -165,7 +165,7 @@ func TestRequireTLS(t *testing.T) {
 			func(n *node) { n.opt.Job.Sites = n.opt.Job.Sites[:1] }, false},
 	} {
 		n := twoSites(t, c.routes...)
-		n.routes.Cards[2].Features = c.theirs
+		n.routes.Cards.At(2).Features = c.theirs
 		if c.change != nil {
 			c.change(n)
 		}
@@ -198,9 +198,7 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 		t.Errorf("both have quic: %v", err)
 	}
 	n.job.Clients[0].Own = true
-	for i := range n.routes.Cards {
-		n.routes.Cards[i] = nil
-	}
+	n.routes.Cards = routes.Cards{}
 	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") {
 		t.Errorf("%v", err)

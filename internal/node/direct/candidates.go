@@ -9,7 +9,7 @@ import (
 // candidates lists all transports that the route, this node or one of both cards names, and says of
 // each what came of it or why it is not used. Those of Ways come first, in that order.
 func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
-	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
+	ours, theirs := d.Routes.Cards.At(x.Local), d.Routes.Cards.At(x.Peer)
 	r := d.Routes.SharedRoute(x.Peer)
 	for _, name := range d.Routes.Named(r, ours, theirs) {
 		c := links.Candidate{Transport: name}

@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -35,9 +36,9 @@ func TestCandidates(t *testing.T) {
 			"tcp excluded by data-plane, unix excluded by prefer, quic excluded by prefer"},
 		{"no plugin runs", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil,
 			"shm excluded by not-running, unix excluded by prefer, tcp excluded by prefer, quic excluded by prefer"},
-		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards[2].Offers = d.Routes.Cards[2].Offers[:1] },
+		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards.At(2).Offers = d.Routes.Cards.At(2).Offers[:1] },
 			"unix excluded by not-offered, tcp excluded by prefer, quic excluded by prefer"},
-		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards[2] = nil },
+		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(d *Links) { routestest.SetCard(d.Routes, 2, nil) },
 			"tcp excluded by foreign, unix excluded by foreign, quic excluded by foreign"},
 	} {
 		c.route.Site = "*"

@@ -38,7 +38,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 
 // whyAgents says why packets of a pair go through the agents although no direct link was tried.
 func (d *Links) whyAgents(x Pair) string {
-	switch ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]; {
+	switch ours, theirs := d.Routes.Cards.At(x.Local), d.Routes.Cards.At(x.Peer); {
 	case ours == nil || theirs == nil:
 		return d.Routes.WhyNoCards(x.Peer)
 	case !d.Routes.RouteTo(x.Peer).Direct:
@@ -68,7 +68,7 @@ func (d *Links) View(x Pair, state links.State) links.View {
 		Resumes: d.Resumes(x), Dialled: r.dialled, Since: r.since, Reason: r.reason,
 		Candidates: d.withNative(x, d.candidates(x, &r)), Route: d.describeRoute(x.Peer),
 	}
-	ours, theirs := d.Routes.Cards[x.Local], d.Routes.Cards[x.Peer]
+	ours, theirs := d.Routes.Cards.At(x.Local), d.Routes.Cards.At(x.Peer)
 	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
 		v.Transport, v.Native = d.nativeName(), true
 	}
@@ -89,7 +89,7 @@ func (d *Links) Path(x Pair) wireup.Path {
 		return wireup.PathNative
 	case len(d.Ways(x)) > 0:
 		return wireup.PathDirect
-	case d.Routes.Cards[x.Local] != nil && d.Routes.Cards[x.Peer] != nil && d.Routes.RouteTo(x.Peer).Direct:
+	case d.Routes.Cards.At(x.Local) != nil && d.Routes.Cards.At(x.Peer) != nil && d.Routes.RouteTo(x.Peer).Direct:
 		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoWay)
 	}
 	return wireup.PathChannel

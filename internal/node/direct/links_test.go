@@ -57,7 +57,7 @@ func TestWays(t *testing.T) {
 
 func TestNoWayWithoutCards(t *testing.T) {
 	d := twoSites(t)
-	d.Routes.Cards[2] = nil
+	routestest.SetCard(d.Routes, 2, nil)
 	if w := d.Ways(Pair{0, 2}); w != nil {
 		t.Errorf("%v", w)
 	}

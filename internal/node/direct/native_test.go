@@ -27,13 +27,13 @@ func TestNativePairs(t *testing.T) {
 	}{
 		{"first", config.Route{Prefer: prefer, Direct: true, Native: true}, 1, nil, wireup.PathNative, "chosen: the route prefers"},
 		{"after unix", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 1}, 1, nil, wireup.PathDirect, "possible: not needed"},
-		{"after unix, on another machine", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 1}, 1, func(d *Links) { d.Routes.Cards[1] = d.Routes.Cards[3] }, wireup.PathNative, "chosen: none of the transports"},
+		{"after unix, on another machine", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 1}, 1, func(d *Links) { routestest.SetCard(d.Routes, 1, d.Routes.Cards.At(3)) }, wireup.PathNative, "chosen: none of the transports"},
 		{"after unix by default", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 1, NativeUsual: true}, 1, nil, wireup.PathDirect, `possible: not needed: unix is faster within a machine than the site's own MPI; "native" first in the route's prefer changes that`},
-		{"after unix by default, on another machine", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 1, NativeUsual: true}, 1, func(d *Links) { d.Routes.Cards[1] = d.Routes.Cards[3] }, wireup.PathNative, "chosen: it is preferred unless shared memory is possible"},
+		{"after unix by default, on another machine", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 1, NativeUsual: true}, 1, func(d *Links) { routestest.SetCard(d.Routes, 1, d.Routes.Cards.At(3)) }, wireup.PathNative, "chosen: it is preferred unless shared memory is possible"},
 		{"not preferred", config.Route{Prefer: prefer, Direct: true}, 1, nil, wireup.PathDirect, `excluded: "native" is not in the route's prefer, which is ["unix", "tcp", "quic"]`},
 		{"not direct", config.Route{Prefer: prefer, Native: true}, 1, nil, wireup.PathChannel, "excluded: the route has direct = false"},
 		{"encrypted", config.Route{Prefer: prefer, Direct: true, RequireTLS: true, Native: true}, 1, nil, wireup.PathDirect, "excluded: the route has require_tls"},
-		{"without cards", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 3}, 1, func(d *Links) { clear(d.Routes.Cards) }, wireup.PathNative, "chosen"},
+		{"without cards", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 3}, 1, func(d *Links) { d.Routes.Cards = routes.Cards{} }, wireup.PathNative, "chosen"},
 		{"another site", config.Route{Prefer: prefer, Direct: true, Native: true}, 2, nil, wireup.PathDirect, ""},
 		{"no MPI of its own", config.Route{Prefer: prefer, Direct: true, Native: true}, 1, func(d *Links) { d.Routes.Native = "" }, wireup.PathDirect, ""},
 	} {
@@ -89,7 +89,7 @@ func TestNativeOfHostsWhoseTransportsDiffer(t *testing.T) {
 			}
 			d.Routes.Transports = []*routes.Transport{routestest.Transport("tcp", transports.ReachNetwork, encrypted...)}
 			for _, other := range ends {
-				other.Routes.Cards[i].Features = routes.NativeFeatures(d.Routes)
+				other.Routes.Cards.At(wire.WorldRank(i)).Features = routes.NativeFeatures(d.Routes)
 			}
 		}
 		for i, d := range ends {

@@ -53,7 +53,7 @@ func Features(job *config.Job, site config.Site) []string {
 
 // Resumable reports whether both ends of a pair want a link that can break to be resumed.
 func (rt *Table) Resumable(a, b wire.WorldRank) bool {
-	ours, theirs := rt.Cards[a], rt.Cards[b]
+	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
 	return ours != nil && theirs != nil &&
 		route.Wants(ours, resumable.Feature, rt.World.Procs.At(b).Client) && route.Wants(theirs, resumable.Feature, rt.World.Procs.At(a).Client)
 }
@@ -61,7 +61,7 @@ func (rt *Table) Resumable(a, b wire.WorldRank) bool {
 // Data names the form in which two procs exchange data.
 func (rt *Table) Data(local, peer wire.WorldRank) string {
 	a, b := rt.World.Procs.At(local).Client, rt.World.Procs.At(peer).Client
-	ours, theirs := rt.Cards[local], rt.Cards[peer]
+	ours, theirs := rt.Cards.At(local), rt.Cards.At(peer)
 	if a == b {
 		return datatype.HostOrder().String()
 	}

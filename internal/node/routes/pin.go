@@ -46,18 +46,13 @@ func allowsSockets(planes []string) bool {
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	r := rt.Site.RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
-	for rank, p := range rt.World.Procs.All() {
-		if p.Client != to {
-			continue
-		}
-		c := rt.Cards[rank]
+	if c, ok := cardOf(rt, to); ok {
 		if c != nil && route.Wants(c, pinFeature, us) {
 			says = fmt.Sprintf("the route to %s of %s pins a data_plane other than fd", rt.ClientName(us), rt.ClientName(to))
 		}
 		if (c == nil || !r.Direct) && !allowsSockets(r.DataPlane) {
 			says = fmt.Sprintf("route %q of site %s (%v) pins data_plane = %s", r.Site, rt.Site.Name, r.Pos, Quoted(r.DataPlane))
 		}
-		break // the cards of a site agree
 	}
 	return says != "", says
 }

@@ -88,15 +88,10 @@ func (rt *Table) SecrecyTo(to wire.ClientRank) (s route.Secrecy, says string) {
 		says = rt.sayOwn(r, s)
 	}
 	us := rt.World.Clients[rt.World.Self].Rank
-	for rank, p := range rt.World.Procs.All() {
-		if p.Client != to {
-			continue
-		}
-		c := rt.Cards[rank]
+	if c, ok := cardOf(rt, to); ok {
 		if theirs := route.DemandOf(c, us); theirs > s {
 			s, says = theirs, fmt.Sprintf("the route to %s of %s %s", rt.ClientName(us), rt.ClientName(to), why(theirs, nil))
 		}
-		break // the cards of a site agree
 	}
 	return s, says
 }
@@ -157,7 +152,7 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 		return nil, false
 	}
 	r.Direct = true
-	for _, w := range rt.waysTo(r, rt.Cards[a], rt.Cards[b], from) {
+	for _, w := range rt.waysTo(r, rt.Cards.At(a), rt.Cards.At(b), from) {
 		if w.T == rt.Channels && allowsSockets(r.Planes) && !must {
 			break // IMPI's own way is as good
 		}

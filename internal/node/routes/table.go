@@ -6,7 +6,6 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/route"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
@@ -18,13 +17,13 @@ import (
 type Table struct {
 	Job         *config.Job
 	Site        *config.Site
-	HostsBefore int             // hosts of the site before those of Site, which run elsewhere
-	ProcsBefore int             // procs of those
-	World       *startup.Job    // nil until startup is over
-	Cards       []*dynamic.Card // by world rank, then; nil for who has none
-	Transports  []*Transport    // that run
-	Channels    *Transport      // the one for channels between hosts
-	Native      string          // the site's own MPI, where the procs use it; empty: they have none
+	HostsBefore int          // hosts of the site before those of Site, which run elsewhere
+	ProcsBefore int          // procs of those
+	World       *startup.Job // nil until startup is over
+	Cards       Cards        // of its procs, then
+	Transports  []*Transport // that run
+	Channels    *Transport   // the one for channels between hosts
+	Native      string       // the site's own MPI, where the procs use it; empty: they have none
 }
 
 // Transport is a transport that runs, with its plugin behind it.

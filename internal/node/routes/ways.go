@@ -18,10 +18,10 @@ func (rt *Table) RouteTo(rank wire.WorldRank) config.Route {
 // Ways lists how a pair could be linked from an address, best first: the transports that the route
 // prefers and that both cards offer.
 func (rt *Table) Ways(local, peer wire.WorldRank, from string) []Way {
-	if rt.Cards[local] == nil || rt.Cards[peer] == nil {
+	if rt.Cards.At(local) == nil || rt.Cards.At(peer) == nil {
 		return nil
 	}
-	return rt.waysTo(rt.SharedRoute(peer), rt.Cards[local], rt.Cards[peer], from)
+	return rt.waysTo(rt.SharedRoute(peer), rt.Cards.At(local), rt.Cards.At(peer), from)
 }
 
 // UsesNative reports whether the site's own MPI carries what a pair sends each other.
@@ -30,7 +30,7 @@ func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
 		return false
 	}
 	r, s := rt.RouteTo(peer), rt.SharedRoute(peer)
-	return r.Native && s.Native(r.NativeAt, running(rt), rt.Cards[local], rt.Cards[peer])
+	return r.Native && s.Native(r.NativeAt, running(rt), rt.Cards.At(local), rt.Cards.At(peer))
 }
 
 // MayUseNative reports whether the site's own MPI may carry what its procs send each other, where nothing
@@ -42,7 +42,7 @@ func MayUseNative(rt *Table) bool {
 
 // WaysToWorlds lists how a proc of ours can reach one of another world: as the route to any site says.
 func (rt *Table) WaysToWorlds(local wire.WorldRank, theirs *dynamic.Card, from string) []Way {
-	return rt.waysTo(rt.RouteToWorlds(theirs), rt.Cards[local], theirs, from)
+	return rt.waysTo(rt.RouteToWorlds(theirs), rt.Cards.At(local), theirs, from)
 }
 
 func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) (ways []Way) {

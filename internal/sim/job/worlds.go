@@ -83,11 +83,7 @@ func (w *World) describe() (world []byte, card string) {
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
 		Offers: []dynamic.Offer{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
 	}
-	cards := make([]*dynamic.Card, w.job.Procs.Len())
-	for i := range cards {
-		cards[i] = &c
-	}
-	world, err := w.job.Describe(cards)
+	world, err := w.job.Describe(func(wire.WorldRank) *dynamic.Card { return &c })
 	if err != nil {
 		panic(fmt.Sprintf("job: a world that cannot be described: %v", err))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -53,11 +54,24 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) routes.Ta
 		Transport("quic", transports.ReachNetwork, transports.FeatureEncrypted),
 	}
 	for _, machine := range []string{"m0", "m0", "m0", "m1"} {
-		rt.Cards = append(rt.Cards, &dynamic.Card{Node: machine, Offers: []dynamic.Offer{
+		rt.Cards.Append(&dynamic.Card{Node: machine, Offers: []dynamic.Offer{
 			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
 		}})
 	}
 	return rt
+}
+
+// SetCard gives the proc of a rank another card.
+func SetCard(rt *routes.Table, rank wire.WorldRank, card *dynamic.Card) {
+	var all routes.Cards
+	for r := range rt.World.Procs.All() {
+		if r == rank {
+			all.Append(card)
+		} else {
+			all.Append(rt.Cards.At(r))
+		}
+	}
+	rt.Cards = all
 }
 
 // TwoHosts are those of the two sites, with their procs.
