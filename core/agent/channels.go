@@ -41,7 +41,7 @@ const FewHosts = 64
 // arrive (IMPI ch.2, Host-to-host connections). Only one goroutine may use it at a time.
 type Channels struct {
 	c      ChannelsConfig
-	names  map[channelName]channelEnds // of channels that the other end dials
+	names  map[wire.HostRank][]dynamic.World // of channels to a host of the site that the other end dials, by that end; zero: it does not
 	phases map[wire.HostRank]channelPhase
 	ready  bool
 	kept   map[channelEnds]bool           // channels that resume, and whether this side dials again
@@ -50,13 +50,6 @@ type Channels struct {
 
 // channelEnds is a host of the site and another one.
 type channelEnds struct{ local, peer wire.HostRank }
-
-// channelName is how a dialler names a channel to one of the site's hosts. It has the host, since
-// both ends of a channel may be hosts of the site and dial each other.
-type channelName struct {
-	at   wire.HostRank
-	name dynamic.World
-}
 
 type channelPhase uint8
 
@@ -69,14 +62,17 @@ const (
 // NewChannels makes the Channels of hosts that have none yet.
 func NewChannels(c ChannelsConfig) *Channels {
 	x := &Channels{
-		c: c, names: make(map[channelName]channelEnds),
+		c: c, names: make(map[wire.HostRank][]dynamic.World),
 		phases: make(map[wire.HostRank]channelPhase), kept: make(map[channelEnds]bool),
 	}
 	for _, h := range c.Hosts {
 		for i := range c.Job.Hosts {
 			ends := channelEnds{h, wire.HostRank(i)}
 			if token, ok := x.token(ends); ok && (!ends.dials() || x.OnDemand(ends.local, ends.peer)) {
-				x.names[channelName{h, token.World()}] = ends
+				if x.names[h] == nil {
+					x.names[h] = make([]dynamic.World, len(c.Job.Hosts))
+				}
+				x.names[h][i] = token.World()
 			}
 		}
 	}
@@ -189,11 +185,11 @@ func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 
 // Token returns the token that belongs to the name that a dialler gives to one of the site's hosts.
 func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Token, ok bool) {
-	ends, ok := c.names[channelName{h, name}]
-	if !ok {
+	peer := slices.Index(c.names[h], name)
+	if peer < 0 || name == (dynamic.World{}) {
 		return token, false
 	}
-	return c.token(ends)
+	return c.token(channelEnds{h, wire.HostRank(peer)})
 }
 
 // Hello returns the greeting of a host of the site for the first or a further connection of a

@@ -44,15 +44,25 @@ func TestChannelTokens(t *testing.T) {
 		}
 		return n
 	}
+	known := func(c *Channels) (n int) {
+		for _, names := range c.names {
+			for _, name := range names {
+				if name != (dynamic.World{}) {
+					n++
+				}
+			}
+		}
+		return n
+	}
 	if c := channelsOf(j, dynamic.Token{}); proven(c) > 0 || len(c.names) > 0 {
 		t.Errorf("without any secret: %d, %v", proven(c), c.names)
 	}
-	if c := channelsOf(j, dynamic.Token{9}); proven(c) != 2 || len(c.names) != 1 {
+	if c := channelsOf(j, dynamic.Token{9}); proven(c) != 2 || known(c) != 1 {
 		t.Errorf("without a secret of the job: %d, %v", proven(c), c.names)
 	}
 	j.Secret[0] = 1
 	c := channelsOf(j, dynamic.Token{})
-	if proven(c) != 4 || len(c.names) != 3 {
+	if proven(c) != 4 || known(c) != 3 {
 		t.Fatalf("%d, %v", proven(c), c.names)
 	}
 	_, token, ok := c.Hello(1, 2)
@@ -61,6 +71,9 @@ func TestChannelTokens(t *testing.T) {
 	}
 	if _, known := c.Token(0, token.World()); known {
 		t.Error("it is known at another host")
+	}
+	if _, known := c.Token(1, dynamic.World{}); known {
+		t.Error("a host without a name is known")
 	}
 	if _, _, ok := c.Hello(0, 3); ok {
 		t.Error("a host of others has a secret")

@@ -10,11 +10,11 @@ import (
 )
 
 // Procs lists the procs of a job by their rank in MPI_COMM_WORLD. It takes about 64 bytes for each
-// host with its card, and 4 for each of its procs whose process IDs are not equally spaced. The zero
+// host with its card, and 2 for each of its procs whose process IDs are not equally spaced. The zero
 // value has none.
 type Procs struct {
 	runs    []procRun // by first
-	offsets []int32   // of the PIDs of runs that have any
+	offsets []int16   // of the PIDs of runs that have any
 	cards   [][]byte
 	last    map[wire.HostID]int32 // the last run with that ID
 	n       int
@@ -86,15 +86,15 @@ func (p *Procs) extend(r *procRun, x *ProcInfo) bool {
 		r.step = ahead
 	}
 	off := x.ID.PID - (r.pid + int64(r.n)*r.step)
-	if off < math.MinInt32 || off > math.MaxInt32 {
+	if off < math.MinInt16 || off > math.MaxInt16 {
 		return false
 	}
 	if off != 0 && r.offsets < 0 {
 		r.offsets = int32(len(p.offsets))
-		p.offsets = append(p.offsets, make([]int32, r.n)...)
+		p.offsets = append(p.offsets, make([]int16, r.n)...)
 	}
 	if r.offsets >= 0 {
-		p.offsets = append(p.offsets, int32(off))
+		p.offsets = append(p.offsets, int16(off))
 	}
 	r.n++
 	return true

@@ -2,6 +2,7 @@ package startup
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -62,8 +63,8 @@ func same(a, b ProcInfo) bool {
 	return a.ID == b.ID && a.Host == b.Host && a.Client == b.Client && (a.Card == nil) == (b.Card == nil) && bytes.Equal(a.Card, b.Card)
 }
 
-// TestProcsAreRuns: procs of one host whose PIDs ascend take one run, with no more than 4 bytes for
-// each.
+// TestProcsAreRuns: procs of one host whose PIDs ascend take one run, with no more than 2 bytes for
+// each. One that is far from where equal spaces would have it begins another run.
 func TestProcsAreRuns(t *testing.T) {
 	const hosts, each = 7, 100
 	var even, uneven Procs
@@ -77,6 +78,10 @@ func TestProcsAreRuns(t *testing.T) {
 	}
 	if len(even.runs) != hosts || len(even.offsets) != 0 || len(even.cards) != hosts {
 		t.Errorf("evenly spaced: %d runs, %d offsets, %d cards", len(even.runs), len(even.offsets), len(even.cards))
+	}
+	far := ListProcs(ProcInfo{ID: wire.Proc{PID: 1}}, ProcInfo{ID: wire.Proc{PID: 2}}, ProcInfo{ID: wire.Proc{PID: 3 + math.MaxInt16}}, ProcInfo{ID: wire.Proc{PID: 5 + 2*math.MaxInt16}})
+	if len(far.runs) != 2 || far.At(2).ID.PID != 3+math.MaxInt16 || far.At(3).ID.PID != 5+2*math.MaxInt16 {
+		t.Errorf("far apart: %+v", far)
 	}
 	if len(uneven.runs) != hosts || len(uneven.offsets) != hosts*each {
 		t.Errorf("unevenly spaced: %d runs, %d offsets", len(uneven.runs), len(uneven.offsets))

@@ -53,8 +53,11 @@ func TestHostsMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := 200_000 + 2*x.hosts*(400+6*x.procs); r.JobHeap+r.AgentHeap > most {
-			t.Errorf("%d hosts of %d procs: a host keeps %d and %d bytes of the job, more than %d", x.hosts, x.procs, r.JobHeap, r.AgentHeap, most)
+		if most := 2 * x.hosts * (400 + 3*x.procs); r.JobHeap > most {
+			t.Errorf("%d hosts of %d procs: a host keeps %d bytes of the job, more than %d", x.hosts, x.procs, r.JobHeap, most)
+		}
+		if most := 30_000 + 450*x.procs + 2*x.hosts*50; r.AgentHeap > most {
+			t.Errorf("%d hosts of %d procs: the agent of a host keeps %d bytes, more than %d", x.hosts, x.procs, r.AgentHeap, most)
 		}
 	}
 }
