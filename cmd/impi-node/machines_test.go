@@ -438,23 +438,34 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 	}
 }
 
-// TestMachinesWithAFirewallBetween: a host of a site that cannot connect to another one names both
-// and says what to do, long before the limit of the start.
+// TestMachinesWithAFirewallBetween: a host that cannot connect to another one, of its own site or of another
+// one, names both and says what to do, long before the limit of the start.
 func TestMachinesWithAFirewallBetween(t *testing.T) {
 	const ports, range_ = "write port = N in their host blocks", "write port_range = \"FIRST-LAST\" in the config of transport "
-	for name, c := range map[string]struct{ more, proto, what, remedy string }{
-		"plain": {"", "tcp", "prohibit", ports}, "certificates": {withCertificates, "tcp", "prohibit", range_ + `"tcp"`},
-		"plain, dropped": {"", "tcp", "blackhole", ports}, "certificates, dropped": {withCertificates, "tcp", "blackhole", range_ + `"tcp"`},
-		"quic, dropped": {overQUIC, "udp", "blackhole", range_ + `"quic"`},
-		"both, dropped": {withCertificates + strings.Replace(overQUIC, `["quic"]`, `["quic", "tcp"]`, 1), "udp tcp", "blackhole", range_ + `"tcp"`},
+	for name, c := range map[string]struct {
+		more, proto, what string
+		to                int // the machine that 10.77.0.6 cannot reach
+		remedy            string
+	}{
+		"plain":                    {"", "tcp", "prohibit", 3, ports},
+		"certificates":             {withCertificates, "tcp", "prohibit", 3, range_ + `"tcp"`},
+		"plain, dropped":           {"", "tcp", "blackhole", 3, ports},
+		"certificates, dropped":    {withCertificates, "tcp", "blackhole", 3, range_ + `"tcp"`},
+		"quic, dropped":            {overQUIC, "udp", "blackhole", 3, range_ + `"quic"`},
+		"both, dropped":            {withCertificates + strings.Replace(overQUIC, `["quic"]`, `["quic", "tcp"]`, 1), "udp tcp", "blackhole", 3, range_ + `"tcp"`},
+		"of another site":          {"", "tcp", "prohibit", 1, ports},
+		"of another, dropped":      {"", "tcp", "blackhole", 1, ports},
+		"of another, over quic":    {overQUIC, "udp", "blackhole", 1, range_ + `"quic"`},
+		"of another, certificates": {withCertificates, "tcp", "blackhole", 1, range_ + `"tcp"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, machines := machineJob(t, c.more+"limits { start = \"5m\" }\n")
+			address := machines[c.to].Address
 			for _, proto := range strings.Fields(c.proto) {
-				firewall := []string{"ip", "rule", "add", "to", "10.77.0.4", "ipproto", proto, "dport", "8000-65534", c.what}
+				firewall := []string{"ip", "rule", "add", "to", address, "ipproto", proto, "dport", "8000-65534", c.what}
 				from := machines[5]
 				if c.what == "blackhole" { // of the answers: what is sent there would be refused here
-					firewall[4], firewall[7], from = "10.77.0.6", "sport", machines[3]
+					firewall[4], firewall[7], from = "10.77.0.6", "sport", machines[c.to]
 				}
 				out, err := from.Command(t.Context(), firewall[0], firewall[1:]...).CombinedOutput()
 				if err != nil {
@@ -471,9 +482,13 @@ func TestMachinesWithAFirewallBetween(t *testing.T) {
 					t.Errorf("machine %d: status 0", i)
 				}
 			}
+			whose := "Hosts of a site connect to each other at "
+			if c.to < 3 {
+				whose = "Hosts of site beta (client 1) connect to those of site alpha (client 0) at "
+			}
 			for _, head := range []int{0, 3} {
 				log := nodes[head].err.String()
-				for _, want := range []string{"host 3 at 10.77.0.4:", " was not reached: from 10.77.0.6: ", c.remedy} {
+				for _, want := range []string{fmt.Sprintf("host %d at %s:", c.to, address), " was not reached: from 10.77.0.6: ", whose, c.remedy} {
 					if !strings.Contains(log, want) {
 						t.Errorf("the head on machine %d does not say %q", head, want)
 					}

@@ -148,7 +148,7 @@ func (c *Channels) Begin(h wire.HostRank, reach, deadline time.Time) (*Dance, er
 	for i, x := range c.c.Job.Hosts {
 		_, proves := c.secretWith(x.Client)
 		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves, Skip: c.OnDemand(h, wire.HostRank(i))}
-		if x.Client == c.c.Job.Self { // hosts of the site listen before any of them knows the job
+		if c.c.Job.Listens(x.Client) {
 			hosts[i].By = reach
 		}
 		if !proves && c.c.From != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -100,6 +101,33 @@ func TestChannelsFrom(t *testing.T) {
 		}
 		if len(d.c.Hosts[2].From) > 0 || !d.c.Hosts[2].Proves {
 			t.Errorf("a host of ours: %+v", d.c.Hosts[2])
+		}
+	}
+}
+
+// A host of ours that does not answer is out of reach soon, at whatever site it is. One of others may not
+// listen yet.
+func TestChannelsOutOfReach(t *testing.T) {
+	j := channelJob()
+	j.Self = 3
+	j.Clients = append(j.Clients, startup.ClientInfo{Rank: 3, Own: true})
+	j.Hosts = append(j.Hosts, startup.HostInfo{Client: 3}, startup.HostInfo{Client: 3})
+	reach := time.Unix(5, 0)
+	for h, want := range map[wire.HostRank]StepKind{4: Unreachable, 2: Unreachable, 3: TimedOut} {
+		c := NewChannels(ChannelsConfig{Job: j, Hosts: []wire.HostRank{5}, Resumes: func(_, _ wire.HostRank) bool { return false }})
+		d, err := c.Begin(5, reach, reach.Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.NoAnswer(h, errors.New("no way"))
+		d.Tick(reach.Add(-1))
+		if s, ok := d.Next(); ok {
+			t.Errorf("host %d: %+v before the time", h, s)
+		}
+		d.Tick(reach)
+		d.Tick(reach.Add(time.Minute))
+		if s, _ := d.Next(); s.Kind != want {
+			t.Errorf("host %d: %v", h, s.Kind)
 		}
 	}
 }

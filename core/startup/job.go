@@ -37,6 +37,10 @@ func (j *Job) SharesSecret(with wire.ClientRank) bool {
 	return j.Secret != [TokenSize]byte{} && j.Clients[j.Self].Own && j.Clients[with].Own
 }
 
+// Listens reports whether all hosts of a client listen before anybody knows the job, as those of ours do:
+// one that does not answer then cannot be reached.
+func (j *Job) Listens(c wire.ClientRank) bool { return c == j.Self || j.Clients[c].Own }
+
 // ClientInfo is one client of a job.
 type ClientInfo struct {
 	Rank      wire.ClientRank

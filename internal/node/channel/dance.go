@@ -153,12 +153,13 @@ func (d *dancer) dial(x agent.Dial) {
 	if !must {
 		ways = append(ways, d.c.Routes.PlainWay(d.h.Config.Address.String(), x.Host))
 	}
+	listens := d.c.Routes.World.Listens(to)
 	var end time.Time // of the round of dials
 	s := dial.Search{
 		Search: dynamic.ChannelSearch(len(ways)), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, step dynamic.SearchStep) (link.Link, error) {
 			limit := dial.Limit
-			if to == d.c.Routes.World.Self {
+			if listens {
 				if end.IsZero() {
 					end = time.Now().Add(reachDial)
 				}
@@ -189,13 +190,13 @@ func (d *dancer) dial(x agent.Dial) {
 			unanswered = 0
 		case what == mayBeSlow && unanswered == 0:
 			unanswered++
-			if to == d.c.Routes.World.Self {
-				d.c.Log.Warn("nothing answers yet, and once more ends the job", "host", d.c.Routes.HostName(x.Host), "from", d.h.Config.Address, "reason", siteRemedy(err, ways))
+			if listens {
+				d.c.Log.Warn("nothing answers yet, and once more ends the job", "host", d.c.Routes.HostName(x.Host), "from", d.h.Config.Address, "reason", d.c.withRemedy(err, to, ways))
 			}
 		case must && to == d.c.Routes.World.Self:
 			d.noAnswer(x.Host, ways, s.Errors())
 			return
-		case !must:
+		case !must, listens:
 			d.noAnswer(x.Host, ways, err)
 			return
 		}
@@ -248,7 +249,7 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	return least
 }
 
-// How long hosts of the own site may be out of reach, how long attempts to connect to one of them by all
+// How long hosts that listen may be out of reach, how long attempts to connect to one of them by all
 // ways take, and how long one of these attempts takes at least.
 const (
 	reachLimit = 5 * time.Second
@@ -274,23 +275,27 @@ func share(left time.Duration, ways []routes.Way) time.Duration {
 // noAnswer tells the dance that nothing of a host answers, as err says of a connection that was
 // not made by some ways, and what to do about it.
 func (d *dancer) noAnswer(h wire.HostRank, by []routes.Way, err error) {
-	w := d.c.Routes.World
-	if w.Hosts[h].Client == w.Self {
-		err = siteRemedy(err, by)
-	}
+	err = d.c.withRemedy(err, d.c.Routes.World.Hosts[h].Client, by)
 	d.tell(func() {
 		d.dance.NoAnswer(h, fmt.Errorf("from %v: %w", d.h.Config.Address, err))
 	})
 }
 
-// siteRemedy adds to the error what to do about hosts of a site that cannot reach each other by some
+// withRemedy adds to the error what to do about hosts that cannot reach those of a client of ours by some
 // ways: the port of a host block is that of IMPI's own way.
-func siteRemedy(err error, by []routes.Way) error {
+func (c *Channels) withRemedy(err error, client wire.ClientRank, by []routes.Way) error {
 	ports := "write port = N in their host blocks and open that"
 	if w := by[len(by)-1]; !w.Plain {
 		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", w.T.Name)
 	}
-	return fmt.Errorf("%w. Hosts of a site connect to each other at free TCP ports, or UDP ports by quic: have no firewall between them, or %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err, ports)
+	const which = "at free TCP ports, or UDP ports by quic: have no firewall between them, or"
+	switch {
+	case client == c.Routes.World.Self:
+		return fmt.Errorf("%w. Hosts of a site connect to each other %s %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err, which, ports)
+	case c.Routes.World.Listens(client):
+		return fmt.Errorf("%w. Hosts of %s connect to those of %s %s %s", err, c.Routes.ClientName(c.Routes.World.Self), c.Routes.ClientName(client), which, ports)
+	}
+	return err
 }
 
 func (d *dancer) try(ctx context.Context, to transports.DialSpec, greeting []byte, limit time.Duration) (link.Link, error) {

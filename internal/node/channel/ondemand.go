@@ -138,9 +138,8 @@ func (x *making) why(last dynamic.SearchStep) error {
 	case x.must:
 		_, says := x.c.Routes.ForbidsPlain(client)
 		return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, x.c.Routes.Remedy(client, err))
-	case client == x.c.Routes.World.Self:
-		err = siteRemedy(err, x.Ways)
 	}
+	err = x.c.withRemedy(err, client, x.Ways)
 	return fmt.Errorf("from %v, within %v: %w", x.h.Config.Address, time.Since(x.began).Round(time.Second), err)
 }
 
