@@ -184,7 +184,10 @@ static inline int post(struct op *o, unsigned what, const void *from, uint64_t n
 	struct board *b = o->b;
 	if ((n > INLINE && !b->backed[n > ROOM]) || !vacant(o, n))
 		return 0;
-	move(data(b, b->me, o->turn, n), from, n);
+	if (n >= FAR_LEAST)
+		far_move(data(b, b->me, o->turn, n), from, n);
+	else
+		move(data(b, b->me, o->turn, n), from, n);
 	char *e = entry(b, b->me, o->turn);
 	*(uint64_t *)(e + 8) = header(what, n);
 	atomic_exchange((_Atomic uint64_t *)e, o->turn);

@@ -28,6 +28,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/abi/handles"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
@@ -70,7 +71,7 @@ const (
 	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
 	_ = -uint((C.FASTBOXES ^ link.FastBoxCount) | (C.IN_FASTBOX ^ link.InFastBox) | (C.MAX_FASTBOX ^ link.MaxFastBox) | (C.ENVELOPE_COST ^ link.EnvelopeCost))
 	_ = -uint((C.PEERS ^ fastpath.Peers) | (C.COMMS ^ fastpath.Comms) | (C.RANKS ^ fastpath.Ranks) | (C.REQUESTS ^ fastpath.Requests))
-	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign))
+	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign) | (C.FASTBOX_PIECE ^ link.FastBoxPiece) | (C.FAR_LEAST ^ ntcopy.Least))
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
 	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))
@@ -101,7 +102,9 @@ func shareFastPath() {
 			C.impi_op[h] = C.uint8_t(i)
 		}
 	}
-	proc.UseFastPath(shared)
+	proc.UseFastPath(shared, func(buf unsafe.Pointer, n int64) {
+		learnMemory(uintptr(buf), min(n, link.MaxFastBox), true)
+	})
 }
 
 // opsOfC are the operations that C has, by its numbers for them.

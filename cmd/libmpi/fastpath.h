@@ -9,7 +9,7 @@
 enum { PEERS = 64, COMMS = 64, RANKS = 1024, REQUESTS = 256, NONE = -1, EVERY = -2 };
 enum { OPEN, INSIDE, CLOSED };
 enum { FREE, POSTED, DONE, ADOPTED };
-enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 4, FASTBOX_ALIGN = 64, MAX_FASTBOX = 32 << 10, ENVELOPE_COST = 320 };
+enum { FASTBOXES = 64, IN_FASTBOX = 96, FASTBOX_LAG = FASTBOXES / 4, FASTBOX_SHARE = 2, FASTBOX_PIECE = 16 << 10, FASTBOX_ALIGN = 64, MAX_FASTBOX = 64 << 10, ENVELOPE_COST = 320, FAR_LEAST = 6 << 10 };
 
 // A fast-box message and where it lies: see core/link.
 struct place {
@@ -36,7 +36,7 @@ struct peer {
 struct comm {
 	uintptr_t handle;
 	uint64_t context;
-	int32_t rank, tag_ub, board, unused;
+	int32_t rank, tag_ub, board, whole;
 	int8_t peer[RANKS];
 };
 

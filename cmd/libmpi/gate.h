@@ -5,6 +5,9 @@
 #define IMPI_GATE_H
 
 #include <limits.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 #include <mpi.h>
 #include <string.h>
 #include "_cgo_export.h"
@@ -13,6 +16,7 @@
 #define W(x) ((GoUintptr)(x))
 #define LOAD(x) atomic_load_explicit(&(x), memory_order_acquire)
 #define GLANCE(x) atomic_load_explicit(&(x), memory_order_relaxed)
+#define ONCE(x) (*(volatile __typeof__(x) *)&(x)) // of memory that the other side can write to
 #define STORE(x, v) atomic_store_explicit(&(x), v, memory_order_release)
 
 static struct fastpath *const x = &impi_fast_path;
@@ -71,6 +75,26 @@ static inline struct comm *find(MPI_Comm comm)
 	uintptr_t h = (uintptr_t)comm;
 	struct comm *c = &x->comms[(h ^ h >> 3 ^ h >> 32) % COMMS];
 	return c->handle == h && h != 0 ? c : NULL;
+}
+
+// far_move copies to memory that another core reads next, as package core/ntcopy does.
+static inline void far_move(void *to, const void *from, uint64_t n)
+{
+#if defined(__x86_64__)
+	if (n >= FAR_LEAST) {
+		char *d = to;
+		const char *s = from;
+		uint64_t head = -(uintptr_t)d & 63;
+		memcpy(d, s, head);
+		for (d += head, s += head, n -= head; n >= 64; d += 64, s += 64, n -= 64)
+			for (int i = 0; i < 4; i++)
+				_mm_stream_si128((__m128i *)d + i, _mm_loadu_si128((const __m128i *)s + i));
+		memcpy(d, s, n);
+		_mm_sfence();
+		return;
+	}
+#endif
+	memcpy(to, from, n);
 }
 
 // move copies a few bytes.

@@ -85,8 +85,10 @@ func abiSendrecv(sbuf uintptr, scount int64, stype uintptr, dst, stag int32, rbu
 		}
 		s, err := c.Sendrecv(out, int(dst), int(stag), in, int(src), int(rtag))
 		putStatus(st, &s)
-		if err == nil && dst != mpi.ProcNull && src != mpi.ProcNull && fastBoxWidth(stype) > 0 && fastBoxWidth(rtype) > 0 {
+		if err == nil && dst != mpi.ProcNull {
 			learn(c, sbuf, scount*fastBoxWidth(stype), false)
+		}
+		if err == nil && src != mpi.ProcNull && fastBoxWidth(rtype) > 0 {
 			learn(c, rbuf, s.Bytes(), true)
 			learnMemory(st, int64(unsafe.Sizeof(status{})), true)
 		}

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/openimpi/impi/core/ntcopy"
 )
 
 // FastBoxLink is a Memory that also carries fast-box messages (docs/plugin-protocol.md):
@@ -36,6 +38,9 @@ type FastBoxLink interface {
 	// NextFastBox returns the fast-box message that comes before any other byte, or nil.
 	// The other side can still change it, so each field must be read only once.
 	NextFastBox() *EagerMessage
+
+	// BegunFastBox is NextFastBox for a message some of whose data may still be missing.
+	BegunFastBox() *EagerMessage
 
 	// FastBoxData returns the data of m, which NextFastBox returned; n is its length as it
 	// was read. It returns nil if there can be no such message. The other side can still
@@ -95,12 +100,15 @@ const (
 	// fastBoxLag is how many messages a reader takes before it publishes that it has taken
 	// them.
 	fastBoxLag = FastBoxCount / 4
-	// FastBoxShare is the part of the memory for data that one message may use, and that the
-	// reader may have taken before it publishes that: then a writer finds room for the
-	// longest one whatever lies at the end of the memory.
-	FastBoxShare = 4
+	// FastBoxShare is the part of the memory for data that one message may use.
+	FastBoxShare = 2
 	// FastBoxAlign is a multiple at which data begin there.
 	FastBoxAlign = 64
+	// FastBoxPiece is how much of longer data is written before the reader may copy it, so
+	// that both copy at the same time.
+	FastBoxPiece = 16 << 10
+	// patience is how often a reader looks for the next piece before it does other things.
+	patience = 4 << 10
 )
 
 // FastBoxCost is what a fast-box message with n bytes of data counts in the limit of what a
@@ -118,11 +126,37 @@ type EagerMessage struct {
 	Kind    uint32 // kind of the data, for information
 
 	// Data are the data if there are no more than InFastBox, else their offset in the
-	// memory for data, in the first four bytes.
+	// memory for data, in the first four bytes, and, if there are more than FastBoxPiece,
+	// how many of them have been written, in the next four.
 	Data [InFastBox]byte
 }
 
 func (m *EagerMessage) offset() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data)) }
+func (m *EagerMessage) filled() *uint32 { return (*uint32)(unsafe.Pointer(&m.Data[4])) }
+
+// FastBoxPart returns how many of n bytes of data of m are there.
+func FastBoxPart(m *EagerMessage, n uint32) uint32 {
+	if n <= FastBoxPiece {
+		return n
+	}
+	return min(n, atomic.LoadUint32(m.filled()))
+}
+
+// CopyFastBox copies all data of m, as they come, and reports whether they came soon. It
+// stops otherwise, and another one begins anew.
+func CopyFastBox(to, data []byte, m *EagerMessage) bool {
+	n := uint32(len(data))
+	for done, i := uint32(0), 0; i < patience; i++ {
+		if part := FastBoxPart(m, n); part > done {
+			copy(to[done:], data[done:part])
+			done, i = part, 0
+		}
+		if done == n {
+			return true
+		}
+	}
+	return n == 0
+}
 
 // fastBox is the place of a fast-box message. The upper half of mark is the number of the
 // message, from 1, the lower half its position in the stream, both modulo 2^32. mark is
@@ -218,29 +252,54 @@ func (l *FastBoxes) look() {
 }
 
 // Post sends data in the message for which Room has returned a place; at is its position in
-// the stream. The caller then checks whether the other side sleeps; the store is not
+// the stream. The caller then checks whether the other side sleeps; the last store is not
 // reordered with that check.
 func (l *FastBoxes) Post(data []byte, at uint64) {
 	i, n := l.Sent%FastBoxCount, uint64(len(data))
 	box := &l.Out[i]
 	box.message.Len = uint32(n)
 	to := box.message.Data[:]
+	placed := l.Placed
 	if n > InFastBox {
 		start := l.place(n)
-		l.Placed = (start + n + FastBoxAlign - 1) &^ (FastBoxAlign - 1)
+		placed = (start + n + FastBoxAlign - 1) &^ (FastBoxAlign - 1)
 		start &= l.OutArea - 1
-		*box.message.offset() = uint32(start)
+		*box.message.offset(), *box.message.filled() = uint32(start), 0
 		to = unsafe.Slice(l.OutData, l.OutArea)[start : start+n]
 	}
-	copy(to, data)
-	l.Ends[i] = l.Placed
+	if n <= FastBoxPiece {
+		ntcopy.Copy(to, data) // if data are not there, nothing has changed
+	}
+	l.Placed, l.Ends[i] = placed, placed
 	l.Charged += FastBoxCost(uint32(n))
 	l.Sent++
-	box.mark.Swap(l.Sent<<32 | at&math.MaxUint32)
+	mark := l.Sent<<32 | at&math.MaxUint32
+	if n <= FastBoxPiece {
+		box.mark.Swap(mark)
+		return
+	}
+	box.mark.Store(mark)
+	for part := 0; len(data) > part; {
+		part += ntcopy.Copy(to[part:], data[part:min(len(data), part+FastBoxPiece)])
+		atomic.SwapUint32(box.message.filled(), uint32(part))
+	}
 }
 
-// Next returns the fast-box message whose position is at, or nil if there is none yet.
+// Next returns the fast-box message whose position is at, or nil if there is none yet, or if
+// its data are not complete.
 func (l *FastBoxes) Next(at uint64) *EagerMessage {
+	m := l.Begun(at)
+	if m == nil {
+		return nil
+	}
+	if n := m.Len; FastBoxPart(m, n) < n && uint64(n) <= longest(l.InArea) { // impossible ones are for the caller
+		return nil
+	}
+	return m
+}
+
+// Begun is Next for a message some of whose data may be missing.
+func (l *FastBoxes) Begun(at uint64) *EagerMessage {
 	p := &l.In[l.Taken%FastBoxCount]
 	if p.mark.Load() != (l.Taken+1)<<32|at&math.MaxUint32 {
 		return nil
@@ -268,7 +327,7 @@ func (l *FastBoxes) Take(n uint32) {
 	if n > InFastBox {
 		l.Owed += uint64(n)
 	}
-	if l.Taken%fastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/FastBoxShare/2 {
+	if l.Taken%fastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/8 {
 		l.Owed = 0
 		l.Told.Store(l.Taken)
 	}

@@ -283,7 +283,7 @@ func TestDataOfFastBoxesThatAreNowhere(t *testing.T) {
 		at, n uint32
 		ok    bool
 	}{
-		{0, area / 4, true}, {area * 3 / 4, area / 4, true}, {0, area/4 + 1, false}, {area*3/4 + 1, area / 4, false},
+		{0, area / 2, true}, {area / 2, area / 2, true}, {0, area/2 + 1, false}, {area/2 + 1, area / 2, false},
 		{1<<32 - 1, 97, false}, {area - 96, 97, false}, {area - 97, 97, true}, {0, 1<<32 - 1, false}, {1<<32 - 1, 96, true},
 	} {
 		var m link.EagerMessage
@@ -291,6 +291,90 @@ func TestDataOfFastBoxesThatAreNowhere(t *testing.T) {
 		if got := r.Content(&m, c.n); (got != nil) != c.ok || c.ok && len(got) != int(c.n) {
 			t.Errorf("%d bytes at %d: %d", c.n, c.at, len(got))
 		}
+	}
+}
+
+// A message of several pieces is begun before it is there, and is copied as far as it has been
+// written.
+func TestPiecesOfAFastBox(t *testing.T) {
+	const n = 3*link.FastBoxPiece + 5
+	w, r := boxSides(0)
+	withData(w, r, link.MaxFastBoxArea)
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(i * 7 >> 3)
+	}
+	if w.Room(n) == nil {
+		t.Fatal("no room")
+	}
+	w.Post(data, 4)
+	m := r.Begun(4)
+	if m == nil || r.Next(4) != m || link.FastBoxPart(m, n) != n {
+		t.Fatal("it is not there")
+	}
+	to := make([]byte, n)
+	if !link.CopyFastBox(to, r.Content(m, n), m) || !bytes.Equal(to, data) {
+		t.Error("it has other data")
+	}
+	written := (*uint32)(unsafe.Pointer(&m.Data[4]))
+	for _, part := range []uint32{0, link.FastBoxPiece, n - 1} {
+		*written = part
+		clear(to)
+		if r.Next(4) != nil || r.Begun(4) != m || link.FastBoxPart(m, n) != part {
+			t.Errorf("with %d bytes it is there", part)
+		}
+		if link.CopyFastBox(to, r.Content(m, n), m) || !bytes.Equal(to[:part], data[:part]) || !bytes.Equal(to[part:], make([]byte, n-part)) {
+			t.Errorf("with %d bytes others were copied", part)
+		}
+	}
+	*written = 1<<32 - 1 // a lie
+	if r.Next(4) != m || link.FastBoxPart(m, n) != n || !link.CopyFastBox(to, r.Content(m, n), m) {
+		t.Error("more than there can be written")
+	}
+}
+
+// The other side copies while this one writes.
+func TestPiecesAtTheSameTime(t *testing.T) {
+	const count = 300
+	w, r := boxSides(0)
+	withData(w, r, link.MaxFastBoxArea)
+	size := func(i int) int { return link.MaxFastBox - i*97%(link.MaxFastBox/2) }
+	var both sync.WaitGroup
+	both.Go(func() {
+		data := make([]byte, link.MaxFastBox)
+		for i := 0; i < count; {
+			for k := range data {
+				data[k] = byte(k>>6 + i)
+			}
+			if w.Room(size(i)) == nil {
+				runtime.Gosched()
+				continue
+			}
+			w.Post(data[:size(i)], 0)
+			i++
+		}
+	})
+	var bad error
+	both.Go(func() {
+		to := make([]byte, link.MaxFastBox)
+		for i := 0; i < count; {
+			m, n := r.Begun(0), size(i)
+			if m == nil || !link.CopyFastBox(to[:n], r.Content(m, m.Len), m) {
+				runtime.Gosched()
+				continue
+			}
+			for k, b := range to[:n] {
+				if b != byte(k>>6+i) {
+					bad = fmt.Errorf("byte %d of message %d is another", k, i)
+				}
+			}
+			r.Take(uint32(n))
+			i++
+		}
+	})
+	both.Wait()
+	if bad != nil {
+		t.Error(bad)
 	}
 }
 

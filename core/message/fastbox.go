@@ -18,6 +18,7 @@ type FastBoxes interface {
 	FastBoxRoom(n int) *link.EagerMessage
 	PostFastBox(data []byte)
 	NextFastBox() *link.EagerMessage
+	BegunFastBox() *link.EagerMessage
 	FastBoxData(m *link.EagerMessage, n uint32) []byte
 	FastBoxTaken(n uint32)
 	FastBoxesSent() uint64
@@ -163,7 +164,7 @@ func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok bool) {
 	s := e.links[l]
 	p := s.peer
-	n := s.boxes.NextFastBox()
+	n := s.boxes.BegunFastBox()
 	if n == nil || s.payload || s.w > 0 || s.fini || s.err != nil || p.down != nil {
 		return st, false
 	}
@@ -177,7 +178,9 @@ func (e *Engine) RecvEager(l LinkID, env *Envelope, buf []byte) (st Status, ok b
 	if e.there != nil && size > 0 && !e.there(buf[:size]) {
 		return st, false
 	}
-	copy(buf, data)
+	if !link.CopyFastBox(buf, data, n) {
+		return st, false
+	}
 	s.boxes.FastBoxTaken(size)
 	p.from = s
 	return Status{Source: key.Source, Peer: p.index, Tag: key.Tag, Len: int64(size)}, true

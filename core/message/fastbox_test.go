@@ -37,6 +37,7 @@ func newBoxSides() (a, b *boxSide) {
 func (d *boxSide) FastBoxRoom(n int) *link.EagerMessage { return d.boxes.Room(n) }
 func (d *boxSide) PostFastBox(data []byte)              { d.boxes.Post(data, d.written) }
 func (d *boxSide) NextFastBox() *link.EagerMessage      { return d.boxes.Next(d.read) }
+func (d *boxSide) BegunFastBox() *link.EagerMessage     { return d.boxes.Begun(d.read) }
 func (d *boxSide) FastBoxTaken(n uint32)                { d.boxes.Take(n) }
 func (d *boxSide) FastBoxesSent() uint64                { return d.boxes.Sent }
 func (d *boxSide) FastBoxesCharged() uint64             { return d.boxes.Charged }

@@ -33,14 +33,14 @@ func fastBoxesSent(p *proc.Process, peer message.Peer) uint64 {
 	return toPeer(p, peer).Link.(link.FastBoxLink).FastBoxesSent()
 }
 
-// longestBox is the longest message that is one of a fast box in rings of 64 KiB.
+// longestBox is the longest message that is one of a fast box in rings of 32 KiB.
 const longestBox = 4 << 10
 
 // Messages that fit are fast-box messages where procs have memory in common, and cost no
 // allocation, whatever their receive is.
 func TestFastBoxMessagesAllocateNothing(t *testing.T) {
 	for _, n := range []int{0, 8, link.InFastBox, link.InFastBox + 1, longestBox, longestBox + 1} {
-		procs := layout{procs: 2, link: rings(64 << 10)}.start(t)
+		procs := layout{procs: 2, link: rings(32 << 10)}.start(t)
 		a, b := (*Comm)(procs[0].Comms.World), (*Comm)(procs[1].Comms.World)
 		out, in := pattern(n, 3), make([]byte, n)
 		reqs := make([]Request, 2)
@@ -84,17 +84,17 @@ func TestManyReceiveFastBoxes(t *testing.T) {
 			errs := [tags]error{}
 			for tag := range tags {
 				all.Go(func() {
-					buf := make([]int64, 1+tag*40) // they go in the box, behind the boxes and as packets
+					buf := make([]int64, 1+tag*80) // they go in the box, behind the boxes and as packets
 					for i := range int64(count) {
-						buf[tag*40] = i
+						buf[tag*80] = i
 						if c.Rank() == 0 {
 							errs[tag] = errors.Join(errs[tag], Send(c, buf, 1, tag))
 							continue
 						}
-						buf[tag*40] = -1
+						buf[tag*80] = -1
 						st, err := Recv(c, buf, 0, tag)
-						if err != nil || st.Tag != tag || buf[tag*40] != i {
-							errs[tag] = fmt.Errorf("tag %d: message %d is %d: %+v, %w", tag, i, buf[tag*40], st, err)
+						if err != nil || st.Tag != tag || buf[tag*80] != i {
+							errs[tag] = fmt.Errorf("tag %d: message %d is %d: %+v, %w", tag, i, buf[tag*80], st, err)
 							return
 						}
 					}

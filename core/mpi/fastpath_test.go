@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
@@ -17,9 +19,14 @@ const worldHandle = 0x101
 // onFastPath runs body in two procs that share memory with C, and whose link has taken fast-box messages.
 func onFastPath(t *testing.T, body func(c *Comm, m *fastpath.Memory) error) {
 	t.Helper()
+	withFastPath(t, func(unsafe.Pointer, int64) {}, body)
+}
+
+func withFastPath(t *testing.T, received func(buf unsafe.Pointer, n int64), body func(c *Comm, m *fastpath.Memory) error) {
+	t.Helper()
 	layout{procs: 2, link: rings(64 << 10), spin: "auto"}.run(t, func(_ *testing.T, c *Comm) error {
 		m := new(fastpath.Memory)
-		c.in().Process().UseFastPath(m)
+		c.in().Process().UseFastPath(m, received)
 		var word [1]int32
 		for range 2 { // a route, then fast-box messages both ways
 			if err := swapWords(c, &word); err != nil {
@@ -112,6 +119,43 @@ func TestReceivesOfC(t *testing.T) {
 	})
 }
 
+// TestMemoryOfReceivesOfC tells C what Go has written for it, and what was received from any source.
+func TestMemoryOfReceivesOfC(t *testing.T) {
+	var told sync.Map
+	withFastPath(t, func(buf unsafe.Pointer, n int64) { told.Store(buf, n) }, func(c *Comm, m *fastpath.Memory) error {
+		var word [1]int32
+		if c.Rank() == 0 {
+			_, err := Recv(c, word[:], 1, 98)
+			return first(err, Send(c, pattern(10, 1), 1, 5), Send(c, pattern(20, 2), 1, 6), swapWords(c, &word))
+		}
+		var qs [3]Request
+		var bufs [len(qs)][]byte
+		for i, tag := range []int{5, 6, 7} {
+			bufs[i] = make([]byte, 40)
+			k, gen, err := asC(m, bufs[i], tag)
+			if err != nil {
+				return err
+			}
+			if i == 1 {
+				m.Table[k].Peer, m.Table[k].Rank = fastpath.Every, proc.AnySource
+			}
+			qs[i] = Request(c.in().FastPathRequest(k, gen))
+		}
+		err := first(expect("whole", m.Place(worldHandle).Whole, 1), Send(c, word[:], 0, 98))
+		_, e := qs[0].Wait()
+		st, e1 := qs[1].Wait()
+		e2 := qs[2].Cancel()
+		_, e3 := qs[2].Wait()
+		err = first(err, e, e1, e2, e3, expect("size", st.Bytes(), 20), expect("source", st.Source, 0), expect("data", string(bufs[1][:20]), string(pattern(20, 2))))
+		for i, want := range []any{int64(10), int64(20), nil} {
+			if n, _ := told.Load(unsafe.Pointer(&bufs[i][0])); n != want {
+				err = first(err, fmt.Errorf("C is told of %v bytes of receive %d, want %v", n, i, want))
+			}
+		}
+		return first(err, swapWords(c, &word))
+	})
+}
+
 // obey does what rank 0 says, and nothing else: it sends a word with a tag for each that comes, or
 // receives a long message for a 0, until there is a -1.
 func obey(c *Comm) error {
@@ -174,7 +218,7 @@ func TestNoFastPathToOtherRepresentations(t *testing.T) {
 		data := func(int, int) string { return name }
 		layout{procs: 2, link: rings(64 << 10), data: data}.run(t, func(_ *testing.T, c *Comm) error {
 			m := new(fastpath.Memory)
-			c.in().Process().UseFastPath(m)
+			c.in().Process().UseFastPath(m, func(unsafe.Pointer, int64) {})
 			var word [1]int32
 			return first(swapWords(c, &word), swapWords(c, &word), expect("peers to "+name, m.Used, want))
 		})

@@ -110,8 +110,8 @@ type Comm struct {
 	Context uint64
 	Rank    int32 // this proc's rank
 	TagUB   int32
-	Board   int32 // index in Boards, or None
-	_       uint32
+	Board   int32       // index in Boards, or None
+	Whole   int32       // 1: all others are in Peer
 	Peer    [Ranks]int8 // of each rank, or None
 }
 

@@ -7,7 +7,8 @@ import (
 
 // layers of core, and of the engine: a package imports only packages of the same part with a lower number.
 var layers = map[string]int{
-	"core/wire": 0, "core/link": 0, "core/board": 0, "core/unproved": 0, "core/names": 0,
+	"core/ntcopy": -1,
+	"core/wire":   0, "core/link": 0, "core/board": 0, "core/unproved": 0, "core/names": 0,
 	"core/datatype": 1, "core/flow": 1, "core/match": 1, "core/comm": 1, "core/dynamic": 1, "core/resume": 1, "core/membership": 1,
 	"core/route": 2, "core/startup": 2, "core/message": 2, "core/coll": 2, "core/rma": 2,
 	"core/agent":  3,
@@ -45,6 +46,7 @@ var directions = []direction{
 	{from: "transports/shm/...", ours: []string{"transports", "transports/socket", "transports/support/ring", "transports/unix", "core/link"}},
 	{from: "transports/conn/...", ours: []string{"transports", "transports/support/ring", "core/link"}},
 	{from: "transports/support/relay/...", ours: []string{"transports", "transports/support/ring", "transports/socket", "core/link"}},
+	{from: "transports/support/ring", ours: []string{"transports", "core/link", "core/ntcopy"}},
 	{from: "transports/...", ours: []string{"transports", "transports/socket", "transports/conn", "transports/identity", "core/link", "core/unproved", "internal/keyfile"}},
 	{from: "plugins/proto/...", ours: []string{"transports", "plugins/proto/..."}},
 	{from: "plugins/sdk/...", ours: []string{"transports", "transports/socket", "transports/support/ring", "transports/conn", "core/link", "plugins/proto/...", "plugins/sdk/..."}},

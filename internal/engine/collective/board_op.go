@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
 )
@@ -198,7 +199,7 @@ func post(s *proc.BoardPlace, a *Call, t board.Turn, b []byte) error {
 	if err != nil {
 		return err
 	}
-	boardCopy(s, room, b)
+	boardMove(s, room, b, ntcopy.Copy)
 	s.Place.Post(t, uint8(a.What), len(b))
 	s.Notify()
 	return nil
@@ -221,15 +222,20 @@ func look(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) ([]byte, err
 	return s.Place.Look(member, t, uint8(a.What), n)
 }
 
-// boardCopy copies bytes to or from the board, large blocks without the process's lock.
+// boardCopy copies bytes from the board or beside it.
 func boardCopy(s *proc.BoardPlace, dst, src []byte) {
+	boardMove(s, dst, src, func(dst, src []byte) int { return copy(dst, src) })
+}
+
+// boardMove copies bytes in some way, large blocks without the process's lock.
+func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int) {
 	if len(dst) < bigStep {
-		copy(dst, src)
+		by(dst, src)
 		return
 	}
 	p := s.C.Process()
 	p.Unlock()
-	copy(dst, src)
+	by(dst, src)
 	p.Lock()
 }
 

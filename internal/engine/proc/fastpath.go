@@ -19,9 +19,11 @@ const looksBeforeYield = 256
 type fastPath struct {
 	*fastpath.Memory
 	p         *Process
-	endpoints [fastpath.Peers]*Endpoint // by the peer's index in the shared table; nil: free
-	places    [board.Slots]*BoardPlace  // those whose State C uses too
-	streaks   uint32                    // how many times Streak has reached StreakMax
+	endpoints [fastpath.Peers]*Endpoint         // by the peer's index in the shared table; nil: free
+	links     [fastpath.Peers]link.FastBoxLink  // of the endpoints
+	received  func(buf unsafe.Pointer, n int64) // is told what was received for C
+	places    [board.Slots]*BoardPlace          // those whose State C uses too
+	streaks   uint32                            // how many times Streak has reached StreakMax
 	adopted   [fastpath.Requests]*message.Request
 	ops       [fastpath.Requests]fastOp
 	extras    [fastpath.Requests]Extra
@@ -30,18 +32,21 @@ type fastPath struct {
 // UseFastPath lets C code send and receive short messages between procs of this host without
 // calling Go, by memory that is not Go's. It is called after Init, before anything else, and does
 // nothing if the members' calls are compared. The library owns the memory from then on.
-func UseFastPath(m *fastpath.Memory) {
+//
+// received is called with the memory of each receive that C has begun and Go has ended, and how
+// many bytes it got.
+func UseFastPath(m *fastpath.Memory, received func(buf unsafe.Pointer, n int64)) {
 	if p, err := Current(); err == nil && !p.Check {
-		p.UseFastPath(m)
+		p.UseFastPath(m, received)
 	}
 }
 
 // UseFastPath does for p what the function UseFastPath does.
-func (p *Process) UseFastPath(m *fastpath.Memory) {
+func (p *Process) UseFastPath(m *fastpath.Memory, received func(buf unsafe.Pointer, n int64)) {
 	p.Lock()
 	defer p.Unlock()
 	m.Reset()
-	x := &fastPath{Memory: m, p: p}
+	x := &fastPath{Memory: m, p: p, received: received}
 	for i := range x.ops {
 		x.ops[i] = fastOp{p: p, i: int32(i)}
 		x.extras[i].Op = &x.ops[i]
@@ -79,10 +84,10 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 	}
 	for i := range x.endpoints {
 		if x.endpoints[i] == nil {
-			x.endpoints[i] = q
+			x.endpoints[i], x.links[i] = q, q.Link.(link.FastBoxLink)
 			x.Used++
 			x.Top = max(x.Top, int32(i+1))
-			q.Link.(link.FastBoxLink).MoveFastBoxes(&x.Peers[i].FastBoxes)
+			x.links[i].MoveFastBoxes(&x.Peers[i].FastBoxes)
 			x.Memory.Forget()
 			return
 		}
@@ -99,8 +104,8 @@ func ofThisMachine(r datatype.Representation) bool {
 func (x *fastPath) leave(q *Endpoint) {
 	for i := range x.endpoints {
 		if x.endpoints[i] == q {
-			q.Link.(link.FastBoxLink).MoveFastBoxes(new(link.FastBoxes))
-			x.endpoints[i] = nil
+			x.links[i].MoveFastBoxes(new(link.FastBoxes))
+			x.endpoints[i], x.links[i] = nil, nil
 			x.Used--
 			x.Peers[i] = fastpath.Peer{}
 			x.Memory.Forget()
@@ -188,7 +193,7 @@ func (x *fastPath) open(p *Process) {
 		l := &x.Peers[i]
 		sends, takes := p.Eng.FastBoxesOpen(q.ID)
 		var out, in bool
-		l.OutAt, l.InAt, out, in = q.Link.(link.FastBoxLink).FastBoxesAt()
+		l.OutAt, l.InAt, out, in = x.links[i].FastBoxesAt()
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
 	x.Polls, x.Yields = int32(p.spin.Eager()), flag(p.spin.Yields())
@@ -222,22 +227,26 @@ func (c *Comm) FastPath(handle uintptr) {
 	}
 	e := x.Place(handle)
 	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB()), Board: on}
+	at := map[message.Peer]int8{}
+	for i, q := range x.endpoints[:x.Top] {
+		if q != nil {
+			at[q.Peer] = int8(i)
+		}
+	}
+	size, known := c.Partners().Size(), 0
 	for rank := range e.Peer {
 		e.Peer[rank] = fastpath.None
+		if rank >= size {
+			continue
+		}
 		if proc, ok := c.Partner(rank); ok {
-			e.Peer[rank] = x.index(message.Peer(proc))
+			if i, ok := at[message.Peer(proc)]; ok {
+				e.Peer[rank] = i
+				known++
+			}
 		}
 	}
-}
-
-// index is where a peer is in the shared table, or None.
-func (x *fastPath) index(peer message.Peer) int8 {
-	for i, q := range x.endpoints[:x.Top] {
-		if q != nil && q.Peer == peer {
-			return int8(i)
-		}
-	}
-	return fastpath.None
+	e.Whole = int32(flag(known > 0 && known >= size-1))
 }
 
 // WakeFastPath wakes the proc at the other end of a peer, to which C has sent a fast-box message and
@@ -254,7 +263,7 @@ func (x *fastPath) Wake(peer int) {
 	defer x.p.Unlock()
 	if q := x.endpoints[peer]; q != nil {
 		q.InPlace.Commit()
-		q.Link.(link.FastBoxLink).WakeForFastBox()
+		x.links[peer].WakeForFastBox()
 	}
 }
 
@@ -345,6 +354,9 @@ func (o *fastOp) Status() (Status, error) {
 func (o *fastOp) Finish() (st Status, err error) {
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
 		st, err = o.p.Received(m, nil)
+		if err == nil && !st.cancelled {
+			o.p.FastPath.received(o.record().Buf, st.bytes)
+		}
 	} else {
 		st, err = o.Status()
 	}

@@ -87,6 +87,9 @@ func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 	return b.boxes.Next(b.taken)
 }
 
+// BegunFastBox gives it, too: its data come at once.
+func (b *BoxedEnd) BegunFastBox() *link.EagerMessage { return b.NextFastBox() }
+
 // FastBoxData gives its data.
 func (b *BoxedEnd) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.boxes.Content(m, n) }
 

@@ -94,7 +94,8 @@
 //	+24      4  length of the data
 //	+28      4  kind of the data, for information
 //	+32     96  data if there are at most 96 bytes, else in 4 bytes their offset in the memory for
-//	            longer data
+//	            longer data, and in 4 bytes, if they are more than 16384, how many have been written:
+//	            these may follow the mark, and the message has arrived when all have been written
 //
 // Fast-box message number n is at place (n-1) modulo 64. A writer writes none before it has
 // seen "takes fast-box messages", nor while anything is lent or reserved. It fills in the
@@ -109,7 +110,7 @@
 // position that is more than size after what was read ends the link. The reader copies what
 // it wants of a fast-box message once, and then counts it; it may store noted, a release,
 // late by up to 15, or by less than an eighth of the memory for longer data. No message
-// has data of more than a quarter of that memory, and those of a message that noted does not
+// has data of more than half of that memory, and those of a message that noted does not
 // count are not overwritten.
 //
 // # Sleeping

@@ -94,6 +94,14 @@ func (l *Link) NextFastBox() *link.EagerMessage {
 	return l.fastBoxes.Next(l.in.tail)
 }
 
+// BegunFastBox is NextFastBox for a message some of whose data may be missing.
+func (l *Link) BegunFastBox() *link.EagerMessage {
+	if l.recvErr != nil || l.closed.Load() {
+		return nil
+	}
+	return l.fastBoxes.Begun(l.in.tail)
+}
+
 // FastBoxData returns the data of a message of NextFastBox whose length was read as n, or nil
 // if there can be no such message.
 func (b *boxes) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.fastBoxes.Content(m, n) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/openimpi/impi/core/link"
+	"github.com/openimpi/impi/core/ntcopy"
 )
 
 // writer is the writing side of one ring. Only block is shared with the other side.
@@ -49,9 +50,9 @@ func (w *writer) write(batch [][]byte) (int, error) {
 			continue
 		}
 		at := (w.head + n) & w.mask
-		k := copy(w.data[at:], b)
+		k := ntcopy.Copy(w.data[at:], b)
 		if k < len(b) {
-			copy(w.data, b[k:])
+			ntcopy.Copy(w.data, b[k:])
 		}
 		n += uint64(len(b))
 	}

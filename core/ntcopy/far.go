@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package ntcopy
+
+func far(dst, src []byte) int { return copy(dst, src) }
