@@ -69,13 +69,19 @@ var Questions = []Question{
 		Title: "How fast are messages between two procs of a machine?",
 		Text: "Shared memory, beside MPICH and Open MPI, which choose their own. \"impi\" is a program in Go, \"impi in C\" the peers' own C loops with our library. " +
 			"The ratio is to the better of the two peers: 1 is as fast, 2 twice as fast.",
-		Args:  []string{"-transport", "shm", "-repeat", "5", "-limit", "30s", "-peer", "mpich,openmpi,c", "pingpong", "stream", "rate", "allreduce"},
+		Args:  []string{"-transport", "shm", "-sizes", "8,64,512,4K,16K,64K,256K,1M,4M", "-repeat", "5", "-seconds", "0.05", "-limit", "30s", "-peer", "mpich,openmpi,c", "pingpong", "stream", "rate"},
 		Of:    []string{inGo, inC},
 		Peers: bothPeers,
-		Goals: []Goal{
-			{Of: inGo, Bench: "pingpong", Size: 8, Least: 0.67}, {Of: inGo, Bench: "rate", Size: 8, Least: 0.5}, {Of: inGo, Bench: "stream", Size: 1 << 20, Least: 0.9},
-			{Of: inC, Bench: "pingpong", Size: 8, Least: 0.67}, {Of: inC, Bench: "rate", Size: 8, Least: 0.5}, {Of: inC, Bench: "stream", Size: 1 << 20, Least: 0.8},
-		},
+		Goals: append(all(inGo, 0.8, "pingpong", "stream", "rate"), all(inC, 0.8, "pingpong", "stream", "rate")...),
+	},
+	{
+		Name:  "collectives-of-two",
+		Title: "How fast are collective operations of two procs of a machine?",
+		Text:  "The same way, with a core for each proc.",
+		Args:  []string{"-transport", "shm", "-procs", "2", "-sizes", "8,512,4K,16K,64K,256K,1M", "-repeat", "5", "-seconds", "0.03", "-limit", "10s", "-peer", "mpich,openmpi,c", "collectives"},
+		Of:    []string{inGo, inC},
+		Peers: bothPeers,
+		Goals: append(all(inGo, 0.8, collectives...), all(inC, 0.8, collectives...)...),
 	},
 	{
 		Name:  "tcp",
