@@ -51,8 +51,6 @@ static inline struct place *room(struct peer *l, uint64_t n, char **data)
 		*data = p->data;
 		return p;
 	}
-	if (n > l->out_area / FASTBOX_SHARE)
-		return NULL;
 	uint64_t at = l->placed, rest = l->out_area - (at & (l->out_area - 1)); // in one piece
 	if (rest < n)
 		at += rest;
@@ -68,6 +66,18 @@ static inline struct place *room(struct peer *l, uint64_t n, char **data)
 	return p;
 }
 
+// room_soon is room, once the peer has taken something, if that is soon: Go would send a packet, which is
+// slower, and all messages would be packets until the peer has read it.
+static inline struct place *room_soon(struct peer *l, uint64_t n, char **data)
+{
+	for (int i = x->polls;; i--) {
+		struct place *p = room(l, n, data);
+		if (p != NULL || i <= 0 || l->charged + cost((uint32_t)n) > l->limit || GLANCE(x->leave_asked) || atomic_load(l->sleeps) != 0)
+			return p;
+		rest();
+	}
+}
+
 // put sends a message as a fast-box message. The gate is passed.
 static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by)
 {
@@ -76,7 +86,9 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	if (l == NULL || !l->sends || tag > c->tag_ub)
 		return 0;
 	char *data;
-	struct place *p = room(l, n, &data);
+	if (n > IN_FASTBOX && n > l->out_area / FASTBOX_SHARE)
+		return 0;
+	struct place *p = room_soon(l, n, &data);
 	if (p == NULL)
 		return 0;
 	p->context = c->context;
