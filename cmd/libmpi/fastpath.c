@@ -70,8 +70,10 @@ static inline struct place *room(struct peer *l, uint64_t n, char **data)
 // slower, and all messages would be packets until the peer has read it.
 static inline struct place *room_soon(struct peer *l, uint64_t n, char **data)
 {
-	for (int i = x->polls;; i--) {
+	for (int i = l->vain == l->seen + 1 ? 0 : x->polls;; i--) { // once for a peer that takes nothing
 		struct place *p = room(l, n, data);
+		if (p == NULL && i <= 0)
+			l->vain = l->seen + 1;
 		if (p != NULL || i <= 0 || l->charged + cost((uint32_t)n) > l->limit || GLANCE(x->leave_asked) || atomic_load(l->sleeps) != 0)
 			return p;
 		rest();
@@ -227,6 +229,10 @@ static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint64_t wan
 // of reports whether the process with a rank in a communicator is at the other end of a peer.
 static inline int of(struct comm *c, int rank, struct peer *l) { return to(c, rank) == l; }
 
+// whole reports whether all n bytes of a message have been written. A receive that may get another message
+// instead writes nothing before that.
+static inline int whole(struct place *p, uint32_t n) { return n <= FASTBOX_PIECE || LOAD(*filled(p)) >= n; }
+
 // get receives the next fast-box message p of a peer, if it matches. The gate is passed.
 static inline int get(struct peer *l, struct place *p, struct comm *c, void *buf, uint64_t space, int source, int tag, MPI_Status *status)
 {
@@ -235,7 +241,7 @@ static inline int get(struct peer *l, struct place *p, struct comm *c, void *buf
 	const char *data = content(l, p, n);
 	if (data == NULL || !fits(ONCE(p->context), rank, from, c->context, source, tag) || !of(c, rank, l) || n > space || !held(impi_writable, buf, n))
 		return 0;
-	if (!fetch(buf, p, data, n))
+	if ((source == MPI_ANY_SOURCE && !whole(p, n)) || !fetch(buf, p, data, n))
 		return 0;
 	take(l, n);
 	fill(status, rank, from, n);
@@ -261,7 +267,7 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 			if (l->in == NULL)
 				continue;
 			struct place *p = next(l);
-			if (p != NULL)
+			if (p != NULL && whole(p, ONCE(p->len)))
 				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status); // Go sets another one aside
 			if (GLANCE(*l->bytes) != l->in_at)
 				return 0;
@@ -360,7 +366,7 @@ static int match(struct peer *l, struct place *p)
 		if (r->peer == EVERY && !of(find((MPI_Comm)r->comm), rank, l))
 			return 0;
 		const char *data = content(l, p, n);
-		if (data == NULL || n > r->room || !held(impi_writable, r->buf, n) || !fetch(r->buf, p, data, n))
+		if (data == NULL || n > r->room || !held(impi_writable, r->buf, n) || !whole(p, n) || !fetch(r->buf, p, data, n))
 			return 0;
 		take(l, n);
 		r->source = rank, r->from = tag, r->bytes = n;
@@ -436,7 +442,7 @@ static int glance(void)
 			if (!l->takes || review(l))
 				return 0;
 			struct place *p = next(l);
-			if (p != NULL)
+			if (p != NULL && whole(p, ONCE(p->len)))
 				return match(l, p);
 			if (GLANCE(*l->bytes) != l->in_at)
 				return 0;
@@ -457,6 +463,8 @@ static inline int await(struct request *r)
 		}
 		struct peer *l = &x->peers[r->peer];
 		struct place *p = look(l);
+		for (int i = x->polls; p != NULL && !whole(p, ONCE(p->len)) && i > 0 && !GLANCE(x->leave_asked); i--)
+			rest();
 		if (p == NULL || !match(l, p))
 			return 0;
 	}

@@ -141,15 +141,18 @@ func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
 	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}
 }
 
-// Begin begins the dance of a host of the site. Other hosts of the site have until reach to answer,
-// all others until the deadline.
-func (c *Channels) Begin(h wire.HostRank, reach, deadline time.Time) (*Dance, error) {
+// Begin begins the dance of a host of the site. Other hosts of the site have until own to answer, hosts
+// that run impi at other sites until others, and all others until the deadline.
+func (c *Channels) Begin(h wire.HostRank, own, others, deadline time.Time) (*Dance, error) {
 	hosts := make([]DanceHost, len(c.c.Job.Hosts))
 	for i, x := range c.c.Job.Hosts {
 		_, proves := c.secretWith(x.Client)
 		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves, Skip: c.OnDemand(h, wire.HostRank(i))}
-		if c.c.Job.Listens(x.Client) {
-			hosts[i].By = reach
+		switch {
+		case x.Client == c.c.Job.Self:
+			hosts[i].By = own
+		case c.c.Job.Listens(x.Client):
+			hosts[i].By = others
 		}
 		if !proves && c.c.From != nil {
 			hosts[i].From = c.c.From(x.Client)

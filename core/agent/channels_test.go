@@ -90,7 +90,7 @@ func TestChannelsFrom(t *testing.T) {
 	j := channelJob()
 	j.Secret[0] = 1
 	for from, want := range map[byte]bool{3: true, 9: true, 1: false} {
-		d, err := channelsOf(j, dynamic.Token{}).Begin(0, time.Time{}, time.Time{})
+		d, err := channelsOf(j, dynamic.Token{}).Begin(0, time.Time{}, time.Time{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,8 +105,8 @@ func TestChannelsFrom(t *testing.T) {
 	}
 }
 
-// A host of ours that does not answer is out of reach soon, at whatever site it is. One of others may not
-// listen yet.
+// A host that runs impi and does not answer is out of reach soon, later if it is at another site. One of
+// others may not listen yet.
 func TestChannelsOutOfReach(t *testing.T) {
 	j := channelJob()
 	j.Self = 3
@@ -114,17 +114,21 @@ func TestChannelsOutOfReach(t *testing.T) {
 	j.Hosts = append(j.Hosts, startup.HostInfo{Client: 3}, startup.HostInfo{Client: 3})
 	reach := time.Unix(5, 0)
 	for h, want := range map[wire.HostRank]StepKind{4: Unreachable, 2: Unreachable, 3: TimedOut} {
+		by := reach
+		if h == 2 {
+			by = reach.Add(15 * time.Second)
+		}
 		c := NewChannels(ChannelsConfig{Job: j, Hosts: []wire.HostRank{5}, Resumes: func(_, _ wire.HostRank) bool { return false }})
-		d, err := c.Begin(5, reach, reach.Add(time.Minute))
+		d, err := c.Begin(5, reach, reach.Add(15*time.Second), reach.Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.NoAnswer(h, errors.New("no way"))
-		d.Tick(reach.Add(-1))
+		d.Tick(by.Add(-1))
 		if s, ok := d.Next(); ok {
 			t.Errorf("host %d: %+v before the time", h, s)
 		}
-		d.Tick(reach)
+		d.Tick(by)
 		d.Tick(reach.Add(time.Minute))
 		if s, _ := d.Next(); s.Kind != want {
 			t.Errorf("host %d: %v", h, s.Kind)
@@ -180,7 +184,7 @@ func TestChannelArrive(t *testing.T) {
 		}
 	}
 	want("before the dance", 2, Later)
-	if _, err := c.Begin(1, time.Time{}, time.Time{}); err != nil {
+	if _, err := c.Begin(1, time.Time{}, time.Time{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	want("in the dance", 2, ToDance)

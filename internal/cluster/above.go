@@ -68,7 +68,7 @@ func (a *above) connect(ctx context.Context) error {
 				return &unfit{a.cannot(fmt.Errorf("%w: let this host reach that port, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", err))}
 			case !silence.told:
 				silence.told = true
-				h.log.Warn("nothing answers yet: impi-node does not run there, or a firewall is between", "reason", err)
+				h.log.Warn("nothing answers yet: start impi-node there; if it runs, let this host reach that port, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", "reason", err)
 			}
 		}
 		switch code := status.Code(err); {

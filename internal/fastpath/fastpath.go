@@ -102,6 +102,7 @@ type Peer struct {
 	InAt  uint64
 	Sends uint32 // 1: fast-box messages may be sent
 	Takes uint32 // 1: fast-box messages may be taken
+	Vain  uint64 // 1 more than Seen was when C waited in vain for room
 }
 
 // Comm is a communicator, found by its handle.

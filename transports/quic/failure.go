@@ -34,8 +34,8 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 	var reset *quic.StatelessResetError
 	var version *quic.VersionNegotiationError
 	switch {
-	case errors.Is(err, errSilent):
-		return transports.CodeUnreachable, true, err.Error()
+	case errors.Is(err, errSilent): // or a handshake that is slow
+		return transports.CodeTimeout, true, err.Error()
 	case errors.As(err, &te):
 		return s.judgeTransport(te)
 	case errors.As(err, &ae) && ae.Remote:

@@ -70,7 +70,8 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 
 func (d *dancer) run() (err error) {
 	d.c.change(func(m *agent.Channels) {
-		d.dance, err = m.Begin(d.h.Rank, time.Now().Add(reachLimit), d.c.Deadline)
+		now := time.Now()
+		d.dance, err = m.Begin(d.h.Rank, now.Add(reachLimit), now.Add(farLimit), d.c.Deadline)
 		d.h.dancing.Store(d)
 	})
 	if err != nil {
@@ -249,10 +250,12 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	return least
 }
 
-// How long hosts that listen may be out of reach, how long attempts to connect to one of them by all
-// ways take, and how long one of these attempts takes at least.
+// How long hosts of the site and of others that listen may be out of reach, how long attempts to connect
+// to one of them by all ways take, and how long one of these attempts takes at least. Between sites there
+// may be a tunnel that has to come up first, or a network that loses packets.
 const (
 	reachLimit = 5 * time.Second
+	farLimit   = 20 * time.Second
 	reachDial  = 4500 * time.Millisecond
 	leastDial  = 200 * time.Millisecond
 )

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
@@ -37,7 +38,7 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	if l.process != nil {
 		ended = l.process.Done()
 	}
-	for g.count < len(g.joined) {
+	for int(g.count.Load()) < len(g.joined) {
 		select {
 		case a := <-came:
 			if f := g.admit(a); f != nil {
@@ -95,7 +96,7 @@ type gathering struct {
 	*Launch
 	first  int // number at the site of this host's first
 	joined []procs.Joined
-	count  int
+	count  atomic.Int32 // of joined that have come; whoever reports the wait reads it, too
 }
 
 // admit takes a proc if it is the one that the file has here, or says what is wrong.
@@ -117,7 +118,7 @@ func (g *gathering) admit(a wireup.Attached) *ending.Failure {
 		return wrong("has started rank %d twice, as processes %d and %d", a.Peer, g.joined[i].PID, a.PID)
 	}
 	g.joined[i] = procs.Joined{Control: a.Conn, PID: a.PID}
-	if g.count++; g.Routes.Native == "" {
+	if g.count.Add(1); g.Routes.Native == "" {
 		g.Routes.Native = shortName(a.Library)
 	}
 	return nil
@@ -153,7 +154,7 @@ func (g *gathering) waitsFor() string {
 	if g.name != "" {
 		by = g.name
 	}
-	return fmt.Sprintf("MPI Init of the procs that %s starts: %d of %d have come", by, g.count, len(g.joined))
+	return fmt.Sprintf("MPI Init of the procs that %s starts: %d of %d have come", by, g.count.Load(), len(g.joined))
 }
 
 // What is told of the launcher's output when it has ended early.
@@ -164,12 +165,12 @@ const (
 
 // endedEarly is the failure of a launcher that has ended before all procs of this host had come.
 func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
-	missing := fmt.Sprintf("before %d of %d procs had come to MPI Init", len(g.joined)-g.count, len(g.joined))
+	missing := fmt.Sprintf("before %d of %d procs had come to MPI Init", len(g.joined)-int(g.count.Load()), len(g.joined))
 	if len(g.joined) < g.place.Procs {
 		missing = fmt.Sprintf("before all %d procs had come to MPI Init", g.place.Procs)
 	}
 	text := fmt.Sprintf("site %s: %s %s %s", g.Routes.Site.Name, g.name, e, missing)
-	if e.OK() && g.count == 0 {
+	if e.OK() && g.count.Load() == 0 {
 		text += ": was the program compiled by impicc? It seems to use the site's MPI itself, or none"
 	}
 	if said := gist(g.said.Kept()); said != "" {

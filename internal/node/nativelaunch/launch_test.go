@@ -97,8 +97,8 @@ func TestAdmit(t *testing.T) {
 			t.Errorf("rank %d of %d: %v, want %q", c.rank, c.size, f, c.says)
 		}
 	}
-	if g.count != 2 || g.joined[0].PID != 103 || g.joined[1].PID != 104 || l.Routes.Native != "MPICH 4.0.2" {
-		t.Errorf("%d procs, %+v, of %s", g.count, g.joined, l.Routes.Native)
+	if g.count.Load() != 2 || g.joined[0].PID != 103 || g.joined[1].PID != 104 || l.Routes.Native != "MPICH 4.0.2" {
+		t.Errorf("%d procs, %+v, of %s", g.count.Load(), g.joined, l.Routes.Native)
 	}
 }
 
@@ -130,7 +130,8 @@ func TestEndedEarly(t *testing.T) {
 	l := oneOf(0)
 	l.name = "mpirun"
 	l.said = launch.NewOutput(os.Stderr, nil).Stream(nil)
-	g := &gathering{Launch: l, joined: make([]procs.Joined, 2), count: 1}
+	g := &gathering{Launch: l, joined: make([]procs.Joined, 2)}
+	g.count.Store(1)
 	if f := g.endedEarly(launch.Exit{Code: 3}); f.Text != "site alpha: mpirun exited with status 3 before all 5 procs had come to MPI Init" || f.Status != 3 {
 		t.Errorf("%+v", f)
 	}

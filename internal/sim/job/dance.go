@@ -23,7 +23,7 @@ func (h *host) begin() {
 	}
 	h.channels = agent.NewChannels(c)
 	deadline := s.w.time().Add(s.w.cfg.Limit)
-	d, err := h.channels.Begin(h.rank, deadline, deadline)
+	d, err := h.channels.Begin(h.rank, deadline, deadline, deadline)
 	if err != nil {
 		s.fail(ending.NodeFailed(err))
 		return
