@@ -109,10 +109,10 @@ func TestLate(t *testing.T) {
 	p := newPrints()
 	failed := make(chan error, 1)
 	go func() {
-		_, err := e.Start(ctx, three, fixture{}.command(p, held+"sleep 1000", w.path))
+		_, err := e.Start(ctx, three, fixture{}.command(p, held+"echo held >&2; sleep 1000", w.path))
 		failed <- err
 	}()
-	p.await(t, "held", 0, 2)
+	p.awaitOn(t, 1, "held", 0, 2)
 	cancel()
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "before it ran on beta: context canceled") {
 		t.Errorf("%v, want that beta is named", err)

@@ -168,6 +168,13 @@ func (p *prints) of(machine, which int) string {
 // await waits until programs on some machines have printed a text to stdout.
 func (p *prints) await(t *testing.T, text string, machines ...int) {
 	t.Helper()
+	p.awaitOn(t, 0, text, machines...)
+}
+
+// awaitOn is await for stdout (0) or stderr (1). By stderr the engine hears that a program runs, so
+// that it knows it once the program has printed anything there; of stdout that is not so.
+func (p *prints) awaitOn(t *testing.T, which int, text string, machines ...int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), daemons.Patience)
 	defer cancel()
 	for _, m := range machines {
@@ -175,7 +182,7 @@ func (p *prints) await(t *testing.T, text string, machines ...int) {
 			p.mu.Lock()
 			grown := p.grown
 			p.mu.Unlock()
-			if strings.Contains(p.of(m, 0), text) {
+			if strings.Contains(p.of(m, which), text) {
 				break
 			}
 			select {
