@@ -144,7 +144,7 @@ func (s *siteDraft) notHere(at netip.Addr, pos Pos, who string) bool {
 		return false
 	}
 	if who == embeddedServer && len(s.Hosts) > 0 && s.opt.Local(s.Hosts[0].Address) { // the head runs it
-		s.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which has not the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
+		s.fault(pos, "site "+quote(s.Name)+" runs the server on this machine, which does not have the address "+at.String(), listenRemedy(netip.AddrPortFrom(at, 0), syscall.EADDRNOTAVAIL))
 	}
 	return true
 }

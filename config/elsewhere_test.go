@@ -14,8 +14,8 @@ func TestAddressesOfOtherMachines(t *testing.T) {
 	for name, c := range map[string]struct{ server, more, want string }{
 		"all here":         {"127.0.0.2:7800", "", ""},
 		"a host elsewhere": {"127.0.0.2:7800", "  host {\n address = \"192.0.2.9\"\n procs = 1\n port = 10\n }\n", `are on several machines, and the others cannot reach 127.0.0.2`},
-		"a server":         {"192.0.2.9:7800", "", "runs the server on this machine, which has not the address 192.0.2.9"},
-		"on any port":      {"192.0.2.9:0", "", "runs the server on this machine, which has not the address 192.0.2.9"},
+		"a server":         {"192.0.2.9:7800", "", "runs the server on this machine, which does not have the address 192.0.2.9"},
+		"on any port":      {"192.0.2.9:0", "", "runs the server on this machine, which does not have the address 192.0.2.9"},
 	} {
 		text := "job {\n  embedded_server { listen = \"" + c.server + "\" }\n  auth \"none\" {}\n}\nprogram { command = [\"/bin/true\"] }\n" +
 			"site \"alpha\" {\n  client = 0\n  host {\n address = \"127.0.0.2\"\n procs = 1\n }\n" + c.more + "}\n"
@@ -43,7 +43,7 @@ func TestServerAtAnotherHost(t *testing.T) {
 		"another host":                {"10.77.0.2", "10.77.0.9", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
 		"another site":                {"10.77.0.5", "10.77.0.9", Error, `10.77.0.5:7800, which a host of site "beta" has, and the one that runs it is 10.77.0.1`},
 		"another host, seen there":    {"10.77.0.2", "10.77.0.2", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
-		"another host, from the head": {"10.77.0.2", "10.77.0.1", Error, "runs the server on this machine, which has not the address 10.77.0.2"},
+		"another host, from the head": {"10.77.0.2", "10.77.0.1", Error, "runs the server on this machine, which does not have the address 10.77.0.2"},
 		"a name":                      {"", "10.77.0.9", Warning, ""},
 		"who knows":                   {"10.99.0.1", "10.77.0.9", Warning, "10.99.0.1:7800, and the host that runs it"},
 	} {

@@ -125,12 +125,12 @@ func (s *siteDraft) native() {
 	for i, w := range n.Launch {
 		for _, p := range placeholder.FindAllString(w, -1) {
 			if !slices.Contains(nativePlaceholders, p) {
-				s.fault(elementOf("launch", i, in), quote(p)+" stands for nothing", meant(p, nativePlaceholders))
+				s.fault(elementOf("launch", i, in), quote(p)+" is not a placeholder", meant(p, nativePlaceholders))
 			}
 		}
 	}
 	if in.has("shim") && n.Launch == nil && len(s.Hosts) > 1 {
-		s.fault(in.at("shim"), "it is not known whose MPI the shim is for, and so not how that starts procs on several hosts",
+		s.fault(in.at("shim"), "the shim does not say which MPI it is for, so impi-node does not know how to start procs on several hosts",
 			`add launch = ["mpirun", "-n", "{procs}", "--hostfile", "{hostfile}"], or remove shim`)
 	}
 	s.checkNative()

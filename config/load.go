@@ -120,7 +120,7 @@ func load(f *faults, src []byte, dir string, opt Options) (*Job, Diagnostics) {
 	parsed, diags := hclparse.NewParser().ParseHCL(d.src.text, f.file)
 	for i, diag := range diags {
 		if i == maxSyntaxFaults {
-			f.fault(Pos{}, fmt.Sprintf("%d more faults of syntax", len(diags)-i), "mend the first ones: the others may follow from them")
+			f.fault(Pos{}, fmt.Sprintf("%d more faults of syntax", len(diags)-i), "correct the first ones: they may have caused the others")
 			break
 		}
 		d.foreign(diag, Pos{})

@@ -38,7 +38,7 @@ func DefaultParts(parts []Part, builtins []Builtin) (*Job, error) {
 		total += p.Procs
 	}
 	if total == 0 {
-		return nil, fmt.Errorf("no program is given")
+		return nil, fmt.Errorf("no program: write it")
 	}
 	job := Default(total, parts[0].Program.Command, builtins)
 	site := &job.Sites[0]

@@ -132,7 +132,7 @@ func (o options) compareBeds(ctx context.Context, w io.Writer) (results []result
 func (o options) compareBed(ctx context.Context, way string, w io.Writer) ([]result, error) {
 	b := &bed{ctx: ctx}
 	defer b.close()
-	o.progress("start: machines are made that are reached by %s", way)
+	o.progress("start: making machines for %s", way)
 	m, err := b.make(way, o.counts)
 	if err != nil {
 		return nil, err

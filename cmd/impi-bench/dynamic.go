@@ -91,7 +91,7 @@ func runPartner() error {
 	}
 	parent := mpi.Parent()
 	if parent == nil {
-		return errors.New("nobody has spawned this partner")
+		return errors.New("this process has no parent: only impi-bench starts it")
 	}
 	port := make([]byte, dynamic.MaxPortName)
 	s, err := mpi.Recv(parent, port, 0, tagData)

@@ -220,7 +220,7 @@ func (e *inside) part() error {
 		select {
 		case <-l.Done():
 		case <-ctx.Done():
-			return errors.New("the other process does not take the end of the link")
+			return errors.New("the other process did not accept its end of the link")
 		}
 	}
 	t, ok := e.made.(interface {

@@ -61,7 +61,7 @@ func readCounts(counts string, most int) (list []int, err error) {
 	for word := range strings.SplitSeq(counts, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > most {
-			return nil, fmt.Errorf("-machines: %q: write numbers from 1 to the %d machines that there are, as 2,4", word, most)
+			return nil, fmt.Errorf("-machines: %q: write numbers from 1 to %d, which is how many machines there are, such as 2,4", word, most)
 		}
 		list = append(list, n)
 	}
@@ -74,15 +74,15 @@ func (o *options) checkMachines() error {
 	case o.machines == nil && len(o.on) == 0:
 		return nil
 	case o.machines != nil && len(o.on) > 0:
-		return errors.New("-hostfile names machines, and -on makes some: leave one of the two out")
+		return errors.New("-hostfile names machines and -on makes some: use only one of the two")
 	case !slices.Equal(o.benches, []string{"start"}):
 		return errors.New("-hostfile and -on are for start: they measure how long launchers take")
 	case o.floor || len(o.beside) > 0 || len(o.sizes) > 0:
-		return errors.New("-hostfile, -on: -floor, -beside and -sizes do not go with them; the file says how many procs a machine has, and those of -on have two")
+		return errors.New("-floor, -beside and -sizes cannot be used with -hostfile or -on; the file says how many procs a machine has, and the machines of -on have two")
 	}
 	for _, way := range o.on {
 		if way != bySSH && way != bySlurm {
-			return fmt.Errorf("-on %s: machines are made that are reached by ssh or slurm", way)
+			return fmt.Errorf("-on %s: write ssh, slurm or both", way)
 		}
 	}
 	return nil

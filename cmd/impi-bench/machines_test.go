@@ -40,14 +40,14 @@ func TestMachinesOfTheCommandLine(t *testing.T) {
 		t.Errorf("%+v", o.machines)
 	}
 	for _, tc := range []struct{ args, want string }{
-		{"-hostfile " + file + " -machines 6 start", `"6": write numbers from 1 to the 5 machines that there are`},
+		{"-hostfile " + file + " -machines 6 start", `"6": write numbers from 1 to 5, which`},
 		{"-hostfile " + file + " pingpong", "-hostfile and -on are for start"},
-		{"-hostfile " + file + " -sizes 4 start", "do not go with them"},
-		{"-machines 2 start", "-hostfile has to say which"},
-		{"-on ssh,pbs start", "-on pbs: machines are made"},
+		{"-hostfile " + file + " -sizes 4 start", "cannot be used with -hostfile or -on"},
+		{"-machines 2 start", "-machines needs -hostfile"},
+		{"-on ssh,pbs start", "-on pbs: write ssh, slurm or both"},
 		{"-on ssh pingpong", "-hostfile and -on are for start"},
-		{"-on ssh -machines 65 start", `"65": write numbers from 1 to the 64 machines`},
-		{"-on ssh -hostfile " + file + " start", "leave one of the two out"},
+		{"-on ssh -machines 65 start", `"65": write numbers from 1 to 64, which`},
+		{"-on ssh -hostfile " + file + " start", "use only one of the two"},
 		{"-hostfile " + file + "0 start", "no such file"},
 	} {
 		if _, err := parse(strings.Fields(tc.args), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), tc.want) {

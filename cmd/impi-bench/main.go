@@ -171,16 +171,16 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
-	f.BoolVar(&o.floor, "floor", false, "measure a bare polling socket pair as well (pingpong, stream)")
+	f.BoolVar(&o.floor, "floor", false, "also measure a bare polling socket pair (pingpong, stream)")
 	f.BoolVar(&o.native, "native", false, "measure each of mpich and openmpi in -peer also as the MPI of a site of ours: our library in C programs, whose route prefers it (by default, such a site uses our shared memory within a machine, as -peer c measures)")
 	peers := f.String("peer", "", "other implementations to measure: mpich,openmpi, and c: our library in C programs")
-	beside := f.String("beside", "", "ours with one thing changed to measure as well: "+variantNames())
+	beside := f.String("beside", "", "also measure ours with one thing changed: "+variantNames())
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.quiet, "quiet", false, "print no progress")
 	f.StringVar(&o.node, "node", "", "the impi-node to use (default: beside impi-bench, or in PATH)")
 	hosts := f.String("hostfile", "", "with start: the machines, by the launchers of each implementation (ssh, or what a scheduler's job has)")
 	counts := f.String("machines", "", "with -hostfile and -on: how many machines, as 2,4 (default: 2,4,8)")
-	on := f.String("on", "", "with start: machines that are made for it, for root: ssh (network namespaces with sshd), slurm (a Slurm of this machine), or both")
+	on := f.String("on", "", "with start: make machines (needs root): ssh (network namespaces with sshd), slurm (a Slurm of this machine), or both")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -195,7 +195,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 			return o, err
 		}
 	} else if *counts != "" && *on == "" {
-		return o, errors.New("-machines: -hostfile has to say which, or -on how they are reached")
+		return o, errors.New("-machines needs -hostfile, which names them, or -on, which makes them")
 	}
 	if o.sizes, err = parseSizes(*sizes); err != nil {
 		return o, err
@@ -226,7 +226,7 @@ func (o *options) check() error {
 	for _, word := range o.peers {
 		p, folder, given := strings.Cut(word, "=")
 		if given && (p == cName || folder == "") {
-			return fmt.Errorf("-peer %s: a folder with bin/mpicc and bin/mpiexec belongs behind mpich= or openmpi=", word)
+			return fmt.Errorf("-peer %s: write the folder that has bin/mpicc and bin/mpiexec after mpich= or openmpi=", word)
 		}
 		if p != "mpich" && p != "openmpi" && p != cName {
 			return fmt.Errorf("no peer %q; there are mpich, openmpi, and %s for our own library in C programs", p, cName)

@@ -381,7 +381,7 @@ func TestStartupUsage(t *testing.T) {
 		"-procs 33":             "-procs 33: write a multiple of 32",
 		"-procs 2097152":        "-procs 2097152",
 		"-repeat 0":             "-repeat and -limit must be positive",
-		"-clients 2 -procs 4 x": `"x" is no flag`,
+		"-clients 2 -procs 4 x": `has no flag "x"`,
 	} {
 		if _, err := parseStartup(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)

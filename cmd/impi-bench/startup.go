@@ -60,11 +60,11 @@ func parseStartup(args []string, w io.Writer) (o startupOptions, err error) {
 func (o *startupOptions) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("%q is no flag of impi-bench startup", rest[0])
+		return fmt.Errorf("impi-bench startup has no flag %q", rest[0])
 	case o.clients < 1 || o.clients > wire.MaxClients:
 		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)
 	case o.hosts < 1 || o.procs < o.clients*o.hosts || o.procs > startup.MaxProcs:
-		return fmt.Errorf("-procs %d: write %d to %d, for each host of each client one at least", o.procs, o.clients*o.hosts, startup.MaxProcs)
+		return fmt.Errorf("-procs %d: write %d to %d, at least one for each host of each client", o.procs, o.clients*o.hosts, startup.MaxProcs)
 	case o.procs%(o.clients*o.hosts) != 0:
 		return fmt.Errorf("-procs %d: write a multiple of %d, so that each host has as many", o.procs, o.clients*o.hosts)
 	case o.repeat < 1 || o.limit <= 0:

@@ -81,7 +81,7 @@ func (s *session) turn(size int) (f figure, err error) {
 		return f, s.failure(err)
 	}
 	if !s.lines.Scan() {
-		return f, s.failure(errors.Join(errors.New("its rank 0 has gone"), s.lines.Err()))
+		return f, s.failure(errors.Join(errors.New("its rank 0 has ended"), s.lines.Err()))
 	}
 	if err := json.Unmarshal(s.lines.Bytes(), &f); err != nil || f.Size != size || f.Iterations <= 0 || f.Seconds <= 0 {
 		return f, s.failure(fmt.Errorf("%q is no figure for %d bytes: %w", s.lines.Text(), size, err))

@@ -62,7 +62,7 @@ func run(args []string, out, err io.Writer) int {
 		}
 		return statusPass
 	}
-	fmt.Fprintf(err, "impi-conform: there is no %q; it can be transport, rules, protocol, program or help\nTry: impi-conform help\n", args[0])
+	fmt.Fprintf(err, "impi-conform: unknown command %q; write transport, rules, protocol, program or help\nTry: impi-conform help\n", args[0])
 	return statusUsage
 }
 

@@ -88,9 +88,9 @@ func (r *trial) complete() error {
 	switch {
 	case r.list:
 	case r.iut == "" && !own:
-		return errors.New("say what is to be judged: -iut impi, -iut lam, or -client and -server")
+		return errors.New("say what to test: -iut impi, -iut lam, or -client and -server")
 	case r.iut != "" && own:
-		return errors.New("-iut has its own commands: give it, or -client and -server")
+		return errors.New("-iut has its own commands: give either -iut, or -client and -server")
 	case r.iut != "" && r.iut != "impi" && r.iut != "lam":
 		return fmt.Errorf("-iut %q is not known; it can be impi or lam", r.iut)
 	case r.commands.ClientCommand != "" && r.commands.Program == "":

@@ -36,7 +36,7 @@ func cert(args []string, std streams) int {
 	verbs := map[string]func(*certOptions, io.Writer) error{"init": certInit, "issue": certIssue, "show": certShow}
 	verb, ok := verbs[args[0]]
 	if !ok {
-		fmt.Fprintf(std.err, "impi-node cert: there is no %q; there are init, issue and show\nTry: impi-node cert help\n", args[0])
+		fmt.Fprintf(std.err, "impi-node cert: unknown command %q; write init, issue or show\nTry: impi-node cert help\n", args[0])
 		return statusUsage
 	}
 	o, err := parseCert(args[0], args[1:])
@@ -141,7 +141,7 @@ func certInit(o *certOptions, out io.Writer) error {
 // certIssue makes certificates with the existing CA.
 func certIssue(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
-		return errors.New("say for which sites, as in: impi-node cert issue gamma")
+		return errors.New("name the sites, as in: impi-node cert issue gamma")
 	}
 	if err := checkNames(o.args); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) e
 // certShow prints the content of certificates.
 func certShow(o *certOptions, out io.Writer) error {
 	if len(o.args) == 0 {
-		return errors.New("say which files, as in: impi-node cert show certs/alpha.pem")
+		return errors.New("name the files, as in: impi-node cert show certs/alpha.pem")
 	}
 	for _, path := range o.args {
 		b, err := os.ReadFile(path)

@@ -136,7 +136,7 @@ func TestCertShow(t *testing.T) {
 func TestCertUsage(t *testing.T) {
 	dir := t.TempDir()
 	for text, args := range map[string][]string{
-		"there is no":                    {"make"},
+		"unknown command":                {"make"},
 		"say which sites":                {"init"},
 		"either":                         {"init", "-sites", "a", "-config", "b"},
 		"-sites alpha":                   {"init", "alpha"},
@@ -145,8 +145,8 @@ func TestCertUsage(t *testing.T) {
 		"named twice":                    {"init", "-sites", "a,a"},
 		"-days 0":                        {"init", "-sites", "a", "-days", "0"},
 		"impi-node cert init makes a CA": {"issue", "alpha"},
-		"say for which":                  {"issue"},
-		"say which files":                {"show"},
+		"name the sites":                 {"issue"},
+		"name the files":                 {"show"},
 		"not defined":                    {"show", "-days", "3"},
 	} {
 		if status, _, err := certs(t, dir, args...); status != statusUsage || !strings.Contains(err, text) {

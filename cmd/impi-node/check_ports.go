@@ -35,7 +35,7 @@ func (c *checker) ports(s config.Site, t config.Transport) {
 		}
 		if has := int(last) - int(first) + 1; needs[at] > has {
 			c.found = append(c.found, c.job.TransportFault(t, "port_range",
-				fmt.Sprintf("a node opens %d ports at an address, for channels and for direct links of each host there, a listener for each list of data planes that routes pin, and the range has %d", needs[at], has),
+				fmt.Sprintf("a node opens %d ports at one address: one for channels, and for each host one for every list of data planes that routes pin; the range has only %d", needs[at], has),
 				fmt.Sprintf("widen it, as to \"%d-%d\"", first, min(int(first)+9, 65535))))
 			return
 		}

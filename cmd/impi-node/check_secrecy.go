@@ -36,7 +36,7 @@ func (c *checker) ownRoutes(s config.Site) {
 	}
 	for _, r := range s.Routes {
 		if r.RequireTLS && !slices.ContainsFunc(r.Prefer, func(name string) bool { return c.may(s, name, encrypts) }) {
-			c.fault(r.Pos, fmt.Sprintf("route %q has require_tls, and no transport of its prefer encrypts: %q", r.Site, r.Prefer),
+			c.fault(r.Pos, fmt.Sprintf("route %q has require_tls, but no transport in its prefer encrypts: %q", r.Site, r.Prefer),
 				c.encryptRemedy()+"; or take require_tls out")
 		}
 	}
@@ -64,7 +64,7 @@ func (c *checker) between(a, b config.Site) {
 		pos = a.Pos
 	}
 	if other := c.plain(); other != "" {
-		c.fault(pos, fmt.Sprintf("route %q %s", r.Site, says)+", and site "+other+" knows IMPI's plain channels only, which all sites use then",
+		c.fault(pos, fmt.Sprintf("route %q %s", r.Site, says)+", and site "+other+" knows only IMPI's plain channels, which all sites must use then",
 			without+", and lead the channels through a tunnel")
 		return
 	}

@@ -78,7 +78,7 @@ func parseFlags(args []string) (*options, error) {
 func (o *options) check() error {
 	switch {
 	case o.programs != "" && (o.file != "" || o.procs != 0 || len(o.command) > 0):
-		return errors.New("-programs says what to run: leave out -config, -n and what is behind the flags")
+		return errors.New("-programs says what to run: leave out -config, -n and what follows the flags")
 	case o.on != "" && o.file != "":
 		return errors.New("the job file names the hosts: leave out -on")
 	case o.programs != "" && o.site != "":
@@ -88,9 +88,9 @@ func (o *options) check() error {
 	case o.file == "" && o.procs == 0 && len(o.command) == 0:
 		return errors.New("nothing to run: give a job file (-config job.hcl), or a number of procs and a program (-n 4 ./prog)")
 	case o.file == "" && len(o.command) == 0:
-		return errors.New("no program: write it behind the flags, as in impi-node -n 4 ./prog")
+		return errors.New("no program: write it after the flags, as in impi-node -n 4 ./prog")
 	case o.file != "" && (o.procs != 0 || len(o.command) > 0):
-		return errors.New("the job file names the program and the number of procs: leave out -n and what is behind the flags, or leave out -config")
+		return errors.New("the job file names the program and the number of procs: leave out -n and what follows the flags, or leave out -config")
 	case o.file == "" && o.site != "":
 		return errors.New("-site needs a job file (-config job.hcl)")
 	case o.host != "" && o.site == "":
@@ -103,10 +103,10 @@ func (o *options) check() error {
 
 func (o *options) checkWords() error {
 	if o.bind != "" && !slices.Contains(config.Bindings, o.bind) {
-		return fmt.Errorf("-bind %q: it can be core or none", o.bind)
+		return fmt.Errorf("-bind %q: write core or none", o.bind)
 	}
 	if o.logLevel != "" && !slices.Contains(levels, o.logLevel) {
-		return fmt.Errorf("-log-level %q: it can be trace, debug, info, warn or error", o.logLevel)
+		return fmt.Errorf("-log-level %q: write trace, debug, info, warn or error", o.logLevel)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func printHelp(args []string, out, err io.Writer) int {
 	}
 	text, ok := topics[args[0]]
 	if !ok {
-		fmt.Fprintf(err, "impi-node: there is no help on %q; there is on %s\n", args[0], strings.Join(slices.Sorted(maps.Keys(topics)), ", "))
+		fmt.Fprintf(err, "impi-node: there is no help on %q; the topics are %s\n", args[0], strings.Join(slices.Sorted(maps.Keys(topics)), ", "))
 		return statusUsage
 	}
 	fmt.Fprint(out, text)

@@ -76,7 +76,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 		}
 		if err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {
-				err = fmt.Errorf("limits { start = %q } is over: %w", job.Limits.Start, err)
+				err = fmt.Errorf("limits { start = %q } has passed: %w", job.Limits.Start, err)
 			}
 			if !said {
 				ends <- member.HostEnd{Host: -1, Why: err}
@@ -156,7 +156,7 @@ func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e eng
 			i = slices.Index(at, h.Address)
 		}
 		if i < 0 {
-			return nil, nil, fmt.Errorf("host %v is not one of the machines that the job has got from the scheduler: %s", h.Address, at)
+			return nil, nil, fmt.Errorf("host %v is not one of the machines that the scheduler gave to the job: %s", h.Address, at)
 		}
 		called = append(called, machines[i])
 	}

@@ -57,9 +57,9 @@ func parseLinks(args []string) (*linksOptions, error) {
 	case err != nil:
 		return nil, err
 	case len(rest) > 0:
-		return nil, fmt.Errorf("%q: it takes flags only; a job is named by -job %s", rest[0], rest[0])
+		return nil, fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
 	case o.deadline <= 0:
-		return nil, fmt.Errorf("-deadline %v: it must be more than nothing", o.deadline)
+		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
 	case o.user != "":
 		o.uid, err = uidOf(o.user)
 	}
@@ -69,7 +69,7 @@ func parseLinks(args []string) (*linksOptions, error) {
 // uidOf returns the number of a user. Only root may ask about another user.
 func uidOf(name string) (int, error) {
 	if os.Geteuid() != 0 {
-		return 0, errors.New("-user is for root: nodes answer nobody else but their own user")
+		return 0, errors.New("-user is for root: a node answers only its own user and root")
 	}
 	if n, err := strconv.Atoi(name); err == nil {
 		return n, nil
@@ -124,13 +124,13 @@ func (o *linksOptions) wants(j *links.Job) bool {
 func (o *linksOptions) nothing(nodes int) string {
 	switch {
 	case o.job != "" && nodes > 0:
-		return fmt.Sprintf("no job %q runs here; impi-node links shows those that do", o.job)
+		return fmt.Sprintf("no job %q runs here; impi-node links lists the jobs that do", o.job)
 	case o.pid != 0 && nodes > 0:
-		return fmt.Sprintf("process %d is no node, launcher or proc of a job here; impi-node links shows those that are", o.pid)
+		return fmt.Sprintf("process %d is not a node, launcher or proc of a job here; impi-node links lists those", o.pid)
 	case o.runDir != "":
 		return "no job runs with its run directories in " + o.runDir
 	}
-	return "no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be as where it was started)"
+	return "no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
 }
 
 func (o *linksOptions) print(w io.Writer, r *links.Report) error {

@@ -229,12 +229,12 @@ func TestLinksChoosesJobs(t *testing.T) {
 	r := startJob(t, 2, "-config", file(t, twoSites))
 	_, j := r.report(t)
 	for want, args := range map[string][]string{
-		"":                          {"-job", "job"},
-		" ":                         {"-job", j.ID[:6]},
-		"  ":                        {"-pid", strconv.Itoa(r.cmd.Process.Pid)},
-		"   ":                       {"-pid", strconv.Itoa(j.Sites[1].Ranks[0].PID)},
-		`no job "heat2d" runs here`: {"-job", "heat2d"},
-		"is no node, launcher or":   {"-pid", "1"},
+		"":                           {"-job", "job"},
+		" ":                          {"-job", j.ID[:6]},
+		"  ":                         {"-pid", strconv.Itoa(r.cmd.Process.Pid)},
+		"   ":                        {"-pid", strconv.Itoa(j.Sites[1].Ranks[0].PID)},
+		`no job "heat2d" runs here`:  {"-job", "heat2d"},
+		"is not a node, launcher or": {"-pid", "1"},
 	} {
 		status, out, errs := r.links(t, args...)
 		if strings.TrimSpace(want) == "" && (status != statusOK || !strings.HasPrefix(out, "job job")) {
@@ -249,8 +249,8 @@ func TestLinksChoosesJobs(t *testing.T) {
 func TestLinksCommandLine(t *testing.T) {
 	for want, args := range map[string][]string{
 		"flag provided but not defined": {"links", "-colour"},
-		"it takes flags only":           {"links", "heat2d"},
-		"must be more than nothing":     {"links", "-deadline", "0s"},
+		"takes only flags":              {"links", "heat2d"},
+		"must be positive":              {"links", "-deadline", "0s"},
 	} {
 		status, out, errs := impiNode(t, "", args...)
 		if status != statusUsage || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "impi-node help links") {

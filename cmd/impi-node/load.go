@@ -223,7 +223,7 @@ func summary(path string, job *config.Job) string {
 	}
 	text := fmt.Sprintf("%s: %s, %s, no faults", path, plural(len(job.Sites), "site"), count)
 	if names > 0 {
-		text += "; host names were not looked up, and the files and ports of hosts that have one not checked"
+		text += "; host names were not looked up, so files and ports of hosts given by name were not checked"
 	}
 	return text
 }

@@ -189,10 +189,10 @@ func (l *lookup) take(name string, addrs []netip.Addr, err error, late bool) {
 		return a.IsUnspecified() || a.IsMulticast() || a.Zone() != ""
 	})
 	if err == nil && len(usable) == 0 {
-		err = fmt.Errorf("lookup %s: it has %v, and peers cannot dial that", name, addrs)
+		err = fmt.Errorf("lookup %s: the address is %v, which peers cannot dial", name, addrs)
 	}
 	if err == nil && name == l.self && !slices.ContainsFunc(usable, l.isLocal) {
-		err = fmt.Errorf("lookup %s: it has %v, and this container, whose name it is, does not", name, addrs)
+		err = fmt.Errorf("lookup %s: the address is %v, which this container does not have, though the name is its own", name, addrs)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -304,7 +304,7 @@ func (l *lookup) diagnose(job *config.Job, missing []config.HostName, limit time
 		}
 		remedy := fmt.Sprintf("see what `getent ahosts %s` prints on this machine; correct the name, write the address instead, or ", names[0])
 		if typed {
-			remedy += "use a job file, whose names are waited for"
+			remedy += "use a job file: impi-node waits for the names in it"
 		} else {
 			remedy += `wait longer with limits { start = "5m" }`
 		}

@@ -94,7 +94,7 @@ func TestMachineWithAWrongClock(t *testing.T) {
 				}
 			}
 			t.Setenv(wrongBy, c.by)
-			nodes[0].awaits(t, nodes[0].err, "a host is there")
+			nodes[0].awaits(t, nodes[0].err, "a host has joined")
 			nodes[1] = startNodeOf(t, program, machines[1], "meet", "CERTS="+certificatesOn(t, ca, time.Now().Add(-c.longer)), "-config", file)
 			if c.says == fine {
 				for i, s := range ends(nodes) {

@@ -49,7 +49,7 @@ func TestMachinesWithAnInterfaceThatLeadsNowhere(t *testing.T) {
 	}
 	for _, head := range []int{0, 3} {
 		log := nodes[head].err.String()
-		for _, want := range []string{" at 192.168.5.", " was not reached: from 192.168.5.", "have no firewall between them"} {
+		for _, want := range []string{" at 192.168.5.", " was not reached: from 192.168.5.", "remove firewalls between them"} {
 			if !strings.Contains(log, want) || strings.Contains(log, "5m0s") {
 				t.Errorf("the head on machine %d does not say %q before the start is over:\n%s", head, want, log)
 			}
@@ -102,7 +102,7 @@ func TestMachineThatDoesNotFit(t *testing.T) {
 		says, remedy string
 	}{
 		"network": {"procs  = 2\n", "procs  = 2\n  network = env.NETWORK\n", "host 10.77.0.2: this machine has no address in the site's network nowhere", "correct network, or take it out"},
-		"file":    {"procs  = 2\n", "procs  = 1\n", "host 10.77.0.2: the hosts have different job files: what the one of 10.77.0.2 says of the site is not what that of 10.77.0.1 says", "; copy one of them to both"},
+		"file":    {"procs  = 2\n", "procs  = 1\n", "host 10.77.0.2: the hosts have different job files: the files of 10.77.0.2 and 10.77.0.1 describe the site differently", "; copy one of them to both"},
 		"key":     {"job.key", "other.key", "host 10.77.0.2: the hosts do not have the same secret of the job: 10.77.0.2 has another key", "; copy the key's file to both"},
 		"routes":  {"site \"alpha\" {", "route \"*\" { direct = false }\nsite \"alpha\" {", "host 10.77.0.2: the hosts have different job files: ", "; copy one of them to both"},
 		"release": {"", "", `host 10.77.0.2: the hosts run different versions of impi-node: 10.77.0.2 has "0.0.0.`, "; install the same on both"},
@@ -127,7 +127,7 @@ func TestMachineThatDoesNotFit(t *testing.T) {
 			for _, i := range []int{0, 2} {
 				nodes[i] = startNode(t, machines[i], "meet", network, "-config", file)
 			}
-			nodes[0].awaits(t, nodes[0].err, "a host is there")
+			nodes[0].awaits(t, nodes[0].err, "a host has joined")
 			switch name {
 			case "network":
 				nodes[1] = startNode(t, machines[1], "meet", "NETWORK=nowhere", "-config", odd)
@@ -229,7 +229,7 @@ func TestMachinesWithCertificates(t *testing.T) {
 				}
 			}
 			if c.odd != 0 {
-				nodes[0].awaits(t, nodes[0].err, "a host is there")
+				nodes[0].awaits(t, nodes[0].err, "a host has joined")
 			}
 			nodes[c.odd] = startNode(t, machines[c.odd], "meet", "CERTS="+c.certs(t), "-config", file)
 			remedy := map[string]string{"none": "there is no file ", "expired": "expired on ", "expired at head": "make a new one with: impi-node cert issue", "foreign": "impi-node cert issue makes a new one"}[name]

@@ -72,7 +72,7 @@ func TestMachineThatDoesNotReachItsHead(t *testing.T) {
 		}
 	}
 	for i, want := range map[int]string{
-		3: "nothing came at 10.77.0.4:7802 from 10.77.0.6: run impi-node there with the same file, and let it reach that port",
+		3: "nothing came to 10.77.0.4:7802 from 10.77.0.6: run impi-node there with the same file, and let it reach that port",
 		5: "host 10.77.0.4 at 10.77.0.4:7802 was not reached from 10.77.0.6: ",
 	} {
 		if log := nodes[i].err.String(); !strings.Contains(log, want) {

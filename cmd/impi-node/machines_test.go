@@ -381,7 +381,7 @@ func TestMachineThatNeverComes(t *testing.T) {
 		if limit < 300 && strings.Contains(nodes[3].err.String(), "MPI Init of") {
 			continue
 		}
-		want := fmt.Sprintf("site beta: %v passed and hosts of the site are missing: 10.77.0.6; nothing came at 10.77.0.4:7802 from 10.77.0.6: run impi-node there with the same file", time.Duration(limit)*time.Second)
+		want := fmt.Sprintf("site beta: %v passed and hosts of the site are missing: 10.77.0.6; nothing came to 10.77.0.4:7802 from 10.77.0.6: run impi-node there with the same file", time.Duration(limit)*time.Second)
 		for i, s := range statuses {
 			if s == 0 || !strings.Contains(nodes[i].err.String(), want) {
 				t.Errorf("machine %d: status %d, or it does not say %q", i, s, want)
@@ -493,7 +493,7 @@ func TestMachinesWithAFirewallBetween(t *testing.T) {
 						t.Errorf("the head on machine %d does not say %q", head, want)
 					}
 				}
-				if head == 3 && strings.Contains(c.proto, "udp") && !strings.Contains(log, "nothing answers yet, and once more ends the job") {
+				if head == 3 && strings.Contains(c.proto, "udp") && !strings.Contains(log, "no answer yet; the next failure ends the job") {
 					t.Errorf("the head on machine %d does not say so before it is sure", head) // a shake of hands may be slow
 				}
 				if strings.Contains(log, "5m0s") {

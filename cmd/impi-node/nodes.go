@@ -72,7 +72,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 		switch {
 		case len(s.Hosts) == 0:
 			_, err := allocation(*s.Launch)
-			return nil, fmt.Errorf("site %s has the hosts that launch %q finds, and there are none: %w", s.Name, s.Launch.Engine, err)
+			return nil, fmt.Errorf("launch %[2]q finds no hosts for site %[1]s: %[3]w", s.Name, s.Launch.Engine, err)
 		case s.Launch != nil && wanted == "" && len(s.Hosts) > 1:
 			if !isLocal(s.Hosts[0].Address) {
 				return nil, fmt.Errorf("the head of site %s is %s, whose node starts those of the other hosts: run it there", s.Name, s.Hosts[0])
@@ -83,7 +83,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 			nodes = append(nodes, nodeSpec{site: s, host: allHosts})
 			continue
 		case len(here) == 0:
-			return nil, fmt.Errorf("site %s has no host with an address of this machine, but %s: run it there", s.Name, hostNames(s.Hosts))
+			return nil, fmt.Errorf("site %s is not on this machine, but on %s: run it there", s.Name, hostNames(s.Hosts))
 		case !s.Auth.Keyed:
 			return nil, fmt.Errorf("site %s has hosts on several machines, which must have a key in common: add auth \"key\" { file = \"job.key\" } to the job file, and copy the key's file to all of them", s.Name)
 		}

@@ -65,7 +65,7 @@ func readMachines(text string) (m mpiexec.Machines, err error) {
 		return m, fmt.Errorf("-on: there is no engine %q; it can be %s", m.Engine, strings.Join(engines, ", "))
 	}
 	if len(m.Hosts) == 0 {
-		return m, fmt.Errorf("-on: it has no hosts")
+		return m, fmt.Errorf("-on: the list has no hosts")
 	}
 	for i, h := range m.Hosts {
 		if h.Name == "" || h.Procs < 1 {

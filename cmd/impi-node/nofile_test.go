@@ -42,7 +42,7 @@ func TestOnMachines(t *testing.T) {
 	}
 	for on, want := range map[string]string{
 		`{"engine":"ssh","hosts":[{"name":"a","procs":2}]}`: "the machines have 2 procs, and the programs 3",
-		`{"engine":"ssh"}`:                                  "it has no hosts",
+		`{"engine":"ssh"}`:                                  "the list has no hosts",
 		`{"engine":"ssh","hosts":[{"name":"a"}]}`:           "0 procs",
 		`{"engine":"rsh","hosts":[{"name":"a","procs":3}]}`: "there is no engine",
 		`{"hots":1}`: "unknown field",

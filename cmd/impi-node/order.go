@@ -53,7 +53,7 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 		at = netip.AddrPortFrom(p.site.Hosts[0].Address, 0)
 	}
 	if p.others.Listener, err = net.Listen("tcp", at.String()); err != nil {
-		return nil, fmt.Errorf("site %s: the head cannot take connections of the other hosts: %w", p.site.Name, err)
+		return nil, fmt.Errorf("site %s: the head cannot accept connections of the other hosts: %w", p.site.Name, err)
 	}
 	p.others.Head = p.others.Listener.Addr().String()
 	p.others.Secret = []byte(rand.Text())
@@ -132,7 +132,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 		err = json.Unmarshal(line, &x)
 	}
 	if err != nil {
-		return p, nil, o, fmt.Errorf("no order of a head is on standard input, as there is when impi-node of another host starts this: %w", err)
+		return p, nil, o, fmt.Errorf("standard input has no order from a head; only impi-node on another host starts this command: %w", err)
 	}
 	mine, err := x.own(os.Getenv(engine.IndexVariable))
 	if err != nil {
@@ -175,7 +175,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 func (x *hostOrder) own(index string) (share, error) {
 	i, err := strconv.Atoi(index)
 	if x.Share == (share{}) {
-		return share{}, fmt.Errorf("the head of site %s does not say which hosts this one is to start: it is of another release", x.Site)
+		return share{}, fmt.Errorf("the head of site %s does not say which hosts this one starts: install the same release on both", x.Site)
 	}
 	if err != nil {
 		return share{}, fmt.Errorf("%s=%q is no number: %w", engine.IndexVariable, index, err)

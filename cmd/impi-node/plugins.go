@@ -44,7 +44,7 @@ func plugins(args []string, std streams) int {
 	}
 	verb, ok := verbs[args[0]]
 	if !ok {
-		fmt.Fprintf(std.err, "impi-node plugins: there is no %q; there are list, info, verify, test, reload and new\nTry: impi-node plugins help\n", args[0])
+		fmt.Fprintf(std.err, "impi-node plugins: unknown command %q; write list, info, verify, test, reload or new\nTry: impi-node plugins help\n", args[0])
 		return statusUsage
 	}
 	o, err := parsePlugins(args[0], args[1:])

@@ -50,7 +50,7 @@ func pluginsNew(o *pluginOptions, std streams) error {
 	dir := host.Prefix + name
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			err = fmt.Errorf("%s is there already; nothing was written", dir)
+			err = fmt.Errorf("%s exists already; nothing was written", dir)
 		}
 		return err
 	}

@@ -36,11 +36,11 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	var results []reloaded
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
 	if o.job != "" && !slices.ContainsFunc(found, func(f links.Found) bool { return links.IsCalled(o.job, f.About.Job, f.About.ID) }) {
-		return fmt.Errorf("no job that runs here is called %q; impi-node links shows the jobs", o.job)
+		return fmt.Errorf("no running job here is called %q; impi-node links lists the jobs", o.job)
 	}
 	found = slices.DeleteFunc(found, func(f links.Found) bool { return !o.concerns(&f, name) })
 	if len(found) == 0 {
-		return fmt.Errorf("no node of a running job here has the transport %q; impi-node links shows the jobs", name)
+		return fmt.Errorf("no running job here has the transport %q; impi-node links lists the jobs", name)
 	}
 	if jobs := links.ByJob(found); len(jobs) > 1 && !o.all {
 		return usageError{whichJob(jobs, name)}
@@ -102,7 +102,7 @@ func reloadAt(f *links.Found, r links.Request) reloaded {
 	defer cancel()
 	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
 	if err == nil && a.Reload == nil {
-		err = errors.New("it says nothing of it")
+		err = errors.New("the node's answer says nothing about the reload")
 	}
 	if err != nil {
 		return reloaded{PID: f.About.PID, Host: f.About.Host, Error: err.Error()}
@@ -119,7 +119,7 @@ func printReloads(std streams, results []reloaded) {
 			}
 			fmt.Fprintf(std.err, "%s: %s\n", who, r.Error)
 			if strings.Contains(r.Error, "would be lost") {
-				fmt.Fprintln(std.err, "  with resume = true in the route they would go on; -force loses them")
+				fmt.Fprintln(std.err, "  with resume = true in the route they would survive; -force loses them")
 			}
 			continue
 		}

@@ -27,8 +27,8 @@ func TestPluginsReload(t *testing.T) {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 	for args, want := range map[string]string{
-		"pigeon":           `no node of a running job here has the transport "pigeon"`,
-		"-job another tcp": `no job that runs here is called "another"`,
+		"pigeon":           `no running job here has the transport "pigeon"`,
+		"-job another tcp": `no running job here is called "another"`,
 	} {
 		if status, out, errs := reload(strings.Fields(args)...); status != statusBad || !strings.Contains(errs, want) || out != "" {
 			t.Errorf("%q: status %d\n%s%s", args, status, out, errs)

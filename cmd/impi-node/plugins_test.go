@@ -236,7 +236,7 @@ func TestPluginsNew(t *testing.T) {
 	}
 	cmd, _, errOut = command(t, "", "plugins", "new", "mine")
 	cmd.Dir = where
-	if err := cmd.Run(); err == nil || !strings.Contains(errOut.String(), "there already") {
+	if err := cmd.Run(); err == nil || !strings.Contains(errOut.String(), "exists already") {
 		t.Errorf("a second time: %v\n%s", err, errOut)
 	}
 }

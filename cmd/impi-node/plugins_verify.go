@@ -65,7 +65,7 @@ func (o *pluginOptions) toVerify(std streams) (list []installed, err error) {
 		list = append(list, p)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there are no plugins; give their folder with -dir, or files")
+		return nil, errors.New("no plugins found; name their folder with -dir, or name files")
 	}
 	return list, nil
 }
@@ -103,7 +103,7 @@ func verifyJobs(o *pluginOptions, std streams) error {
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
 	found = slices.DeleteFunc(found, func(f links.Found) bool { return !links.IsCalled(o.job, f.About.Job, f.About.ID) })
 	if len(found) == 0 {
-		return fmt.Errorf("no job that runs here is called %q; impi-node links shows the jobs", o.job)
+		return fmt.Errorf("no running job here is called %q; impi-node links lists the jobs", o.job)
 	}
 	results := make([]verified, 0, len(found))
 	bad := false

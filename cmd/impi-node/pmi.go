@@ -181,7 +181,7 @@ func ownAddress(getenv func(string) string, called string, book addressBook) (ne
 	if len(own) == 0 {
 		return netip.Addr{}, errors.New("this machine has no address that others could reach: no interface but the loopback one is up")
 	}
-	return netip.Addr{}, fmt.Errorf("which address of this machine the job's other machines reach is not known; it has %s: set %s to a network such as 10.77.0.0/16, or to the name of an interface", strings.Join(list, ", "), networkVariable)
+	return netip.Addr{}, fmt.Errorf("cannot tell which address of this machine the job's other machines reach; it has %s: set %s to a network such as 10.77.0.0/16, or to the name of an interface", strings.Join(list, ", "), networkVariable)
 }
 
 // onlyOne gives the only address of IPv4 that there is, or of IPv6 where there is none of IPv4.

@@ -156,7 +156,7 @@ func choose(job *config.Job, name string) ([]config.Site, error) {
 		return job.Sites, nil // nodesOf says what is missing
 	}
 	if len(sites) == 0 {
-		return nil, fmt.Errorf("none of the sites of %s (%s) has a host with an address of this machine: run it where they are, or name one with -site", job.File, siteNames(job.Sites))
+		return nil, fmt.Errorf("no site of %s (%s) is on this machine: run impi-node where they are, or name one with -site", job.File, siteNames(job.Sites))
 	}
 	return sites, nil
 }
@@ -180,7 +180,7 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	stop := onSignals(func(s syscall.Signal) {
 		if p.orphaned() {
 			time.Sleep(serverWord) // the head may say why
-			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: the node that has started that of host %s is gone", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Weight: ending.Lost})
+			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: host %s has lost the node that started it", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Weight: ending.Lost})
 			return
 		}
 		cancel(lifetime.Interrupt{Signal: s})

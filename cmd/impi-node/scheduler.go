@@ -140,7 +140,7 @@ func toHead(o *options, job *config.Job) error {
 		}
 		srun, err := exec.LookPath("srun")
 		if err != nil {
-			return fmt.Errorf("this is not %s, the head of site %s, and there is no srun to go there: %w", head, s.Name, err)
+			return fmt.Errorf("this is not %s, the head of site %s, and srun, which would start there, is not installed: %w", head, s.Name, err)
 		}
 		args, environ := o.asTyped()
 		return syscall.Exec(srun, headCommand(s.Launch, head, args), append(os.Environ(), environ...))

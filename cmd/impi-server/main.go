@@ -70,7 +70,7 @@ func run(args []string, env environment, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &by):
-		fmt.Fprintf(stderr, "impi-server: stopped by %s before the job had ended: it ends at all of its sites\n", launch.SignalName(by.signal))
+		fmt.Fprintf(stderr, "impi-server: stopped by %s before the job had ended: the job ends at all of its sites\n", launch.SignalName(by.signal))
 		return exitSignal + int(by.signal)
 	}
 	fmt.Fprintf(stderr, "impi-server: %v\n", err)

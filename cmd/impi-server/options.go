@@ -73,7 +73,7 @@ func parse(args []string, env environment) (*options, error) {
 	case err != nil:
 		return nil, err
 	case fs.NArg() > 0:
-		return nil, fmt.Errorf("%q is no flag; this command takes nothing else", fs.Arg(0))
+		return nil, fmt.Errorf("%q: this command takes only flags", fs.Arg(0))
 	case o.version:
 		return o, nil
 	}
@@ -94,9 +94,9 @@ func (o *options) check(r *raw) error {
 	o.level = hclog.LevelFromString(r.level)
 	switch {
 	case o.names && o.clients != 0:
-		return errors.New("-clients has no use with -names: that server is of no job, and a job's own server keeps names anyway")
+		return errors.New("-clients cannot be used with -names: such a server belongs to no job, and a job's own server keeps names anyway")
 	case o.names && r.timed:
-		return errors.New("-timeout has no use with -names: nobody is waited for")
+		return errors.New("-timeout cannot be used with -names: such a server waits for no clients")
 	case !o.names && !r.given["clients"]:
 		return errors.New("-clients is missing: say how many sites the job has; or -names, for the names of several jobs' ports")
 	case !o.names && (o.clients < 1 || o.clients > wire.MaxClients):
@@ -116,7 +116,7 @@ func (o *options) certificates(r *raw) (err error) {
 	files := r.cert != "" || r.certKey != "" || r.ca != ""
 	switch {
 	case o.names && (files || o.needTLS || r.given["resume"]):
-		return errors.New("-cert, -key, -ca, -require-tls and -resume have no use with -names: names are always encrypted, and nothing is resumed")
+		return errors.New("-cert, -key, -ca, -require-tls and -resume cannot be used with -names: names are always encrypted, and nothing is resumed")
 	case o.resume < 0:
 		return fmt.Errorf("-resume %v: write a time such as 30s or 5m, or 0 for none", o.resume)
 	case files && (r.cert == "" || r.certKey == "" || r.ca == ""):
@@ -136,7 +136,7 @@ func (r *raw) authentication(env environment) (startup.Auth, error) {
 	switch r.auth {
 	case "none":
 		if r.keyFile != "" {
-			return startup.Auth{}, errors.New("-key-file has no use with -auth none")
+			return startup.Auth{}, errors.New("-key-file cannot be used with -auth none")
 		}
 		return startup.Auth{None: true}, nil
 	case "key", "":

@@ -22,7 +22,7 @@ func TestCertificatesOfTheServer(t *testing.T) {
 	p := start(t, []string{envKey + "=77"}, "-clients", "1", "-host", "127.0.0.1", "-require-tls",
 		"-cert", files["cert"].(string), "-key", files["key"].(string), "-ca", files["ca"].(string))
 	auth := startup.Auth{HasKey: true, Key: 77}
-	if _, err := join(t, p.address, auth); !errors.Is(err, startup.ErrFailed) || !strings.Contains(err.Error(), "takes nobody without TLS") {
+	if _, err := join(t, p.address, auth); !errors.Is(err, startup.ErrFailed) || !strings.Contains(err.Error(), "accepts only TLS") {
 		t.Errorf("plain: %v", err)
 	}
 	id, err := rendezvous.LoadIdentity(pkitest.Site(t, "alpha", ca, ca, nil), "/")

@@ -48,7 +48,7 @@ func parse(args []string) (*options, error) {
 	case err != nil:
 		return nil, err
 	case fs.NArg() > 0:
-		return nil, fmt.Errorf("%q is no flag; this command takes nothing else", fs.Arg(0))
+		return nil, fmt.Errorf("%q: this command takes only flags", fs.Arg(0))
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -140,11 +140,11 @@ func (o *options) check(given map[string]bool) error {
 	case given["steps"] && o.limits.Steps < 1 || o.limits.Steps > 100_000:
 		return fmt.Errorf("-steps %d: a program has 1 to 100000", o.limits.Steps)
 	case o.workers < 1:
-		return fmt.Errorf("-j %d: at least one", o.workers)
+		return fmt.Errorf("-j %d: write 1 or more", o.workers)
 	case o.time < 0 || o.shrinkTime < 0:
-		return errors.New("-time and -shrink-time are not negative")
+		return errors.New("-time and -shrink-time cannot be negative")
 	case o.trace < 0 || o.failures < 0:
-		return errors.New("-trace and -failures are not negative")
+		return errors.New("-trace and -failures cannot be negative")
 	case o.print && o.count != 1 && o.file == "":
 		return errors.New("-print is for one case")
 	}

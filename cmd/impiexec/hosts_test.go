@@ -115,7 +115,7 @@ func TestUnderSlurm(t *testing.T) {
 	t.Run("elsewhere", func(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "salloc", "--quiet", "-N1", "-w", "n1", dir+"/impiexec", "-host", "n2", dir+"/prog")
 		cmd.Env = append(os.Environ(), c.Env()...)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "n2 is not one of the machines that this job has got: n1") {
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "n2 is not one of the machines that the scheduler gave to this job: n1") {
 			t.Errorf("%v: %s", err, out)
 		}
 	})

@@ -81,7 +81,7 @@ func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) 
 		})
 		if h == 0 {
 			k.free()
-			return fmt.Errorf("there are as many requests as there can be: %w", mpi.ErrRequest)
+			return fmt.Errorf("too many requests: %w", mpi.ErrRequest)
 		}
 		*to = h
 		return nil

@@ -108,7 +108,7 @@ func init() {
 func kindOf(h uintptr) string {
 	switch {
 	case h == 0:
-		return "0, which was never set"
+		return "0: the variable was never set"
 	case h >= 0x020 && h < 0x040:
 		return "an operation"
 	case h >= 0x100 && h < 0x108:
@@ -132,7 +132,7 @@ func kindOf(h uintptr) string {
 	case h >= 0x200 && h < 0x400:
 		return "a datatype"
 	}
-	return "freed, or none that MPI gave"
+	return "it was freed, or MPI never returned it"
 }
 
 // bad returns the error of a handle that cannot be used. null is the null handle of its kind.

@@ -25,7 +25,7 @@ func newRequest(owner *object, q mpi.Request, out uintptr) error {
 	}
 	h, r := requests.New()
 	if r == nil {
-		return fmt.Errorf("there are as many requests as there can be: %w", mpi.ErrRequest)
+		return fmt.Errorf("too many requests: %w", mpi.ErrRequest)
 	}
 	r.q, r.owner = q, owner
 	requests.Set(h)

@@ -159,7 +159,7 @@ func initializeSession(fn string, info, errh, out uintptr) int32 {
 		proc.SeveralThreads() // each session may have threads of its own
 		if s.buffer, err = mpi.NewSendBuffer(); err == nil {
 			if s.handle = sessions.Add(s); s.handle == 0 {
-				err = fault(mpierr.NoMem, "there are as many sessions as there can be")
+				err = fault(mpierr.NoMem, "too many sessions")
 			}
 		}
 		if err != nil {

@@ -25,7 +25,7 @@ func storeWin(to *uintptr, w *mpi.Win) error {
 	o := &winObject{Win: w, object: object{sort: "Win"}, values: &winValues{}, attached: map[uintptr]mpi.Buffer{}}
 	h, p := wins.New()
 	if p == nil {
-		return fmt.Errorf("%w: there are as many as there can be", rma.ErrWin)
+		return fmt.Errorf("%w: too many windows", rma.ErrWin)
 	}
 	o.handle = h
 	*p = o

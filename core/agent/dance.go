@@ -102,7 +102,7 @@ func (d *Dance) Dials() []Dial {
 // Dialed says that conn leads to host h and that the greeting has been sent.
 func (d *Dance) Dialed(conn int, h wire.HostRank) {
 	if h < 0 || h >= d.c.Self || d.joined[h] || d.over {
-		d.refuse(conn, h, "host %d was not to be dialled, or is there already", h)
+		d.refuse(conn, h, "host %d is not one to dial, or has connected already", h)
 		return
 	}
 	d.join(conn, h)

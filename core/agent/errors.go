@@ -16,7 +16,7 @@ var ErrTruncated = errors.New("ended early")
 
 // ErrUnreached is wrapped by the Err of a HostDied event of a host to which packets wait, if no
 // channel to it can be made on demand.
-var ErrUnreached = errors.New("a packet for it has waited, and no channel can be made")
+var ErrUnreached = errors.New("a packet waits for it, but no channel can be made")
 
 // ErrLink is wrapped by the errors of calls with a link, host or proc that is not valid
 // there. Such a call changes nothing.

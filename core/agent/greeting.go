@@ -55,7 +55,7 @@ func (d *Dance) begun(g *greeting, i int) {
 	}
 	if !d.expectsProof() {
 		d.conns = slices.Delete(d.conns, i, i+1)
-		d.refuse(g.conn, d.c.Self, "it greets as hosts of ours do, and none is to connect")
+		d.refuse(g.conn, d.c.Self, "it greets like a host of an own site, but none of those connects to this host")
 		return
 	}
 	g.proving = true
@@ -134,7 +134,7 @@ func (h *DanceHost) remedy() string {
 func (d *Dance) Admits(conn int, h wire.HostRank) error {
 	i := d.find(conn)
 	if i < 0 || !d.conns[i].proving {
-		return fmt.Errorf("%w: nobody waits for a proof any more", ErrGreeting)
+		return fmt.Errorf("%w: the proof came too late", ErrGreeting)
 	}
 	if why := d.unfit(d.conns[i].from, h); why != "" {
 		return fmt.Errorf("%w: %s", ErrGreeting, why)

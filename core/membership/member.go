@@ -12,7 +12,7 @@ var (
 	// ErrUnknownHost: a connection of a host that has no place here.
 	ErrUnknownHost = errors.New("it is not one of the hosts that connect here")
 	// ErrTwice: a second connection of a host that is connected.
-	ErrTwice = errors.New("this host is there already")
+	ErrTwice = errors.New("this host has joined already")
 	// ErrPart: a report has hosts that are not below its sender, or has one twice.
 	ErrPart = errors.New("a report about hosts that are not below its sender")
 	// ErrSilent: nothing was heard of a host for too long.

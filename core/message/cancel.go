@@ -84,7 +84,7 @@ func (e *sender) cancelGranted(s *linkState, p *peer) error {
 	r := e.ids.find(e.in.SrcReq)
 	switch {
 	case r == nil || r.kind != kindSend || r.peer != p || r.cancel != cancelSent:
-		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "nobody asked to cancel that")
+		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "no cancel of that was asked for")
 	case r.state != stateWaiting:
 		return e.fault(s, "pk_srqid", uint64(e.in.SrcReq), "that message has been acknowledged as received")
 	}

@@ -17,7 +17,7 @@ var (
 	ErrPeerDown = errors.New("message: peer is down")
 	// ErrMemory: the receive's buffer cannot be written. The message was received and
 	// dropped.
-	ErrMemory = errors.New("message: there is no memory that can be written where the message belongs")
+	ErrMemory = errors.New("message: the buffer of the receive is not writable memory")
 	// ErrBuffer: a buffered send does not fit into the attached buffer, or the buffer cannot be
 	// attached or detached (MPI-4.1, 3.6, MPI_ERR_BUFFER).
 	ErrBuffer = errors.New("message: attached buffer")

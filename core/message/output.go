@@ -106,7 +106,7 @@ func (e *sender) Output(l LinkID) [][]byte {
 func (e *linkTable) Sent(l LinkID, n int) {
 	s := e.link(l)
 	if n < 0 || n > s.committed {
-		panic("message: more was sent than there is")
+		panic("message: more bytes were sent than the message has")
 	}
 	s.committed -= n
 	for n > 0 {

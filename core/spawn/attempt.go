@@ -71,7 +71,7 @@ func (t *Attempt) Begin() *Refusal {
 	case t.refusal != nil:
 		return t.refusal
 	case len(t.Parts) == 0:
-		return Refuse(-1, "there is room for none of the procs")
+		return Refuse(-1, "there are no slots for any of the procs")
 	}
 	t.begun = true
 	return nil

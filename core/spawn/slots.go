@@ -91,7 +91,7 @@ func (s *Slots[P]) Reserve(now time.Time, part P, request SlotRequest) {
 	w := &slotRequest[P]{SlotRequest: request, part: part, until: now.Add(SlotWait)}
 	if i := slices.Index(s.withdrawn, part); i >= 0 {
 		s.withdrawn = slices.Delete(s.withdrawn, i, i+1)
-		s.answers = append(s.answers, SlotAnswer[P]{Part: part, Refused: Refuse(-1, "who asked for slots of site %s has withdrawn that", s.Site)})
+		s.answers = append(s.answers, SlotAnswer[P]{Part: part, Refused: Refuse(-1, "the request for slots of site %s was withdrawn", s.Site)})
 		return
 	}
 	if !s.try(w) {

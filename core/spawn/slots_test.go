@@ -32,7 +32,7 @@ func TestSlots(t *testing.T) {
 			"a- > c[1]", "s9 >"},
 		"gives up": {
 			"a+4 > a[4]", "a~ >", "b+1 >", "b! > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more", "a- >", "b! >"},
-		"withdraws before it asks": {"a? >", "a+3 > a refused: who asked for slots of site alpha has withdrawn that", "b+4 > b[4]"},
+		"withdraws before it asks": {"a? >", "a+3 > a refused: the request for slots of site alpha was withdrawn", "b+4 > b[4]"},
 		"withdraws what it has":    {"a+4 > a[4]", "a? >", "b+4 > b[4]"},
 		"withdraws what it waits for": {
 			"a+4 > a[4]", "a~ >", "b+1 >", "b? > b refused: of the 4 slots of site alpha for spawned procs 4 are taken, and it needs 1 more", "a- >", "b+4 > b[4]"},

@@ -33,9 +33,9 @@ func (c *Client) hint() string {
 	case c.state == clientAuth:
 		return fmt.Sprintf("; it may accept none of %v", c.cfg.Auth)
 	case c.state == clientIMPI && c.mech == wire.MechKey:
-		return fmt.Sprintf("; the server may have died, the key be wrong, or client rank %d taken or not in the job", c.cfg.Rank)
+		return fmt.Sprintf("; the server may have died, the key may be wrong, or client rank %d may be taken or not in the job", c.cfg.Rank)
 	case c.state == clientIMPI:
-		return fmt.Sprintf("; the server may have died, or client rank %d be taken or not in the job", c.cfg.Rank)
+		return fmt.Sprintf("; the server may have died, or client rank %d may be taken or not in the job", c.cfg.Rank)
 	}
 	return "; another client may have failed"
 }

@@ -184,7 +184,7 @@ func (s *Server) Accept(id ConnID, peer string, from unproved.Source, now time.T
 	c := &conn{id: id, peer: peer, from: from, since: now}
 	s.conns = append(s.conns, c)
 	if s.state != serverJoining {
-		s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
+		s.refuse(c, fmt.Errorf("%w: it has %d already", ErrFull, s.cfg.Clients))
 		return
 	}
 	waiting := s.unknown.Len()

@@ -121,7 +121,7 @@ func (s *Server) takeRank(c *conn, payload []byte, now time.Time) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	case s.state != serverJoining:
-		return fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients)
+		return fmt.Errorf("%w: it has %d already", ErrFull, s.cfg.Clients)
 	case r < 0 || int(r) >= s.cfg.Clients:
 		s.failBy(c, fmt.Errorf("%w: %s says it is client %d, in a job of %d clients", ErrRank, c.peer, r, s.cfg.Clients))
 		return nil
@@ -155,7 +155,7 @@ func (s *Server) begin(now time.Time) {
 		case c.wrong != nil:
 			s.refuse(c, c.wrong)
 		default:
-			s.refuse(c, fmt.Errorf("%w: it has its %d", ErrFull, s.cfg.Clients))
+			s.refuse(c, fmt.Errorf("%w: it has %d already", ErrFull, s.cfg.Clients))
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Proc struct {
 func Serve(socket io.ReadWriteCloser) (*Node, error) {
 	n := &Node{line: newLine(socket)}
 	if err := n.line.receive(&n.Order, maxLine); err != nil {
-		return nil, fmt.Errorf("the order of who has started this cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the order of the process that started this node: %w", err)
 	}
 	if n.Version != version {
 		return nil, n.refuse(fmt.Errorf("the program speaks version %d with its node, which speaks %d: build the program and impi-node from one release", n.Version, version))
@@ -73,10 +73,10 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 		}
 		if n.Self == 0 {
 			if n.Listener, err = net.Listen("tcp", netip.AddrPortFrom(n.place.Address, 0).String()); err != nil {
-				return n.refuse(fmt.Errorf("the head cannot take connections of the other nodes: %w", err))
+				return n.refuse(fmt.Errorf("the head cannot accept connections of the other nodes: %w", err))
 			}
 			if n.server, err = net.Listen("tcp", netip.AddrPortFrom(n.place.Address, 0).String()); err != nil {
-				return n.refuse(fmt.Errorf("the job's server cannot take connections: %w", err))
+				return n.refuse(fmt.Errorf("the job's server cannot accept connections: %w", err))
 			}
 			n.place.Head, n.place.Server, n.place.Secret = n.Listener.Addr().String(), n.server.Addr().String(), rand.Text()
 		}
@@ -109,7 +109,7 @@ func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc
 			return nil, nil, fmt.Errorf("%d of %d procs are missing: %w", missing, block.Procs, err)
 		}
 		if err = n.admit(c, procs, block); err != nil {
-			fmt.Fprintln(os.Stderr, "impi-node: a proc is not let in:", err)
+			fmt.Fprintln(os.Stderr, "impi-node: refused a proc:", err)
 			continue
 		}
 		missing--
@@ -130,7 +130,7 @@ func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel conte
 	var a answer
 	a.err = n.line.receive(&a.places, maxLine)
 	if a.err == nil && len(a.places) != len(n.Blocks) {
-		a.err = fmt.Errorf("it has told of %d blocks, not %d", len(a.places), len(n.Blocks))
+		a.err = fmt.Errorf("it has named %d blocks, not %d", len(a.places), len(n.Blocks))
 	}
 	ended := func(err error) error {
 		return fmt.Errorf("rank %d, which has started this node, has ended: %w", n.Blocks[n.Self].First, err)

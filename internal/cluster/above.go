@@ -68,7 +68,7 @@ func (a *above) connect(ctx context.Context) error {
 				return &unfit{a.cannot(fmt.Errorf("%w: let this host reach that port, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", err))}
 			case !silence.told:
 				silence.told = true
-				h.log.Warn("nothing answers yet: start impi-node there; if it runs, let this host reach that port, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", "reason", err)
+				h.log.Warn("no answer yet: start impi-node there; if it runs, open that port to this host, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", "reason", err)
 			}
 		}
 		switch code := status.Code(err); {
@@ -92,7 +92,7 @@ func (a *above) connect(ctx context.Context) error {
 }
 
 // Remedy says what to do where a host cannot reach its parent.
-const Remedy = "in a site of many hosts, some take connections of others at free TCP ports: have no firewall between them, or choose their addresses by network = \"10.77.0.0/16\" in the site block"
+const Remedy = "in a site of many hosts, some accept connections of others at free TCP ports: remove firewalls between them, or choose their addresses by network = \"10.77.0.0/16\" in the site block"
 
 // unreached says that no connection was made to the head, host 0, or to a parent that has said where
 // it listens.
@@ -193,7 +193,7 @@ func (a *above) attach(ctx context.Context) (err error) {
 	if err != nil {
 		a.hangUp()
 		if ctx.Err() != nil {
-			err = fmt.Errorf("host %s, its parent, is not there: %w", h.cfg.Name(a.host), ctx.Err())
+			err = fmt.Errorf("host %s, its parent, has not joined: %w", h.cfg.Name(a.host), ctx.Err())
 		}
 		return err
 	}

@@ -30,7 +30,7 @@ func (h *Host) listen() (err error) {
 	}
 	if h.ln = h.cfg.Listener; h.ln == nil {
 		if h.ln, err = net.Listen("tcp", h.cfg.Listen); err != nil {
-			return fmt.Errorf("host %s cannot take the connections of other hosts: %w", h.cfg.Name(h.cfg.Self), err)
+			return fmt.Errorf("host %s cannot accept connections of other hosts: %w", h.cfg.Name(h.cfg.Self), err)
 		}
 	}
 	if h.auth, err = auth.New(auth.Config{Kind: &kind, Keys: auth.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity}, Files: 1, Logger: h.log}); err != nil {
@@ -91,7 +91,7 @@ func (p parent) knows(ctx context.Context, n *proto.Newcomer) error {
 	err := p.judge(ctx, n)
 	if err != nil {
 		why := status.Convert(err).Message()
-		p.h.log.Warn("a host is turned away", "number", n.GetHost(), "reason", why)
+		p.h.log.Warn("refused a host", "number", n.GetHost(), "reason", why)
 		if host := int(n.GetHost()); p.misses(host) {
 			rpc.PeerOf(ctx).(*peer).told.Store(n.GetHost())
 			p.unfit(host, errors.New(why))
@@ -114,7 +114,7 @@ func (p parent) judge(ctx context.Context, n *proto.Newcomer) error {
 	case n.GetVersion() != h.cfg.Version:
 		return status.Errorf(codes.FailedPrecondition, "%v: %s has %q, %s has %q; install the same on both", ErrVersion, h.cfg.Name(host), n.GetVersion(), h.cfg.Name(h.cfg.Self), h.cfg.Version)
 	case !bytes.Equal(n.GetFile(), h.cfg.File):
-		return status.Errorf(codes.FailedPrecondition, "%v: what the one of %s says of the site is not what that of %s says; copy one of them to both", ErrFile, h.cfg.Name(host), h.cfg.Name(h.cfg.Self))
+		return status.Errorf(codes.FailedPrecondition, "%v: the files of %s and %s describe the site differently; copy one of them to both", ErrFile, h.cfg.Name(host), h.cfg.Name(h.cfg.Self))
 	}
 	if why := refused(ctx); why != nil {
 		return status.Error(codes.FailedPrecondition, h.cfg.notAccepted(h.cfg.Self, host, why).Error())
@@ -210,7 +210,7 @@ func (p parent) Place(ctx context.Context, n *proto.Newcomer) (*proto.Parent, er
 		case <-h.ctx.Done():
 			return nil, status.Error(codes.Aborted, ErrOver.Error())
 		case <-ctx.Done():
-			return nil, status.Errorf(codes.Unavailable, "host %s, which is to be its parent, is not there", h.cfg.Name(h.cfg.Tree.Parent(host)))
+			return nil, status.Errorf(codes.Unavailable, "host %s, its parent, has not joined yet", h.cfg.Name(h.cfg.Tree.Parent(host)))
 		}
 	}
 }
@@ -224,7 +224,7 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	}
 	hello, ok := w.GetWord().(*proto.Up_Hello)
 	if !ok {
-		return status.Error(codes.InvalidArgument, "the first word is no hello")
+		return status.Error(codes.InvalidArgument, "the first message is not a hello")
 	}
 	if err := p.knows(stream.Context(), hello.Hello); err != nil {
 		return err
@@ -247,10 +247,10 @@ func (p parent) Attach(stream proto.Cluster_AttachServer) error {
 	}
 	if err != nil {
 		err = fmt.Errorf("host %s: %w; it may be of another job with the same head and key", h.cfg.Name(child), err)
-		h.log.Warn("a host is turned away", "other", h.cfg.Name(child), "reason", err)
+		h.log.Warn("refused a host", "other", h.cfg.Name(child), "reason", err)
 		return status.Error(codes.Aborted, err.Error())
 	}
-	h.log.Debug("a host is there", "host", h.cfg.Name(child))
+	h.log.Debug("a host has joined", "host", h.cfg.Name(child))
 	done := make(chan error, 1)
 	go func() { done <- h.hearChild(child, stream) }()
 	_ = q.drain(stream.Context().Done(), stream.Send) // hearChild notices a broken connection

@@ -747,7 +747,7 @@ func TestSeeks(t *testing.T) {
 		t.Errorf("host 2 waits for host %d and then for %d", a, b)
 	}
 	cancel()
-	if err := <-failed; err == nil || !strings.Contains(err.Error(), "host node2 cannot join its site") || !strings.Contains(err.Error(), "host node1, its parent, is not there") {
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "host node2 cannot join its site") || !strings.Contains(err.Error(), "host node1, its parent, has not joined") {
 		t.Error(err)
 	}
 	s.hosts[0].Close(0)

@@ -180,7 +180,7 @@ func shareTheMachine(j *Job, p *Pair) []string {
 	if p.SiteA == p.SiteB || len(p.Views) < 2 || p.sameMachine() || p.Views[0].excludedBy(route.NoCards) {
 		return nil // both nodes answered here, so they are on one machine
 	}
-	return []string{"both nodes run on this machine, but not under one user and network namespace: run them so, and they can share memory"}
+	return []string{"both nodes run on this machine, but under different users or network namespaces: with the same ones they could share memory"}
 }
 
 // leaveThePlane is for links whose bytes pass through a plugin although they need not.
@@ -218,7 +218,7 @@ func waitLess(j *Job, p *Pair) (all []string) {
 		case w.Setting == "0" || w.Setting == "0s":
 			all = append(all, fmt.Sprintf(`wait { spin = "auto" } at site %s: its procs sleep at once, and waking one takes longer than most messages`, j.siteOf(rank)))
 		case w.Crowded:
-			all = append(all, fmt.Sprintf("a core for rank %d: others compute on its own, so that it has given polling up", rank))
+			all = append(all, fmt.Sprintf("a core for rank %d: other processes use its own, so it has stopped polling", rank))
 		}
 	}
 	return all

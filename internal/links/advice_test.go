@@ -106,7 +106,7 @@ func TestAdvice(t *testing.T) {
 			[]string{`"quic" in prefer of a route of site beta, which does not listen by it`, `"tcp" in prefer of route "*" of site alpha`}},
 		{"one machine, two users",
 			linkedPair("tcp", "fd", View{Local: 0, Peer: 2, Route: star, Candidates: []Candidate{viaTCP}}, View{Local: 2, Peer: 0, Route: star, Candidates: []Candidate{viaTCP}}),
-			[]string{"both nodes run on this machine, but not under one user and network namespace: run them so, and they can share memory"}},
+			[]string{"both nodes run on this machine, but under different users or network namespaces: with the same ones they could share memory"}},
 	} {
 		j := jobOf(c.pair)
 		Advise(j)

@@ -53,7 +53,7 @@ func Ask(ctx context.Context, path string, r Request) (*Answer, error) {
 	}
 	var a Answer
 	if err := json.Unmarshal(report.Json, &a); err != nil {
-		return nil, fmt.Errorf("%w: its answer: %w", ErrRequest, err)
+		return nil, fmt.Errorf("%w: its answer cannot be read: %w", ErrRequest, err)
 	}
 	if a.Error != "" {
 		return nil, errors.New(a.Error)

@@ -101,7 +101,7 @@ func survey(ctx context.Context, dir string, r Request) *Found {
 	case err != nil:
 		f.Err = explain(err, f.About.PID)
 	case a.Node == nil:
-		f.Err = errors.New("the node did not say anything of its links")
+		f.Err = errors.New("the node's answer has no links")
 	default:
 		f.Node, f.About, f.others = a.Node, a.Node.About, a.Others
 	}

@@ -51,7 +51,7 @@ func TestMergeOfBothEnds(t *testing.T) {
 	if p.Speed == nil || p.Speed.How != HowKernel || p.Speed.HalfTrip != 50*time.Microsecond {
 		t.Errorf("speed %+v", p.Speed)
 	}
-	if want := "tried first, in vain: shm"; p.Why != want {
+	if want := "tried first and failed: shm"; p.Why != want {
 		t.Errorf("%q, want %q", p.Why, want)
 	}
 	// Ten pairs of five ranks, nine of them with a rank of alpha's or beta's other
@@ -69,7 +69,7 @@ func TestMergeOfOneEnd(t *testing.T) {
 	if p.Dialler != 1 || *p.AToB.Bytes != 490 || p.AToB.Messages != nil || *p.BToA.Messages != 3 {
 		t.Errorf("%+v", p)
 	}
-	if want := "rank 1's node chose it, which did not say why"; p.Why != want {
+	if want := "rank 1's node chose it and did not say why"; p.Why != want {
 		t.Errorf("%q, want %q", p.Why, want)
 	}
 }

@@ -138,7 +138,7 @@ func (p *Pair) why() string {
 		return v.Candidates[0].Reason
 	}
 	if !v.Dialled {
-		return fmt.Sprintf("rank %d's node chose it, which did not say why", v.Peer)
+		return fmt.Sprintf("rank %d's node chose it and did not say why", v.Peer)
 	}
 	var failed, passed []string
 	for _, c := range v.Candidates {
@@ -158,9 +158,9 @@ func (p *Pair) why() string {
 func reasonOf(failed, passed []string) string {
 	switch {
 	case len(failed) > 0:
-		return fmt.Sprintf("tried first, in vain: %s", list(failed))
+		return fmt.Sprintf("tried first and failed: %s", list(failed))
 	case len(passed) > 0:
-		return fmt.Sprintf("the first of the route's prefer that fits the pair, which does not hold of %s", list(passed))
+		return fmt.Sprintf("the first of the route's prefer that fits the pair; these do not: %s", list(passed))
 	}
 	return "the first of the route's prefer"
 }

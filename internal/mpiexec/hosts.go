@@ -115,7 +115,7 @@ func (p *parser) within(job []engine.Machine) error {
 				for _, x := range job {
 					names = append(names, x.Name)
 				}
-				return fmt.Errorf("%s is not one of the machines that this job has got: %s", m.Name, hostlist.Compress(names))
+				return fmt.Errorf("%s is not one of the machines that the scheduler gave to this job: %s", m.Name, hostlist.Compress(names))
 			}
 			m.Name, m.Address = job[k].Name, job[k].Address
 		}

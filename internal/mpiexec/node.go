@@ -57,7 +57,7 @@ Usage: impiexec [options] PROGRAM [ARGS...] [: [options] PROGRAM [ARGS...]]...
 Examples:
   impiexec -n 4 ./prog input.txt
   impiexec -n 2 -env OMP_NUM_THREADS 2 ./prog
-  impiexec -n 4 -l ./prog                    each line of output behind its rank
+  impiexec -n 4 -l ./prog                    each line of output begins with its rank
   impiexec -n 1 ./master : -n 3 ./worker     MPI_APPNUM is 0 and 1
   impiexec -n 4 -outfile-pattern out.%r ./prog
   impiexec -n 64 -hostfile nodes ./prog      by ssh; the first line is this machine

@@ -185,5 +185,5 @@ func unknown(word string) error {
 	if best != "" {
 		return fmt.Errorf("there is no option %s; is it %s?", word, best)
 	}
-	return fmt.Errorf("there is no option %s; impiexec -help has all. Options of the program stand behind its name", word)
+	return fmt.Errorf("there is no option %s; impiexec -help has all. the program's own options follow its name", word)
 }

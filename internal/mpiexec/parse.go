@@ -136,9 +136,9 @@ func (p *parser) options(args []string) (rest []string, err error) {
 func (p *parser) finish(command []string) error {
 	if len(command) == 0 {
 		if len(p.run.Programs) > 0 {
-			return errors.New("there is no program behind the last colon")
+			return errors.New("there is no program after the last colon")
 		}
-		return errors.New("no program is given: write it behind the options, as in impiexec -n 4 ./prog")
+		return errors.New("no program: write it after the options, as in impiexec -n 4 ./prog")
 	}
 	p.now.Command = command
 	p.run.Programs = append(p.run.Programs, p.now)
@@ -170,7 +170,7 @@ func (p *Program) setEnv(name, value string) {
 func number(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, errors.New("a number of procs is needed, 1 or more")
+		return 0, errors.New("write a number of procs, 1 or more")
 	}
 	return n, nil
 }

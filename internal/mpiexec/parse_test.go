@@ -136,7 +136,7 @@ func TestAllocation(t *testing.T) {
 			t.Errorf("%s:\n got %s, %v\nwant %s", line, strings.Join(got, " "), err, want)
 		}
 	}
-	if _, err := Parse(args("-host n1,n3 ./a"), inJob); err == nil || !strings.Contains(err.Error(), "n3 is not one of the machines that this job has got: n[1-2]") {
+	if _, err := Parse(args("-host n1,n3 ./a"), inJob); err == nil || !strings.Contains(err.Error(), "n3 is not one of the machines that the scheduler gave to this job: n[1-2]") {
 		t.Error(err)
 	}
 	inJob.Allocation = func() (string, []engine.Machine, error) { return "", nil, errors.New("no scontrol") }
@@ -148,12 +148,12 @@ func TestAllocation(t *testing.T) {
 // TestFaults wants each refusal to say what to do.
 func TestFaults(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                          "no program is given",
-		"-n 4":                      "no program is given",
-		"-n 4 ./a :":                "behind the last colon",
-		": ./a":                     "no program is given",
-		"-n x ./a":                  "a number of procs is needed",
-		"-n 0 ./a":                  "a number of procs is needed",
+		"":                          "no program: write it",
+		"-n 4":                      "no program: write it",
+		"-n 4 ./a :":                "after the last colon",
+		": ./a":                     "no program: write it",
+		"-n x ./a":                  "write a number of procs",
+		"-n 0 ./a":                  "write a number of procs",
 		"-n":                        "it is written -n PROCS",
 		"-env A":                    "it is written -env NAME VALUE",
 		"-env=A ./a":                "it is written -env NAME VALUE",

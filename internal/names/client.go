@@ -256,7 +256,7 @@ func (s *Client) look(lost <-chan struct{}) {
 		case failed:
 			pause = min(2*pause, lastPause)
 		default:
-			s.set.Logger.Warn("the server for names is lost; the job's names are published again when it is back", "names", s.mine.Len(), "reason", err)
+			s.set.Logger.Warn("lost the server for names; the job's names are published again when it is back", "names", s.mine.Len(), "reason", err)
 			pause, failed = firstPause, true
 		}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrConfig means settings that a server cannot use.
-var ErrConfig = errors.New("the server for names cannot begin")
+var ErrConfig = errors.New("the server for names cannot start")
 
 // Limits of time, and of connections.
 const (
@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			case <-ctx.Done():
 			}
 		default:
-			return fmt.Errorf("names: no connections can be accepted any more: %w", err)
+			return fmt.Errorf("names: cannot accept connections any more: %w", err)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (s *Server) handle(nc net.Conn) {
 	}
 	by := admitted{address: nc.RemoteAddr()}
 	if by.holder, err = s.promote(); err != nil {
-		s.cfg.Logger.Debug("turned away", "peer", nc.RemoteAddr(), "reason", err)
+		s.cfg.Logger.Debug("refused a client", "peer", nc.RemoteAddr(), "reason", err)
 		return
 	}
 	s.serving.Do(func() { s.wg.Go(func() { _ = s.rpc.Serve(s.proved) }) }) // until Close
@@ -180,7 +180,7 @@ func (s *Server) promote() (names.Holder, error) {
 	case s.closed:
 		return 0, net.ErrClosed
 	case s.clients >= maxClients:
-		return 0, fmt.Errorf("there are %d clients, which is the most", s.clients)
+		return 0, fmt.Errorf("there are %d clients already, the most allowed", s.clients)
 	}
 	s.clients++
 	s.last++

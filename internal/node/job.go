@@ -181,7 +181,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, table *os.File, b *wireup.Boar
 		send = append(send, b.Descriptors()...)
 	}
 	if err := p.Welcome(m, send...); err != nil {
-		n.log.Debug("cannot welcome", "proc", p.Who(), "error", err) // the proc has ended, which its watcher reports
+		n.log.Debug("cannot send the job to a proc", "proc", p.Who(), "error", err) // the proc has ended, which its watcher reports
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 		case agent.HostDied:
 			n.end.Fail(ending.ChannelLost(n.routes.HostName(ev.Peer.Host), ev.Err))
 		case agent.ProcLost:
-			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent gave it up: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
+			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent lost it: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.HostWanted:
 			n.channels.Want(h.Index, ev.Peer.Host)
 		case agent.Finished:

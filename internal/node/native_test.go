@@ -231,9 +231,9 @@ func TestNativeStartFails(t *testing.T) {
 	}{
 		{"few", "fake", `site alpha: the launcher of its own MPI has started 3 procs, and the file says 4: give it that number in launch, as \{procs\}`, ending.StatusConfig},
 		{"twice", "fake", `site alpha: the launcher of its own MPI has started rank 0 twice, as processes \d+ and \d+`, ending.StatusConfig},
-		{"refuses", "fake", `site alpha: mpirun exited with status 1 before 4 of 4 procs had come to MPI Init; it said: There are not enough slots \| for 4 procs.`, 1},
-		{"well", "never", `site alpha: mpirun exited with status 0 before 4 of 4 procs had come to MPI Init: was the program compiled by impicc\? It seems to use the site's MPI itself, or none`, 1},
-		{"well", "early exit", `site alpha: mpirun exited with status 5 before 4 of 4 procs had come to MPI Init; it said: rank \d ended with 5`, 5},
+		{"refuses", "fake", `site alpha: mpirun exited with status 1 before 4 of 4 procs had called MPI Init; it said: There are not enough slots \| for 4 procs.`, 1},
+		{"well", "never", `site alpha: mpirun exited with status 0 before 4 of 4 procs had called MPI Init: was the program compiled by impicc\? It seems to use the site's MPI itself, or none`, 1},
+		{"well", "early exit", `site alpha: mpirun exited with status 5 before 4 of 4 procs had called MPI Init; it said: rank \d ended with 5`, 5},
 	} {
 		t.Run(c.launcher+" "+c.program, func(t *testing.T) {
 			job := testJob(c.program, 4)
@@ -346,7 +346,7 @@ func TestNativeDaemonIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := end(all)[0]
-	want := fmt.Sprintf(`^site alpha: \S+ \(process %d\), by which its own MPI had started procs on host 127\.0\.0\.2, has ended and left them behind$`, daemon)
+	want := fmt.Sprintf(`^site alpha: \S+ \(process %d\), which had started procs of the site's own MPI on host 127\.0\.0\.2, has ended without them$`, daemon)
 	if f == nil || !regexp.MustCompile(want).MatchString(f.Text) || f.Status != ending.StatusNode {
 		t.Errorf("%+v, want %s", f, want)
 	}

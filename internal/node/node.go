@@ -199,7 +199,7 @@ func (n *node) outputLost(err error) {
 // and with it the step.
 func (n *node) run(ctx context.Context) error {
 	if err := n.start(ctx); errors.Is(err, member.ErrWithoutMPI) {
-		n.log.Debug("the program is none of MPI, and has ended well")
+		n.log.Debug("the program has ended without calling MPI Init")
 		return n.member.Leave(ctx, n.native.Finish)
 	} else if err != nil {
 		return err

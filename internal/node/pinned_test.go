@@ -121,7 +121,7 @@ func TestPeersPluginKilled(t *testing.T) {
 			}
 			wantAll(t, all, "rank 0 on site alpha exited with status 9, after it had lost its link to rank 1 of site beta (client 1)")
 			said := all[0].err.String()
-			if want := "link to rank 1"; !strings.Contains(said, want) || !strings.Contains(said, "link is broken") || strings.Contains(said, "ended it") {
+			if want := "link to rank 1"; !strings.Contains(said, want) || !strings.Contains(said, "link is broken") || strings.Contains(said, "closed it") {
 				t.Error("rank 0 takes it for the end of rank 1")
 			}
 		})

@@ -169,7 +169,7 @@ func TestLinksThatDieInSilence(t *testing.T) {
 	if got := resumes(all, direct.Pair{Local: 0, Peer: 1}, direct.Pair{Local: 1, Peer: 0}); got < 4 {
 		t.Errorf("%d resumes on both sides: nothing was shown", got)
 	}
-	if said := all[0].err.String() + all[1].err.String(); !strings.Contains(said, "its other end was told") {
+	if said := all[0].err.String() + all[1].err.String(); !strings.Contains(said, "told its other end") {
 		t.Error("nobody was told")
 	}
 }

@@ -163,7 +163,7 @@ func TestSpawnFails(t *testing.T) {
 func TestSpawnWaitsInVain(t *testing.T) {
 	for mode, want := range map[string]string{
 		"never-init": `.*%v passed while waiting for MPI Init of proc 0 of site alpha, spawn1.*`,
-		"never-call": `.*%v passed while spawn1 and its parents connected`,
+		"never-call": `.*%v passed before spawn1 and its parents had connected`,
 	} {
 		t.Run(mode, func(t *testing.T) {
 			var all []*running
@@ -268,7 +268,7 @@ func TestSpawnedFails(t *testing.T) {
 	t.Run("parted", func(t *testing.T) {
 		all := start(t, spawnJob([]order{spawns("fails-free", 1)}, 1))
 		wantNone(t, all)
-		if !strings.Contains(all[0].err.String(), "had parted from its parents has failed") {
+		if !strings.Contains(all[0].err.String(), "had disconnected from its parents has failed") {
 			t.Error(all[0].err.String())
 		}
 	})

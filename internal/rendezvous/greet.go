@@ -52,7 +52,7 @@ func (s *server) welcome(c *conn) bool {
 }
 
 // errPlain is what a client without TLS is told by a server that needs it.
-var errPlain = errors.New("this server takes nobody without TLS: a site of impi has it by itself; for another MPI the server needs require_tls = false")
+var errPlain = errors.New("this server accepts only TLS, which sites of impi use by themselves; to accept another MPI, start it with require_tls = false")
 
 // returning handles a connection that has begun as one of ours after all clients had come. It
 // returns nil if the connection was resumed or refused, or the TLS connection if startup.Server has

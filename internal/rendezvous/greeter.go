@@ -83,7 +83,7 @@ func (x *greeted) how() string {
 }
 
 // errNoSession is what a client is told whose session is not known, or no longer.
-var errNoSession = errors.New("the server does not know the session: the client had finished, or was given up")
+var errNoSession = errors.New("the server does not know the session: the client had finished, or the server no longer waited for it")
 
 // receive reads the preface and the hello, and checks the key. The caller has set nc's
 // deadline.

@@ -57,7 +57,7 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client,
 		if time.Until(over) <= wait {
 			return nil, nil, fmt.Errorf("%w (for %v, which is the limit)", err, limit)
 		}
-		set.Logger.Log(busyLevel(wait), "the server is busy with others: trying again", "server", set.Server, "after", wait, "reason", err)
+		set.Logger.Log(busyLevel(wait), "the server is busy with other clients: trying again", "server", set.Server, "after", wait, "reason", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -59,8 +59,8 @@ func (o *opening) fallBack(ctx context.Context, err error) error {
 		return &withoutTLS{err}
 	}
 	o.plain = true
-	o.set.Logger.Warn("the server does not speak TLS: all that is said to it can be read on the way, the key too; "+
-		"server_foreign = true beside server says that this is meant, require_tls = true forbids it",
+	o.set.Logger.Warn("the server does not speak TLS: everything sent to it can be read on the way, even the key; "+
+		"write server_foreign = true beside server if that is intended, or require_tls = true to forbid it",
 		"server", o.set.Server, "reason", err)
 	return fmt.Errorf("%w: %s", errNoAnswer, err.Error()) // so that passes returns true for it
 }
@@ -71,7 +71,7 @@ func (o *opening) fallBack(ctx context.Context, err error) error {
 // operator is told once.
 func (o *opening) silent(err error) error {
 	if o.unanswered == maxUnanswered {
-		o.set.Logger.Warn("the server ends our connections without a word: trying again; "+
+		o.set.Logger.Warn("the server closes our connections without an answer: trying again; "+
 			"if it is another MPI's, write server_foreign = true beside server: then the key goes there in clear", "server", o.set.Server)
 	}
 	return fmt.Errorf("%w; if it is another MPI's, write server_foreign = true beside server", err)
@@ -82,7 +82,7 @@ type withoutTLS struct{ why error }
 
 func (w *withoutTLS) Error() string {
 	return "the server does not speak TLS, which this site needs: use impi-server or a site that embeds one; " +
-		"for a server of another MPI write server_foreign = true beside server, or require_tls = false to take what there is: " + w.why.Error()
+		"for a server of another MPI write server_foreign = true beside server, or require_tls = false to go on without TLS: " + w.why.Error()
 }
 
 // give returns err as the error of a client that does not try again.

@@ -51,10 +51,10 @@ var (
 	// errForeign means that the answer was not TLS.
 	errForeign = errors.New("the server does not speak TLS as ours does")
 	// errNoAnswer means that the server has closed the connection without an answer.
-	errNoAnswer = errors.New("the server ended the connection without a word")
+	errNoAnswer = errors.New("the server closed the connection without an answer")
 	// errBrokeOff means that TLS began and the server closed the connection, probably since
 	// it took too long.
-	errBrokeOff = errors.New("the server broke TLS off")
+	errBrokeOff = errors.New("the server closed the connection during the TLS handshake")
 )
 
 // ownClient is the client's side of the handshake with a server of ours (docs/wire.md).
@@ -109,7 +109,7 @@ func (c *ownClient) config() *tls.Config {
 	if verify := t.VerifyConnection; c.own.Unverified {
 		t.VerifyConnection = func(s tls.ConnectionState) error {
 			if err := verify(s); err != nil {
-				c.log.Warn("the server's certificate is not accepted, and require_tls = false has us go on", "reason", c.own.Identity.Explain(err))
+				c.log.Warn("the server's certificate is not accepted; going on, as require_tls = false", "reason", c.own.Identity.Explain(err))
 			}
 			return nil
 		}

@@ -143,7 +143,7 @@ func TestForeignClientBesideOurs(t *testing.T) {
 	}
 	closed := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}, NeedTLS: true})
 	_, err := ownJoin(t, closed.addr, nil, keyedClient(0), nil)
-	wantError(t, "plain client", err, startup.ErrFailed, "takes nobody without TLS")
+	wantError(t, "plain client", err, startup.ErrFailed, "accepts only TLS")
 	s, err := ownJoin(t, closed.addr, &Own{}, keyedClient(0), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +306,7 @@ func TestDeafServerIsNotSpokenToInPlain(t *testing.T) {
 			logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
 			_, _, err := Join(t.Context(), Settings{Server: "server:1", Dial: deaf, Own: &Own{NeedTLS: need}, Logger: logger}, cfg)
 			wantError(t, "client", err, startup.ErrTimeout, "if it is another MPI's, write server_foreign = true")
-			if n := strings.Count(log.String(), "without a word: trying again"); n != 1 {
+			if n := strings.Count(log.String(), "without an answer: trying again"); n != 1 {
 				t.Errorf("the operator was told %d times:\n%s", n, log.String())
 			}
 		}

@@ -30,10 +30,10 @@ func explain(ctx context.Context, cfg *Config, exe *executable, p *process, caus
 	shake := p.handshake()
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		e.Kind, e.Problem, e.Output = ErrClosed, "its start was given up", ""
+		e.Kind, e.Problem, e.Output = ErrClosed, "its start was cancelled", ""
 	case shake != "":
 		if !judgeHandshake(cfg, e, shake) {
-			e.Kind, e.Problem = ErrProtocol, "shook hands but did not answer: "+cause.Error()
+			e.Kind, e.Problem = ErrProtocol, "completed the handshake but did not answer: "+cause.Error()
 			e.Remedy = "see its log; report it to its vendor"
 			if timedOut {
 				e.Kind = ErrHung

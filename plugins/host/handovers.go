@@ -73,7 +73,7 @@ func (d *handovers) serve(id uint64, p parcel) bool {
 // deliver gives a record that came to the call that waits for it.
 func (i *instance) deliver(r handover.Record) {
 	if !i.handovers.serve(r.Link, parcel{record: r}) {
-		i.log.Warn("descriptor for a link that nobody opens, closed", "link", r.Link)
+		i.log.Warn("closed the descriptor of a link that is not being opened", "link", r.Link)
 		r.Close()
 	}
 }

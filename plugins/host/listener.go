@@ -175,7 +175,7 @@ func (i *instance) listen(ctx context.Context, l *listener, reopen string) error
 	if reopen != "" && answer.GetAddress() != reopen {
 		i.stopListen(answer.GetListenerId())
 		return &transports.Error{Transport: i.cfg.Name, Op: "listen", Address: reopen, Code: transports.CodeAddress,
-			Reason: "the restarted plugin listens at " + answer.GetAddress() + ", where no peer looks for it"}
+			Reason: "the restarted plugin listens at " + answer.GetAddress() + ", which no peer knows"}
 	}
 	if reopen == "" {
 		l.address = answer.GetAddress() // before anybody else knows l

@@ -44,7 +44,7 @@ func (i *instance) open(ctx context.Context, o opening) (link.Link, error) {
 		return nil, answer.GetError().TransportError(i.cfg.Name, o.op, o.address)
 	}
 	if !slices.Contains(req.Modes, answer.GetMode()) {
-		i.stop(i.violation(fmt.Errorf("link %d leaves by data plane %q, which nobody asked for", o.id, answer.GetMode())), 0)
+		i.stop(i.violation(fmt.Errorf("link %d uses data plane %q, which was not asked for", o.id, answer.GetMode())), 0)
 		return nil, i.err
 	}
 	from := newOrigin(i.cfg.Name, answer)

@@ -46,7 +46,7 @@ func Complete(schema []transports.Setting, settings map[string]any) (map[string]
 			if len(known) > 0 {
 				remedy = "the transport's settings are " + strings.Join(known, ", ")
 			}
-			fault(name, "is no setting of this transport", remedy)
+			fault(name, "is not a setting of this transport", remedy)
 		}
 	}
 	if len(faults) > 0 {

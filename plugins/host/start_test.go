@@ -135,7 +135,7 @@ func TestStartIsGivenUp(t *testing.T) {
 		}
 	}
 	_, err := Start(ctx, w.Config)
-	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "given up") {
+	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "cancelled") {
 		t.Errorf("got %v", err)
 	}
 }

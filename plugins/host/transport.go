@@ -217,7 +217,7 @@ func (p *Plugin) failure(op, address string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Code, e.Retryable, e.Reason = transports.CodeTimeout, true, "no answer in time"
 	case errors.Is(err, context.Canceled):
-		e.Code, e.Reason = transports.CodeTimeout, "given up by the caller"
+		e.Code, e.Reason = transports.CodeTimeout, "cancelled by the caller"
 	}
 	return e
 }

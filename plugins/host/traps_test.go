@@ -405,7 +405,7 @@ func TestTrapConfusedDelivery(t *testing.T) {
 	if after := descriptors(t); after > before+4 {
 		t.Errorf("%d descriptors open, %d before", after, before)
 	}
-	w.log.wait(t, `"@level":"warn"`, "nobody opens", `"link":1000`)
+	w.log.wait(t, `"@level":"warn"`, "is not being opened", `"link":1000`)
 }
 
 func descriptors(t *testing.T) int {

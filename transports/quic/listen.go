@@ -143,7 +143,7 @@ func (l *listener) reportRefused(peer net.Addr, te *quic.TransportError) {
 	if l.untold++; time.Since(l.told) < refusalsEvery {
 		return
 	}
-	verdict := "turned away"
+	verdict := "refused a client"
 	if te.Remote {
 		verdict = "gone again"
 	}

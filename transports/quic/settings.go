@@ -37,7 +37,7 @@ var schema = append(identity.Settings(true), []transports.Setting{
 	{Name: "window", Type: transports.TypeNumber, Default: float64(defaultWindow), Doc: "bytes that may be under way on a link, from 65536; bandwidth times round trip"},
 	socket.SilenceSetting(),
 	{Name: "keepalive", Type: transports.TypeNumber, Doc: "seconds of silence after which the peer is asked whether it lives, and soon after another way to it is tried; a quarter of silence if it is not written"},
-	{Name: "idle_timeout", Type: transports.TypeNumber, Doc: "silence, finer: seconds without a sign of life after which the peer is given up; at least twice keepalive"},
+	{Name: "idle_timeout", Type: transports.TypeNumber, Doc: "silence, finer: seconds without a sign of life after which the link counts as broken; at least twice keepalive"},
 	{Name: "handshake_timeout", Type: transports.TypeNumber, Default: handshakeTime.Seconds(), Doc: "seconds that a peer has for its part of a handshake"},
 	{Name: "udp_buffer", Type: transports.TypeNumber, Default: float64(defaultBuffer), Doc: "bytes of each buffer of a UDP socket; the kernel may give less, which is warned of"},
 	{Name: "bind", Type: transports.TypeString, Default: "", Doc: "IP address to listen on instead of the host's advertised one, for hosts behind address translation; 0.0.0.0 or :: for all"},

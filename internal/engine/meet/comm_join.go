@@ -110,13 +110,13 @@ func (x *JoinPeer) ReadHead(b []byte) (port int, err error) {
 	magic, b := string(b[:len(JoinMagic)]), b[len(JoinMagic):]
 	version, b := binary.BigEndian.Uint16(b), b[2:]
 	if magic != JoinMagic || version != joinVersion {
-		return 0, fmt.Errorf("%w: it says %q, version %d, want %q, version %d", proc.ErrJoin, magic, version, JoinMagic, joinVersion)
+		return 0, fmt.Errorf("%w: the peer sent %q, version %d, want %q, version %d", proc.ErrJoin, magic, version, JoinMagic, joinVersion)
 	}
 	b = b[copy(x.Who.World[:], b):]
 	x.Who.Rank, b = wire.WorldRank(binary.BigEndian.Uint32(b)), b[4:]
 	b = b[copy(x.nonce[:], b):]
 	if port = int(binary.BigEndian.Uint16(b)); port == 0 || port > dynamic.MaxPortName {
-		return 0, fmt.Errorf("%w: its port's name has %d bytes, at most %d are allowed", proc.ErrJoin, port, dynamic.MaxPortName)
+		return 0, fmt.Errorf("%w: the peer's port name has %d bytes, at most %d are allowed", proc.ErrJoin, port, dynamic.MaxPortName)
 	}
 	return port, nil
 }
@@ -150,7 +150,7 @@ func sendSome(fd int, b []byte) (int, error) {
 func recvSome(fd int, b []byte) (int, error) {
 	n, _, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT)
 	if n == 0 && err == nil {
-		err = fmt.Errorf("%w: it is closed", proc.ErrJoin)
+		err = fmt.Errorf("%w: the peer closed the socket", proc.ErrJoin)
 	}
 	return n, err
 }
@@ -170,7 +170,7 @@ func pass(fd int, b []byte, event int16, until time.Time, step func(int, []byte)
 		}
 		left := time.Until(until)
 		if left <= 0 {
-			return fmt.Errorf("%w: it has not said enough for %v", proc.ErrJoin, joinLimit)
+			return fmt.Errorf("%w: the peer sent too little within %v", proc.ErrJoin, joinLimit)
 		}
 		fds := []unix.PollFd{{Fd: int32(fd), Events: event}}
 		if _, err := unix.Poll(fds, int(left/time.Millisecond)+1); err != nil && !errors.Is(err, unix.EINTR) {

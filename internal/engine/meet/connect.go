@@ -156,7 +156,7 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 	err := m.hold(bad)
 	if m.peer != nil {
 		m.peer.leave()
-		m.Took(stepClose, func() string { return "the temporary link is given up" })
+		m.Took(stepClose, func() string { return "the temporary link is closed" })
 	}
 	if m.late != nil {
 		m.late.stop()

@@ -85,12 +85,12 @@ func (g *Remote) introduce(late *deadline) error {
 	if theirs == nil && late.over {
 		p.Eng.Cancel(sent)
 		p.Eng.Release(sent)
-		return fmt.Errorf("%w: nobody has said anything there for %v", proc.ErrCall, late.limit)
+		return fmt.Errorf("%w: no message came from there within %v", proc.ErrCall, late.limit)
 	}
 	if theirs == nil {
 		_, err := g.exchange.Done(sent)
 		if err == nil {
-			err = fmt.Errorf("%w before it has said anything", proc.ErrPeerGone)
+			err = fmt.Errorf("%w before it sent anything", proc.ErrPeerGone)
 		}
 		return err
 	}

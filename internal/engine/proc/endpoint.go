@@ -329,7 +329,7 @@ func (q *Endpoint) Drop(cause error) {
 	}
 	_ = q.Link.Close()
 	if errors.Is(cause, io.EOF) {
-		cause = fmt.Errorf("%w: %s ended it", ErrPeerGone, q.who())
+		cause = fmt.Errorf("%w: %s closed it", ErrPeerGone, q.who())
 	}
 	cause = fmt.Errorf("link to %s: %w", q.who(), cause)
 	if p.Worlds.Foreign(q.Peer) {
@@ -367,7 +367,7 @@ func (q *Endpoint) who() string {
 		return "the agent"
 	}
 	if g := p.Worlds.Remotes[q.Peer]; g != nil {
-		return "who was met at a port"
+		return "the other side of a port"
 	}
 	if p.Worlds.Foreign(q.Peer) {
 		return p.Worlds.Member(comm.Proc(q.Peer)).String()

@@ -48,7 +48,7 @@ func Run(args []string, out, complaints io.Writer) (status int) {
 	c := command{out: out, complaints: complaints}
 	does, flags := c.verb(args[0])
 	if does == nil {
-		fmt.Fprintf(complaints, "impi-node native: there is no %q; there are build and test\nTry: impi-node help native\n", args[0])
+		fmt.Fprintf(complaints, "impi-node native: unknown command %q; write build or test\nTry: impi-node help native\n", args[0])
 		return usage
 	}
 	if args[0] == rank && len(args) == 2 {

@@ -33,7 +33,7 @@ func TestWrongCommands(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"biuld", usage, `there is no "biuld"; there are build and test`},
+		{"biuld", usage, `unknown command "biuld"; write build or test`},
 		{"build x", usage, `it takes flags only, not "x"`},
 		{"test -o x", usage, "flag provided but not defined: -o"},
 		{"rank", bad, "it needs the shim"},

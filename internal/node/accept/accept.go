@@ -85,7 +85,7 @@ func (s *Arrivals) serve(l *site.Listener) {
 }
 
 // errTooManyWait is the cause for the end of a greeting that had to make room for others.
-var errTooManyWait = errors.New("it had not greeted when there were too many others")
+var errTooManyWait = errors.New("too many connections had not greeted yet, and this was the oldest")
 
 // accept answers the greeting of a link and has Take do the rest.
 func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at *site.Listener) error {

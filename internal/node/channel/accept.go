@@ -128,7 +128,7 @@ func (d *dancer) prove(conn int) {
 
 // errEarly is why a host is refused that needs a channel on demand before the dance is over. It dials
 // again.
-var errEarly = errors.New("it makes a channel on demand, and this host has not got those of the start")
+var errEarly = errors.New("it asks for a channel on demand, but this host does not have all channels of the start yet")
 
 // proof greets a host that has begun to prove who it is.
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {

@@ -192,7 +192,7 @@ func (d *dancer) dial(x agent.Dial) {
 		case what == mayBeSlow && unanswered == 0:
 			unanswered++
 			if listens {
-				d.c.Log.Warn("nothing answers yet, and once more ends the job", "host", d.c.Routes.HostName(x.Host), "from", d.h.Config.Address, "reason", d.c.withRemedy(err, to, ways))
+				d.c.Log.Warn("no answer yet; the next failure ends the job", "host", d.c.Routes.HostName(x.Host), "from", d.h.Config.Address, "reason", d.c.withRemedy(err, to, ways))
 			}
 		case must && to == d.c.Routes.World.Self:
 			d.noAnswer(x.Host, ways, s.Errors())
@@ -291,7 +291,7 @@ func (c *Channels) withRemedy(err error, client wire.ClientRank, by []routes.Way
 	if w := by[len(by)-1]; !w.Plain {
 		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", w.T.Name)
 	}
-	const which = "at free TCP ports, or UDP ports by quic: have no firewall between them, or"
+	const which = "at free TCP ports, or UDP ports by quic: remove firewalls between them, or"
 	switch {
 	case client == c.Routes.World.Self:
 		return fmt.Errorf("%w. Hosts of a site connect to each other %s %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err, which, ports)

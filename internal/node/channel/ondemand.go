@@ -134,7 +134,7 @@ func (x *making) why(last dynamic.SearchStep) error {
 	client := x.c.Routes.World.Hosts[x.peer].Client
 	switch {
 	case last.Verdict != dynamic.Accepted:
-		return fmt.Errorf("no channel from %v is possible: it says: %v", x.h.Config.Address, last.Verdict)
+		return fmt.Errorf("no channel from %v is possible: its node answers: %v", x.h.Config.Address, last.Verdict)
 	case x.must:
 		_, says := x.c.Routes.ForbidsPlain(client)
 		return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, x.c.Routes.Remedy(client, err))
@@ -149,7 +149,7 @@ func (c *Channels) begin(h *end, peer wire.HostRank, l link.Link) {
 	c.Log.Debug("channel", "from", h.Rank, "to", peer, "transport", from.Transport, "data_plane", from.Plane, "on_demand", true)
 	ok := h.loop.Post(func() {
 		if err := c.Attach(h.Index, h.loop, peer, l); err != nil {
-			c.Log.Debug("a channel is of no use", "from", h.Rank, "to", peer, "reason", err)
+			c.Log.Debug("cannot use a channel", "from", h.Rank, "to", peer, "reason", err)
 			_ = l.Close()
 			h.loop.Agent.NoChannel(peer, err)
 		}

@@ -67,7 +67,7 @@ func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {
 func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 	x := Pair{p.Rank(), peer}
 	if peer < 0 || int(peer) >= d.Routes.World.Procs.Len() || peer == x.Local {
-		d.Log.Warn("a proc asks for a link to a rank that is none", "rank", x.Local, "peer", peer)
+		d.Log.Warn("a proc asks for a link to a rank that does not exist", "rank", x.Local, "peer", peer)
 		return
 	}
 	var dials bool
@@ -151,7 +151,7 @@ func (d *Links) fallBack(p *procs.Proc, x Pair, reason string) {
 	d.past.refused(x, reason)
 	d.FallBacks.ByAgents(x.Local, x.Peer, reason)
 	if err := p.Tell(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
-		d.Log.Debug("cannot tell", "proc", p.Who(), "error", err)
+		d.Log.Debug("cannot send to a proc", "proc", p.Who(), "error", err)
 	}
 }
 

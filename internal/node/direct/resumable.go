@@ -53,10 +53,10 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	defer d.mu.Unlock()
 	switch s := d.links.Sessions.Get(x); d.links.Sessions.Want(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.NoSuchLink:
-		d.Log.Warn("a proc asks for a link again that it does not have", "rank", x.Local, "peer", m.Peer)
+		d.Log.Warn("a proc wants to resume a link that it does not have", "rank", x.Local, "peer", m.Peer)
 	case dynamic.Nothing:
 		if m.Resumable.Over {
-			d.Log.Warn("a direct link is given up", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
+			d.Log.Warn("a direct link is not resumed any more", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
 		}
 	case dynamic.TellPeer:
 		d.Tasks.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
@@ -78,7 +78,7 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 	l, _, verdict, why := d.dialAgain(x, s, hello)
 	if l != nil {
 		_ = l.Close()
-		d.Log.Debug("a direct link is lost, and its other end was told", "rank", x.Local, "peer", x.Peer)
+		d.Log.Debug("a direct link is lost; told its other end", "rank", x.Local, "peer", x.Peer)
 		return
 	}
 	if d.Tasks.Err() == nil && verdict != dynamic.Accepted {

@@ -23,7 +23,7 @@ func (m *Meetings) dialLink(s step) {
 func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) {
 	s := m.search(p, to, func(ways int) *dynamic.Search { return dynamic.WorldSearch(ways, &m.node.Links.Pairs, x) })
 	s.Holds = func() {
-		m.Log.Debug("link to another world waits until the last one is forgotten", "from", x.Local.Rank, "to", x.Peer)
+		m.Log.Debug("the link to another world waits until the previous one is gone", "from", x.Local.Rank, "to", x.Peer)
 	}
 	l, w, last := s.Run(m.Ctx)
 	switch {

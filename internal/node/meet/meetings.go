@@ -116,7 +116,7 @@ func (m *Meetings) carryOut(s step) {
 	case meetings.Drop:
 		_ = s.Conn.link.Close()
 	case meetings.Complain:
-		m.Log.Warn("a proc opens a port that it cannot have", "proc", p.Who(), "reason", s.Message.Reason)
+		m.Log.Warn("a proc may not open a port", "proc", p.Who(), "reason", s.Message.Reason)
 	case meetings.Connect:
 		m.run(p, wireup.KindConnected, s.Request, mpierr.Port, func() { m.call(s) })
 	case meetings.Dial:
@@ -162,7 +162,7 @@ func (m *Meetings) run(p *procs.Proc, answer wireup.Kind, request uint64, class 
 // Answer sends a proc a message. A proc that has ended does not get it.
 func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 	if err := p.Tell(x); err != nil {
-		m.Log.Debug("cannot tell", "proc", p.Who(), "kind", x.Kind, "error", err)
+		m.Log.Debug("cannot send to a proc", "proc", p.Who(), "kind", x.Kind, "error", err)
 	}
 }
 

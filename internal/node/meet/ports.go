@@ -19,7 +19,7 @@ func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Ac
 	allowed := m.Routes.AllowsWorlds(l, t)
 	m.with(func(n *deciding) { verdict = n.Hold(hello.Port, allowed) })
 	if verdict != dynamic.Accepted {
-		m.Log.Debug("a caller of a port is refused", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
+		m.Log.Debug("refused a caller of a port", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
 	}
 	err := dial.Answer(ctx, l, g, verdict)
 	if verdict != dynamic.Accepted {
@@ -31,7 +31,7 @@ func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Ac
 	}
 	var taken bool
 	m.with(func(n *deciding) { taken = n.Enter(hello.Port, waiting{l, t.Name, time.Now()}) })
-	m.Log.Debug("a caller of a port is let in", "port", hello.Port.String()[:8], "transport", t.Name, "awaited", taken)
+	m.Log.Debug("accepted a caller of a port", "port", hello.Port.String()[:8], "transport", t.Name, "awaited", taken)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (o *Others) Ask(ctx context.Context, about Topic, host int, question []byte
 	}
 	answer, err := tree.Ask(ctx, host, append([]byte{byte(about)}, question...))
 	if err == nil && len(answer) == 0 {
-		return nil, errors.New("its node is not ready to answer, or not any more")
+		return nil, errors.New("its node cannot answer: it is starting or ending")
 	}
 	return answer, err
 }

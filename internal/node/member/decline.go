@@ -46,7 +46,7 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 				Rank: wire.ClientRank(m.Routes.Site.Client), Auth: server.AuthOf(m.Routes.Site.Auth), Limit: declineTime, Decline: f,
 			})
 		}
-		m.Log.Debug("told the server that this site does not come", "outcome", err)
+		m.Log.Debug("told the server that this site does not join", "outcome", err)
 	}()
 	return told
 }

@@ -161,7 +161,7 @@ func (o *Others) fault(why error) *ending.Failure {
 
 // unfit logs why this host cannot be part of the site, and returns the report of it for the head.
 func (o *Others) unfit(why error) []byte {
-	o.Log.Error("this host cannot be part of the site, and tells its head so", "reason", why)
+	o.Log.Error("this host cannot be part of the site; telling its head", "reason", why)
 	return reportOf(o.fault(why), false, time.Now())
 }
 
@@ -247,7 +247,7 @@ func (o *Others) writerTo(out *launch.Output) func() io.Writer {
 // seeks says which host this one waits for before it has a place in the tree.
 func (o *Others) seeks() string {
 	if host := int(o.sought.Load()); host != 0 {
-		return fmt.Sprintf("host %s, by which this one is connected with the head, as the site has more than %d hosts", o.name(host), membership.Fan)
+		return fmt.Sprintf("host %s, which connects this one to the head, as the site has more than %d hosts", o.name(host), membership.Fan)
 	}
 	return "the head of the site at " + o.Head
 }
@@ -334,11 +334,11 @@ func whatOfMissing(o *Others) string {
 	}
 	switch {
 	case len(silent) == 0:
-		return "they have reached the head, but not the host by which they are to be connected with it; " + cluster.Remedy
+		return "they have reached the head, but not the host between them and the head; " + cluster.Remedy
 	case o.Ends != nil:
-		return fmt.Sprintf("their impi-node, which was to be started there, has not come to %s", o.Head)
+		return fmt.Sprintf("their impi-node was started there, but has not connected to %s", o.Head)
 	}
-	return fmt.Sprintf("nothing came at %s from %s: %s, and let it reach that port", o.Head, o.names(silent), o.remedy(""))
+	return fmt.Sprintf("nothing came to %s from %s: %s, and let it reach that port", o.Head, o.names(silent), o.remedy(""))
 }
 
 func (o *Others) waits() []int {

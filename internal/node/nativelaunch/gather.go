@@ -68,7 +68,7 @@ func (l *Launch) takeIn(ctx context.Context, came chan<- wireup.Attached) {
 			return
 		}
 		if err != nil { // as where there are too many open files
-			l.Log.Warn("the door for procs cannot take one in", "reason", err)
+			l.Log.Warn("cannot accept a process at the socket for procs", "reason", err)
 			time.Sleep(doorPause)
 			continue
 		}
@@ -78,7 +78,7 @@ func (l *Launch) takeIn(ctx context.Context, came chan<- wireup.Attached) {
 			stop() // before others have it
 			if err != nil {
 				if !errors.Is(err, net.ErrClosed) {
-					l.Log.Warn("a process is not let in", "reason", err)
+					l.Log.Warn("refused a process", "reason", err)
 				}
 				return
 			}
@@ -107,7 +107,7 @@ func (g *gathering) admit(a wireup.Attached) *ending.Failure {
 	i := int(a.Peer) - g.first
 	switch {
 	case a.Size == 1 && g.place.Procs > 1:
-		return wrong("has started 1 proc, and the file says %d: either it was told so, and wants {procs} in launch, or it is of another MPI than mpicc, %s, so that each proc takes itself for the only one: name both with their paths", g.place.Procs, a.Library)
+		return wrong("has started 1 proc, and the file says %d: either it was told to, and launch needs {procs}; or it belongs to another MPI than mpicc, %s, so that each proc believes it is alone: give the paths of both", g.place.Procs, a.Library)
 	case a.Size != g.place.Procs:
 		return wrong("has started %s, and the file says %d: give it that number in launch, as {procs}", counted(a.Size), g.place.Procs)
 	case a.Peer < 0 || int(a.Peer) >= g.place.Procs:
@@ -154,7 +154,7 @@ func (g *gathering) waitsFor() string {
 	if g.name != "" {
 		by = g.name
 	}
-	return fmt.Sprintf("MPI Init of the procs that %s starts: %d of %d have come", by, g.count.Load(), len(g.joined))
+	return fmt.Sprintf("MPI Init of the procs that %s starts: %d of %d are there", by, g.count.Load(), len(g.joined))
 }
 
 // What is told of the launcher's output when it has ended early.
@@ -165,9 +165,9 @@ const (
 
 // endedEarly is the failure of a launcher that has ended before all procs of this host had come.
 func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
-	missing := fmt.Sprintf("before %d of %d procs had come to MPI Init", len(g.joined)-int(g.count.Load()), len(g.joined))
+	missing := fmt.Sprintf("before %d of %d procs had called MPI Init", len(g.joined)-int(g.count.Load()), len(g.joined))
 	if len(g.joined) < g.place.Procs {
-		missing = fmt.Sprintf("before all %d procs had come to MPI Init", g.place.Procs)
+		missing = fmt.Sprintf("before all %d procs had called MPI Init", g.place.Procs)
 	}
 	text := fmt.Sprintf("site %s: %s %s %s", g.Routes.Site.Name, g.name, e, missing)
 	if e.OK() && g.count.Load() == 0 {

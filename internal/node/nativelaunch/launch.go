@@ -320,7 +320,7 @@ func (l *Launch) Finish(ctx context.Context) error {
 		return nil
 	case <-late.C:
 		l.End.Report(func(_ time.Time, x *ending.Ending) {
-			x.Late(ending.TimedOut("site %s: %s still runs %v after all of its procs have ended, and is ended now: how they ended is not known; a daemon of it may have been killed, such as hydra_pmi_proxy or orted", l.Routes.Site.Name, l.name, limit))
+			x.Late(ending.TimedOut("site %s: %s still runs %v after all of its procs have ended, and is stopped now: how the procs ended is not known; perhaps one of its daemons was killed, such as hydra_pmi_proxy or orted", l.Routes.Site.Name, l.name, limit))
 		})
 		return nil
 	case <-ctx.Done():

@@ -132,7 +132,7 @@ func TestEndedEarly(t *testing.T) {
 	l.said = launch.NewOutput(os.Stderr, nil).Stream(nil)
 	g := &gathering{Launch: l, joined: make([]procs.Joined, 2)}
 	g.count.Store(1)
-	if f := g.endedEarly(launch.Exit{Code: 3}); f.Text != "site alpha: mpirun exited with status 3 before all 5 procs had come to MPI Init" || f.Status != 3 {
+	if f := g.endedEarly(launch.Exit{Code: 3}); f.Text != "site alpha: mpirun exited with status 3 before all 5 procs had called MPI Init" || f.Status != 3 {
 		t.Errorf("%+v", f)
 	}
 	if f := g.endedEarly(launch.Exit{}); f.Status != 1 || strings.Contains(f.Text, "impicc") {

@@ -57,7 +57,7 @@ func (l *Launch) followParent(parent *launch.Process, name string, children []*l
 			return
 		case <-limit.C:
 			l.End.Fail(&ending.Failure{
-				Text: fmt.Sprintf("site %s: %s (process %d), by which its own MPI had started procs on host %v, has ended and left them behind",
+				Text: fmt.Sprintf("site %s: %s (process %d), which had started procs of the site's own MPI on host %v, has ended without them",
 					l.Routes.Site.Name, name, parent.PID(), l.hosts()[l.self()]),
 				Status: ending.StatusNode, Weight: ending.Lost,
 			})

@@ -143,7 +143,7 @@ func (p *Proc) heard(m wireup.Message) {
 	case phase == ending.InMPI && p.set.Events.Heard(p, m):
 	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
 		if !p.inquiry.heard(m.Stats, p.set.Routes.World.Procs.Len()) {
-			p.set.Log.Warn("a proc tells more of its links than was asked for", "proc", p.Who())
+			p.set.Log.Warn("a proc describes more links than it was asked for", "proc", p.Who())
 		}
 	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
 		p.cut = true
@@ -153,14 +153,14 @@ func (p *Proc) heard(m wireup.Message) {
 		p.set.Events.Left(p, true)
 		p.os.Release() // one that has joined may wait for the end of the node now
 	default:
-		p.set.Log.Warn("a proc said something out of place", "proc", p.Who(), "kind", m.Kind)
+		p.set.Log.Warn("unexpected message from a proc", "proc", p.Who(), "kind", m.Kind)
 	}
 }
 
 // loses notes that the proc has lost its link to another one.
 func (p *Proc) loses(m wireup.Message) {
 	if int(m.Peer) < 0 || int(m.Peer) >= p.set.Routes.World.Procs.Len() {
-		p.set.Log.Warn("a proc lost a link to a rank that is not there", "proc", p.Who(), "rank", m.Peer)
+		p.set.Log.Warn("a proc lost a link to a rank that does not exist", "proc", p.Who(), "rank", m.Peer)
 		return
 	}
 	p.set.Log.Debug("a proc has lost a link", "proc", p.Who(), "peer", m.Peer, "reason", m.Reason)

@@ -37,7 +37,7 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 	switch {
 	case err != nil:
 		d.tellHost(0, &hostRequest{Do: doWithdraw, Claim: g.claim}) // the question may still be under way
-		return nil, part.Commands[0].Refuse(fmt.Sprintf("the slots of site %s are not to be had: %v", d.Routes.Site.Name, err))
+		return nil, part.Commands[0].Refuse(fmt.Sprintf("cannot get slots of site %s: %v", d.Routes.Site.Name, err))
 	case a.Refused != nil:
 		return nil, a.Refused
 	}
@@ -113,7 +113,7 @@ func (d *Spawner) nextName(ctx context.Context) (string, *spawn.Refusal) {
 	case errors.Is(err, context.Canceled):
 		return "", spawn.Refuse(-1, "the job of the parents is ending")
 	case err != nil:
-		return "", spawn.Refuse(-1, "the head of site %s cannot be asked: %v", d.Routes.Site.Name, err)
+		return "", spawn.Refuse(-1, "cannot ask the head of site %s: %v", d.Routes.Site.Name, err)
 	}
 	if len(d.Routes.World.Clients) == 1 {
 		return fmt.Sprintf("spawn%d", a.Number), nil

@@ -124,7 +124,7 @@ func (d *Spawner) tellHost(host int, e *hostRequest) {
 	ctx, cancel := context.WithTimeout(context.Background(), hostRequestTime)
 	defer cancel()
 	if _, err := d.askHost(ctx, host, e); err != nil {
-		d.Log.Debug("a host of the site has not heard of the end of spawned procs", "host", d.hosts()[host].String(), "error", err)
+		d.Log.Debug("cannot tell a host of the site that spawned procs have ended", "host", d.hosts()[host].String(), "error", err)
 	}
 }
 
@@ -148,7 +148,7 @@ func (e *hostRequest) check() *spawn.Refusal {
 	case e.Do != doPrepare:
 		return nil
 	case e.Part == nil:
-		return spawn.Refuse(-1, "a part of nothing")
+		return spawn.Refuse(-1, "a request without a part")
 	}
 	return e.Part.Check()
 }
@@ -195,7 +195,7 @@ func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 		p = d.preparedAt(at)
 	}
 	if p == nil {
-		return result{Refused: spawn.Refuse(-1, "host %s has not prepared, or has ended, what is to %s", d.hosts()[d.Self], e.Do)}
+		return result{Refused: spawn.Refuse(-1, "host %s has no prepared part that could %s", d.hosts()[d.Self], e.Do)}
 	}
 	switch e.Do {
 	case doBegin:

@@ -150,7 +150,7 @@ func (p *Local) begin(o *start) (head string, err error) {
 		d.mu.Unlock()
 		cancel(nil)
 		p.leave()
-		return "", fmt.Errorf("%s has begun already, or was given up", p.part.World)
+		return "", fmt.Errorf("%s has begun already, or was cancelled", p.part.World)
 	}
 	p.node, p.cancel, p.done = node, cancel, make(chan struct{})
 	d.running[p] = struct{}{}

@@ -48,7 +48,7 @@ func (s *Parents) withWorlds(f func()) {
 
 func (s *Parents) tick() {
 	s.end(func() []*spawn.World[*procs.Proc] { return s.worlds.Tick(time.Now()) }, func(w *world) *ending.Failure {
-		return ending.TimedOut("%v passed while %s and its parents connected", s.limit(), w.name)
+		return ending.TimedOut("%v passed before %s and its parents had connected", s.limit(), w.name)
 	})
 }
 
@@ -181,7 +181,7 @@ func (s *Parents) follow(w *world) {
 		o.Failure = ending.SpawnedFailed(w.name, w.By.Who().String(), f)
 		s.Inherit(o)
 	case end.Apart:
-		log.Warn("a spawned world that had parted from its parents has failed", "world", w.name, "problem", f.Text)
+		log.Warn("a spawned world that had disconnected from its parents has failed", "world", w.name, "problem", f.Text)
 	}
 	s.meet.BreakPort(w.By, w.Port, w.name+": "+end.Reason)
 }

@@ -87,7 +87,7 @@ func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 		return ""
 	}
 	if elsewhere {
-		return "env is for procs that are spawned at one's own site"
+		return "env is only for procs spawned at the site that spawns them"
 	}
 	if p.Env == nil {
 		p.Env = make(map[string]string)

@@ -60,7 +60,7 @@ func TestProgramOf(t *testing.T) {
 		{at: listed, path: "bin/tool", want: "bin/tool"},
 		{at: listed, elsewhere: true, path: "bin/tool", want: "bin/tool"},
 		{at: listed, elsewhere: true, path: "bin/../tool", why: "not in the allow list"},
-		{at: listed, elsewhere: true, path: "bin/tool", info: map[string]string{"env": "LD_PRELOAD=x"}, why: "one's own site"},
+		{at: listed, elsewhere: true, path: "bin/tool", info: map[string]string{"env": "LD_PRELOAD=x"}, why: "env is only for procs spawned at the site"},
 	} {
 		p, why := programOf(&tt.at, &spawn.Command{Path: tt.path, Args: []string{"x"}, Info: tt.info}, tt.elsewhere)
 		switch {

@@ -86,7 +86,7 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spa
 	}
 	l, err := d.dial(ctx, part.Client)
 	if err != nil {
-		return refuse("%s cannot be asked: %v", peer, err)
+		return refuse("cannot ask %s: %v", peer, err)
 	}
 	p := &remote{part: part, name: d.Routes.SiteName(int(part.Client)), link: l}
 	ctx, p.cancel = context.WithCancel(ctx)

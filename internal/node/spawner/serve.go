@@ -54,7 +54,7 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 		err = node.read(&order)
 	}
 	if err != nil || order.Client < 0 || order.Client >= len(order.Sites) || len(order.Sites) > spawn.MaxClients {
-		d.Log.Debug("a spawn is given up by who wanted it", "world", part.World, "error", err)
+		d.Log.Debug("the site that asked for a spawn has cancelled it", "world", part.World, "error", err)
 		all.end(nil)
 		return
 	}
@@ -93,7 +93,7 @@ func (all pieces) watch(ctx context.Context, world string, l link.Link) *spawn.R
 			err = b.ReadFull(make([]byte, 1))
 		}
 		if within.Err() == nil || ctx.Err() != nil {
-			all.end(ending.ToldBy(fmt.Sprintf("the site that spawned %s gave it up: %v", world, err)))
+			all.end(ending.ToldBy(fmt.Sprintf("the site that spawned %s has cancelled it: %v", world, err)))
 		}
 	})
 	r := all.settled()

@@ -45,7 +45,7 @@ func (w *world) state() spawn.State {
 func (w *world) start(parent string) *spawn.Refusal {
 	port, err := dynamic.ParsePort(parent)
 	if err != nil {
-		return spawn.Refuse(-1, "there is no port that the procs could call: %v", err)
+		return spawn.Refuse(-1, "the procs have no port to connect to: %v", err)
 	}
 	d := w.parents.spawner
 	var r *spawn.Refusal

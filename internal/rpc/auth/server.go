@@ -217,5 +217,5 @@ func (s *Server) turnedAway(nc net.Conn, err error) {
 	if warn {
 		level = hclog.Warn
 	}
-	s.cfg.Logger.Log(level, "turned away", "peer", nc.RemoteAddr(), "reason", err)
+	s.cfg.Logger.Log(level, "refused a client", "peer", nc.RemoteAddr(), "reason", err)
 }

@@ -307,7 +307,7 @@ func (s *site) noticed(h *host, ev agent.Event) {
 	case agent.HostDied:
 		s.fail(ending.ChannelLost(fmt.Sprintf("host %d", ev.Peer.Host), ev.Err))
 	case agent.ProcLost:
-		s.fail(ending.NodeFailed(fmt.Errorf("rank %d: its agent gave it up: %w", ev.Peer.Rank, ev.Err)))
+		s.fail(ending.NodeFailed(fmt.Errorf("rank %d: its agent lost it: %w", ev.Peer.Rank, ev.Err)))
 	case agent.HostWanted:
 		s.w.k.After(0, func() { h.want(ev.Peer.Host) })
 	case agent.Finished:

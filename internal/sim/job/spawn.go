@@ -156,7 +156,7 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	port, err := dynamic.ParsePort(w.port)
 	if err != nil {
-		return nil, spawn.Refuse(-1, "there is no port that the procs could call: %v", err)
+		return nil, spawn.Refuse(-1, "the procs have no port to connect to: %v", err)
 	}
 	w.a.spawns++
 	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
