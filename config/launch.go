@@ -61,8 +61,8 @@ func (s *siteDraft) launch() {
 	case l.Engine == LaunchExec && !in.has("command"):
 		s.fault(in.pos, "it does not say which command runs others on a host", `add command = ["kubectl", "exec", "-i", "{host}", "--"]`)
 	}
-	if l.Engine == LaunchExec && in.has("command") && !slices.ContainsFunc(l.Command, func(w string) bool { return strings.Contains(w, "{host}") || strings.Contains(w, "{name}") }) {
-		s.warn(in.at("command"), "the command is the same for all hosts: nothing in it says on which one to run", `put {host}, the host's address, where it belongs: command = ["kubectl", "exec", "-i", "{host}", "--"]`)
+	if l.Engine == LaunchExec && in.has("command") {
+		s.launchCommand(in, l.Command)
 	}
 	for _, name := range in.spec.attrNames() {
 		engines, some := launchAttributes[name]
@@ -70,6 +70,46 @@ func (s *siteDraft) launch() {
 			s.fault(in.at(name), in.title()+" takes no "+name, "remove it: it is for "+strings.Join(engines, ", "))
 		}
 	}
+}
+
+// launchCommand judges the command of an exec launcher.
+func (s *siteDraft) launchCommand(in *block, command []string) {
+	if !slices.ContainsFunc(command, func(w string) bool { return strings.Contains(w, "{host}") || strings.Contains(w, "{name}") }) {
+		s.warn(in.at("command"), "the command is the same for all hosts: nothing in it says on which one to run", `put {host}, the host's address, where it belongs: command = ["kubectl", "exec", "-i", "{host}", "--"]`)
+	}
+	if tool := deafTool(command); tool != "" {
+		s.fault(in.at("command"), tool+" exec does not pass its standard input on without -i, and by that the node there is told what to run", `write -i behind exec: "exec", "-i"`)
+	}
+}
+
+// deafTool returns the tool whose exec a command uses without the option that passes standard input on;
+// "" if it does not.
+func deafTool(command []string) string {
+	i := slices.IndexFunc(command, func(w string) bool {
+		return slices.Contains([]string{"kubectl", "oc", "docker", "podman"}, filepath.Base(w))
+	})
+	if i < 0 {
+		return ""
+	}
+	words := command[i:]
+	if end := slices.Index(words, "--"); end >= 0 {
+		words = words[:end] // what follows is run there
+	}
+	if !slices.Contains(words, "exec") || slices.ContainsFunc(words, passesInput) {
+		return ""
+	}
+	return filepath.Base(words[0])
+}
+
+// passesInput reports whether a word is the option -i of these tools, alone or among others that take no
+// value, or its long form.
+func passesInput(word string) bool {
+	switch name, value, _ := strings.Cut(word, "="); name {
+	case "--stdin", "--interactive":
+		return value != "false"
+	}
+	letters, ok := strings.CutPrefix(word, "-")
+	return ok && strings.HasPrefix(strings.TrimLeft(letters, "tqd"), "i")
 }
 
 var blockLaunch = &blockSpec{name: "launch", label: `"ssh", "slurm", "pbs" or "exec"`, example: "ssh", attrs: []attrSpec{

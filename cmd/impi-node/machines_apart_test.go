@@ -157,7 +157,7 @@ func TestLaunchByExecFails(t *testing.T) {
 	enter := enterBy(t, machines)
 	dir, self, program := scriptOfNode(t)
 	for name, c := range map[string]struct{ command, hosts, more, says string }{
-		"no command": {`["/nowhere/kubectl", "exec", "{host}"]`, "10.77.0.[1-2]", "", "10.77.0.2: there is no /nowhere/kubectl on this machine, by which it would be reached: install it, or put its folder into PATH"},
+		"no command": {`["/nowhere/kubectl", "exec", "-i", "{host}"]`, "10.77.0.[1-2]", "", "10.77.0.2: there is no /nowhere/kubectl on this machine, by which it would be reached: install it, or put its folder into PATH"},
 		"silent":     {`["false", "{host}"]`, "10.77.0.[1-2]", "", "10.77.0.2: the command ended before anything ran there, and has printed nothing"},
 		"no host":    {fmt.Sprintf(`[%q, "{host}"]`, enter), "10.77.0.[1-3]", "", "/enter exited with status 1 and has printed: there is no machine 10.77.0.3"},
 		"no program": {fmt.Sprintf(`[%q, "{host}"]`, enter), "10.77.0.[1-2]", `program = "/nowhere/impi-node"`, "10.77.0.2: there is no program /nowhere/impi-node"},

@@ -183,7 +183,7 @@ site "alpha" {
     options = ["-p", "2222"]             # for ssh, or srun of "slurm"
     fanout  = 32                         # "ssh", "pbs": how many hosts each host starts
     #: mpi = "none"                      # "slurm": srun's --mpi, where the network wants a plugin's credentials
-    #: command = ["kubectl", "exec", "-i", "{host}", "--"] # "exec": {host} is its address
+    #: command = ["kubectl", "exec", "-i", "{host}", "--"] # "exec": {host} as in the file, {name} up to its first dot
   }
 }
 

@@ -26,3 +26,9 @@ site "e" {
   procs  = 1
   launch "slurm" {}
 }
+site "f" {
+  client = 5
+  hosts  = "127.0.0.7"
+  procs  = 1
+  launch "exec" { command = ["kubectl", "-n", "team", "exec", "{name}", "-c", "app", "--"] }
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -13,8 +14,9 @@ const defaultAtOnce = 32
 
 // Exec starts programs by a command of the site's, such as kubectl exec -i {name} --.
 type Exec struct {
-	// Command is what reaches a machine. In it {name}, {host} (the address) and {user} are replaced
-	// by those of the machine. {command} is replaced by what is to be run there, as one word for a
+	// Command is what reaches a machine. In it {host} (the address) and {user} are replaced by those of
+	// the machine, and {name} by its name up to the first dot, which is what kubectl calls a pod whose
+	// DNS name is NAME.SERVICE. {command} is replaced by what is to be run there, as one word for a
 	// shell to parse, as ssh needs it; if there is no {command} it is appended as separate words,
 	// as kubectl needs it. The command must pass its standard input on. Without a Command
 	// everything runs on this machine.
@@ -40,7 +42,7 @@ func (e Exec) args(m Machine) []string {
 	if len(e.Command) == 0 {
 		return shell
 	}
-	places := strings.NewReplacer("{name}", m.Name, "{host}", m.At(), "{user}", m.User, "{command}", shellLine)
+	places := strings.NewReplacer("{name}", firstLabel(m.Name), "{host}", m.At(), "{user}", m.User, "{command}", shellLine)
 	args := make([]string, len(e.Command))
 	for i, word := range e.Command {
 		args[i] = places.Replace(word)
@@ -49,6 +51,15 @@ func (e Exec) args(m Machine) []string {
 		return args
 	}
 	return append(args, shell...)
+}
+
+// firstLabel returns a name up to its first dot, and an address as it is.
+func firstLabel(name string) string {
+	if _, err := netip.ParseAddr(name); err == nil {
+		return name
+	}
+	first, _, _ := strings.Cut(name, ".")
+	return first
 }
 
 // explainExec explains a failure of a command that does not pass standard input on: the shell reads

@@ -101,6 +101,23 @@ func TestExecTroubles(t *testing.T) {
 	}
 }
 
+// TestExecPlaceholders: what stands for a machine in a command.
+func TestExecPlaceholders(t *testing.T) {
+	for _, c := range []struct {
+		m    Machine
+		want string
+	}{
+		{Machine{Name: "alpha-0.alpha.team.svc"}, "alpha-0 alpha-0.alpha.team.svc"},
+		{Machine{Name: "alpha-0", Address: "10.0.0.2", User: "me"}, "alpha-0 10.0.0.2 me"},
+		{Machine{Name: "10.0.0.2"}, "10.0.0.2 10.0.0.2"},
+	} {
+		args := Exec{Command: []string{"{name} {host} {user}", "{command}"}}.args(c.m)
+		if got := strings.TrimSpace(args[0]); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.m, got, c.want)
+		}
+	}
+}
+
 // TestLate: a machine that does not answer is named when time is over, and nothing runs anywhere.
 func TestLate(t *testing.T) {
 	w := newWitness(t)
