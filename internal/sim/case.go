@@ -16,27 +16,26 @@ import (
 // ErrCase is wrapped by the errors of cases that cannot be run.
 var ErrCase = errors.New("sim: not a case")
 
-// Case is everything that is decided before a job runs. What is left to chance
-// while it runs is decided by Seed.
+// Case is everything that is decided before a job runs. Chance while it runs is decided by Seed.
 type Case struct {
 	Seed     uint64 `line:"-"`
 	Key      bool   // sites prove themselves by a key
 	Direct   bool   // procs of our own sites open direct links
-	Boxes    bool   // direct links of procs of a host have fast boxes
-	Boards   bool   // procs of a host of ours do collective operations in shared memory
-	OnDemand bool   // all channels between sites of ours are made on demand
+	Boxes    bool   // direct links between procs of one host have fast boxes
+	Boards   bool   // procs of an own host do collective operations in shared memory
+	OnDemand bool   // all channels between own sites are made on demand
 	DialFail float64
-	Sites    []job.Site      `line:"-"` // by world and client rank; each world has as many as hold its procs
+	Sites    []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
 	Links    job.Links       `line:"-"`
 	Resume   *job.Resume     `line:"-"` // nil: links are not resumed
-	Chunk    int             // bytes; of the agents' memory; 0: as it ships
-	Backlog  int             // callers that may wait at a port; 0: as the node has it
-	Names    int             // in one scope of a name server; in all scopes twice as many; 0: as it ships
+	Chunk    int             // size in bytes of the pieces of an agent's memory; 0: as shipped
+	Backlog  int             // callers that may wait at a port; 0: the node's own limit
+	Names    int             // most names in one scope of a name server, and twice as many in all scopes; 0: as shipped
 	Program  *script.Program `line:"-"`
 	Faults   []job.Fault     `line:"-"`
 }
 
-// Procs counts the procs of all sites, and those that are spawned.
+// Procs counts the procs of all sites and the spawned ones.
 func (c *Case) Procs() int {
 	n := procsAt(c.Sites)
 	if c.Program != nil {
@@ -54,7 +53,7 @@ func procsAt(sites []job.Site) int {
 	return cfg.Procs()
 }
 
-// Check tells whether a case can be run: the program is legal and fits the job.
+// Check returns an error if the case cannot be run: its program must be legal and fit the job.
 func (c *Case) Check() error {
 	switch {
 	case c.Program == nil:
@@ -86,7 +85,8 @@ func (c *Case) Check() error {
 	return c.checkSpawns()
 }
 
-// checkWorlds wants the sites to be of one world each, and nothing that jobs that meet cannot have.
+// checkWorlds checks the sites of a case with several worlds: each belongs to one world, and has
+// nothing that jobs that meet cannot have.
 func (c *Case) checkWorlds() error {
 	if len(c.Program.Worlds) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (c *Case) checkWorlds() error {
 	return nil
 }
 
-// sitesOf gives the sites of a world that is there from the start.
+// sitesOf returns the sites of a world that exists from the start.
 func (c *Case) sitesOf(world int) []job.Site {
 	if len(c.Program.Worlds) == 0 {
 		return c.Sites
@@ -127,7 +127,7 @@ func (c *Case) sitesOf(world int) []job.Site {
 	return all
 }
 
-// job is the case as one of its worlds has it.
+// job returns the case of one of its worlds alone.
 func (c *Case) job(world int) *Case {
 	one := *c
 	one.Sites = c.sitesOf(world)
@@ -137,8 +137,8 @@ func (c *Case) job(world int) *Case {
 	return &one
 }
 
-// params is what the sites of a case settle on: of each value that packets obey
-// the least. IMPI ch.2, COLL command, labels C_DATALEN, P_ACKMARK and P_HIWATER.
+// params returns the limits that the sites of a case agree on: the lowest of each. IMPI ch.2, COLL
+// command, labels C_DATALEN, P_ACKMARK and P_HIWATER.
 func (c *Case) params() startup.Params {
 	least := startup.Params{DataLen: math.MaxUint32, AckMark: math.MaxUint32, HiWater: math.MaxUint32, TagUB: math.MaxInt32}
 	for _, s := range c.Sites {
@@ -163,7 +163,7 @@ func (c *Case) params() startup.Params {
 	return least
 }
 
-// chunk is the size of the pieces of an agent's memory.
+// chunk returns the size of the pieces of an agent's memory.
 func (c *Case) chunk() int {
 	if c.Chunk == 0 {
 		return agent.DefaultChunkSize

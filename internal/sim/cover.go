@@ -12,11 +12,11 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// Coverage counts what happened in runs, by the names of Counters.
+// Coverage counts what happened in runs, by the names in Counters.
 type Coverage map[string]int64
 
-// Counters lists everything that is counted of single jobs, so that what never happens is
-// seen, and WorldsCounters what is counted beside where jobs meet.
+// Counters lists everything that is counted in single jobs, so that a report also shows what never
+// happened. WorldsCounters lists what is counted in addition where jobs meet.
 var Counters, WorldsCounters = counters(), worldsCounters()
 
 func worldsCounters() []string {
@@ -74,7 +74,7 @@ func (c Coverage) Add(other Coverage) {
 	}
 }
 
-// String is the counts per 1000 jobs, a line for each group.
+// String formats the counts per 1000 jobs, one line for each group.
 func (c Coverage) String() string {
 	names := slices.Clone(Counters)
 	for _, name := range WorldsCounters {
@@ -124,7 +124,7 @@ func (c Coverage) link(ends [2]job.Endpoint) {
 	}
 }
 
-// run counts what a run had. Steps count where every rank came to its end.
+// run counts what happened in a run. Steps count if every rank finished.
 func (c Coverage) run(x *execution, all []job.Result) {
 	inOrder := true
 	for _, r := range all {
@@ -211,7 +211,7 @@ func (c Coverage) record(rec *script.Record) {
 	}
 }
 
-// program counts what a program has that was run to its end.
+// program counts what the program of a run that finished contains.
 func (c Coverage) program(p *script.Program, records []*script.Record) {
 	for i := range p.Messages {
 		m := &p.Messages[i]
@@ -229,7 +229,7 @@ func (c Coverage) program(p *script.Program, records []*script.Record) {
 			won := slices.ContainsFunc(records, func(rec *script.Record) bool {
 				return slices.Contains(rec.Cancels, script.Cancelled{Req: s.Req, Cancelled: true})
 			})
-			c.if1("cancels of receives lost", !won) // nobody notes those
+			c.if1("cancels of receives lost", !won) // ranks record only cancels that won
 		}
 	}
 }

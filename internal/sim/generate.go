@@ -14,13 +14,13 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// Limits bound what Generate makes. Zero values are the defaults.
+// Limits bound what Generate makes. Zero means the default.
 type Limits struct {
 	Procs  int  // most procs of a job; DefaultProcs
 	Steps  int  // about as many steps in a program at most; DefaultSteps
 	Worlds bool // several jobs that meet, with fewer procs and steps by default
-	deaths bool // each of them about one
-	// NoFaults leaves faults out, and changes nothing else of a seed's case.
+	deaths bool // every program has a death of a root
+	// NoFaults leaves out the faults; a seed's case is otherwise the same.
 	NoFaults bool
 }
 
@@ -45,7 +45,7 @@ func (l Limits) withDefaults() Limits {
 // Generate makes the case of a seed.
 func Generate(seed uint64, l Limits) *Case { return drawn(seed, l).Example(rapidSeed(seed)) }
 
-// drawn is the case of a seed for rapid.
+// drawn returns the generator of a seed's case.
 func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{Draws: &script.Draws{T: t}, limits: l.withDefaults()}
@@ -65,7 +65,7 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 func (g *generator) surroundings(c *Case) {
 	c.Key, c.Direct = g.One(4), g.IntN(3) > 0 || g.strays
 	if g.One(3) && c.Direct {
-		c.DialFail = g.pick(0.1, 0.3, 0.5) // more, and hosts do not connect in time
+		c.DialFail = g.pick(0.1, 0.3, 0.5) // with more, hosts would not connect in time
 	}
 	if g.One(2) {
 		c.Chunk = g.Between(256, 16<<10)
@@ -79,8 +79,8 @@ func (g *generator) surroundings(c *Case) {
 		c.Resume = &job.Resume{
 			Window: g.Between(200, 20_000),
 			Again:  time.Microsecond + g.upTo(20*time.Millisecond),
-			Limit:  2 * time.Minute,       // hosts whose dance is not over mend no channels, and it may take a minute
-			Cuts:   g.pick(0, 0.01, 0.03), // more, and long frames never come through small links
+			Limit:  2 * time.Minute,       // a dance may take a minute, and hosts mend no channels before it is over
+			Cuts:   g.pick(0, 0.01, 0.03), // with more, long frames would never get through small links
 		}
 	}
 	c.Boxes, c.OnDemand = g.One(2), g.One(2)
@@ -90,20 +90,20 @@ func (g *generator) surroundings(c *Case) {
 	if c.Boards = g.One(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 {
 		c.oneHost()
 	}
-	switch { // last, so that without faults nothing else changes
+	switch { // last, so that the draws before do not depend on NoFaults
 	case g.limits.NoFaults && c.Resume != nil:
 		c.Resume.Cuts = 0
 	case g.limits.NoFaults:
 	case g.strays:
 		c.Faults = []job.Fault{{Kind: job.CutLink, Target: 2 + 8*g.IntN(8), Event: uint64(g.Between(1, 200<<g.IntN(5)))}}
 	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.One(4):
-		c.Faults = []job.Fault{g.fault(job.LoseHost)} // that of a host whose parent is not the head, often
+		c.Faults = []job.Fault{g.fault(job.LoseHost)} // often a host whose parent is not the head
 	default:
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 	}
 }
 
-// routes draws what a site's file says of links to other sites.
+// routes draws the routes of a site's file to other sites.
 func (g *generator) routes(s *job.Site) {
 	if s.Foreign != nil || !g.One(3) {
 		return
@@ -115,8 +115,8 @@ func (g *generator) routes(s *job.Site) {
 	}
 }
 
-// oneHost puts all procs at one host, or if some are foreign those of each site: only communicators
-// within a host use its board.
+// oneHost puts all procs of the job on one host, or those of each site if some are foreign: only
+// communicators within a host use its board.
 func (c *Case) oneHost() {
 	one := job.Site{Params: c.Sites[0].Params, Hosts: []int{0}}
 	for i := range c.Sites {
@@ -132,7 +132,7 @@ func (c *Case) oneHost() {
 	}
 }
 
-// worlds makes jobs that meet, of which a root dies in every fourth case.
+// worlds draws jobs that meet. In every fourth case a root dies.
 func (g *generator) worlds(c *Case) {
 	death := g.One(4) && !g.limits.NoFaults || g.limits.deaths
 	if death {
@@ -165,13 +165,13 @@ func (g *generator) worlds(c *Case) {
 	}
 	c.Links.Worlds = g.link(time.Millisecond)
 	c.Links.Worlds.Lend = g.pick(0, 0.5)
-	if d, _ := c.Program.Death(); d.Stopped { // it may be in the middle of lending
+	if d, _ := c.Program.Death(); d.Stopped { // the root may stop while it lends memory
 		c.Links.Worlds.Lend = 0
 	}
 	c.Boxes, c.Boards, c.OnDemand = g.One(2), g.One(2), g.One(2)
 }
 
-// homes draws the sites of worlds.
+// homes draws the sites of all worlds.
 func (g *generator) homes(worlds []int) (all []job.Site) {
 	for _, n := range worlds {
 		all = append(all, g.place(n, g.Between(1, 2), func(*job.Site) {})...)
@@ -179,7 +179,7 @@ func (g *generator) homes(worlds []int) (all []job.Site) {
 	return all
 }
 
-// spawns draws one to three worlds to be spawned, and some spawns that must fail.
+// spawns draws one to three worlds that are spawned, and some spawns that must fail.
 func (g *generator) spawns(c *Case, o *script.Options) {
 	c.Program = &script.Program{Worlds: slices.Clone(o.Worlds)} // for sitesOf
 	names := make([][]string, len(o.Worlds))
@@ -221,12 +221,12 @@ func b2i(b bool) int {
 type generator struct {
 	*script.Draws
 	limits Limits
-	strays bool // the program receives from any source, and is to lose a link between two procs
+	strays bool // the program receives from any source, and a link between two procs is to be lost
 }
 
 func (g *generator) pick(of ...float64) float64 { return script.Pick(g.Draws, of...) }
 
-// upTo draws a duration below d; each order of magnitude is as likely as another.
+// upTo draws a duration below d; all orders of magnitude are equally likely.
 func (g *generator) upTo(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -234,7 +234,7 @@ func (g *generator) upTo(d time.Duration) time.Duration {
 	return time.Duration(g.IntN(int(d>>g.IntN(8)) + 1)).Round(100)
 }
 
-// sites makes few sites with many procs, or many with few.
+// sites draws few sites with many procs, or many with few.
 func (g *generator) sites(c *Case) {
 	left := g.Between(1, g.limits.Procs)
 	if g.IntN(12) > 0 {
@@ -254,7 +254,7 @@ func (g *generator) sites(c *Case) {
 	}
 }
 
-// place puts the procs of a job at most at so many sites. other may change those behind
+// place distributes the procs of a job over at most so many sites. other may change all sites but
 // the first.
 func (g *generator) place(left, most int, other func(*job.Site)) (all []job.Site) {
 	own := g.params()
@@ -278,7 +278,7 @@ func (g *generator) place(left, most int, other func(*job.Site)) (all []job.Site
 	return all
 }
 
-// params draws the limits of packets: the usual ones, small ones or tiny ones.
+// params draws the limits of packets: usual, small or tiny.
 func (g *generator) params() startup.Params {
 	p := startup.DefaultParams()
 	switch g.IntN(6) {
@@ -308,14 +308,14 @@ func (g *generator) params() startup.Params {
 	return p
 }
 
-// estrange makes some sites foreign, but not all: ours has to be there.
+// estrange makes some sites foreign, but never all.
 func (g *generator) estrange(c *Case) {
 	for i := range c.Sites[1:] {
 		if g.One(2) {
 			s := &c.Sites[i+1]
 			s.Foreign = &job.Foreign{Eager: g.One(2), Habits: g.One(2), FalseLen: g.One(2)}
 			if g.One(3) {
-				// Behind all labels of ours, and among them.
+				// Above all labels of ours, and among them.
 				extra := g.Between(0x50000000, 0x50000003)
 				s.Foreign.Extra = []wire.Label{wire.Label(extra), 0x60000000, 0x1150 + 0x400*wire.Label(extra%4)}
 			}
@@ -327,7 +327,7 @@ func (g *generator) estrange(c *Case) {
 		}
 	}
 	for p := c.params(); p.AckMark > p.HiWater; p = c.params() {
-		// Nobody would ever be acknowledged. Whoever says less does not keep quiet.
+		// Otherwise no sender would ever be acknowledged.
 		for i := range c.Sites {
 			if f := c.Sites[i].Foreign; f != nil {
 				f.Skip = slices.DeleteFunc(f.Skip, func(l wire.Label) bool { return l == wire.LabelAckMark })
@@ -339,7 +339,7 @@ func (g *generator) estrange(c *Case) {
 	}
 }
 
-// links may be fast, slow, or different from each other.
+// links draws links that are fast, slow, or different from each other.
 func (g *generator) links() job.Links {
 	near, far := g.link(50*time.Microsecond), g.link(5*time.Millisecond)
 	far.Reset = g.pick(0, 0, 0.5, 1)
@@ -367,7 +367,7 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 	return s
 }
 
-// faults are none for most seeds, harmless ones for some, and deadly for four in ten.
+// faults draws no faults for most seeds, harmless ones for some, and deadly ones for four in ten.
 func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 	for range g.IntN(3) * g.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
@@ -394,12 +394,12 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 	return all
 }
 
-// fault happens at any time, most often when the job is running.
+// fault draws a fault at any time, most often while the job is running.
 func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
 	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
 	switch {
 	case f.Kind == job.FailLate:
-	case f.Kind == job.LoseHost && g.One(4): // before it has come, or soon after
+	case f.Kind == job.LoseHost && g.One(4): // before the host has connected, or soon after
 		f.At = g.upTo(2 * time.Millisecond)
 	case g.One(3):
 		f.At = g.upTo(200 * time.Millisecond)

@@ -66,13 +66,13 @@ func (x *execution) judge(all []job.Result) *Failure {
 	return x.left(all)
 }
 
-// oracles say who has found what is wrong with what a rank got.
+// oracles names who found a fault in what a rank got, by the error.
 var oracles = []struct {
 	err  error
 	name string
 }{{script.ErrContexts, "contexts"}, {script.ErrLeak, "leak"}, {script.ErrMismatch, "result"}, {script.ErrIllegal, "result"}}
 
-// oracle gives "" for what may come of a fault.
+// oracle returns the oracle of an error; "" if a fault of the run may have caused it.
 func oracle(err error) string {
 	for _, o := range oracles {
 		if errors.Is(err, o.err) {
@@ -82,7 +82,7 @@ func oracle(err error) string {
 	return ""
 }
 
-// wrong is what ranks have found that nothing excuses.
+// wrong returns a fault that ranks have found and that no fault of the run excuses.
 func (x *execution) wrong(all []job.Result) *Failure {
 	victim, death := x.victim()
 	for _, r := range all {
@@ -99,10 +99,10 @@ func (x *execution) wrong(all []job.Result) *Failure {
 	return nil
 }
 
-// number is that of a world; -1: of one that does not live long enough to have one.
+// number returns the number of a world; -1: it did not live long enough to get one.
 func (x *execution) number(r job.Result) int { return slices.Index(x.worlds, r.World) }
 
-// victim is the world that ends with a root, if one does.
+// victim returns the world that ends because its root dies, if there is one.
 func (x *execution) victim() (world int, death bool) {
 	d, death := x.c.Program.Death()
 	if death {
@@ -122,7 +122,7 @@ func (x *execution) inWorld(w int) string {
 	return fmt.Sprintf("world %c: ", 'a'+w)
 }
 
-// ended judges how a job has come to its end.
+// ended judges how a job has ended.
 func (x *execution) ended(w int, r job.Result) *Failure {
 	victim, death := x.victim()
 	failed := errors.Join(append(append(r.Sites(), r.Server()), r.Procs()...)...)
@@ -150,7 +150,7 @@ func (x *execution) ended(w int, r job.Result) *Failure {
 	return x.survived(r)
 }
 
-// left wants nothing to be left between worlds.
+// left checks that nothing of one world is left in another.
 func (x *execution) left(all []job.Result) *Failure {
 	if x.meeting == nil {
 		return nil
@@ -161,7 +161,7 @@ func (x *execution) left(all []job.Result) *Failure {
 	return nil
 }
 
-// broken is for a run that came to no end.
+// broken is the failure of a run that did not end.
 func (x *execution) broken(err error) *Failure {
 	var v *check.Violation
 	switch {
@@ -177,7 +177,7 @@ func (x *execution) broken(err error) *Failure {
 	return failure("startup", err)
 }
 
-// wellEnded wants everything of a job that ended in order.
+// wellEnded checks a job that ended in order: everything must be complete.
 func (x *execution) wellEnded(w int) *Failure {
 	if rank := x.missing(w); rank >= 0 {
 		return failure("result", fmt.Errorf("%srank %d did not come to the end of its program", x.inWorld(w), rank))
@@ -188,8 +188,8 @@ func (x *execution) wellEnded(w int) *Failure {
 	return nil
 }
 
-// survived judges a job that was struck: nobody ended in order unless all ranks had come to
-// the end of their programs. Package job has judged that all have heard of it, and soon.
+// survived judges a job that a fault has hit: no site may have ended in order unless all ranks had
+// finished their programs. Package job judges whether all sites have heard of it in time.
 func (x *execution) survived(r job.Result) *Failure {
 	missing := x.missing(0)
 	for i, err := range r.Sites() {
@@ -200,7 +200,7 @@ func (x *execution) survived(r job.Result) *Failure {
 	return nil
 }
 
-// missing gives a rank of a world that did not come to the end of its program, or -1.
+// missing returns a rank of a world that has not finished its program, or -1.
 func (x *execution) missing(w int) int {
 	first := 0
 	if w > 0 {

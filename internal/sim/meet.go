@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// meet makes the place where the worlds of a case meet, and plans the death of a root.
+// meet makes the Worlds of a case with several, and plans the death of a root.
 func (x *execution) meet() {
 	s := &steps{x: x, at: map[int]int{}, players: map[int]player{}}
 	x.steps = s
@@ -48,20 +48,19 @@ func (x *execution) kill(world, root int, node bool) {
 	for i := range x.c.Program.Worlds[world] {
 		x.shared.Gone[first+i] = true
 	}
-	if world == 1 && x.shared.Ports["first"] != "" { // or nobody would call
+	if world == 1 && x.shared.Ports["first"] != "" { // otherwise no proc would connect
 		x.shared.Ports["last"] = x.shared.Ports["first"]
 	}
 }
 
-// steps follows the roots through the steps of connecting: up to the fifth by what
-// their nodes do, then by what they say to each other on their temporary link. The tag of
-// those messages is the number of the step, and when one has been received the next step
-// is to tell it to the others.
+// steps follows the roots through the steps of connecting: up to the fifth by what their nodes do,
+// then by their messages on the temporary link. The tag of those messages is the number of the
+// step; the step after a received message is to tell the others of it.
 type steps struct {
 	x       *execution
 	at      map[int]int // by proc
 	players map[int]player
-	reached func(proc, step int) // nil: nobody asks
+	reached func(proc, step int) // nil: nothing to call
 }
 
 // Step is of job.CallObserver.
@@ -82,7 +81,7 @@ func (s *steps) Link(caller, opener dynamic.Member) kernel.Watcher {
 	return &callWatch{s: s, procs: [2]int{s.procOf(caller), s.procOf(opener)}}
 }
 
-// procOf gives a proc's number in the program; -1: it has none, as its world was to fail.
+// procOf returns a proc's number in the program; -1: it has none, as its world was to fail.
 func (s *steps) procOf(m dynamic.Member) int {
 	first := 0
 	for w, world := range s.x.worlds {
@@ -94,13 +93,13 @@ func (s *steps) procOf(m dynamic.Member) int {
 	return -1
 }
 
-// callWatch sees what two roots say to each other.
+// callWatch sees what two roots send to each other.
 type callWatch struct {
 	s     *steps
 	procs [2]int
 	sent  [2]packets // by end
 	taken [2]packets // what that end has received
-	wait  [2][]byte  // what it is still to receive
+	wait  [2][]byte  // what that end has yet to receive
 }
 
 func endOf(e *kernel.End) int {
@@ -118,7 +117,7 @@ func (w *callWatch) Sent(from *kernel.End, data []byte) {
 		switch tag {
 		case 0: // the introduction
 		case 14:
-			w.s.reach(w.procs[i], 13) // which is over
+			w.s.reach(w.procs[i], 13) // step 13 is over
 			fallthrough
 		default:
 			w.s.reach(w.procs[i], int(tag))
@@ -142,13 +141,13 @@ func (w *callWatch) Received(to *kernel.End, n int) {
 // Ended is of kernel.Watcher.
 func (w *callWatch) Ended(from *kernel.End) { w.s.reach(w.procs[endOf(from)], script.LastStep) }
 
-// packets finds the tags of messages in a stream.
+// packets finds the tags of messages in a stream of packets.
 type packets struct {
 	head []byte
-	data int // bytes of a packet that are to come
+	data int // bytes of the packet that have yet to come
 }
 
-// add goes on with the stream.
+// add takes the next bytes of the stream.
 func (p *packets) add(b []byte, tag func(wire.Tag)) {
 	for len(b) > 0 {
 		if n := min(p.data, len(b)); n > 0 {

@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// program makes what the procs of a case do. Short programs are more frequent:
-// they find as much, and sooner. Where packets are tiny, messages are few and
-// short: it is packets that take time.
+// program draws what the procs of a case do. Short programs are more frequent: they find as much,
+// and sooner. Where packets are tiny, messages are few and short, as run time grows with the number
+// of packets.
 func (g *generator) program(c *Case) *script.Program {
 	o := script.Options{
 		Procs: c.Procs(), DataLen: int(min(c.params().DataLen, maxLength)), Steps: g.Between(1, max(1, g.limits.Steps>>g.IntN(4))),
@@ -26,11 +26,11 @@ func (g *generator) program(c *Case) *script.Program {
 	return p
 }
 
-// windows puts windows into a third of the programs whose procs can have them.
+// windows adds windows to a third of the programs whose procs can have them.
 func (g *generator) windows(c *Case, p *script.Program) {
 	foreign := slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil })
 	length := int(c.params().DataLen)
-	if foreign || !g.One(3) || length < 16 && !g.One(4) { // tiny packets are many
+	if foreign || !g.One(3) || length < 16 && !g.One(4) { // with tiny packets there would be too many
 		return
 	}
 	most := min(512, 4+length/2)

@@ -14,17 +14,17 @@ import (
 
 // Options say how a case is run. The zero value is a run without trace.
 type Options struct {
-	Trace int  // lines of the trace that are kept
-	Twice bool // run it again, and want the same
+	Trace int  // how many lines of the trace are kept
+	Twice bool // run it twice, and compare
 }
 
-// Bounds of a run. A legal program of the size that Generate makes needs a small part.
+// Bounds of a run. A legal program of Generate's size needs a small part of them.
 const (
 	maxEvents = 20_000_000
 	maxTime   = 30 * time.Minute
 )
 
-// key is what sites prove themselves with where they do.
+// key is the key of jobs whose sites have one.
 const key = 0x1234567887654321
 
 // Verdict is how a run went.
@@ -33,11 +33,11 @@ type Verdict struct {
 	Trace    string   // the last events, if Options asked for them
 	Events   uint64
 	Time     time.Duration // virtual
-	Digest   uint64        // the same for the same case, always
+	Digest   uint64        // the same whenever the same case is run
 	Coverage Coverage
 }
 
-// Run runs a case and judges it. It does not change it.
+// Run runs a case and judges it. It does not change the case.
 func Run(c *Case, o Options) *Verdict {
 	v := run(c, o.Trace)
 	if !o.Twice || v.Failure != nil {
@@ -51,7 +51,7 @@ func Run(c *Case, o Options) *Verdict {
 
 func run(c *Case, trace int) *Verdict { return runTwisted(c, trace, func(*execution) {}) }
 
-// runTwisted lets a test change what is about to be run.
+// runTwisted is Run with a hook for tests that change the execution before it runs.
 func runTwisted(c *Case, trace int, twist func(x *execution)) *Verdict {
 	if err := c.Check(); err != nil {
 		return &Verdict{Failure: failure("case", err), Coverage: make(Coverage)}
@@ -84,7 +84,7 @@ func play(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
 type execution struct {
 	c       *Case
 	k       *kernel.Kernel
-	meeting *job.Worlds // where worlds meet; nil: there is one
+	meeting *job.Worlds // nil: there is one world
 	steps   *steps      // of connecting
 	worlds  []*job.World
 	watches []*watch // by world
@@ -92,9 +92,9 @@ type execution struct {
 	cover   Coverage
 	shared  script.Shared
 	trace   bool
-	program func(e script.Env) error // of each proc
+	program func(e script.Env) error // runs in each proc
 
-	misplaced error // a spawned world has other sites than it must have
+	misplaced error // error: a spawned world has other sites than it must have
 }
 
 // proc is what a proc of package job can do.
@@ -184,7 +184,7 @@ func (x *execution) run() *Failure {
 	return x.judge(all)
 }
 
-// nodeOf gives a number of the node of a proc.
+// nodeOf returns a number of the node of a proc.
 func (x *execution) nodeOf(proc int) int {
 	world, first := x.c.Program.WorldOf(proc), 0
 	for _, n := range x.c.Program.Worlds[:world] {

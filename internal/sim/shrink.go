@@ -15,18 +15,17 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// rapidSeed is rapid's for a seed: its 0 is any.
+// rapidSeed returns rapid's seed for a seed: rapid takes 0 for a random one.
 func rapidSeed(seed uint64) int { return int(seed + 1) }
 
-// tries is how many seeds a smaller case is run with: it takes other ways
-// through chance than the case it was made from.
+// tries is how many seeds a smaller case is run with, since chance takes another course in it than
+// in the case that it was made from.
 const tries = 2
 
-// Shrink makes a failing case smaller, as long as the same oracle finds fault with it, until
-// nothing helps or time is over: first, if it is that of its seed with the limits l, by what was
-// drawn for it, and then by leaving out lines and values of its text. It gives the smallest case
-// that it has found, which may be c, and how many it has run. It sets flags of rapid: one
-// Shrink at a time.
+// Shrink makes a failing case smaller as long as the same oracle fails, until nothing helps or the
+// budget is spent. If c is the case of its seed within l, it first tries smaller draws; then it
+// leaves out lines and values of the text. It returns the smallest failing case, which may be c,
+// and how many cases it ran. It sets flags of rapid, so only one Shrink may run at a time.
 func Shrink(c *Case, l *Limits, oracle string, budget time.Duration) (smallest *Case, runs int) {
 	begun := time.Now()
 	return shrink(c, l, func(_, share int) bool { return time.Since(begun) >= budget/time.Duration(share) }, func(c *Case) bool {
@@ -50,14 +49,14 @@ type shrinker struct {
 	smallest *Case
 	runs     int
 	seed     uint64
-	enough   func(runs, share int) bool // whether this share of what may be spent is: half of it is 2
+	enough   func(runs, share int) bool // whether this share of the budget is spent; 2 means half
 	fails    func(c *Case) bool
-	known    map[string]*Case // by text: with which seed they fail; nil: they do not
+	known    map[string]*Case // by text: the failing case, with its seed; nil: it does not fail
 }
 
-// by looks for a failing case among so many that are drawn, and for the smallest draws.
+// by looks for a failing case among so many draws, and for the smallest draws that fail.
 func (s *shrinker) by(drawn *rapid.Generator[*Case], checks, share int) {
-	if !flag.Parsed() { // as in a command: rapid asks package testing how to work
+	if !flag.Parsed() { // outside of tests: rapid reads flags of package testing
 		testing.Init()
 		_ = flag.CommandLine.Parse(nil)
 	}
@@ -69,7 +68,7 @@ func (s *shrinker) by(drawn *rapid.Generator[*Case], checks, share int) {
 		_ = flag.Set("rapid."+name, value)
 	}
 	done := make(chan struct{})
-	go func() { // which ends in the middle of rapid
+	go func() { // Goexit below ends it
 		defer close(done)
 		rapid.Check(&quiet{}, func(t *rapid.T) {
 			if s.enough(s.runs, share) {
@@ -99,12 +98,12 @@ func (s *shrinker) failing(c *Case) bool {
 	return failing != nil
 }
 
-// reduced draws a case that lacks some lines of another one's text, or some values, and what
-// does without them not make sense any more. It gives nil where that is no case.
+// reduced draws a case that lacks some lines or values of another one's text, and whatever needs
+// them. It returns nil if that is no case.
 func reduced(c *Case, words bool) *rapid.Generator[*Case] {
 	text := c.String()
 	return rapid.Custom(func(t *rapid.T) *Case {
-		out := func() (out bool) { // rarely, but zeros mean that it is left out
+		out := func() (out bool) { // rarely true; rapid shrinks to zeros, which leave things out
 			out = true
 			for range 8 {
 				out = !script.Bit.Draw(t, "") && out
@@ -135,7 +134,7 @@ func reduced(c *Case, words bool) *rapid.Generator[*Case] {
 	})
 }
 
-// forget leaves out the last worlds if nobody spawns them any more.
+// forget leaves out the last worlds if no step spawns them any more.
 func (c *Case) forget() {
 	p := c.Program
 	for w := len(p.Worlds) - 1; w > 1; w-- {
@@ -146,9 +145,9 @@ func (c *Case) forget() {
 	}
 }
 
-// quiet is a test of which nobody reads what it prints.
+// quiet is a testing.TB whose output is discarded.
 type quiet struct {
-	rapid.TB // nothing else is called
+	rapid.TB // no other method is called
 	failed   bool
 }
 

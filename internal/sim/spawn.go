@@ -9,21 +9,21 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// home is where spawned procs run: a site of a world that was there from the start. Those of a world
-// that was spawned itself have the slots of the same one.
+// home is where spawned procs run: a site of a world that existed from the start. Procs that a
+// spawned world spawns use the slots of the same site.
 type home struct{ world, site int }
 
-// placed is a row of spawned procs at one site, which is one of their world. How they are spread over
-// its hosts is not said.
+// placed is a row of spawned procs at one site of their world. It does not say how they are spread
+// over its hosts.
 type placed struct {
 	home
 	site  job.Site
-	slots int // procs
+	slots int // one for each proc
 }
 
-// spawnedAt works out where the procs of a spawn run, as docs/dynamic.md says it: at the site of the
-// proc that spawns them, or where a command names a host. Neighbours at that site are one site of their
-// world; at another one they are if the same host was named.
+// spawnedAt works out where the procs of a spawn run, by the rules of docs/dynamic.md: at the site
+// of the proc that spawns them, or at the host that a command names. Procs next to each other at
+// the spawning site are one site of their world; at another site only if they named the same host.
 func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 	world := c.Program.WorldOf(s.Root)
 	first, site := 0, 0
@@ -64,8 +64,8 @@ func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 	return all, nil
 }
 
-// hostOf gives the site of a host that a command names, and the host's name unless it is of the own
-// site.
+// hostOf returns the site of the host that a command names, and the host's name unless it belongs
+// to the spawning site.
 func hostOf(sites []job.Site, host string, own int) (name string, site int, err error) {
 	for i, s := range sites {
 		is := host == fmt.Sprintf("s%d", i)
@@ -82,7 +82,7 @@ func hostOf(sites []job.Site, host string, own int) (name string, site int, err 
 	return "", 0, fmt.Errorf("%w: there is no host %s", ErrCase, host)
 }
 
-// at gives the sites of a world, and whose slots spawned procs have there.
+// at returns the sites of a world, and the home whose slots spawned procs take at each.
 func (c *Case) at(world int) (sites []job.Site, homes []home, err error) {
 	s, spawned := c.Program.Spawned(world)
 	if !spawned {
@@ -102,8 +102,8 @@ func (c *Case) at(world int) (sites []job.Site, homes []home, err error) {
 	return sites, homes, err
 }
 
-// demand is how many slots of each site must and may be taken when a spawn is under way, the spawn
-// itself included.
+// demand returns how many slots of each site must be taken, and how many may be, while a spawn is
+// under way; its own slots included.
 func (c *Case) demand(step int) (must, may map[home]int, err error) {
 	s := c.Program.Steps[step].(script.Spawn)
 	must, may = map[home]int{}, map[home]int{}
@@ -127,7 +127,7 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 			case hold == script.Holds:
 				must[p.home] += p.slots
 				may[p.home] += p.slots
-			case hold == script.Ends && c.spawnsAt(x, p): // it is waited for
+			case hold == script.Ends && c.spawnsAt(x, p): // the spawn waits for these slots
 			default:
 				may[p.home] += p.slots
 			}
@@ -136,15 +136,15 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 	return must, may, nil
 }
 
-// spawnsAt tells whether a part of a spawned world is at the site of the proc that has spawned it.
-// That of others does not know soon that it is on its own.
+// spawnsAt reports whether a part of a spawned world is at the site of the proc that spawned it. A
+// part elsewhere learns late that it has no parents any more.
 func (c *Case) spawnsAt(s script.Spawn, p placed) bool {
 	s.Procs, s.Hosts = []int{1}, nil
 	list, err := c.spawnedAt(s)
 	return err == nil && list[0].home == p.home
 }
 
-// spawns gives the steps that are one.
+// spawns returns the numbers of the steps that spawn.
 func (c *Case) spawns() (steps []int) {
 	for i, s := range c.Program.Steps {
 		if _, ok := s.(script.Spawn); ok {
@@ -154,7 +154,7 @@ func (c *Case) spawns() (steps []int) {
 	return steps
 }
 
-// checkSpawns wants each of them to have slots for sure, or for sure not.
+// checkSpawns checks that each spawn certainly gets its slots, or certainly does not.
 func (c *Case) checkSpawns() error {
 	for _, i := range c.spawns() {
 		s := c.Program.Steps[i].(script.Spawn)
@@ -180,8 +180,8 @@ func (c *Case) checkSpawns() error {
 
 func (c *Case) slots(h home) int { return c.sitesOf(h.world)[h.site].Slots }
 
-// makeRoom gives sites the slots that spawns need, and not one more, and has those want more that
-// are to fail for that.
+// makeRoom gives sites exactly the slots that spawns need, and makes spawns that must fail for lack
+// of slots ask for more.
 func (c *Case) makeRoom() {
 	for _, i := range c.spawns() {
 		if c.Program.Steps[i].(script.Spawn).Fails == script.NoSlots {
@@ -202,7 +202,7 @@ func (c *Case) makeRoom() {
 	}
 }
 
-// grant makes a site have at least so many slots.
+// grant raises a site's slots to at least this number.
 func (c *Case) grant(h home, slots int) {
 	first, at := 0, 0
 	for _, n := range c.Program.Worlds[:h.world] {
@@ -218,7 +218,7 @@ func (c *Case) grant(h home, slots int) {
 	}
 }
 
-// hosts are what spawns by procs of a world may name.
+// hosts returns the hosts that spawns by procs of a world may name.
 func hosts(sites []job.Site) (names []string) {
 	for i, s := range sites {
 		names = append(names, fmt.Sprintf("s%d", i))
@@ -229,7 +229,8 @@ func hosts(sites []job.Site) (names []string) {
 	return append(names, "localhost", "localhost")
 }
 
-// wellPlaced wants a spawned world to have the sites that it must have, with as many procs at each.
+// wellPlaced checks that a spawned world has the sites that it must have, with as many procs at
+// each.
 func (c *Case) wellPlaced(world int, sites []job.Site) error {
 	s, _ := c.Program.Spawned(world)
 	want, err := c.spawnedAt(s)
@@ -239,10 +240,10 @@ func (c *Case) wellPlaced(world int, sites []job.Site) error {
 	return err
 }
 
-// errStillborn is what a proc ends with that is to end before it is in MPI.
+// errStillborn is the error of a proc that must end before it is in MPI.
 var errStillborn = errors.New("it ends before it is in MPI")
 
-// doomed gives the job of procs that are not to run: they do nothing, or not even that.
+// doomed returns the job of procs whose spawn must fail: they do nothing, or end before Init.
 func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error) {
 	one := *x.c
 	one.Sites = sites
@@ -263,7 +264,7 @@ func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error
 	return &cfg, nil
 }
 
-// spawned gives the job of procs that are spawned.
+// spawned returns the job of procs that are spawned.
 func (x *execution) spawned(program string, sites []job.Site) (*job.Config, error) {
 	if len(program) > 1 {
 		return x.doomed(program, sites)
@@ -280,7 +281,7 @@ func (x *execution) spawned(program string, sites []job.Site) (*job.Config, erro
 		return nil, x.misplaced
 	}
 	one := x.c.job(world)
-	one.Sites = sites // with the hosts over which the procs are spread
+	one.Sites = sites // these have the hosts over which the procs are spread
 	watch, err := newWatch(x.k, one, x.cover, x.trace)
 	if err != nil {
 		return nil, err

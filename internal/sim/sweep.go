@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Sweep is many seeds: from First, Count of them, or without end if it is 0.
+// Sweep is a run of many seeds: Count of them beginning with First, or without end if Count is 0.
 type Sweep struct {
 	First, Count uint64
 	Workers      int // goroutines; each runs one world at a time
 	Limits       Limits
 	Options      Options
-	Twice        uint64 // every how many seeds a run is repeated, to see that it is the same; 0: never
-	Failures     int    // how many end the sweep; 0: any number
+	Twice        uint64 // every how many seeds a run is repeated to see that it is the same; 0: never
+	Failures     int    // stop after so many failures; 0: never
 	Progress     func(Tally)
 	Every        time.Duration // how often Progress is called, from one goroutine
 
-	one func(seed uint64, s Sweep) result // what is done with a seed; nil: it is run
+	one func(seed uint64, s Sweep) result // what is done with a seed; nil: run it
 }
 
 // Finding is a seed that failed.
@@ -37,8 +37,8 @@ type Tally struct {
 	Coverage Coverage
 }
 
-// Run runs the seeds until all are done, ctx ends, or there are enough
-// failures. Which seeds fail does not depend on Workers.
+// Run runs the seeds until all are done, ctx ends, or there are enough failures. Which seeds fail
+// does not depend on Workers.
 func (s Sweep) Run(ctx context.Context) Tally {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -76,7 +76,7 @@ func (s Sweep) Run(ctx context.Context) Tally {
 	return t
 }
 
-// feed gives the seeds out in their order.
+// feed sends the seeds in order.
 func (s Sweep) feed(ctx context.Context, seeds chan<- uint64) {
 	defer close(seeds)
 	for i := uint64(0); s.Count == 0 || i < s.Count; i++ {

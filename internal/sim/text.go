@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// siteLine is a site as it is written.
+// siteLine is the text form of a site.
 type siteLine struct {
 	Hosts []int
 	startup.Params
@@ -46,7 +46,7 @@ func lineOfSite(s *job.Site) string {
 	return line.Write("site", l, siteLine{Params: startup.DefaultParams()})
 }
 
-// links are the kinds of link by the names that they are written with.
+// links returns the kinds of link and the names that they are written with.
 func (c *Case) links() (names []string, specs []*kernel.LinkSpec) {
 	v := reflect.ValueOf(&c.Links).Elem()
 	for i := range v.NumField() {
@@ -56,8 +56,8 @@ func (c *Case) links() (names []string, specs []*kernel.LinkSpec) {
 	return names, specs
 }
 
-// String is the case as text, which Parse reads: the job, the faults and then
-// the program. What is as usual is left out.
+// String formats the case for Parse: the job, the faults and then the program. Defaults are left
+// out.
 func (c *Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d\n%s\n", c.Seed, line.Write("job", *c, Case{}))
@@ -93,7 +93,7 @@ func Parse(text string) (*Case, error) {
 	return c, c.Check()
 }
 
-// read is Parse of what need not be possible.
+// read is Parse without the checks.
 func read(text string) (*Case, error) {
 	c := &Case{}
 	lines := strings.Split(text, "\n")
@@ -118,7 +118,7 @@ func read(text string) (*Case, error) {
 	return c, nil
 }
 
-// line takes in a line if it is not one of the program.
+// line parses a line that does not belong to the program.
 func (c *Case) line(verb string, words []string) (ours bool, err error) {
 	switch verb {
 	case "seed":
@@ -154,7 +154,7 @@ func (c *Case) line(verb string, words []string) (ours bool, err error) {
 	return true, err
 }
 
-// checkNumbers wants the numbers of a case to be possible.
+// checkNumbers checks the numbers of a case.
 func (c *Case) checkNumbers() error {
 	chances := []float64{c.DialFail}
 	least := []int{c.Chunk, c.Backlog}

@@ -13,14 +13,14 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// watch lets a Checker see the links of a job. It is the job's Observer.
+// watch shows the links of a job to a Checker. It is the job's Observer.
 type watch struct {
 	k       *kernel.Kernel
 	c       *Case
 	want    check.Job
 	checker *check.Checker
 	links   map[*kernel.Link]int // their numbers for the checker
-	err     error                // beside the checker's
+	err     error                // found here, not by the checker
 	cover   Coverage
 }
 
@@ -33,7 +33,7 @@ func newWatch(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*watch, er
 	return &watch{k: k, c: c, want: want, checker: checker, links: make(map[*kernel.Link]int), cover: cover}, err
 }
 
-// wanted is what the job must turn out to be, by the case alone.
+// wanted derives from the case alone how the job must look.
 func (c *Case) wanted() check.Job {
 	p := c.params()
 	j := check.Job{Datalen: p.DataLen, AckMark: p.AckMark, HiWater: p.HiWater, PlainReceives: true}
@@ -54,7 +54,7 @@ func (c *Case) wanted() check.Job {
 	return j
 }
 
-// Begin compares what startup has settled with what the case says.
+// Begin compares the result of startup with the case.
 func (w *watch) Begin(j *startup.Job) {
 	want := &w.want
 	switch {
@@ -72,8 +72,8 @@ func (w *watch) Begin(j *startup.Job) {
 	}
 }
 
-// identity is that of a proc by its number in its site: package job numbers
-// addresses and processes so.
+// identity returns the identity of a proc, by its number in its site: package job numbers addresses
+// and processes so.
 func identity(client, host, proc int) [check.IdentitySize]byte {
 	id := wire.Proc{PID: int64(101 + proc)}
 	copy(id.Host[12:], []byte{10, byte(client), byte(host), 1})
@@ -104,7 +104,7 @@ func endpoint(e job.Endpoint) check.Endpoint {
 func (w *watch) Link(l *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	id := len(w.links)
 	w.links[l] = id
-	_ = w.checker.Link(id, endpoint(ends[0]), endpoint(ends[1])) // Fault tells
+	_ = w.checker.Link(id, endpoint(ends[0]), endpoint(ends[1])) // Fault returns the error
 	if l.Ends[0].Boxed() != nil {
 		w.checker.Boxed(id)
 	}
@@ -112,13 +112,13 @@ func (w *watch) Link(l *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	return &linkWatch{w: w, l: l, id: id}
 }
 
-// Cut tells the checker.
+// Cut tells the checker that a link was cut.
 func (w *watch) Cut(l *kernel.Link) { _ = w.checker.Cut(w.links[l]) }
 
-// Crashed tells the checker.
+// Crashed tells the checker that an endpoint has died.
 func (w *watch) Crashed(e job.Endpoint) { _ = w.checker.Crashed(endpoint(e)) }
 
-// Fault is what was found, if anything was.
+// Fault returns the first error that was found.
 func (w *watch) Fault() error {
 	if w.err != nil {
 		return w.err
@@ -126,12 +126,12 @@ func (w *watch) Fault() error {
 	return w.checker.Finish(false)
 }
 
-// Agent has the checker judge what an agent says of its memory.
+// Agent has the checker judge what an agent reports about its memory.
 func (w *watch) Agent(host int, s agent.Stats) {
 	_ = w.checker.Memory(host, int64(s.Queued-s.Ends), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
 }
 
-// linkWatch passes on what happens on one link.
+// linkWatch passes the events of one link to the checker.
 type linkWatch struct {
 	w  *watch
 	l  *kernel.Link

@@ -1,6 +1,6 @@
 package check
 
-// address finds out between whom the packet is and whether it belongs here.
+// address finds the procs that the packet is from and to, and checks that it may be on this link.
 func (s *stream) address(p *packet, h []byte) error {
 	ids := h[offSrc : offSrc+2*IdentitySize]
 	if s.pair != nil && string(ids) == string(s.ids[:]) {
@@ -29,7 +29,7 @@ func (s *stream) address(p *packet, h []byte) error {
 	return nil
 }
 
-// speaksFor tells whether packets of proc rank may pass end e of a link to other.
+// speaksFor reports whether packets of proc rank may pass end e of a link to other.
 func (c *Checker) speaksFor(e Endpoint, rank int, other Endpoint) bool {
 	switch {
 	case e.Kind == KindProc:
@@ -37,5 +37,5 @@ func (c *Checker) speaksFor(e Endpoint, rank int, other Endpoint) bool {
 	case other.Kind == KindAgent: // a channel
 		return c.procs[rank].host == e.Number
 	}
-	return rank != other.Number // an agent to its proc, for all others
+	return rank != other.Number // an agent sends its proc the packets of all other ranks
 }

@@ -2,8 +2,8 @@ package check
 
 import "hash/crc32"
 
-// hold is what an agent has read of a pair's packets and not yet written. PROTOACKs are
-// counted by themselves, because they may overtake the others.
+// hold is what an agent has read of a pair's packets and not yet written. PROTOACKs are counted
+// separately, because they may overtake other packets.
 type hold struct {
 	packets, acks queue[packet]
 }
@@ -15,7 +15,7 @@ func (h *hold) queue(p *packet) *queue[packet] {
 	return &h.packets
 }
 
-// hold gives what the agent of that host has of the pair.
+// hold returns what the agent of that host holds of the pair.
 func (q *pair) hold(c *Checker, host int) *hold {
 	i := 0
 	if host != c.procs[q.src].host {
@@ -27,8 +27,8 @@ func (q *pair) hold(c *Checker, host int) *hold {
 	return q.held[i]
 }
 
-// carried judges a packet that an agent has passed on: it is the pair's next one
-// of those that the agent has read.
+// carried judges a packet that an agent has passed on: it must be the next of the pair's packets
+// that the agent has read.
 func (s *stream) carried(p *packet) error {
 	from := p.pair.hold(s.c, s.from.Number).queue(p)
 	if from.n == 0 {
@@ -44,8 +44,8 @@ func (s *stream) carried(p *packet) error {
 	return s.wrong(RuleConservation, p, "the next one of this pair that %v read was %s", s.from, was.line())
 }
 
-// compare judges bytes that came by a link against those that were written to it. The
-// offsets of the writer's packets tell where each begins and ends.
+// compare compares bytes that arrived by a link with those that were written to it. The offsets of
+// the writer's packets tell where each begins and ends.
 func (s *stream) compare(data []byte) error {
 	if s.commands != nil || int64(len(data)) > s.sent-s.read {
 		return s.fault(RuleWiring, s.read, "%d bytes were read where %d had been written", len(data), s.sent-s.read)

@@ -2,13 +2,13 @@ package check
 
 import "encoding/binary"
 
-// maxClients is the most clients of a job, whose masks have 32 bits.
+// maxClients is the most clients of a job: masks have 32 bits.
 const maxClients = 32
 
-// mechKey is the mechanism that has a key follow the answer to AUTH.
+// mechKey is the authentication mechanism in which a key follows the answer to AUTH.
 const mechKey = 1
 
-// client is one client's part of startup.
+// client is the state of one client's startup.
 type client struct {
 	rank     int
 	foreign  bool
@@ -39,8 +39,8 @@ type client struct {
 	answered               uint32 // label
 }
 
-// beginUp judges the header of what a client says. Our clients wait for the answer to each
-// command before they send the next one.
+// beginUp judges the header of a client's command. Our clients wait for the answer to each command
+// before they send the next one.
 func (t *commandStream) beginUp(s *stream) error {
 	k, m := t.client, &t.now
 	strict := !k.foreign
@@ -84,7 +84,7 @@ func known(cmd uint32) bool {
 	return cmd == cmdAuth || cmd == cmdIMPI || cmd == cmdColl || cmd == cmdDone || cmd == cmdFini || cmd == cmdINIF || cmd == cmdFail
 }
 
-// mayGoOn judges whether a client may send its next label or DONE.
+// mayGoOn judges whether a client may send its next label or DONE now.
 func (t *commandStream) mayGoOn(s *stream) error {
 	k := t.client
 	switch {
@@ -98,8 +98,8 @@ func (t *commandStream) mayGoOn(s *stream) error {
 	return nil
 }
 
-// mayLeave judges whether a client may send FINI.
-// IMPI ch.2, FINI command: its procs have finished, its channels are over.
+// mayLeave judges whether a client may send FINI now. IMPI ch.2, FINI command: its procs have
+// finished, its channels are over.
 func (t *commandStream) mayLeave(s *stream) error {
 	k := t.client
 	if k.foreign {

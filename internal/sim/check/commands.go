@@ -5,19 +5,19 @@ import (
 	"hash/crc32"
 )
 
-// commandSize is the size of the header of all that client and server send. The answer to
-// AUTH and the key are as long, and have nothing behind them.
+// commandSize is the size of the header of all commands. The answer to AUTH and the key are as
+// long, and have no payload.
 const commandSize = 8
 
-// Commands, and what has no command header. IMPI ch.2, Client-Server Protocol;
-// FAIL is ours.
+// Commands, and numbers for what has no command header. IMPI ch.2, Client-Server Protocol; FAIL is
+// ours.
 const (
 	cmdAuth   = 0x41555448
 	cmdIMPI   = 0x494D5049
 	cmdColl   = 0x434F4C4C
 	cmdDone   = 0x444F4E45
 	cmdFini   = 0x46494E49
-	cmdINIF   = 0x494E4946 // FINI of some clients
+	cmdINIF   = 0x494E4946 // FINI in the other byte order, as some clients send it
 	cmdFail   = 0x4641494C
 	cmdChoice = 1 // the answer to AUTH
 	cmdKey    = 2
@@ -31,10 +31,10 @@ const maxFail = 1024
 // compared by their checksums.
 const maxKept = 1 << 16
 
-// command is what was said, without most of its payload.
+// command is what is kept of a command: everything but most of its payload.
 type command struct {
 	cmd   uint32
-	at    int64  // where it begins
+	at    int64  // offset at which it begins
 	size  int64  // of the payload
 	value uint32 // AUTH: mask; choice: mechanism; COLL: label
 }
@@ -47,7 +47,7 @@ const (
 	saysIMPI                // before it, perhaps, the key
 	saysLabels              // COLL, DONE
 	saysFini
-	saysFail // if anything
+	saysFail // or nothing
 	saysNothing
 )
 
@@ -56,7 +56,7 @@ var phaseNames = [...]string{"AUTH", "IMPI", "COLL or DONE", "FINI", "FAIL", "no
 // commandStream is what one side of a connection to the server says.
 type commandStream struct {
 	client *client
-	up     bool // it is the client's side
+	up     bool // it is what the client sends
 	phase  phase
 
 	head    [commandSize]byte
@@ -82,7 +82,7 @@ func (c *Checker) placeServerLink(l *link, rank int) (why string) {
 	return ""
 }
 
-// written takes what one side wrote.
+// written processes what one side wrote.
 func (t *commandStream) written(s *stream, data []byte) error {
 	for len(data) > 0 {
 		n, err := t.step(s, data)
@@ -95,7 +95,7 @@ func (t *commandStream) written(s *stream, data []byte) error {
 	return nil
 }
 
-// step takes some of data.
+// step processes some of data.
 func (t *commandStream) step(s *stream, data []byte) (n int, err error) {
 	if t.left > 0 {
 		n = int(min(t.left, int64(len(data))))
@@ -140,9 +140,9 @@ func (t *commandStream) begin(s *stream) error {
 	return t.beginDown(s)
 }
 
-// data takes a part of a payload.
+// data processes a part of a payload.
 func (t *commandStream) data(s *stream, b []byte) error {
-	// The label, and in an answer the mask, stand before the values.
+	// The label, and in an answer the mask, come before the values.
 	prefix := 0
 	if t.now.cmd == cmdColl {
 		prefix = 4
@@ -167,7 +167,7 @@ func (t *commandStream) data(s *stream, b []byte) error {
 	return nil
 }
 
-// labelled judges a COLL whose label, and mask, are there.
+// labelled judges a COLL as soon as its label, and in an answer its mask, are complete.
 func (t *commandStream) labelled(s *stream) error {
 	if t.up {
 		return t.submits(s)

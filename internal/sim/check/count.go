@@ -1,6 +1,6 @@
 package check
 
-// count counts a packet where it begins.
+// count counts a packet when its source begins it.
 func (s *stream) count(p *packet) {
 	if !s.source && p.typ != pkFini {
 		return
@@ -11,8 +11,8 @@ func (s *stream) count(p *packet) {
 	}
 }
 
-// Counts gives how many packets of each type were sent, by the name of the type, also
-// those that did not arrive. CONTINUATION counts the DATA packets that continue a message.
+// Counts returns how many packets of each type were sent, by the name of the type, including those
+// that did not arrive. CONTINUATION counts the DATA packets that continue a message.
 func (c *Checker) Counts() map[string]int64 {
 	counts := map[string]int64{"CONTINUATION": c.longs}
 	for t, n := range c.counts {
@@ -21,6 +21,6 @@ func (c *Checker) Counts() map[string]int64 {
 	return counts
 }
 
-// Trace has f called for each packet that somebody has begun to write, by whom, to
-// whom, and what it is.
+// Trace has f called for each packet when its writer begins it, with the writer, the reader and a
+// description.
 func (c *Checker) Trace(f func(from, to Endpoint, packet string)) { c.trace = f }

@@ -1,7 +1,7 @@
 package check
 
-// checkFields judges what one of our own procs writes to fields that its peers do
-// not look at, and how it fills its packets.
+// checkFields judges the fields of a packet of one of our own procs that its peers ignore, and
+// whether it fills its packets.
 func (s *stream) checkFields(p *packet, h []byte) error {
 	if !p.hasData() {
 		return s.checkUnused(p, h)

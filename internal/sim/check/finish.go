@@ -1,10 +1,8 @@
 package check
 
-// Finish judges what is left when nothing happens any more. clean says that the
-// job has come to its proper end: everything that was sent and could arrive must
-// have arrived, and everything that wants an answer must have it. In a job
-// that ended by a fault nothing of that is wanted, so that Finish only repeats
-// what was found before.
+// Finish judges what is left when nothing happens any more. clean says that the job ended in order:
+// then everything that was sent and could arrive must have arrived, and every request must be
+// answered. For a job that ended by a fault Finish only repeats what was found before.
 func (c *Checker) Finish(clean bool) error {
 	if c.err != nil || !clean {
 		return c.err
@@ -76,7 +74,7 @@ func (t *commandStream) over(s *stream) error {
 	return nil
 }
 
-// hurt tells whether a link that the pair's packets need was cut.
+// hurt reports whether a link that the pair's packets need was cut.
 func (c *Checker) hurt(q *pair) bool {
 	if q.route == nil {
 		return false
@@ -96,7 +94,7 @@ func (c *Checker) hurt(q *pair) bool {
 	return false
 }
 
-// delivered judges what has become of a pair's packets.
+// delivered judges whether all of a pair's packets have arrived and were acknowledged.
 func (c *Checker) delivered(q *pair) error {
 	if c.hurt(q) || c.hurt(q.back) {
 		return nil
@@ -124,8 +122,8 @@ func (c *Checker) delivered(q *pair) error {
 	return nil
 }
 
-// answered judges a proc's requests. If several have no answer, the error names the lowest
-// number, so that a seed always reports the same one.
+// answered judges a proc's requests. If several have no answer, the error names the lowest number,
+// so that a seed always reports the same one.
 func (c *Checker) answered(p *proc) error {
 	var r *request
 	for _, x := range p.requests {

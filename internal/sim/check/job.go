@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Job is what a checker is told of the job before it runs.
+// Job describes the job to a checker before it runs.
 type Job struct {
 	Datalen uint32 // most data bytes of a packet, 1 or more
 	AckMark uint32 // packets that a PROTOACK stands for, 1 to HiWater
 	HiWater uint32 // most packets of a pair without PROTOACK
 
-	// PlainReceives: no proc takes messages by MPI_Mprobe. Then CANCELNO means that
-	// the message is matched, and our procs say so by SYNCACK before.
+	// PlainReceives: no proc receives by MPI_Mprobe. Then CANCELNO means that the message is
+	// matched, and our procs send SYNCACK before it.
 	PlainReceives bool
 
 	Procs []Proc // by world rank
@@ -25,7 +25,7 @@ type Proc struct {
 	Host     int
 }
 
-// Host is a host. Its flags say what it can be expected to do.
+// Host is a host. Its flags say what it may do.
 type Host struct {
 	Client int
 
@@ -38,8 +38,8 @@ type Host struct {
 	// fill packets, may leave out labels and not wait for answers.
 	Foreign bool
 
-	// Whole: there are no links between the host and its procs to be seen; what it
-	// writes to a channel is what its procs send.
+	// Whole: the links between the host and its procs are not observed; what the host writes to a
+	// channel counts as sent by its procs.
 	Whole bool
 }
 
@@ -90,7 +90,7 @@ type Checker struct {
 	hosts     []host
 	clients   []client
 	links     map[int]*link
-	order     []*link // as they were made, for reports that do not vary
+	order     []*link // in the order in which they were announced, for repeatable reports
 	pairs     map[[2]int32]*pair
 	made      []*pair // in the order of their first packets
 	labels    map[uint32]*submissions
@@ -102,24 +102,24 @@ type Checker struct {
 	longs  int64             // of those, the packets that continue a message
 }
 
-// proc is what is known of a proc while the job runs.
+// proc is the state of a proc while the job runs.
 type proc struct {
 	host     int
 	link     *link // to its agent
-	finished bool  // it said so
+	finished bool  // it has told its node that it has finished
 	left     bool  // it has ended the link to its agent
 	requests map[uint64]*request
-	ended    queue[*request] // that are still in requests
+	ended    queue[*request] // that ended and are still in requests
 }
 
-// host is what is known of a host while the job runs.
+// host is the state of a host while the job runs.
 type host struct {
 	Host
 	procs    []int
 	channels map[int]*link // by host
 	links    int
 	held     int64 // bytes read and not written
-	queued   int64 // bytes that its agent has queued, by its own word
+	queued   int64 // bytes that its agent reports as queued
 	through  int64 // pairs whose packets it passes on
 }
 

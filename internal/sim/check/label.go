@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Labels whose values follow from the job, or that are looked at.
+// Labels whose values follow from the job, or that are checked.
 const (
 	labelVersion = 0x1000
 	labelNHosts  = 0x1100
@@ -52,7 +52,7 @@ var labels = [...]struct {
 // privateVersion is what our clients list beside 0.0, as a value of C_VERSION.
 const privateVersion = 0x10001
 
-// standard gives the index of a label in labels.
+// standard returns the index of a label in labels.
 func standard(label uint32) (i int, ok bool) {
 	for i := range labels {
 		if labels[i].label == label {
@@ -91,8 +91,7 @@ func (c *Checker) submissions(label uint32) *submissions {
 	return s
 }
 
-// nextLabel gives the lowest label above one that the server has read from any
-// client.
+// nextLabel returns the lowest label above one that the server has read from any client.
 func (c *Checker) nextLabel(above uint32) (next uint32, ok bool) {
 	for label, s := range c.labels {
 		if label <= above || ok && label >= next {
@@ -107,7 +106,7 @@ func (c *Checker) nextLabel(above uint32) (next uint32, ok bool) {
 	return next, ok
 }
 
-// describeClients finds out what the clients will say about the job.
+// describeClients computes what the clients must send about the job.
 func (c *Checker) describeClients() {
 	for h := range c.hosts {
 		k := &c.clients[c.hosts[h].Client]
@@ -162,9 +161,9 @@ func (t *commandStream) submits(s *stream) error {
 	return nil
 }
 
-// extends judges a label beyond IMPI 0.0. Our clients send one only if every client has
-// listed the private version, because some clients give up at unknown labels. Foreign
-// clients may send what they like; it is passed on.
+// extends judges a label beyond IMPI 0.0. Our clients send one only if every client has listed the
+// private version, because some clients fail at unknown labels. Foreign clients may send any; they
+// are passed on.
 func (t *commandStream) extends(s *stream) error {
 	c := s.c
 	all := uint32(uint64(1)<<len(c.clients) - 1)
@@ -201,8 +200,8 @@ func (t *commandStream) submitted(s *stream) error {
 	return nil
 }
 
-// versions judges a list of versions. IMPI ch.2, Client labels: 0.0 and whatever
-// more, strictly ascending.
+// versions judges a list of versions. IMPI ch.2, Client labels: 0.0 first, then any others in
+// strictly ascending order.
 func (t *commandStream) versions(s *stream, sub *submissions, list []byte) error {
 	for i := 0; i+8 <= len(list); i += 8 {
 		v := binary.BigEndian.Uint64(list[i:])
@@ -216,7 +215,7 @@ func (t *commandStream) versions(s *stream, sub *submissions, list []byte) error
 	return nil
 }
 
-// line describes a command for people.
+// line describes a command in words.
 func (m *command) line() string {
 	switch m.cmd {
 	case cmdChoice:

@@ -27,9 +27,9 @@ type stream struct {
 	base     int64  // size of the greeting
 	head     [HeaderSize]byte
 	have     int
-	left     uint32        // data of the last packet in packets that are to come
+	left     uint32        // bytes of the last packet's data that have yet to come
 	late     bool          // the packet began after its writer knew that the reader has finished
-	packets  queue[packet] // whose header was written and that were not read
+	packets  queue[packet] // packets whose header was written and that were not read
 	readCRC  uint32        // for Read: of the packet that is being read
 	fini     bool          // written
 	finiRead bool
@@ -72,15 +72,15 @@ func (c *Checker) Link(id int, a, b Endpoint) error {
 	return nil
 }
 
-// Boxed says that the two procs of a link may use fast boxes beside it, which nobody sees here. Then
-// messages of several packets are divided in another way.
+// Boxed says that the two procs of a link may use fast boxes beside it, which the checker does not
+// see. Messages of several packets are then divided differently.
 func (c *Checker) Boxed(id int) {
 	if l := c.links[id]; l != nil {
 		l.boxed = true
 	}
 }
 
-// place finds out what a link is for, and whether it may be.
+// place determines what a link is for. It returns why it may not exist, or "".
 func (c *Checker) place(l *link) (why string) {
 	a, b := l.a.from, l.b.from
 	if !c.exists(a) || !c.exists(b) {
@@ -166,7 +166,7 @@ func (c *Checker) placeChannel(l *link, a, b int) (why string) {
 	return ""
 }
 
-// touch looks a link up and remembers the time.
+// touch looks a link up and notes the time.
 func (c *Checker) touch(id int, now time.Duration) (*link, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -179,7 +179,7 @@ func (c *Checker) touch(id int, now time.Duration) (*link, error) {
 	return l, nil
 }
 
-// end makes the first error the last one.
+// end keeps the first error and returns it from then on.
 func (c *Checker) end(err error) error {
 	if c.err == nil {
 		c.err = err
@@ -187,8 +187,8 @@ func (c *Checker) end(err error) error {
 	return c.err
 }
 
-// Sent says that an end has written data, the first one if fromA. Nothing of
-// data is kept.
+// Sent says that an end has written data: the first end if fromA. The checker keeps no reference to
+// data.
 func (c *Checker) Sent(id int, fromA bool, data []byte, now time.Duration) error {
 	l, err := c.touch(id, now)
 	if err != nil {
@@ -249,7 +249,7 @@ func (c *Checker) SawEnd(id int, byA bool) error {
 	if !s.ended && !l.cut {
 		return c.end(s.fault(RuleWiring, s.sent, "its end was seen before it came"))
 	}
-	s.endSeen = s.endSeen || !l.cut // the end of a cut link says nothing of who was there
+	s.endSeen = s.endSeen || !l.cut // a cut link ends by itself, whoever was there
 	return nil
 }
 

@@ -30,21 +30,19 @@ func (c *Checker) perPair() int64 {
 	return h*(HeaderSize+int64(c.job.Datalen)) + h/a*HeaderSize
 }
 
-// Bound gives the most bytes of packets that the agent of a host may hold now:
-// a window for each pair whose packets pass it, and for each of its links the part
-// of a header that belongs to no pair yet, and a FINI. That Held is never above
-// it follows from the rules of window, ack and conservation.
+// Bound returns the most bytes of packets that the agent of a host may hold now: a window for each
+// pair whose packets pass it, and for each of its links a FINI and a header that is not complete.
+// That Held never exceeds it follows from the rules window, ack and conservation.
 func (c *Checker) Bound(host int) int64 {
 	h := &c.hosts[host]
 	return h.through*c.perPair() + int64(h.links)*2*HeaderSize
 }
 
-// Memory judges what the agent of a host says of itself: queued bytes wait for
-// links, in memory bytes of chunks of that size. It cannot have queued more than
-// it has read, but for its FINIs. As for the memory, a chunk is kept as long as a part of it is in
-// use, so that n bytes keep at most twice as much; beside that a link has at most
-// three chunks for each of its two queues, and two chunks and a packet for reading.
-// What it has queued when it says so last must be nothing if the job ends in order.
+// Memory judges what the agent of a host reports about itself: queued bytes that wait for links, in
+// memory bytes of chunks of the given size. It cannot have queued more than it has read, except its
+// FINIs. A chunk is kept as long as any part of it is in use, so n bytes keep at most twice as
+// much; in addition a link has at most three chunks for each of its two queues, and two chunks and
+// a packet for reading. If the job ends in order, its last report must say that nothing is queued.
 func (c *Checker) Memory(host int, queued, memory, chunk int64, now time.Duration) error {
 	if c.err != nil {
 		return c.err

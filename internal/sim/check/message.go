@@ -11,7 +11,7 @@ type request struct {
 	seen     bool // the destination has read the first header
 	acked    bool // the destination wrote SYNCACK
 	ackTaken bool // the source read it
-	over     bool // the source is through with it
+	over     bool // the source does not need it any more
 
 	cancel      bool // the source wrote CANCEL
 	cancelTaken bool // the destination read it
@@ -20,11 +20,11 @@ type request struct {
 	answerTaken bool // the source read it
 }
 
-// maxEnded is how many requests of a proc are remembered after their end. A
-// CANCEL that waits for its link to take it may come that late.
+// maxEnded is how many requests of a proc are remembered after their end: a CANCEL that had to wait
+// for room on its link may come that late.
 const maxEnded = 4096
 
-// undecided tells whether a CANCEL has no answer yet.
+// undecided reports whether a CANCEL has no answer yet.
 func (r *request) undecided() bool { return r.cancel && !r.answerTaken }
 
 // request finds a request of the pair's source.
@@ -35,8 +35,7 @@ func (q *pair) request(c *Checker, srqid uint64) *request {
 	return nil
 }
 
-// converse judges a counted packet that is just being written by what was said
-// about its message before.
+// converse judges a counted packet, when it is written, by what was sent about its message before.
 func (s *stream) converse(p *packet) error {
 	if p.hasData() && uint64(p.length) > p.msglen {
 		return s.wrong(RuleMessage, p, "pk_len is more than the message has")
@@ -152,7 +151,7 @@ func (s *stream) answers(p *packet) error {
 	return nil
 }
 
-// announced takes note of a header that the packet's destination has read.
+// announced records a header that the packet's destination has read.
 func (s *stream) announced(p *packet) {
 	if p.typ == pkDataSync {
 		if r := p.pair.request(s.c, p.srqid); r != nil {
@@ -161,7 +160,7 @@ func (s *stream) announced(p *packet) {
 	}
 }
 
-// heard takes note of a counted packet that its destination has read.
+// heard records a counted packet that its destination has read.
 func (s *stream) heard(p *packet) {
 	var r *request
 	switch p.typ {
@@ -184,7 +183,7 @@ func (s *stream) heard(p *packet) {
 	s.c.settle(r)
 }
 
-// settle ends a request when its source is through with it, and forgets old ones.
+// settle ends a request when its source does not need it any more, and forgets old ones.
 func (c *Checker) settle(r *request) {
 	if r.over || !(r.ackTaken && r.sent == r.msglen) && !(r.yes && r.answerTaken) {
 		return

@@ -45,8 +45,7 @@ const (
 	offReserved = 120
 )
 
-// packet is what is kept of one: everything but its data, identities and what is
-// informational.
+// packet is what is kept of a packet: everything but its data, identities and informational fields.
 type packet struct {
 	typ, length          uint32
 	lsrank, tag          int32
@@ -61,8 +60,8 @@ type packet struct {
 func (p *packet) hasData() bool { return p.typ <= pkDataSync }
 func (p *packet) counted() bool { return p.typ != pkProtoAck && p.typ != pkFini }
 
-// size is the number of its bytes. IMPI ch.3, Packet Protocol: whatever pk_len
-// says, data follow two types only.
+// size returns the number of bytes of the packet. IMPI ch.3, Packet Protocol: data follow two types
+// only, whatever pk_len is.
 func (p *packet) size() int64 {
 	if p.hasData() {
 		return HeaderSize + int64(p.length)
@@ -70,13 +69,13 @@ func (p *packet) size() int64 {
 	return HeaderSize
 }
 
-// continues tells whether it is a part of a long message but not the first.
+// continues reports whether it is a part of a long message other than the first.
 func (p *packet) continues() bool { return p.typ == pkData && uint64(p.length) < p.msglen }
 
 func word(h []byte, off int) uint32 { return binary.BigEndian.Uint32(h[off:]) }
 func long(h []byte, off int) uint64 { return binary.BigEndian.Uint64(h[off:]) }
 
-// decode reads h[:HeaderSize] but for the identities.
+// decode decodes h[:HeaderSize], except for the identities.
 func decode(h []byte) packet {
 	return packet{
 		typ: word(h, offType), length: word(h, offLen),
@@ -109,7 +108,7 @@ func typeName(t uint32) string {
 	return fmt.Sprintf("TYPE(%d)", t)
 }
 
-// line describes a packet whose procs are known by their ranks.
+// line describes a packet, with the ranks of its procs.
 func (p *packet) line() string {
 	if p.pair == nil {
 		return typeName(p.typ) + p.fields()
@@ -117,7 +116,7 @@ func (p *packet) line() string {
 	return fmt.Sprintf("%d->%d %s%s", p.pair.src, p.pair.dest, typeName(p.typ), p.fields())
 }
 
-// who formats the identity at the front of b for messages.
+// who formats the identity at the beginning of b.
 func who(b []byte) string {
 	host := netip.AddrFrom16([16]byte(b))
 	return fmt.Sprintf("%v/%d", host, int64(long(b, 16)))

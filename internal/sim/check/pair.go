@@ -6,7 +6,7 @@ type pair struct {
 	src, dest int32
 	back      *pair
 	route     *link    // by which they leave
-	rerouted  bool     // because the one before was cut
+	rerouted  bool     // because the link before was cut
 	held      [2]*hold // at the source's agent, and at the destination's if that is another
 
 	sent      int64 // counted packets that the source wrote
@@ -15,12 +15,12 @@ type pair struct {
 	acksTaken int64 // and that the source read
 
 	parted  bool  // the source has ended a direct link to the destination
-	dueThen int64 // PROTOACKs that were due then
+	dueThen int64 // PROTOACKs that were due at that time
 }
 
-// part records that the source of the packets has ended a direct link, as it has finished.
-// Who reads that end need not send PROTOACKs any more: those that are not due yet, or for
-// which the link may have no room now, are excused.
+// part records that the source of the packets has finished and so ended a direct link. The reader
+// of that end need not send more PROTOACKs: those that are not due yet, or for which the link may
+// have no room now, are excused.
 func (q *pair) part() {
 	if q.parted {
 		return
@@ -33,7 +33,7 @@ func (q *pair) part() {
 	}
 }
 
-// between gives a pair. It is made together with that of the other direction.
+// between returns a pair. It is created together with the pair of the other direction.
 func (c *Checker) between(src, dest int) *pair {
 	key := [2]int32{int32(src), int32(dest)}
 	if p := c.pairs[key]; p != nil {
@@ -47,7 +47,7 @@ func (c *Checker) between(src, dest int) *pair {
 	return p
 }
 
-// leaves judges a packet that is just being written by its source.
+// leaves judges a packet when its source writes it.
 func (s *stream) leaves(p *packet) error {
 	q := p.pair
 	if q.route != s.link {
@@ -68,8 +68,8 @@ func (s *stream) leaves(p *packet) error {
 	return s.converse(p)
 }
 
-// acknowledges judges a PROTOACK that is just being written.
-// IMPI ch.3, Packet Protocol: it stands for exactly ackmark counted packets.
+// acknowledges judges a PROTOACK when it is written. IMPI ch.3, Packet Protocol: it stands for
+// exactly ackmark counted packets.
 func (s *stream) acknowledges(p *packet) error {
 	q := p.pair.back
 	q.acks++

@@ -28,7 +28,7 @@ const (
 	RuleWiring       Rule = "wiring"
 )
 
-// NoLink is the Link of a violation that is not on one.
+// NoLink is the Link of a violation that does not concern a link.
 const NoLink = -1
 
 // Violation is the error of everything that a Checker finds.
@@ -42,7 +42,7 @@ type Violation struct {
 	Text     string
 }
 
-// Error says all of it in one line.
+// Error formats all of it in one line.
 func (v *Violation) Error() string {
 	s := fmt.Sprintf("check: %s: ", v.Rule)
 	if v.Link != NoLink {
@@ -56,12 +56,12 @@ func (v *Violation) Error() string {
 	return s + v.Text
 }
 
-// fault is a violation that is not on a link.
+// fault returns a violation that does not concern a link.
 func (c *Checker) fault(r Rule, format string, args ...any) error {
 	return &Violation{Rule: r, Link: NoLink, Now: c.now, Text: fmt.Sprintf(format, args...)}
 }
 
-// fault is a violation on the stream, by what begins at that offset.
+// fault returns a violation on the stream, by what begins at offset at.
 func (s *stream) fault(r Rule, at int64, format string, args ...any) *Violation {
 	return &Violation{
 		Rule: r, Link: s.link.id, From: s.from, To: s.to, Offset: at, Now: s.c.now,
@@ -69,7 +69,7 @@ func (s *stream) fault(r Rule, at int64, format string, args ...any) *Violation 
 	}
 }
 
-// wrong is a violation by a packet.
+// wrong returns a violation by a packet.
 func (s *stream) wrong(r Rule, p *packet, format string, args ...any) error {
 	return &Violation{
 		Rule: r, Link: s.link.id, From: s.from, To: s.to, Offset: p.at, Now: s.c.now,

@@ -15,7 +15,7 @@ type answer struct {
 	want uint32
 }
 
-// beginDown judges the header of what the server says.
+// beginDown judges the header of a command of the server.
 func (t *commandStream) beginDown(s *stream) error {
 	m := &t.now
 	switch {
@@ -45,8 +45,8 @@ func (t *commandStream) chooses(s *stream) error {
 	return nil
 }
 
-// sizes judges whether the server may say how many clients there are.
-// IMPI ch.2, IMPI command: when all are there.
+// sizes judges whether the server may announce the number of clients now. IMPI ch.2, IMPI command:
+// when all have joined.
 func (t *commandStream) sizes(s *stream) error {
 	for i := range s.c.clients {
 		k := &s.c.clients[i]
@@ -97,7 +97,7 @@ func (t *commandStream) answers(s *stream) error {
 	return t.answer.turn(s, t)
 }
 
-// gone tells whether the client's side of the connection is at its end.
+// gone reports whether the client's side of the connection has ended.
 func (k *client) gone() bool {
 	return k.link != nil && (k.link.cut || k.link.stream(k.link.a.commands == k.up).ended)
 }
@@ -117,7 +117,7 @@ func (a *answer) data(s *stream, t *commandStream, b []byte) error {
 	return nil
 }
 
-// turn goes on to the next client that has values, once one's are complete.
+// turn goes on to the next client that has values when one's are complete.
 func (a *answer) turn(s *stream, t *commandStream) error {
 	for a.left == 0 {
 		if a.crc != a.want {

@@ -5,11 +5,11 @@ import (
 	"hash/crc32"
 )
 
-// table is of the polynomial that processors have an instruction for. That makes
-// comparing packets cheaper than copying them.
+// table uses the polynomial that processors have an instruction for. That makes comparing packets
+// by checksum cheaper than copying them.
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// written takes what the stream's writer wrote.
+// written processes what the stream's writer wrote.
 func (s *stream) written(data []byte) error {
 	if s.ended && len(data) > 0 {
 		return s.fault(RuleFraming, s.sent, "%d bytes after the end", len(data))
@@ -29,7 +29,7 @@ func (s *stream) written(data []byte) error {
 	return nil
 }
 
-// step takes some of data: of the greeting, of a header or of a packet's data.
+// step processes some of data: of the greeting, of a header or of a packet's data.
 func (s *stream) step(data []byte) (n int, err error) {
 	switch {
 	case len(s.greeting) > 0:
@@ -58,7 +58,7 @@ func (s *stream) step(data []byte) (n int, err error) {
 	return n, err
 }
 
-// header takes a complete header that begins at that offset.
+// header processes a complete header that begins at offset at.
 func (s *stream) header(h []byte, at int64) error {
 	p := decode(h)
 	p.at = at
@@ -99,7 +99,7 @@ func (s *stream) append(p *packet, h []byte) error {
 // longPiece is the data length of packets that continue a message between procs that use fast boxes.
 const longPiece = 1 << 20
 
-// most is the longest data of a packet.
+// most returns the limit of a packet's data.
 func (s *stream) most(p *packet) uint32 {
 	if s.link.boxed && p.continues() {
 		return max(s.c.job.Datalen, longPiece)
@@ -107,7 +107,7 @@ func (s *stream) most(p *packet) uint32 {
 	return s.c.job.Datalen
 }
 
-// frame judges what the rest of the stream depends on.
+// frame judges the fields by which the rest of the stream is divided into packets.
 func (s *stream) frame(p *packet) error {
 	if p.typ > pkFini {
 		return s.wrong(RuleFraming, p, "there is no such type")
@@ -118,7 +118,7 @@ func (s *stream) frame(p *packet) error {
 	return nil
 }
 
-// allowed judges whether any packet may come now, and its unused fields.
+// allowed judges whether a packet may come now at all, and its unused fields.
 func (s *stream) allowed(p *packet, h []byte) error {
 	if s.fini && (p.counted() || !s.foreignWriter()) {
 		return s.wrong(RuleFini, p, "after FINI")
@@ -144,7 +144,7 @@ func (s *stream) foreignWriter() bool {
 	return s.c.hosts[h].Foreign
 }
 
-// complete takes note of a packet that was written to its last byte.
+// complete records a packet that was written to its last byte.
 func (s *stream) complete(p *packet) error {
 	p.complete = true
 	if p.typ == pkFini || s.source {
@@ -153,7 +153,7 @@ func (s *stream) complete(p *packet) error {
 	return s.carried(p)
 }
 
-// received takes note of n bytes that the stream's reader read.
+// received records that the stream's reader read n bytes.
 func (s *stream) received(n int) error {
 	if n < 0 || int64(n) > s.sent-s.read {
 		return s.fault(RuleWiring, s.read, "%d bytes were read where %d had been written", n, s.sent-s.read)
@@ -180,7 +180,7 @@ func (s *stream) received(n int) error {
 	return nil
 }
 
-// taken takes note of a packet that was read to its last byte.
+// taken records a packet that was read to its last byte.
 func (s *stream) taken(p *packet) {
 	switch {
 	case p.typ == pkFini:
@@ -195,7 +195,7 @@ func (s *stream) taken(p *packet) {
 
 const greetingSize = 4
 
-// greetingOf is what host h says first on the channels that it connects. IMPI ch.2, Host-to-host
+// greetingOf returns what host h sends first on the channels that it dials. IMPI ch.2, Host-to-host
 // connections: its host rank.
 func greetingOf(h int) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(h))

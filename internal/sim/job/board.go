@@ -18,14 +18,14 @@ type hostBoard struct {
 	bells []*kernel.Bell // of its procs
 }
 
-// How likely a proc is held up at a place where it matters what others do meanwhile on a board, and
-// for how long at most.
+// How likely a proc is delayed at a place on a board where the timing of others matters, and for
+// how long at most.
 const (
 	heldUp     = 0.2
 	mostHeldUp = 500 * time.Microsecond
 )
 
-// makeBoard makes the board of a host, if it has one: the node's part. Only pages of it that are used
+// makeBoard makes the board of a host, if it has one, as its node does. Only pages that are used
 // take memory.
 func (h *host) makeBoard(procs int) error {
 	if !h.s.w.cfg.Boards || h.s.cfg.Foreign != nil || procs < 2 || procs > board.MaxProcs {
@@ -47,7 +47,7 @@ func (h *host) makeBoard(procs int) error {
 	return nil
 }
 
-// release gives the memory of boards back, when no proc runs any more.
+// release gives back the memory of boards when no proc runs any more.
 func (s *site) release() {
 	for _, h := range s.hosts {
 		if b := h.board; b != nil {
@@ -76,16 +76,16 @@ func (p *proc) joinBoard() error {
 	return p.mpi.OnBoard(b, bells)
 }
 
-// coresOfHost is how many cores a host has, so that procs of the larger ones share cores.
+// coresOfHost is how many cores a host has, so that procs of larger hosts share cores.
 const coresOfHost = 3
 
-// errNoMemory is the error for memory of a proc that is not there.
+// errNoMemory is the error for memory that a proc does not have.
 var errNoMemory = errors.New("its memory is not there")
 
-// lending is how the procs of a host read each other's memory, that of the living.
+// lending is how the procs of a host read each other's memory, as long as the other one lives.
 func (p *proc) lending(procs int) *board.Lending {
 	if procs%5 == 0 {
-		return nil // these hosts do not allow it
+		return nil // lending is off on these hosts
 	}
 	return &board.Lending{
 		Offer: board.Offer{Process: uint64(p.rank), Addr: uint64(uintptr(unsafe.Pointer(p)))},
@@ -103,7 +103,7 @@ func (p *proc) lending(procs int) *board.Lending {
 	}
 }
 
-// interleave yields to other tasks now and then, so that operations on the board interleave.
+// interleave sometimes yields to other tasks, so that operations on the board interleave.
 func (p *proc) interleave() {
 	p.s.w.onBoards++
 	if k := p.s.w.k; p.task.Running() && k.Chance(heldUp) {
@@ -113,10 +113,10 @@ func (p *proc) interleave() {
 	}
 }
 
-// OnBoards is how often procs of the job have come to such a place.
+// OnBoards returns how often procs of the job have called interleave.
 func (r Result) OnBoards() int { return r.World.onBoards }
 
-// Boxed is how many fast-box messages procs of the job have sent each other.
+// Boxed returns how many fast-box messages procs of the job have sent each other.
 func (r Result) Boxed() (n int) {
 	for _, l := range r.World.boxed {
 		n += l.Boxes()

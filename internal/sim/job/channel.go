@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// resumedChannel makes a link that a host dials a channel with, if it is to be resumed. One that
-// breaks before the dialler is accepted may be a channel to the other host.
+// resumedChannel makes the lower link of a resumable channel that a host dials. A link that breaks before
+// the dialler is accepted may already be a channel to the other host.
 func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host, ends [2]Endpoint) *kernel.Link {
 	w, x := h.s.w, h.resumed[to]
 	if x == nil {
@@ -28,7 +28,7 @@ func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host
 	return l
 }
 
-// mayBeCut may cut a link before who dials it is accepted.
+// mayBeCut by chance cuts a link before its dialler is accepted.
 func (p *proving) mayBeCut(l *kernel.Link, spec kernel.LinkSpec) {
 	w := p.w
 	if !w.k.Chance(10 * w.cfg.Resume.Cuts) {
@@ -49,10 +49,10 @@ func (h *host) resumedEnd() resumedEnd {
 
 func (h *host) endpoint() Endpoint { return Endpoint{AtAgent, int(h.rank)} }
 
-// works tells whether the site has a node that dials and accepts.
+// works reports whether the site has a node that dials and accepts.
 func (s *site) works() bool { return !s.dead && (!s.left || s.finished) }
 
-// attachHost gives the switch its end of a channel. What procs that are not ours send was changed
+// attachHost gives the switch its end of a channel. Packets of foreign procs have been changed
 // before.
 func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 	x.ends = append(x.ends, e)
@@ -66,8 +66,7 @@ func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 	return x.AttachHost(newFalseLengths(e, s.w.k.Rand().Uint64(), func(t wire.PacketType) bool { return t == wire.PkFini }), peer)
 }
 
-// attachResumed gives the switch its end of a channel that is resumed, whose first link below is
-// e's.
+// attachResumed gives the switch its end of a resumable channel whose first lower link is e's.
 func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank) error {
 	me, w := sideOf(e), r.w
 	session, _, dials := x.h.channels.Keep(x.h.rank, peer)

@@ -1,7 +1,7 @@
 // Package job simulates whole IMPI jobs: the server, the sites with their nodes, packet switches
-// and transport plugins, the procs, and all links between them. What it runs is what ships, from
-// core/startup to core/mpi, with the switches and the drivers of links; only sockets, processes and
-// clocks are the kernel's. It does by itself what internal/node does with those.
+// and transport plugins, the procs, and all links between them. It runs the code that ships, from
+// core/startup to core/mpi, with the packet switches and drivers; only sockets, processes and
+// clocks are the kernel's. What internal/node does with those it does by itself.
 package job
 
 import (
@@ -19,7 +19,7 @@ type Config struct {
 	Sites    []Site // by client rank
 	Auth     startup.Auth
 	Direct   bool // procs of our own sites open direct links
-	OnDemand bool // all channels between sites of ours are made on demand
+	OnDemand bool // all channels between own sites are made on demand
 	Boxes    bool // direct links of procs of a host have fast boxes
 	Boards   bool // procs of a host do collective operations in shared memory
 	DialFail float64
@@ -34,19 +34,18 @@ type Config struct {
 	// Start is what each proc does before Init; nil: nothing.
 	Start func(rank int) error
 
-	// Started is told the job if it is spawned.
+	// Started is called with the job if it is spawned.
 	Started func(*World)
 
 	// Observer, if any, sees all links.
 	Observer Observer
 
-	// ChunkSize is that of the agents, in bytes; 0 lets each take what chance says,
-	// at most 16 KiB.
+	// ChunkSize is that of the agents, in bytes; 0: each takes a random one, at most 16 KiB.
 	ChunkSize int
 
 	Quiet bool // keep no trace
 
-	// Worlds is where the job's procs meet those of other jobs; nil: nowhere.
+	// Worlds is where the job's procs meet those of other jobs; nil: they do not.
 	Worlds *Worlds
 }
 
@@ -57,37 +56,38 @@ type Site struct {
 	Foreign *Foreign       // not ours; nil: ours
 	Slots   int            // of spawned procs
 
-	// Older: its release says of no channels to other sites that it makes them on demand, and does not.
+	// Older: its release does not say that it makes channels to other sites on demand, and it does
+	// not make them so.
 	Older bool
 
-	// NoDirect: its procs neither open direct links nor take any.
+	// NoDirect: its procs neither open nor accept direct links.
 	NoDirect bool
 
 	Prefer []string // transports for direct links, best first: Plain and Encrypted; nil: Plain
 	Secret bool     // it demands that direct links are encrypted
-	Data   string   // the representation of data that it insists on; empty: it does not
+	Data   string   // the representation of data that it insists on; empty: any
 }
 
-// Links says how the links behave. A zero spec gets a sensible one.
+// Links says how the links behave. A zero spec gets a default.
 type Links struct {
 	Server, Proc, Channel, Direct kernel.LinkSpec
 	Worlds                        kernel.LinkSpec // between procs of different worlds
 }
 
-// Env is a proc's surroundings, as its program sees them.
+// Env is what a proc's program can use.
 type Env interface {
 	// World is the proc's MPI_COMM_WORLD.
 	World() *mpi.Comm
 	// BufferAttach and BufferDetach are the functions of package mpi for this proc.
 	BufferAttach(size int) error
 	BufferDetach() (size int, err error)
-	// Pause computes for d of virtual time.
+	// Pause makes the proc compute for d of virtual time.
 	Pause(d time.Duration)
 	// Log adds a line to the trace.
 	Log(format string, args ...any)
 }
 
-// EndpointKind is what sits at an end of a link.
+// EndpointKind says what is at an end of a link.
 type EndpointKind uint8
 
 // The kinds.
@@ -119,24 +119,24 @@ func (e Endpoint) String() string {
 	return "nobody"
 }
 
-// Observer learns of links, of the bytes on them and of crashes.
+// Observer is told of links, of the bytes on them and of crashes.
 type Observer interface {
-	// Begin is called once the world is known, before packets are sent.
+	// Begin is called when the world is known, before packets are sent.
 	Begin(j *startup.Job)
-	// Link announces a link between two endpoints, and gives who watches it. Links
-	// of the server are announced before Begin.
+	// Link announces a link between two endpoints, and returns its watcher. Links of the server are
+	// announced before Begin.
 	Link(l *kernel.Link, ends [2]Endpoint) kernel.Watcher
 	// Cut says that a link was cut on purpose.
 	Cut(l *kernel.Link)
 	// Crashed says that an endpoint has died.
 	Crashed(e Endpoint)
-	// Fault gives what was wrong with what was seen, as soon as something is.
+	// Fault returns the first error that the observer has found.
 	Fault() error
 }
 
-// AgentObserver is an Observer that is told of agents' memory as well.
+// AgentObserver is an Observer that is also told of agents' memory.
 type AgentObserver interface {
-	// Agent gives what the agent of a host says of itself after it has moved bytes.
+	// Agent is called with the agent's own figures after it has moved bytes.
 	Agent(host int, s agent.Stats)
 }
 

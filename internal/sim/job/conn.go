@@ -7,25 +7,25 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// conn is an end of a link to the server: what does not fit yet is kept.
+// conn is an end of a link to the server. It queues what the link does not take yet.
 type conn struct {
 	end     *kernel.End
 	out     []byte
 	closing bool // once out is empty
 	over    bool
 	data    func(b []byte)
-	gone    func(cause error) // nil for an orderly end; the conn is closed then
-	buf     []byte            // shared with others: it is used within a call
+	gone    func(cause error) // nil if the peer has ended in order; the conn is closed then
+	buf     []byte            // shared with other conns: it is used only within a call
 }
 
-// newConn makes a conn of an end. data takes what arrives, and keeps nothing of it.
+// newConn makes a conn of an end. data is called with what arrives, and must not keep it.
 func newConn(e *kernel.End, buf []byte, data func([]byte), gone func(error)) *conn {
 	c := &conn{end: e, data: data, gone: gone, buf: buf}
 	e.OnReady(c.ready)
 	return c
 }
 
-// ready moves what can be moved.
+// ready moves as much as possible.
 func (c *conn) ready() {
 	for !c.over {
 		n, err := c.end.Recv([][]byte{c.buf})
@@ -46,7 +46,7 @@ func (c *conn) ready() {
 	c.flush()
 }
 
-// inOrder tells whether what Recv returned says that the peer has ended in order.
+// inOrder reports whether an error of Recv says that the peer has ended in order.
 func inOrder(err error) bool {
 	return err == io.EOF //nolint:errorlint // links report io.EOF itself
 }
@@ -61,7 +61,7 @@ func (c *conn) flush() {
 		n, err := c.end.Send([][]byte{c.out})
 		if err != nil || n == 0 {
 			if err != nil {
-				c.out = nil // Recv tells why, if it matters
+				c.out = nil // Recv returns the reason, if it matters
 			}
 			break
 		}

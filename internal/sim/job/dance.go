@@ -76,13 +76,13 @@ func (h *host) dial(x agent.Dial) {
 		missed := s.FailedWays()
 		h.dance.DialFailed(x.Host, missed[len(missed)-1].Err)
 	}
-	s.over = func(dynamic.SearchStep) {} // greet has said it
+	s.over = func(dynamic.SearchStep) {} // greet has answered already
 	if !s.gone() {
 		s.begin()
 	}
 }
 
-// channel makes the link that a channel begins with.
+// channel makes the first link of a channel.
 func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 	w, ends := h.s.w, [2]Endpoint{h.endpoint(), {AtAgent, int(to.Host)}}
 	switch {
@@ -94,8 +94,8 @@ func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 	return provenChannel(w, spec, ends, 0)
 }
 
-// provenChannel makes a link for a channel whose ends prove themselves; dialler is the end of who
-// dials.
+// provenChannel makes a link for a channel whose ends prove who they are. dialler is the number of
+// the end that dials.
 func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int) *kernel.Link {
 	p := &proving{w: w, ends: ends, dialler: dialler, busy: [2]bool{true, true}}
 	p.shown = w.k.NewLink(spec, p)
@@ -104,7 +104,7 @@ func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int
 	return p.shown
 }
 
-// resumes tells whether a channel of the site outlives its connection.
+// resumes reports whether channels of the site outlive their connections.
 func (s *site) resumes(local, peer wire.HostRank) bool {
 	return s.w.cfg.Resume != nil && s.ours(s.job.Hosts[peer].Client)
 }
@@ -130,7 +130,7 @@ func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynam
 	}
 }
 
-// ends tells whether nothing is begun any more.
+// ends reports whether the host begins nothing new any more.
 func (h *host) ends() bool { return h.s.left || h.gone }
 
 func (h *host) keep(e *kernel.End) int {
@@ -138,13 +138,13 @@ func (h *host) keep(e *kernel.End) int {
 	return len(h.conns) - 1
 }
 
-// arrival is a connection that somebody has made.
+// arrival is a connection that another host has made.
 type arrival struct {
 	e    *kernel.End
 	from *host
 }
 
-// arrive takes a connection.
+// arrive handles a new connection.
 func (h *host) arrive(e *kernel.End, from *host) {
 	switch {
 	case h.silent:
@@ -159,7 +159,7 @@ func (h *host) arrive(e *kernel.End, from *host) {
 	}
 }
 
-// closed tells whether nothing is taken at the port any more where channels are made.
+// closed reports whether the host accepts no more connections for channels.
 func (h *host) closed() bool { return h.sw != nil && !h.channels.KeepsListening(h.rank) }
 
 func (h *host) accept(e *kernel.End, from *host) {
@@ -169,7 +169,7 @@ func (h *host) accept(e *kernel.End, from *host) {
 	h.steps()
 }
 
-// listen reads a greeting, and no more.
+// listen reads a greeting, and not one byte more.
 func (h *host) listen(conn int, e *kernel.End) {
 	for !h.ends() {
 		want := h.dance.Wants(conn)
@@ -193,7 +193,7 @@ func (h *host) listen(conn int, e *kernel.End) {
 	h.steps()
 }
 
-// steps does what the dance says.
+// steps carries out the steps of the dance.
 func (h *host) steps() {
 	s := h.s
 	for !h.ends() {
@@ -222,7 +222,7 @@ func (h *host) steps() {
 	}
 }
 
-// complete makes the agent.
+// complete makes the agent when the dance is over.
 func (h *host) complete() {
 	s := h.s
 	h.channels.End(h.rank)

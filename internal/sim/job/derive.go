@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// order is the labels of IMPI 0.0, and what there is one value of.
+// order lists the labels of IMPI 0.0, with what has one value of each: a client, a host or a proc.
 var order = []struct {
 	label wire.Label
 	per   scope
@@ -38,7 +38,7 @@ const (
 	perProc
 )
 
-// values gives what a foreign client submits.
+// values returns the values that a foreign client submits for a label.
 func (x *foreignClient) values(l wire.Label) (b []byte) {
 	p := &x.cfg.Params
 	switch l {
@@ -71,7 +71,8 @@ func (x *foreignClient) values(l wire.Label) (b []byte) {
 	return b
 }
 
-// crossover gives -1 or, which is the same, the number that it stands for.
+// crossover returns a client's value; clients with Habits send the standard value instead of -1, which
+// means the same.
 func (x *foreignClient) crossover(v, standard int32) int {
 	if v == -1 && x.f.Habits {
 		v = standard
@@ -102,14 +103,14 @@ func (x *foreignClient) hostValue(b []byte, l wire.Label, h *startup.HostConfig)
 			b = append(b, p.ID.Host[:]...)
 		case wire.LabelProcPID:
 			b = binary.BigEndian.AppendUint64(b, uint64(p.ID.PID))
-		default: // of Extra: whatever
+		default: // a label of Extra: any value
 			b = append(b, byte(p.ID.PID))
 		}
 	}
 	return b
 }
 
-// table is the values of a label that each client has sent, nil for none.
+// table returns the values that each client has sent for a label; nil for clients that sent none.
 func (x *foreignClient) table(j *startup.Job, label wire.Label, per scope, width int) ([][][]byte, error) {
 	a := x.answers[label]
 	all := make([][][]byte, x.size)
@@ -132,8 +133,8 @@ func (x *foreignClient) table(j *startup.Job, label wire.Label, per scope, width
 	return all, nil
 }
 
-// derive makes the job of the answers. IMPI ch.2, Client labels, Host labels,
-// Proc labels: ranks go by client, host, proc; of most values the least counts.
+// derive computes the job from the answers. IMPI ch.2, Client labels, Host labels, Proc labels:
+// ranks are in order of client, host, proc; of most values the lowest counts.
 func (x *foreignClient) derive() (*startup.Job, error) {
 	j := &startup.Job{
 		Self: x.cfg.Rank, Clients: make([]startup.ClientInfo, x.size),
@@ -154,7 +155,7 @@ func (x *foreignClient) derive() (*startup.Job, error) {
 		if l.label == wire.LabelHostIPv6 {
 			enumerate(j)
 		}
-		at := 0 // of all hosts, or procs
+		at := 0 // index among all hosts, or procs
 		for c := range all {
 			for _, v := range all[c] {
 				use(j, procs, l.label, c, at, v)
@@ -169,7 +170,7 @@ func (x *foreignClient) derive() (*startup.Job, error) {
 	return j, nil
 }
 
-// deriveVersions cuts the lists of versions apart: each begins with 0.0.
+// deriveVersions separates the lists of versions: each begins with 0.0.
 func (x *foreignClient) deriveVersions(j *startup.Job) error {
 	a := x.answers[wire.LabelVersion]
 	c := -1
@@ -193,7 +194,7 @@ func (x *foreignClient) deriveVersions(j *startup.Job) error {
 	return nil
 }
 
-// enumerate gives hosts and procs their ranks, as far as it is known.
+// enumerate assigns ranks to hosts and procs, as far as they are known.
 func enumerate(j *startup.Job) {
 	procs := 0
 	for c := range j.Clients {
@@ -206,7 +207,7 @@ func enumerate(j *startup.Job) {
 	}
 }
 
-// settle puts the procs on their hosts.
+// settle assigns the procs to their hosts.
 func settle(j *startup.Job) (procs []startup.ProcInfo) {
 	for h := range j.Hosts {
 		i := &j.Hosts[h]
@@ -218,7 +219,7 @@ func settle(j *startup.Job) (procs []startup.ProcInfo) {
 	return procs
 }
 
-// use puts one value to use: of client c, and the one at index at of all.
+// use stores one value: that of client c, at index at among all.
 func use(j *startup.Job, procs []startup.ProcInfo, l wire.Label, c, at int, v []byte) {
 	n := binary.BigEndian.Uint32(v)
 	switch l {

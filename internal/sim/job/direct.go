@@ -11,13 +11,13 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// pair is a proc and another one, as the node of the first knows them.
+// pair is a proc and its peer, from the point of view of the first one's node.
 type pair struct{ local, peer wire.WorldRank }
 
-// back is the same pair as the other's node knows it.
+// back returns the same pair from the point of view of the peer's node.
 func (x pair) back() pair { return pair{x.peer, x.local} }
 
-// linking is how a node makes the first link between two procs.
+// linking is a node's search for the first link between two procs.
 type linking struct {
 	w    *World
 	p    *proc
@@ -25,10 +25,10 @@ type linking struct {
 	ways []dynamic.Offer
 	spec kernel.LinkSpec
 	l    *kernel.Link
-	r    *resumed // nil for a link that is not resumed
+	r    *resumed // nil: the link is not resumable
 }
 
-// open makes a direct link for a proc that asks for one.
+// open makes a direct link for a proc that has asked for one.
 func (w *World) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
 	if !w.direct.Pairs.Want(x) {
@@ -56,7 +56,7 @@ func (w *World) search(s *dynamic.Search, gone func() bool) *search {
 // dialled answers a dial as the peer's node does.
 func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) {
 	w, other := d.w, d.w.procs[d.x.peer]
-	if other == nil { // its site is not so far
+	if other == nil { // its site has not started it yet
 		w.k.After(retry, func() { d.dialled(step, answer) })
 		return
 	}
@@ -86,7 +86,8 @@ func (d *linking) dialled(step dynamic.SearchStep, answer func(dynamic.Answer)) 
 	}
 }
 
-// connect greets the peer's node for a link that is to be made. Its proc has it first.
+// connect sends the greeting for a new link to the peer's node. The peer's proc gets the link
+// first.
 func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dynamic.Answer)) {
 	w, p, x := d.w, d.p, d.x
 	if w.cfg.Resume != nil && step.Fresh {
@@ -94,7 +95,7 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
 		d.r.tell()
 	}
-	breaks := 0 // in the greeting: 1 before it is accepted, 2 behind that
+	breaks := 0 // where the greeting breaks: 1 before it is accepted, 2 after
 	if d.r != nil && w.k.Chance(w.cfg.Resume.Cuts) {
 		breaks = 1 + w.k.Rand().IntN(2)
 	}
@@ -119,7 +120,7 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 		}
 	}
 	w.deliver(other, x.local, terms, d.l.Ends[1])
-	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the verdict comes back
+	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the peer's verdict arrives
 		if breaks == 2 {
 			d.l.Cut(errBroken)
 			d.breaks(answer)
@@ -132,13 +133,13 @@ func (d *linking) connect(other *proc, step dynamic.SearchStep, answer func(dyna
 	})
 }
 
-// breaks is for a link that breaks in its greeting.
+// breaks handles a link that breaks during its greeting.
 func (d *linking) breaks(answer func(dynamic.Answer)) {
 	d.w.direct.Uncertain(d.x, d.session())
 	answer(dynamic.Answer{Err: errBroken, Fault: dynamic.Uncertain})
 }
 
-// over is the end of the search.
+// over handles the end of the search.
 func (d *linking) over(last dynamic.SearchStep) {
 	w, p, x := d.w, d.p, d.x
 	switch last.Action {
@@ -157,12 +158,12 @@ func (d *linking) over(last dynamic.SearchStep) {
 			w.untied = append(w.untied, x)
 		}
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
-	case dynamic.DialWay, dynamic.Pause, dynamic.Rest, dynamic.Abandon: // the last step is none of these, or needs nothing
+	case dynamic.DialWay, dynamic.Pause, dynamic.Rest, dynamic.Abandon: // the last step is none of these, or needs no action
 	}
 	w.direct.Abandon(x)
 }
 
-// session is that of the link that is being made; zero: it is not resumed.
+// session returns the session of the link that is being made; zero: it is not resumable.
 func (d *linking) session() (id dynamic.Session) {
 	if d.r != nil {
 		id = dynamic.Session(d.r.session)
@@ -170,12 +171,12 @@ func (d *linking) session() (id dynamic.Session) {
 	return id
 }
 
-// further describes a further link below.
+// further describes a further lower link.
 func (x *resumed) further() *wireup.Resumable {
 	return &wireup.Resumable{Session: x.session[:], Again: true}
 }
 
-// reopen makes a further connection for a proc that asks for one.
+// reopen makes a further lower link for a proc that has asked for one.
 func (w *World) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
 	state := w.direct.Sessions.Get(x)
@@ -211,21 +212,21 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 
 func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
 
-// dials tells whether the proc's site can make a link for it, or take one.
+// dials reports whether the proc's site can make or accept links for it.
 func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDown(p.s.w) }
 
-// deliver brings a link to its proc, some time after it was made.
+// deliver gives a link to its proc, some time after it was made.
 func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e *kernel.End) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Resumable: terms}, e)
 	})
 }
 
-// pluginDown tells whether the site's transport plugin is being started again.
+// pluginDown reports whether the site's transport plugin is being restarted.
 func (s *site) pluginDown(w *World) bool { return w.k.Now() < w.pluginsBack[s.rank] }
 
-// CrashPlugin kills the transport plugin of a site: links stay, and for a while
-// none can be made.
+// CrashPlugin kills the transport plugin of a site: existing links stay, and for a while no new
+// ones can be made.
 func (w *World) crashPlugin(c wire.ClientRank) {
 	w.pluginsBack[c] = w.k.Now() + w.k.Between(time.Millisecond, 20*time.Millisecond)
 }

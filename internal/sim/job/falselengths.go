@@ -6,25 +6,25 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// falseLengths writes false lengths into packets that have no data, as LAM/MPI does. It
-// changes bytes only, never how many there are, and takes as many as its link.
+// falseLengths writes false lengths into packets that have no data, as LAM/MPI does. It changes
+// bytes, but never how many there are.
 type falseLengths struct {
 	*kernel.End
 	truth   scan
 	scratch []byte
 	seed    uint64
-	only    func(wire.PacketType) bool // whom it lies about
+	only    func(wire.PacketType) bool // whether packets of a type get false lengths
 }
 
-// newFalseLengths makes the link of an end with false lengths. What each packet's lengths become is decided
-// by seed, so that the same packet always gets the same.
+// newFalseLengths wraps the link of an end. seed decides the false lengths of each packet, so that
+// sending the same packet again gives the same bytes.
 func newFalseLengths(e *kernel.End, seed uint64, only func(wire.PacketType) bool) *falseLengths {
 	return &falseLengths{End: e, seed: seed, only: only}
 }
 
 var _ link.Link = (*falseLengths)(nil)
 
-// Send sends batch with other lengths.
+// Send sends batch with false lengths.
 func (x *falseLengths) Send(batch [][]byte) (int, error) {
 	x.scratch = x.scratch[:0]
 	for _, b := range batch {
@@ -41,7 +41,7 @@ func (x *falseLengths) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// lie returns the false byte for a place of a header, if it has one.
+// lie returns the byte to write at the current place of a header: was, or a false one.
 func (x *falseLengths) lie(s *scan, was byte) byte {
 	t := wire.PacketType(s.kind)
 	if t.HasData() || !x.only(t) || !lenField.has(s.at) && !msgLenField.has(s.at) {
@@ -49,7 +49,7 @@ func (x *falseLengths) lie(s *scan, was byte) byte {
 	}
 	h := (x.seed ^ s.packets) * 0x9e3779b97f4a7c15
 	h ^= h >> 32
-	if h&1 == 0 { // what LAM/MPI says
+	if h&1 == 0 { // as LAM/MPI does
 		if s.at == lenField.end()-1 || s.at == msgLenField.end()-1 {
 			return headerSize
 		}
@@ -74,14 +74,14 @@ var (
 
 // scan follows a stream of packets byte by byte.
 type scan struct {
-	at      int    // in the header
-	kind    uint32 // pk_type, as far as it has come
-	length  uint32 // pk_len, the same
-	data    int    // bytes that are to come before the next header
-	packets uint64 // that were complete before
+	at      int    // offset in the header
+	kind    uint32 // pk_type, as far as it was read
+	length  uint32 // pk_len, as far as it was read
+	data    int    // bytes of data before the next header
+	packets uint64 // number of complete packets before this one
 }
 
-// walk follows b. If change is not nil, each byte of a header becomes what it says.
+// walk follows b. If change is not nil, it returns the new value of each byte of a header.
 func (s *scan) walk(b []byte, change func(*scan, byte) byte) {
 	for i := 0; i < len(b); {
 		if s.data > 0 {

@@ -15,33 +15,33 @@ import (
 // FaultKind is what goes wrong.
 type FaultKind string
 
-// The kinds of fault. A link that is resumed may be cut, or ended, without harm.
+// The kinds of fault. Cutting or ending a resumable link does no harm.
 const (
 	CrashProc   FaultKind = "crash-proc"   // Target is a world rank
 	FailLate    FaultKind = "fail-late"    // Target is a world rank: its program fails after Finalize, whenever that is
 	CrashNode   FaultKind = "crash-node"   // Target is a client rank
 	CrashServer FaultKind = "crash-server" // Target is not used
-	CutLink     FaultKind = "cut"          // Target picks one of the links that are in use
-	HalfClose   FaultKind = "half-close"   // the same, and one end of it
-	LoseHost    FaultKind = "lose-host"    // Target is one of the machines of all sites of ours that have several
-	Stall       FaultKind = "stall"        // the same as for CutLink
+	CutLink     FaultKind = "cut"          // Target picks one of the links in use
+	HalfClose   FaultKind = "half-close"   // like CutLink, for one end
+	LoseHost    FaultKind = "lose-host"    // Target is a machine, counted over all own sites that have several
+	Stall       FaultKind = "stall"        // like CutLink
 	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
 )
 
 // Kinds lists all kinds of fault.
 var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash}
 
-// Deadly tells whether a fault of this kind may end the job.
+// Deadly reports whether a fault of this kind may end the job.
 func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash }
 
-// Fault is one thing that goes wrong.
+// Fault is one fault that happens in a run.
 type Fault struct {
 	Kind   FaultKind
 	At     time.Duration
 	Target int
 
-	// Event, if it is not 0, is the number of the kernel's event before which the
-	// fault happens; At does not count then.
+	// Event, if not 0, is the number of the kernel's event before which the fault happens; At is
+	// ignored then.
 	Event uint64
 }
 
@@ -85,7 +85,7 @@ func ParseFault(s string) (Fault, error) {
 	return f, nil
 }
 
-// Plan has a fault happen. It must be called before Run.
+// Plan schedules a fault. It must be called before Run.
 func (w *World) Plan(f Fault) {
 	if f.Kind == FailLate {
 		w.failLate[f.Target%len(w.procs)] = &f
@@ -98,23 +98,23 @@ func (w *World) Plan(f Fault) {
 	w.k.After(f.At, func() { w.commit(f) })
 }
 
-// Strike has a fault happen now.
+// Strike makes a fault happen now.
 func (w *World) Strike(f Fault) { w.commit(f) }
 
-// Hit is a fault that has met something that had not ended.
+// Hit is a fault that has hit something that had not ended.
 type Hit struct {
 	Fault Fault
-	What  string        // that was hit
+	What  string        // what was hit
 	At    time.Duration // when
 	Event uint64        // number of events before it
 
-	// Deadly tells that the job cannot have ended in order after it.
+	// Deadly says that the job cannot have ended in order after it.
 	Deadly bool
 
-	late *proc // whose program failed after its Finalize
+	late *proc // its program failed after Finalize
 
-	// waits tells that the node waits for what explains it: until then the job may end in order, if it
-	// needs no more of what was hit.
+	// waits says that the node waits for an explanation of the fault. Until then the job may end in
+	// order, if it does not need what was hit any more.
 	waits bool
 	lost  *host // the machine that was lost
 }
@@ -150,7 +150,7 @@ func (w *World) commit(f Fault) {
 	}
 }
 
-// hit notes that a fault may end the job. It must be called before that happens.
+// hit records that a fault may end the job. It must be called before the fault happens.
 func (w *World) hit(f Fault, what string, deadly bool) {
 	w.k.Note("%s of %s", f.Kind, what)
 	w.met[f.Kind]++
@@ -160,23 +160,24 @@ func (w *World) hit(f Fault, what string, deadly bool) {
 	}
 }
 
-// lateText says how the programs end that fail after Finalize.
+// lateText describes how programs that fail after Finalize end.
 const lateText = "exited with status 4"
 
-// failsLate notes that a proc's program fails after its Finalize, which does not end the job.
+// failsLate records that a proc's program fails after its Finalize, which does not end the job.
 func (w *World) failsLate(p *proc, f Fault) {
 	w.hit(f, fmt.Sprintf("rank %d", p.rank), false)
 	w.hits[len(w.hits)-1].late = p
 }
 
-// A fault holds a link up for so long at most. Once all have their channels, every fourth may last longer
-// than failures wait for what explains them, but not so long that a machine is taken for lost.
+// A fault stalls a link for at most so long. Once all hosts have their channels, every fourth stall
+// may last longer than failures wait for an explanation, but not so long that a machine is taken
+// for lost.
 const (
 	maxStall  = 20 * time.Millisecond
 	longStall = 20 * time.Second
 )
 
-// harm does something to a link.
+// harm applies a fault to a link.
 func (w *World) harm(f Fault) {
 	var alive []*observedLink
 	for _, s := range w.strands {
@@ -206,22 +207,22 @@ func (w *World) harm(f Fault) {
 		s.l.Stall(d)
 		return
 	case HalfClose:
-		if !s.l.Ends[i].Open() || s.is(AtProc, AtAgent) && i == 0 { // a proc that lives and sends nothing more is not noticed
+		if !s.l.Ends[i].Open() || s.is(AtProc, AtAgent) && i == 0 { // nothing notices that a living proc sends nothing more
 			return
 		}
 		w.strike(f, s, s.ends[i])
 		s.loses(w)
-		_ = s.l.Ends[i].CloseSend() // fails for ends that nothing can be sent on anyway
+		_ = s.l.Ends[i].CloseSend() // fails for ends that cannot send anyway
 	case CutLink:
 		w.strike(f, s, s.ends[0], s.ends[1])
 		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, LoseHost: // they harm no link
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, LoseHost: // these do not concern links
 	}
 }
 
-// target picks the link that is harmed. Where links are resumed most cuts are of
-// those, because any other one may end the job. Else every fourth is of a link between two procs.
+// target picks the link that is harmed. Where links are resumable most cuts hit those, because any
+// other cut may end the job. Otherwise every fourth hits a link between two procs.
 func (w *World) target(f Fault, alive []*observedLink) *observedLink {
 	wanted, i := func(s *observedLink) bool { return s.resumes }, f.Target
 	if eighth := f.Target % 8; f.Kind == Stall || eighth == 0 {
@@ -235,14 +236,14 @@ func (w *World) target(f Fault, alive []*observedLink) *observedLink {
 	return alive[i%len(alive)]
 }
 
-// strike notes a fault of a link after which nothing comes from some of its ends.
+// strike records a fault of a link that silences the endpoints in mute.
 func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	if s.resumes {
 		w.k.Note("%s of %s", f.Kind, s.l.Name())
 		w.met[f.Kind]++
 		return
 	}
-	if s.tree { // of the machines below, each waits for what explains its loss
+	if s.tree { // each machine below waits for an explanation of the loss
 		w.stalls += settles(w)
 	}
 	deadly := false
@@ -260,8 +261,7 @@ func (w *World) cut(l *kernel.Link) {
 	}
 }
 
-// loses tells the observer of a fault after which bytes of a link may be lost, when it knows the
-// link.
+// loses tells the observer that bytes of a link may be lost, if the observer knows the link.
 func (s *observedLink) loses(w *World) {
 	switch {
 	case s.resumes || s.tree:
@@ -272,25 +272,24 @@ func (s *observedLink) loses(w *World) {
 	}
 }
 
-// needs tells whether the job cannot end in order if nothing more comes from an
-// end of a link, and whether that shows at once. If it is not known for sure it
-// tells that it can: a direct link may have served its purpose, a channel may not
-// have been taken into use.
+// needs reports whether the job cannot end in order if nothing more comes from an end of a link,
+// and whether that shows at once. In doubt it reports that the job can: a direct link may not be
+// needed any more, a channel may not be in use yet.
 func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 	switch {
 	case s.tree:
 		return false
 	case s.is(AtClient, AtServer):
 		if kind == HalfClose && from.Kind == AtServer {
-			return false // the site may leave before it hears of that
+			return false // the site may leave before it notices
 		}
 		return !w.sites[s.ends[0].Number].left
 	case s.is(AtProc, AtAgent):
 		if kind == HalfClose || s.l.Ends[1].HasEnd() {
-			return false // the proc notices when it wants to send
+			return false // the proc notices only when it wants to send
 		}
 		p := w.procs[s.ends[0].Number]
-		// It may finish without a look at the link, above all if it needs no messages for that.
+		// It may finish without using the link, above all if it needs no messages for that.
 		return p != nil && !p.s.left && !p.ending && p.h.board == nil && p.h.sw.linked(p.rank)
 	case s.is(AtAgent, AtAgent):
 		if w.cfg.OnDemand && s.proof != nil && (s.proof.busy[0] || s.proof.busy[1]) {
@@ -303,13 +302,13 @@ func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 	return false
 }
 
-// observedLink is a link of the kernel's and what is at its ends.
+// observedLink is a link of the kernel and what is at its ends.
 type observedLink struct {
 	l       *kernel.Link
-	shown   *kernel.Link // to the observer: l, or what runs over it
+	shown   *kernel.Link // the link that the observer sees: l, or the resumable link over it
 	ends    [2]Endpoint
-	resumes bool     // there will be another in its place
-	tree    bool     // between machines of a site: ends says nothing
+	resumes bool     // another link will take its place
+	tree    bool     // between machines of a site: ends is not used
 	proof   *proving // nil: the observer is told of the link at once
 }
 

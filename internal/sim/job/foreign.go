@@ -11,18 +11,18 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Foreign says how a site differs from ours. All of it is legal: the private
-// version is never listed, and no card is sent.
+// Foreign says how a site differs from ours. All differences are legal: the private version is
+// never listed, and no card is sent.
 //
-// The dialect of the draft of 1999 is not among the differences, because no job
-// can be of two dialects: P_PID has another width in it, so that nobody could cut
-// the server's answer apart, and agents pass packets on as they are.
+// The dialect of the draft of 1999 is not among the differences, because all sites of a job must
+// have the same: P_PID has another width in it, so that a client could not parse the server's
+// answer, and agents pass packets on as they are.
 type Foreign struct {
 	Skip     []wire.Label // optional labels that it does not send
 	Eager    bool         // sends everything without waiting for answers
-	Habits   bool         // says legal things that ours never say
+	Habits   bool         // uses legal forms that ours never use
 	Extra    []wire.Label // labels beyond IMPI 0.0 that it sends
-	FalseLen bool         // the lengths in its packets without data are anything
+	FalseLen bool         // writes arbitrary lengths into packets without data
 }
 
 // The commands of the server's protocol. IMPI ch.2, Startup.
@@ -32,28 +32,27 @@ const (
 	sayColl = 0x434F4C4C
 	sayDone = 0x444F4E45
 	sayFini = 0x46494E49
-	sayINIF = 0x494E4946 // as some little-endian clients say it
-	sayFail = 0x4641494C // ours: a reason, which others do not know
-	sayXtra = 0x58545241 // nobody's
+	sayINIF = 0x494E4946 // FINI as some little-endian clients send it
+	sayFail = 0x4641494C // ours: a reason for a failure, which other MPIs do not know
+	sayXtra = 0x58545241 // a command that nothing sends
 )
 
-// errForeign is wrapped by what ends a foreign client.
+// errForeign is wrapped by the errors of foreign clients.
 var errForeign = errors.New("foreign client")
 
-// foreignClient is the startup of a client that is not ours, written on its own from
-// the protocol's text: it shares no code with core/startup but the types that it
-// has to hand over.
+// foreignClient is the startup of a client that is not ours. It is written independently from the
+// text of the protocol, and shares only types with core/startup.
 type foreignClient struct {
 	cfg      startup.ClientConfig
 	f        Foreign
 	in, out  []byte
 	deadline time.Time
-	labels   []wire.Label // to send; the first is on its way unless Eager
+	labels   []wire.Label // to send; the first has been sent unless Eager
 	phase    phase
 	size     int // clients
 	answers  map[wire.Label]answer
 	job      *startup.Job
-	hint     string // what the server has said before it left
+	hint     string // the server's reason for closing the connection
 	err      error
 }
 
@@ -94,7 +93,7 @@ func (x *foreignClient) say(command uint32, payload []byte) {
 
 func number(v int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
 
-// Start offers what there is to prove ourselves with.
+// Start offers the authentication mechanisms.
 func (x *foreignClient) Start(now time.Time) {
 	x.deadline = now.Add(x.cfg.Limit + startup.Grace)
 	mask := 0
@@ -110,7 +109,7 @@ func (x *foreignClient) Start(now time.Time) {
 	}
 }
 
-// introduce says who we are and, if we do not wait for answers, everything else.
+// introduce sends the client rank and, if the client does not wait for answers, everything else.
 func (x *foreignClient) introduce() {
 	x.say(sayIMPI, number(int(x.cfg.Rank)))
 	if !x.f.Eager {
@@ -132,7 +131,7 @@ func (x *foreignClient) submit() {
 	x.say(sayColl, append(number(int(l)), x.values(l)...))
 }
 
-// next goes on once an answer has come.
+// next continues after an answer.
 func (x *foreignClient) next() {
 	if x.f.Eager {
 		return
@@ -144,25 +143,25 @@ func (x *foreignClient) next() {
 	}
 }
 
-// Output takes what is to be sent.
+// Output returns what is to be sent.
 func (x *foreignClient) Output() []byte {
 	b := x.out
 	x.out = nil
 	return b
 }
 
-// Deadline is when the foreign client gives up.
+// Deadline returns when the client gives up.
 func (x *foreignClient) Deadline() (time.Time, bool) {
 	return x.deadline, x.phase != forNothing && x.err == nil
 }
 
-// Job is what came of it.
+// Job returns the job, once startup is over.
 func (x *foreignClient) Job() (*startup.Job, bool) { return x.job, x.job != nil }
 
-// Err is what ended the foreign client.
+// Err returns the error that ended the client.
 func (x *foreignClient) Err() error { return x.err }
 
-// Tick tells the time.
+// Tick gives the client the time.
 func (x *foreignClient) Tick(now time.Time) error {
 	if at, ok := x.Deadline(); ok && !now.Before(at) {
 		x.fail("waited too long")
@@ -170,7 +169,7 @@ func (x *foreignClient) Tick(now time.Time) error {
 	return x.err
 }
 
-// Closed tells that the server has closed the connection.
+// Closed says that the server has closed the connection.
 func (x *foreignClient) Closed(cause error) error {
 	x.fail("the server is gone: %v %s", cause, x.hint)
 	return x.err
@@ -182,12 +181,12 @@ func (x *foreignClient) fail(format string, args ...any) {
 	}
 }
 
-// Receive takes what the server says.
+// Receive handles bytes from the server.
 func (x *foreignClient) Receive(b []byte, now time.Time) error {
 	x.in = append(x.in, b...)
 	for x.err == nil && len(x.in) >= 8 {
 		command, size := binary.BigEndian.Uint32(x.in), int(binary.BigEndian.Uint32(x.in[4:]))
-		if x.phase == forChoice && command != sayFail { // has no such header
+		if x.phase == forChoice && command != sayFail { // the answer to AUTH has no such header
 			x.in = x.in[8:]
 			x.choice(command)
 			continue
@@ -202,7 +201,7 @@ func (x *foreignClient) Receive(b []byte, now time.Time) error {
 	return x.err
 }
 
-// choice is the answer to AUTH: the number of a mechanism.
+// choice handles the answer to AUTH: the number of a mechanism.
 func (x *foreignClient) choice(mechanism uint32) {
 	x.phase = forSize
 	waited := !x.f.Eager || x.cfg.Auth.HasKey
@@ -221,7 +220,7 @@ func (x *foreignClient) choice(mechanism uint32) {
 func (x *foreignClient) hear(command uint32, payload []byte, now time.Time) {
 	switch {
 	case command == sayFail:
-		x.hint = string(payload) // and the server closes now
+		x.hint = string(payload) // the server closes the connection now
 	case command == sayIMPI && x.phase == forSize && len(payload) == 4:
 		x.size = int(binary.BigEndian.Uint32(payload))
 		x.phase, x.deadline = forAnswers, now.Add(x.cfg.Limit+startup.Grace)
@@ -265,5 +264,5 @@ func (x *foreignClient) Finish() error {
 	return x.err
 }
 
-// Fail gives up. A foreign client cannot say why.
+// Fail gives up. A foreign client cannot send the reason.
 func (x *foreignClient) Fail(reason error) { x.fail("%w", reason) }

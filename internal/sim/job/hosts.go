@@ -17,31 +17,31 @@ import (
 	"github.com/openimpi/impi/internal/sim/tree"
 )
 
-// How the hosts of a site notice that one of them is lost: as nodes do it. The tree is deeper than
-// theirs, since simulated sites are small.
+// How the hosts of a site notice the loss of another one, with the settings of nodes. The tree is
+// deeper than theirs, since simulated sites are small.
 const (
 	beat    = 2 * time.Second
 	silence = 8 * time.Second
 	earlier = 2 * time.Second
 	fan     = 2
 
-	countTurn  = 5 * time.Second  // after which a host is to ask again how many procs all have
-	countLimit = 20 * time.Second // for the head's answer to that
+	countTurn  = 5 * time.Second  // after which a host must ask again how many procs all hosts have
+	countLimit = 20 * time.Second // how long the head may take to answer that
 )
 
-// machines are the hosts of a site of ours that has several, each on a machine of its own. Host 0 is
-// the head, and its node is the site's client. It is the owner of their tree.
+// machines are the hosts of an own site that has several, each on its own machine. Host 0 is the
+// head, and its node is the site's client. machines is the owner of their tree.
 type machines struct {
 	s        *site
 	tree     *tree.Tree
 	config   startup.ClientConfig // of the site, without its hosts
-	finished bool                 // all hosts have
+	finished bool                 // all hosts have finished
 
 	counts  *membership.Counts // of procs
-	counted []func()           // answer those who have asked for them
+	counted []func()           // answers that wait for the counts
 }
 
-// newMachines has the hosts of a site come.
+// newMachines makes the hosts of a site connect.
 func (s *site) newMachines(config startup.ClientConfig) error {
 	w := s.w
 	m := &machines{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs)}
@@ -65,7 +65,8 @@ func (m *machines) link(from, to int) *kernel.Link {
 	return x.l
 }
 
-// Joined has a host find out how many procs all have, as if none knew of another, and submit its part.
+// Joined makes a host find out how many procs all hosts have, as if it did not know, and submit its
+// part.
 func (m *machines) Joined(host int) {
 	question := membership.Count{Host: host, Procs: m.s.cfg.Hosts[host]}.Question()
 	m.tree.Ask(host, 0, question, countLimit, func(answer []byte, err error) {
@@ -74,7 +75,7 @@ func (m *machines) Joined(host int) {
 			all, err = membership.ReadCounts(answer, len(m.s.hosts))
 		}
 		switch {
-		case err != nil: // that the head is gone is noticed in other ways
+		case err != nil: // the loss of the head is noticed elsewhere
 			m.s.w.k.Note("machine %d of site %d does not hear of the others: %v", host, m.s.rank, err)
 		case len(all) == 0:
 			m.Joined(host)
@@ -95,8 +96,8 @@ func (m *machines) submit(host int, all []int) {
 	m.tree.Submit(host, b)
 }
 
-// chat has a host ask any other one something, as nodes do for spawning and impi-node links, and wants
-// that one to answer this question.
+// chat makes a host ask a random other one, as nodes do for spawning and impi-node links, and
+// checks that the answer is to this question.
 func (m *machines) chat(host int) {
 	w := m.s.w
 	other := w.k.Rand().IntN(len(m.s.hosts))
@@ -112,7 +113,8 @@ func replyTo(question []byte, host int) []byte {
 	return fmt.Appendf(nil, "%s, says machine %d", question, host)
 }
 
-// Asked answers chats, and, at the head, tells a host how many procs all have once that is known.
+// Asked answers the questions of chat and, at the head, tells a host how many procs all have once
+// that is known.
 func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 	if question[0] != '{' {
 		answer(replyTo(question, host))
@@ -139,7 +141,7 @@ func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 	m.s.w.k.After(countTurn, tell)
 }
 
-// Gathered takes the site to the server with what its hosts have told.
+// Gathered joins the server with the parts of all hosts.
 func (m *machines) Gathered(parts [][]byte) {
 	c := m.config
 	c.Hosts = nil
@@ -160,7 +162,7 @@ func (m *machines) Gathered(parts [][]byte) {
 	m.s.connect()
 }
 
-// handOut gives all hosts the job, with which they begin their dances.
+// handOut gives the job to all hosts, which then begin their dances.
 func (s *site) handOut() {
 	if s.machines == nil {
 		for _, h := range s.hosts {
@@ -194,7 +196,7 @@ func (m *machines) Started(host int, b []byte) {
 	m.chat(host)
 }
 
-// finishing has hosts say that they have finished, and tells whether all have.
+// finishing makes hosts say that they have finished, and reports whether all have.
 func (m *machines) finishing() bool {
 	for _, h := range m.s.hosts {
 		if !h.said && h.over && !slices.ContainsFunc(m.s.procs, func(p *proc) bool { return p.h == h && !p.judged }) {
@@ -211,7 +213,7 @@ func (m *machines) Finished() {
 	m.s.finish()
 }
 
-// end tells the hosts that the job is over, after which the head is gone, too.
+// end tells the hosts that the job is over, and ends the head.
 func (m *machines) end(f *ending.Failure) {
 	if f == nil {
 		m.tree.End("")
@@ -222,14 +224,14 @@ func (m *machines) end(f *ending.Failure) {
 	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() { m.s.hosts[0].down((*host).close) })
 }
 
-// crash is the end of all hosts.
+// crash ends all hosts suddenly.
 func (m *machines) crash() {
 	for i := range m.s.hosts {
 		m.tree.Crash(i)
 	}
 }
 
-// Fails has the site fail because of what another host reports.
+// Fails makes the site fail with what another host reports.
 func (m *machines) Fails(_ int, report string) { m.s.fail(lostHost(report)) }
 
 // lostHost is the failure of a site that has lost a host.
@@ -237,15 +239,15 @@ func lostHost(text string) *ending.Failure {
 	return &ending.Failure{Text: text, Status: ending.StatusNode, Weight: ending.Died}
 }
 
-// Over ends the procs of a host of a job that has failed.
+// Over ends the procs of a host when the job has failed.
 func (m *machines) Over(i int, report string) {
 	if report != "" {
 		m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() { m.s.hosts[i].down((*host).close) })
 	}
 }
 
-// Lost ends a host that has lost its parent or a child. The head hears of it, as nodes have it: once
-// nothing else has explained it.
+// Lost ends a host that has lost its parent or a child. As in nodes, the head learns of it unless
+// something else explains it in time.
 func (m *machines) Lost(at, who int, why error) {
 	text := fmt.Sprintf("machine %d of site %d is lost: %v", who, m.s.rank, why)
 	h := m.s.hosts[at]
@@ -264,7 +266,7 @@ func (m *machines) Lost(at, who int, why error) {
 	})
 }
 
-// Missing has the site fail.
+// Missing makes the site fail.
 func (m *machines) Missing(hosts []int, _ error) { m.s.fail(lostHost(missing(m.s, hosts))) }
 
 func missing(s *site, hosts []int) string {
@@ -274,7 +276,7 @@ func missing(s *site, hosts []int) string {
 // Alone ends a host that has not found its parent.
 func (m *machines) Alone(i int) { m.s.hosts[i].down((*host).close) }
 
-// down ends a host that is one of several, by by: its procs, its switch and what it is connected with.
+// down ends one of several hosts by by: its procs, its switch and its connections.
 func (h *host) down(by func(*host)) {
 	s := h.s
 	if h.gone || s.done {
@@ -282,7 +284,7 @@ func (h *host) down(by func(*host)) {
 	}
 	h.gone = true
 	by(h)
-	s.machines.tree.Leave(h.number) // unless it is gone in another way
+	s.machines.tree.Leave(h.number) // unless it has left in another way
 	for _, x := range s.hosts {
 		if !x.gone {
 			return
@@ -292,8 +294,8 @@ func (h *host) down(by func(*host)) {
 	s.shutDown()
 }
 
-// lose is the loss of a machine: silently, or so that the systems at the other ends of its connections
-// notice.
+// lose is the loss of a machine: silent, or noticed by the systems at the other ends of its
+// connections.
 func lose(w *World, f Fault) {
 	var all []*host
 	for _, s := range w.sites {
@@ -309,7 +311,7 @@ func lose(w *World, f Fault) {
 		return
 	}
 	s := h.s
-	silent := f.Target/len(all)%2 == 1 && h.number > 0 // of the head the server has to hear
+	silent := f.Target/len(all)%2 == 1 && h.number > 0 // the server must notice the loss of the head
 	w.hit(f, fmt.Sprintf("machine %d of site %d", h.number, s.rank), !s.left && !h.said)
 	w.hits[len(w.hits)-1].lost = h
 	w.stalls += silence + beat + settles(w)
@@ -326,7 +328,7 @@ func lose(w *World, f Fault) {
 	}
 }
 
-// spreads is how long the news take at most from host to head and to all other hosts.
+// spreads is how long news takes at most from any host to the head and on to all others.
 func spreads(w *World) (d time.Duration) {
 	for _, s := range w.sites {
 		if s.machines != nil {
@@ -336,10 +338,11 @@ func spreads(w *World) (d time.Duration) {
 	return d
 }
 
-// settles is how long machines wait, one after the other, for what explains the loss of the one above.
+// settles is how long machines wait, one after the other, for an explanation of the loss of the one
+// above.
 func settles(w *World) time.Duration { return time.Duration(len(w.hosts)) * ending.Died.Settle() }
 
-// loseHead is the loss of the machine that is the site's client. The other hosts notice that it is lost.
+// loseHead is the loss of the machine that is the site's client. The other hosts notice it.
 func (s *site) loseHead() {
 	s.timer.Stop()
 	if s.conn != nil {
@@ -352,7 +355,7 @@ func (s *site) loseHead() {
 	s.hosts[0].down((*host).crash)
 }
 
-// crash is the sudden end of a machine with its procs. The systems of others see it.
+// crash is the sudden end of a machine with its procs. The systems of others notice it.
 func (h *host) crash() {
 	h.close()
 	h.died()
@@ -364,7 +367,7 @@ func (h *host) died() {
 	}
 }
 
-// vanish is the sudden end of a machine of which nobody hears anything any more.
+// vanish is the sudden end of a machine without any sign to others.
 func (h *host) vanish() {
 	h.silent = true
 	var ends []*kernel.End
@@ -390,8 +393,8 @@ func (h *host) vanish() {
 	h.died()
 }
 
-// namesLost looks whether a site whose host was lost, in a job in which nothing else went wrong, says
-// which one it was.
+// namesLost checks that a site that has lost a host names it, if nothing else went wrong in the
+// job.
 func namesLost(w *World) error {
 	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
@@ -412,7 +415,7 @@ func namesLost(w *World) error {
 	return nil
 }
 
-// blamesHead wants the hosts that were connected with the head to know that it is lost.
+// blamesHead checks that the hosts that were connected with the head know that it is lost.
 func (s *site) blamesHead() error {
 	for _, h := range s.hosts[1:] {
 		if h.why != "" && (h.number-1)/fan == 0 && !strings.Contains(h.why, "machine 0 of") {

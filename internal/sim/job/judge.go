@@ -12,13 +12,11 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// What is wrong with the way in which a job has ended.
+// What can be wrong with the way in which a job has ended.
 var (
-	// ErrStuck is wrapped when a job does not come to an end. The text says who
-	// waits for what.
+	// ErrStuck is wrapped if a job does not end. The text says what each part waits for.
 	ErrStuck = errors.New("the job is stuck")
-	// ErrDisorder is wrapped when some parts of a job think that it went well, and
-	// others do not.
+	// ErrDisorder is wrapped if some parts of a job ended in order, and others did not.
 	ErrDisorder = errors.New("the job has ended in disorder")
 	// ErrLate is wrapped when the end of a job came too long after its cause.
 	ErrLate = errors.New("the job has ended too late")
@@ -27,7 +25,7 @@ var (
 	ErrBlame = errors.New("the wrong one is to blame")
 )
 
-// moment is when something has happened.
+// moment is the state of the job when something happened.
 type moment struct {
 	at    time.Duration
 	event uint64
@@ -35,14 +33,14 @@ type moment struct {
 	waits time.Duration // how long a site may wait, after its first report, for one that explains it
 }
 
-// broken notes the first time at which it is certain that the job fails.
+// broken records the first time at which the job certainly fails.
 func (w *World) broken() {
 	if w.broke == nil {
 		w.broke = &moment{at: w.k.Now(), event: w.k.Events(), ready: w.ready()}
 	}
 }
 
-// ready tells whether startup and dance are over for all.
+// ready reports whether startup and dance are over everywhere.
 func (w *World) ready() bool {
 	for _, p := range w.procs {
 		if p == nil {
@@ -52,7 +50,7 @@ func (w *World) ready() bool {
 	return true
 }
 
-// judge looks how a job has ended that has come to an end.
+// judge checks how a job has ended.
 func (w *World) judge() error {
 	if err := w.agree(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisorder, err)
@@ -66,7 +64,7 @@ func (w *World) judge() error {
 	if w.ended == nil {
 		w.ended = &moment{at: w.k.Now(), event: w.k.Events()}
 	}
-	since := w.broke.at // or later, if something worse has happened then: it has waits of its own
+	since := w.broke.at // or later, after a worse fault, which has waits of its own
 	for _, h := range w.hits {
 		if h.Deadly {
 			since = max(since, h.At)
@@ -77,14 +75,14 @@ func (w *World) judge() error {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
 	events, most := w.ended.event-w.broke.event, w.eventsToEnd()
-	if w.cfg.Worlds == nil && events > most { // else those of other worlds are among them
+	if w.cfg.Worlds == nil && events > most { // otherwise events of other worlds are among them
 		return fmt.Errorf("%w: %d events after it was certain to fail, more than %d", ErrLate, events, most)
 	}
 	return nil
 }
 
-// agree tells whether everybody has the same idea of how the job has ended. Who
-// finished in order before it failed may think well of it.
+// agree checks that all parts have the same idea of how the job ended. A part that finished in
+// order before the failure may report success.
 func (w *World) agree() error {
 	var failed *site
 	for _, s := range w.sites {
@@ -117,8 +115,8 @@ func (w *World) agree() error {
 	return nil
 }
 
-// blamed looks whether the server was told of the proc that was killed, in a job in which
-// nothing else went wrong and all sites are ours.
+// blamed checks that the server was told of the proc that was killed, if nothing else went wrong
+// and all sites are ours.
 func (w *World) blamed() error {
 	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
@@ -134,8 +132,8 @@ func (w *World) blamed() error {
 	return nil
 }
 
-// afterwards looks whether a proc that failed after its Finalize, in a job in which nothing else went
-// wrong, made its own site fail and nobody else.
+// afterwards checks that a proc that failed after Finalize made its own site fail and no other, if
+// nothing else went wrong.
 func (w *World) afterwards() error {
 	if len(w.hits) != 1 || w.hits[0].late == nil || w.cfg.Worlds != nil {
 		return nil
@@ -153,21 +151,20 @@ func (w *World) afterwards() error {
 	return nil
 }
 
-// excused tells whether a fault has kept the server from saying something to a site.
+// excused reports whether a fault has kept the server from telling a site something.
 func (w *World) excused(s *site) bool {
 	return w.server.dead || slices.ContainsFunc(w.hits, func(h Hit) bool { return h.What == s.conn.end.Link().Name() })
 }
 
-// textLimit is how long a reason is that the server passes on, in bytes.
+// textLimit is the longest reason that the server passes on, in bytes.
 const textLimit = 2 << 10
 
-// reaction is how long it takes at most until everybody knows that the job has
-// failed: the failure shows, a node hears of it and tells the server, the server
-// tells the others, and those end their procs. In startup somebody may have to
-// wait for who does not come.
+// reaction is how long it takes at most until all parts know that the job has failed: the failure
+// shows, a node learns of it and tells the server, the server tells the others, and those end their
+// procs. During startup they may also have to wait for a client that does not come.
 func (w *World) reaction(ready bool) time.Duration {
 	l := &w.cfg.Links
-	size := textLimit + 64*len(w.procs) // labels may be on their way
+	size := textLimit + 64*len(w.procs) // labels may be under way
 	d := notice + hop(&l.Proc, 0) + hop(&l.Channel, 0) + 3*hop(&l.Server, size) + notice + w.stalls + spreads(w)
 	if !ready {
 		d += w.cfg.Limit + startup.Grace
@@ -175,20 +172,20 @@ func (w *World) reaction(ready bool) time.Duration {
 	return d
 }
 
-// notice is how long it takes until a node notices that a proc has died, and
-// until it has ended its procs.
+// notice is how long it takes until a node notices that a proc has died, and until it has ended its
+// procs.
 const notice = 2 * time.Millisecond
 
-// hop is how long size bytes take at most, or nearly so, over a link that chops
-// them up and may hold just a few.
+// hop is about how long size bytes take at most over a link that chops them up and may hold only a
+// few.
 func hop(s *kernel.LinkSpec, size int) time.Duration {
 	return (s.Delay + s.Jitter) * time.Duration(2+8*size/s.Capacity)
 }
 
-// eventsToEnd is how many events there may be meanwhile.
+// eventsToEnd is how many events there may be in that time.
 func (w *World) eventsToEnd() uint64 {
 	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
-	if r := w.cfg.Resume; r != nil { // links to a machine that says nothing are dialled again and again
+	if r := w.cfg.Resume; r != nil { // links to a silent machine are dialled again and again
 		most += 50 * uint64(w.stalls/r.Again)
 	}
 	return most

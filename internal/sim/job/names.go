@@ -22,7 +22,7 @@ func (a *Worlds) newNameServer() *nameServer {
 	return s
 }
 
-// namesOf is the server of a job, which procs that it has spawned use as well.
+// namesOf returns the server of a job, which the procs that it has spawned use as well.
 func (a *Worlds) namesOf(w *World) *nameServer {
 	first := w.first()
 	if first.names == nil {
@@ -31,7 +31,8 @@ func (a *Worlds) namesOf(w *World) *nameServer {
 	return first.names
 }
 
-// first is the job that was there from the start, of which one after the other was spawned.
+// first returns the job that existed from the start and has spawned, perhaps through others, this
+// one.
 func (w *World) first() *World {
 	for w.spawned != nil {
 		w = w.spawned.parents.w
@@ -39,11 +40,11 @@ func (w *World) first() *World {
 	return w
 }
 
-// nameService is a node's clients of name servers.
+// nameService holds a node's clients of name servers.
 type nameService struct {
 	own, shared *nameClient // nil: not used yet
 	down        bool        // no server can be reached
-	deaf        bool        // the answer to the next request is lost
+	deaf        bool        // the answer to the next request gets lost
 }
 
 // nameClient is a node's client of one name server, as in internal/names.
@@ -51,12 +52,12 @@ type nameClient struct {
 	a      *Worlds
 	at     *nameServer
 	owner  names.Owner
-	holder names.Holder // the connection; 0: there is none
-	old    names.Holder // one that has ended, of which the server has not noticed; 0: none
+	holder names.Holder // the connection; 0: none
+	old    names.Holder // a connection that has ended without the server noticing; 0: none
 	state  names.Client
 }
 
-// nameClient gives the one for a scope.
+// nameClient returns the client for a scope.
 func (s *site) nameClient(scope string, given bool) (*nameClient, string, error) {
 	shared, scope, err := names.Home{Shared: true}.Of(scope, given)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *site) nameClient(scope string, given bool) (*nameClient, string, error)
 	return *c, scope, nil
 }
 
-// name is a proc's request about a service name.
+// name handles a proc's request about a service name.
 func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
 	a.under(p, 10*time.Microsecond, time.Millisecond, func() {
 		a.Counts.Named++
@@ -103,7 +104,7 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 	}
 	deaf := s.names.deaf
 	s.names.deaf = false
-	if deaf && c.holder == 0 { // or a node would not ask again: it has used the connection for something
+	if deaf && c.holder == 0 { // a node only asks again on a connection that it has used before
 		c.carryOut(c.state.Begin(), func(bool) bool { return true })
 	}
 	c.carryOut(c.state.Begin(), func(again bool) bool {
@@ -117,7 +118,8 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 	return port, err
 }
 
-// carryOut does what an exchange wants. ask makes the request and tells whether there is an answer.
+// carryOut carries out the steps of an exchange. ask makes the request and reports whether an
+// answer came.
 func (c *nameClient) carryOut(e *names.Exchange, ask func(again bool) bool) {
 	for {
 		switch step := e.Next(); step.Action {
@@ -142,7 +144,7 @@ func (c *nameClient) carryOut(e *names.Exchange, ask func(again bool) bool) {
 	}
 }
 
-// ask is a request at the server, whose answer the client may hear. again: it has been made before.
+// ask makes a request at the server. again: it was made before; heard: the answer arrives.
 func (c *nameClient) ask(kind wireup.Kind, n names.Name, port string, again, heard bool) (string, error) {
 	switch kind {
 	case wireup.KindPublish:
@@ -191,7 +193,7 @@ func (c *nameClient) hangUp(late bool) {
 	c.holder = 0
 }
 
-// Sever has the proc's node lose its connections to name servers.
+// Sever makes the proc's node lose its connections to name servers.
 func (p *proc) Sever(late bool) {
 	if s := &p.s.names; !s.down {
 		s.down = true
@@ -200,7 +202,7 @@ func (p *proc) Sever(late bool) {
 	}
 }
 
-// Rejoin lets the proc's node connect to name servers again, which it does at once if it has published
+// Rejoin lets the proc's node connect to name servers again. It does so at once if it has published
 // anything.
 func (p *proc) Rejoin() {
 	s := &p.s.names
@@ -219,11 +221,11 @@ func (p *proc) Rejoin() {
 	}
 }
 
-// LoseAnswer has the next request about a name of the proc's node be carried out, but the connection
-// break before the answer comes.
+// LoseAnswer breaks the connection of the proc's node after its next request about a name is
+// carried out and before the answer arrives.
 func (p *proc) LoseAnswer() { p.s.names.deaf = true }
 
-// close ends the node's connections, and servers notice soon.
+// close ends the node's connections, which servers notice soon.
 func (s *nameService) close() {
 	for _, c := range []*nameClient{s.own, s.shared} {
 		if c == nil {

@@ -9,20 +9,20 @@ import (
 
 var _ link.FastBoxLink = (*BoxedEnd)(nil)
 
-// BoxedEnd is an end of a link whose two owners share memory: it has fast boxes beside the bytes of
-// the link. A message in a box is there at once, and is taken when the bytes before it have been
+// BoxedEnd is an end of a link whose two owners share memory: it has fast boxes beside the link's
+// bytes. A message in a box arrives at once, and is taken when the bytes before it have been
 // received. Bytes are not written or read in place.
 type BoxedEnd struct {
 	*End
 	boxes link.FastBoxes
-	takes bool // its owner takes fast-box messages
+	takes bool // its owner accepts fast-box messages
 }
 
-// boxArea is the memory for data of fast-box messages in one direction: little, so that it is
-// full often.
+// boxArea is the memory for data of fast-box messages in one direction. It is small, so that it is
+// often full.
 const boxArea = 2 << 10
 
-// box gives both ends fast boxes.
+// box adds fast boxes to both ends.
 func (l *Link) box() {
 	var pages [2]link.FastBoxPage
 	var areas [2][boxArea]byte
@@ -35,7 +35,7 @@ func (l *Link) box() {
 	}
 }
 
-// Boxed is the end with its fast boxes; nil: it has none.
+// Boxed returns the end with its fast boxes; nil: it has none.
 func (e *End) Boxed() *BoxedEnd { return e.boxed }
 
 // due reports whether a fast-box message comes before any other byte.
@@ -54,7 +54,7 @@ func (e *End) before(n int) int {
 	return n
 }
 
-// TakeFastBoxes is link.FastBoxLink's, like all that follows.
+// TakeFastBoxes implements link.FastBoxLink, like all methods below.
 func (b *BoxedEnd) TakeFastBoxes() bool {
 	b.takes = true
 	return true
@@ -63,7 +63,7 @@ func (b *BoxedEnd) TakeFastBoxes() bool {
 // FastBoxesAgreed reports whether both owners take fast-box messages.
 func (b *BoxedEnd) FastBoxesAgreed() bool { return b.takes && b.peer.boxed.takes }
 
-// FastBoxRoom gives the place of the next message, behind all bytes.
+// FastBoxRoom returns the place of the next message, which comes after all bytes sent so far.
 func (b *BoxedEnd) FastBoxRoom(n int) *link.EagerMessage {
 	if !b.FastBoxesAgreed() || !b.Open() || b.owed.shown > 0 || b.peer.closed {
 		return nil
@@ -79,7 +79,7 @@ func (b *BoxedEnd) PostFastBox(data []byte) {
 	b.peer.ring()
 }
 
-// NextFastBox gives the message that comes before any other byte, or nil.
+// NextFastBox returns the message that comes before any other byte, or nil.
 func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 	if b.closed {
 		return nil
@@ -87,7 +87,7 @@ func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 	return b.boxes.Next(b.taken)
 }
 
-// BegunFastBox gives it, too: its data come at once.
+// BegunFastBox returns the same message: its data arrive with it.
 func (b *BoxedEnd) BegunFastBox() *link.EagerMessage { return b.NextFastBox() }
 
 // FastBoxData gives its data.
@@ -96,33 +96,33 @@ func (b *BoxedEnd) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b
 // FastBoxTaken says that it is not needed any more.
 func (b *BoxedEnd) FastBoxTaken(n uint32) { b.boxes.Take(n) }
 
-// FastBoxesAt is for code with direct access to the boxes, of which there is none here.
+// FastBoxesAt would give code direct access to the boxes; the simulator has no such code.
 func (b *BoxedEnd) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	return b.peer.given, b.taken, false, false
 }
 
-// MoveFastBoxes is for such code.
+// MoveFastBoxes is only for such code.
 func (b *BoxedEnd) MoveFastBoxes(*link.FastBoxes) { panic("kernel: fast boxes are not moved") }
 
-// WakeForFastBox is for such code.
+// WakeForFastBox is only for such code.
 func (b *BoxedEnd) WakeForFastBox() { b.peer.ring() }
 
-// FastBoxesSent is how many messages were sent.
+// FastBoxesSent returns how many messages were sent.
 func (b *BoxedEnd) FastBoxesSent() uint64 { return b.boxes.Sent }
 
-// FastBoxesCharged is what they cost.
+// FastBoxesCharged returns what they cost.
 func (b *BoxedEnd) FastBoxesCharged() uint64 { return b.boxes.Charged }
 
-// FastBoxesTaken is what those that were taken cost.
+// FastBoxesTaken returns what the messages that were taken cost.
 func (b *BoxedEnd) FastBoxesTaken() uint64 { return b.boxes.Received }
 
-// LimitFastBoxes sends none beyond a cost.
+// LimitFastBoxes allows no messages beyond a cost.
 func (b *BoxedEnd) LimitFastBoxes(charge uint64) { b.boxes.Limit = charge }
 
-// ReviewFastBoxes is for code with direct access to the boxes.
+// ReviewFastBoxes is only for code with direct access to the boxes.
 func (b *BoxedEnd) ReviewFastBoxes(uint64) {}
 
-// Reserve has no room in place.
+// Reserve returns no room: nothing is written in place.
 func (b *BoxedEnd) Reserve(int) []byte { return nil }
 
 // Commit has nothing to send.
@@ -131,10 +131,10 @@ func (b *BoxedEnd) Commit() bool { return false }
 // Ready reports whether there is something to receive.
 func (b *BoxedEnd) Ready() bool { return b.readable() }
 
-// Peek has nothing in place.
+// Peek returns nothing: nothing is read in place.
 func (b *BoxedEnd) Peek() []byte { return nil }
 
-// Discard has nothing to discard.
+// Discard does nothing.
 func (b *BoxedEnd) Discard(int) {}
 
 // Boxes is how many fast-box messages were sent on the link.

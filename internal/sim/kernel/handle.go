@@ -1,6 +1,6 @@
 package kernel
 
-// waitable is what has a handle, for Sets to wait for.
+// waitable is something with a handle that Sets can wait for.
 type waitable interface {
 	OnReady(f func())
 	readable() bool
@@ -8,20 +8,20 @@ type waitable interface {
 	gone() bool // it has left all sets by itself
 }
 
-// handle gives w its number.
+// handle assigns w its number.
 func (k *Kernel) handle(w waitable) int {
 	k.handles = append(k.handles, w)
 	return len(k.handles) - 1
 }
 
-// bell calls whoever waits for something.
+// bell calls a function some time after it is rung.
 type bell struct {
 	k      *Kernel
-	notify func() // nil: nobody waits
+	notify func() // nil: nothing waits
 	timer  *Timer // of the call
 }
 
-// ring has the call made soon, once.
+// ring schedules the call, if it is not scheduled yet.
 func (b *bell) ring() {
 	switch {
 	case b.notify == nil:
@@ -38,7 +38,7 @@ func (b *bell) call() {
 	}
 }
 
-// Bell is a handle that is readable from Wake until Clear, as machine.Bell has it.
+// Bell is a handle that is readable from Wake until Clear. It implements machine.Bell.
 type Bell struct {
 	bell
 	number int

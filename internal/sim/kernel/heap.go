@@ -1,8 +1,7 @@
 package kernel
 
-// events is a heap of timers, the next one first. It is written out because
-// nothing happens without it: container/heap costs several calls by interface for
-// each step.
+// events is a heap of timers by time. Every step of the simulator uses it; container/heap would
+// cost several interface calls each time.
 type events []*Timer
 
 // before orders timers.
@@ -33,7 +32,7 @@ func (e *events) remove(i int) {
 	}
 }
 
-// up puts t at i, or as much nearer to the front as it belongs.
+// up moves t from i towards the front to where it belongs.
 func (e events) up(t *Timer, i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -46,7 +45,7 @@ func (e events) up(t *Timer, i int) {
 	e.put(t, i)
 }
 
-// down puts t at i, or as much farther back as it belongs.
+// down moves t from i towards the back to where it belongs.
 func (e events) down(t *Timer, i int) {
 	for {
 		child := 2*i + 1

@@ -1,7 +1,6 @@
-// Package kernel is the world in which simulated jobs run: virtual time, events,
-// coroutines, links and their faults. One seed decides everything that a real
-// computer leaves to chance, so a run can be had again to the last byte. Only
-// one thing runs at a time, and nothing takes time unless an event says so.
+// Package kernel is the world in which simulated jobs run: virtual time, events, coroutines, links
+// and their faults. One seed decides everything that a real computer leaves to chance, so a run can
+// be repeated to the last byte. Only one thing runs at a time, and time passes only by events.
 package kernel
 
 import (
@@ -17,7 +16,7 @@ import (
 // ErrEndless is wrapped when a run does not come to an end.
 var ErrEndless = errors.New("kernel: the run does not end")
 
-// Kernel is one world. It is for one goroutine.
+// Kernel is one simulated world. It must be used from one goroutine.
 type Kernel struct {
 	rng     *rand.Rand
 	now     time.Duration
@@ -31,7 +30,7 @@ type Kernel struct {
 	digest  uint64
 }
 
-// New makes a world in which chance is what seed says.
+// New makes a world whose chance is decided by seed.
 func New(seed uint64) *Kernel {
 	return &Kernel{rng: rand.New(rand.NewPCG(seed, 0x696d7069)), trace: trace{limit: defaultTrace}}
 }
@@ -39,24 +38,24 @@ func New(seed uint64) *Kernel {
 // Now is the time since the world began.
 func (k *Kernel) Now() time.Duration { return k.now }
 
-// Rand is the world's chance. Whoever asks it changes all that follows.
+// Rand is the world's source of chance. Each use of it changes everything that follows.
 func (k *Kernel) Rand() *rand.Rand { return k.rng }
 
 // Events is how many events have happened.
 func (k *Kernel) Events() uint64 { return k.count }
 
-// Digest sums up all that has happened. Two runs of one seed have the same.
+// Digest is a hash of all that has happened. Two runs of one seed have the same.
 func (k *Kernel) Digest() uint64 { return k.digest }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mix makes b part of the digest. Both sums are the processor's own work; that of
-// crc64 would besides take 16 KiB of the stack of each task that sends.
+// mix adds b to the digest. Processors have instructions for both sums; crc64 would also take 16
+// KiB of the stack of each task that sends.
 func (k *Kernel) mix(b []byte) {
 	k.mixNumbers(uint64(crc32.ChecksumIEEE(b))<<32 | uint64(crc32.Checksum(b, castagnoli)))
 }
 
-// mixNumbers makes numbers part of the digest.
+// mixNumbers adds numbers to the digest.
 func (k *Kernel) mixNumbers(numbers ...uint64) {
 	for _, n := range numbers {
 		k.digest = (k.digest ^ n) * 0x9e3779b97f4a7c15
@@ -75,25 +74,24 @@ func (k *Kernel) Between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(k.rng.Int64N(int64(hi-lo)+1))
 }
 
-// Timer is a call to come.
+// Timer is a scheduled call.
 type Timer struct {
 	k     *Kernel
 	f     func()
 	at    time.Duration
-	tie   uint64 // the order of events of one time is left to chance
+	tie   uint64 // decides the order of events at the same time, by chance
 	index int    // in the heap; -1: not in it
 }
 
-// After has f called in d. It does not run before the caller gives control back,
-// even if d is 0.
+// After has f called after d. It never runs before the caller gives up control, even if d is 0.
 func (k *Kernel) After(d time.Duration, f func()) *Timer {
 	t := &Timer{k: k, f: f, index: -1}
 	t.Reset(d)
 	return t
 }
 
-// Reset makes the call happen in d, whether it has happened or not, and tells
-// whether it was still to come.
+// Reset schedules the call for d from now, whether it has happened or not, and reports whether it
+// was still scheduled.
 func (t *Timer) Reset(d time.Duration) bool {
 	was := t.Stop()
 	t.at, t.tie = t.k.now+max(d, 0), t.k.rng.Uint64()
@@ -101,7 +99,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 	return was
 }
 
-// Stop prevents the call, and tells whether it was still to come.
+// Stop prevents the call, and reports whether it was still scheduled.
 func (t *Timer) Stop() bool {
 	if t.index < 0 {
 		return false
@@ -110,8 +108,8 @@ func (t *Timer) Stop() bool {
 	return true
 }
 
-// Run lets events happen until none is left, or done says that it is enough.
-// More than limit events, and more than until of virtual time, are ErrEndless.
+// Run processes events until none is left or done returns true. It returns ErrEndless after limit
+// events, or when virtual time passes until.
 func (k *Kernel) Run(limit uint64, until time.Duration, done func() bool) error {
 	for first := k.count; len(k.events) > 0 && !done(); {
 		if len(k.marks) > 0 && k.count >= k.marks[0].at {
@@ -136,17 +134,16 @@ func (k *Kernel) Run(limit uint64, until time.Duration, done func() bool) error 
 	return nil
 }
 
-// mark is a call before an event of a certain number.
+// mark is a call before the event with a certain number.
 type mark struct {
 	at uint64
 	f  func()
 }
 
-// AtEvent has f called before the event that n others come before. If there are
-// never so many it is not called.
+// AtEvent has f called before event n, counted from 0. It is not called if there are fewer events.
 func (k *Kernel) AtEvent(n uint64, f func()) {
 	i, _ := slices.BinarySearchFunc(k.marks, n, func(m mark, n uint64) int {
-		return cmp.Or(cmp.Compare(m.at, n), -1) // behind equal ones
+		return cmp.Or(cmp.Compare(m.at, n), -1) // after equal ones
 	})
 	k.marks = slices.Insert(k.marks, i, mark{n, f})
 }

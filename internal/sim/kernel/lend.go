@@ -10,26 +10,26 @@ import (
 
 var _ link.Lender = (*End)(nil)
 
-// debt is what an end has lent: bytes of its owner's memory that are under way, or
-// have arrived, and that the other side has not taken.
+// debt is what an end has lent: bytes of its owner's memory that are under way, or have arrived and
+// were not received by the other side.
 type debt struct {
 	pieces []loan
-	shown  int  // bytes of the owner's that it has not been given back, copied ones included
-	back   int  // of these, from the first, those that are the owner's again
+	shown  int  // bytes of the owner that it has not been given back, including copied ones
+	back   int  // how many of them, from the beginning, belong to the owner again
 	short  bool // the link has not taken all of the last batch
-	lost   bool // the link is cut, or the other side has gone
+	lost   bool // the link is cut, or the other side has closed
 }
 
 // loan is a piece of the lender's memory, or nil for bytes that were copied.
 type loan struct {
 	memory []byte
 	size   int
-	at     int // of these, taken
+	at     int // bytes of it that were received
 }
 
-// Lend is Send, but what it takes stays where it is, by chance, until the other side
-// receives it, as link.Lender has it. It panics if the owner does not keep to that:
-// if lent memory has changed by then, or the next batch does not begin with it.
+// Lend is Send, but by chance the bytes that it takes stay in the owner's memory until the other
+// side receives them; see link.Lender. It panics if the owner breaks that contract: if lent memory
+// has changed by then, or the next batch does not begin with it.
 func (e *End) Lend(batch [][]byte) (int, error) {
 	d := &e.owed
 	if d.shown == 0 && !e.l.k.Chance(e.l.spec.Lend) {
@@ -48,8 +48,8 @@ func (e *End) Lend(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// unseen is what of a batch the link does not have yet. The batch begins with all
-// that is lent, as it was.
+// unseen returns the part of a batch that the link does not have yet. The batch begins with all
+// bytes that are lent.
 func (e *End) unseen(batch [][]byte) (rest [][]byte) {
 	skip := e.owed.shown
 	if link.Len(batch) < skip {
@@ -65,7 +65,7 @@ func (e *End) unseen(batch [][]byte) (rest [][]byte) {
 	return rest
 }
 
-// note keeps the first n bytes of what was sent, as they are or where they are.
+// note records the first n bytes of what was sent: copied, or lent where they are.
 func (d *debt) note(batch [][]byte, n int, copied bool) {
 	d.shown += n
 	if d.lost {
@@ -84,7 +84,7 @@ func (d *debt) note(batch [][]byte, n int, copied bool) {
 	}
 }
 
-// settle gives copied bytes back that nothing lent is before.
+// settle gives back copied bytes that do not follow lent ones.
 func (d *debt) settle() {
 	for len(d.pieces) > 0 && (d.pieces[0].memory == nil || d.pieces[0].at == d.pieces[0].size) {
 		d.back += d.pieces[0].size
@@ -92,11 +92,12 @@ func (d *debt) settle() {
 	}
 }
 
-// collect is called when e receives bytes: have is what they were when they were sent. It panics
-// with ErrLoan if the peer has changed those that it lent, and counts them as its own again.
+// collect is called when e receives bytes; have is a copy of them from when they were sent. If they
+// were lent, it counts them as the peer's again, and panics with ErrLoan if the peer has changed
+// them.
 func (e *End) collect(have []byte) {
 	d := &e.peer.owed
-	// What was sent before the debt is received before it.
+	// Bytes that were sent before the debt are received before it.
 	skip := max(0, e.load()-d.untaken())
 	for have = have[min(skip, len(have)):]; len(have) > 0; {
 		p := d.first()
@@ -110,7 +111,7 @@ func (e *End) collect(have []byte) {
 	d.settle()
 }
 
-// untaken is how many bytes of the debt the other side has not received.
+// untaken returns how many bytes of the debt the other side has not received.
 func (d *debt) untaken() (n int) {
 	for _, p := range d.pieces {
 		n += p.size - p.at
@@ -118,7 +119,7 @@ func (d *debt) untaken() (n int) {
 	return n
 }
 
-// first is the first piece that is not taken.
+// first returns the first piece that was not received completely.
 func (d *debt) first() *loan {
 	for i := range d.pieces {
 		if p := &d.pieces[i]; p.at < p.size {
@@ -128,10 +129,10 @@ func (d *debt) first() *loan {
 	return nil
 }
 
-// keep ends the loan by copying: what follows is up to the link alone.
+// keep ends the loan as if everything had been copied.
 func (d *debt) keep() { d.pieces, d.lost = nil, true }
 
-// forfeit ends the loan: what was not taken is lost.
+// forfeit ends the loan: what was not received is lost.
 func (e *End) forfeit() {
 	to := e.peer
 	to.in = to.in[:len(to.in)-e.owed.untaken()]
@@ -139,5 +140,5 @@ func (e *End) forfeit() {
 	e.owed.keep()
 }
 
-// ErrLoan means that somebody who lends does not keep to link.Lender.
+// ErrLoan means that a lender has broken the contract of link.Lender.
 var ErrLoan = errors.New("kernel: a loan is not kept to")

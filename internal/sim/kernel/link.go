@@ -14,10 +14,10 @@ type LinkSpec struct {
 	Name     string
 	Delay    time.Duration // of each piece
 	Jitter   time.Duration // at most this much is added to Delay
-	Capacity int           // bytes that are under way, or arrived and not received
+	Capacity int           // bytes that are under way, or have arrived and were not received
 	Chop     float64       // how likely Send and Recv move less than they could
 	Lend     float64       // how likely Lend does not copy
-	Reset    float64       // how likely bytes that come to a closed end destroy what it has sent, as with TCP
+	Reset    float64       // how likely bytes that arrive at a closed end destroy what it has sent, as with TCP
 	Boxes    bool          `line:"-"` // its owners share memory, and have fast boxes there
 }
 
@@ -31,7 +31,7 @@ type Watcher interface {
 	Ended(from *End)
 }
 
-// EndWatcher is a Watcher that also sees who has learnt of an end.
+// EndWatcher is a Watcher that also sees when an end learns of the other's end.
 type EndWatcher interface {
 	// SawEnd is called when an end gives its owner io.EOF for the first time.
 	SawEnd(by *End)
@@ -69,8 +69,8 @@ type End struct {
 	landing *Timer        // of flight[first]
 	lands   time.Duration // when the last piece does
 	ended   bool          // our CloseSend
-	eof     bool          // the peer's end has arrived
-	told    bool          // and its owner knows
+	eof     bool          // the peer has sent its end, and it has arrived
+	told    bool          // its owner knows that
 	closed  bool
 	broken  error
 	owed    debt // to the owner
@@ -137,10 +137,10 @@ func (e *End) writable() bool {
 
 func (e *End) gone() bool { return e.closed }
 
-// load is what counts for the capacity: what has not been received.
+// load is what counts for the capacity: bytes that were not received.
 func (e *End) load() int { return len(e.in) - e.read }
 
-// Send takes what there is room for, or less.
+// Send sends as much as there is room for, or less.
 func (e *End) Send(batch [][]byte) (int, error) {
 	switch {
 	case e.closed || e.ended:
@@ -155,7 +155,7 @@ func (e *End) Send(batch [][]byte) (int, error) {
 	return e.push(batch), nil
 }
 
-// push sends what there is room for, or less.
+// push sends as much as there is room for, or less.
 func (e *End) push(batch [][]byte) int {
 	n := min(link.Len(batch), e.l.spec.Capacity-e.peer.load())
 	if n <= 0 {
@@ -177,8 +177,8 @@ func (e *End) push(batch [][]byte) int {
 
 var errClosed = errors.New("the peer has closed it")
 
-// refused is for who sends to an end that is closed. As with TCP, the answer may
-// destroy what is still to be received.
+// refused is the result of sending to a closed end. As with TCP, the answer may destroy what the
+// sender has yet to receive.
 func (e *End) refused() error {
 	if e.l.k.Chance(e.l.spec.Reset) {
 		e.lose()
@@ -188,7 +188,7 @@ func (e *End) refused() error {
 	return e.breach(errClosed)
 }
 
-// hold copies n bytes to the end that they go to.
+// hold copies n bytes to the end that they are sent to.
 func (e *End) hold(batch [][]byte, n int) []byte {
 	if e.read > 0 && len(e.in)+n > cap(e.in) {
 		e.in = e.in[:copy(e.in, e.in[e.read:])]
@@ -203,7 +203,7 @@ func (e *End) hold(batch [][]byte, n int) []byte {
 	return e.in[at:]
 }
 
-// chop makes n smaller now and then, but not 0.
+// chop makes n smaller now and then, but never 0.
 func (l *Link) chop(n int) int {
 	if n > 1 && l.k.Chance(l.spec.Chop) {
 		if l.k.Chance(0.3) {
@@ -214,8 +214,8 @@ func (l *Link) chop(n int) int {
 	return n
 }
 
-// whole is the length of the first few slices of a batch: who writes them may
-// have to stop between two, where a new thing begins.
+// whole returns the length of the first few slices of a batch, since a writer may have to stop
+// between two slices, where something new begins.
 func (l *Link) whole(batch [][]byte) (n int) {
 	for _, b := range batch[:1+l.k.rng.IntN(len(batch)-1)] {
 		n += len(b)
@@ -238,7 +238,7 @@ func (e *End) dispatch(p piece) {
 	}
 }
 
-// await has the first piece land in its time.
+// await schedules the arrival of the first piece.
 func (e *End) await() {
 	d := max(e.flight[e.first].at, e.l.stalled) - e.l.k.now
 	if e.landing == nil {
@@ -267,12 +267,12 @@ func (e *End) land() {
 	e.ring()
 }
 
-// Recv gives what has arrived, or less.
+// Recv returns what has arrived, or less.
 func (e *End) Recv(batch [][]byte) (int, error) {
 	switch {
 	case e.closed:
 		return 0, link.ErrClosed
-	case e.due(): // which is taken first
+	case e.due(): // the fast-box message must be taken first
 		return 0, nil
 	case e.broken != nil && e.read == e.landed:
 		return 0, e.broken
@@ -307,16 +307,16 @@ func (e *End) Recv(batch [][]byte) (int, error) {
 	return n, nil
 }
 
-// Handle is a number for Sets of this kernel.
+// Handle is the number by which Sets of this kernel know the end.
 func (e *End) Handle() int { return e.handle }
 
-// Arm answers false: a Set knows what has become ready.
+// Arm returns false: a Set finds out what is ready by itself.
 func (e *End) Arm(link.Interest) bool { return false }
 
-// Limits has the capacity as Stream.
+// Limits returns the capacity as Stream.
 func (e *End) Limits() link.Limits { return link.Limits{Stream: e.l.spec.Capacity} }
 
-// CloseSend ends this side's bytes.
+// CloseSend ends this direction.
 func (e *End) CloseSend() error {
 	switch {
 	case e.closed:
@@ -338,8 +338,8 @@ func (e *End) end() {
 	e.dispatch(piece{eof: true})
 }
 
-// Close releases this end. What it was sent is lost, and if there was any, what
-// it has sent may be lost too.
+// Close releases this end. Bytes that it did not receive are lost; if there were any, bytes that it
+// has sent may be lost too.
 func (e *End) Close() error {
 	if e.closed {
 		return nil
@@ -363,7 +363,7 @@ func (e *End) Close() error {
 	return nil
 }
 
-// Cut fails both ends, each when the news reach it. What is under way is lost.
+// Cut breaks the link: each end fails when the news reaches it. Bytes under way are lost.
 func (l *Link) Cut(why error) {
 	if l.cut {
 		return
@@ -375,17 +375,17 @@ func (l *Link) Cut(why error) {
 	}
 }
 
-// reset is for an end whose peer has closed without having read everything.
+// reset breaks an end whose peer has closed without having read everything.
 func (e *End) reset() { e.drop(errors.New("reset by the peer")) }
 
-// drop loses what is under way to e, which hears of it in a while.
+// drop loses the bytes under way to e, which notices after a while.
 func (e *End) drop(why error) {
 	e.lose()
 	k, s := e.l.k, e.l.spec
 	k.After(k.Between(0, s.Delay+s.Jitter), func() { e.fail(why) })
 }
 
-// lose drops what is under way to e.
+// lose drops the bytes under way to e.
 func (e *End) lose() {
 	e.peer.forfeit()
 	if e.landing != nil {
@@ -407,13 +407,13 @@ func (e *End) breach(why error) error { return fmt.Errorf("%w: %s: %w", link.Err
 // Forever is longer than any run, for Stall.
 const Forever = 1 << 60 * time.Nanosecond
 
-// Stall lets nothing arrive for d.
+// Stall delays all arrivals by d.
 func (l *Link) Stall(d time.Duration) { l.stalled = max(l.stalled, l.k.now+d) }
 
-// Over tells whether nothing can happen on the link any more.
+// Over reports whether nothing can happen on the link any more.
 func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].closed }
 
-// Open tells whether something can still be sent by e.
+// Open reports whether e can still send.
 func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }
 
 // Ready tells whether one of want holds.
@@ -421,8 +421,8 @@ func (e *End) Ready(want link.Interest) bool {
 	return want&link.Readable != 0 && e.readable() || want&link.Writable != 0 && e.writable()
 }
 
-// InFlight tells whether something that the peer has sent has not arrived.
+// InFlight reports whether something that the peer has sent has not arrived.
 func (e *End) InFlight() bool { return e.first < len(e.flight) }
 
-// HasEnd tells whether the peer's end has arrived.
+// HasEnd reports whether the end of the peer's bytes has arrived.
 func (e *End) HasEnd() bool { return e.eof }

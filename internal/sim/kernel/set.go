@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/poll"
 )
 
-// Set is a task's set of links to wait for, as machine.Set has it.
+// Set is a task's set of links to wait for. It implements machine.Set.
 type Set struct {
 	t       *Task
 	members []member
@@ -26,7 +26,7 @@ type member struct {
 	want link.Interest
 }
 
-// spurious is how likely a sleep ends for no reason.
+// spurious is the probability that a sleep ends for no reason.
 const spurious = 0.02
 
 // NewSet makes the set of a task.
@@ -87,7 +87,7 @@ func (s *Set) Wait(timeout time.Duration) ([]poll.Event, error) {
 	return s.events, nil
 }
 
-// look notes what is ready, in any order.
+// look records what is ready, in random order.
 func (s *Set) look() bool {
 	s.events = s.events[:0]
 	if s.wake {
@@ -113,7 +113,7 @@ func (s *Set) Wake() {
 	}
 }
 
-// Clear ends that.
+// Clear undoes Wake.
 func (s *Set) Clear() { s.wake = false }
 
 // Close releases the set.

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Task is a coroutine: it runs until it sleeps or ends, and nothing else runs
-// meanwhile.
+// Task is a coroutine: it runs until it sleeps or ends, and nothing else runs in the meantime.
 type Task struct {
 	Name string
 
@@ -17,21 +16,21 @@ type Task struct {
 	stop   func()
 	yield  func(struct{}) bool
 	timer  *Timer // its next turn
-	woken  bool   // Wake came and Park has not seen it
+	woken  bool   // Wake was called since the last Park
 	parked bool   // in Park
 	killed bool
 	ended  bool
-	where  string // what it waits for, for people
+	where  string // a description of what it waits for
 }
 
-// killed unwinds a task that is not to go on.
+// killed is the panic that unwinds a task that must end.
 type killed struct{}
 
-// wakeMax is the longest that a task waits for its turn once it may run.
+// wakeMax is how long a task waits for its turn at most once it may run.
 const wakeMax = 5 * time.Microsecond
 
-// Go makes a task of f, which begins soon. When f returns, or the task ends
-// itself by Kill, ended is called, if it is not nil.
+// Go makes a task of f, which begins soon. When f returns, or the task calls Kill on itself, ended
+// is called, unless it is nil.
 func (k *Kernel) Go(name string, f func(*Task), ended func()) *Task {
 	t := &Task{Name: name, k: k}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -57,7 +56,7 @@ func (k *Kernel) Go(name string, f func(*Task), ended func()) *Task {
 	return t
 }
 
-// turn lets the task run, and tells whether it wants to go on.
+// turn lets the task run, and reports whether it wants to go on.
 func (t *Task) turn() (more bool) {
 	t.k.current = t
 	defer func() { t.k.current = nil }()
@@ -65,7 +64,7 @@ func (t *Task) turn() (more bool) {
 	return more
 }
 
-// Panic is what Run panics with when a task has.
+// Panic is the panic of Run when a task has panicked.
 type Panic struct {
 	Task  string
 	Value any
@@ -75,8 +74,8 @@ type Panic struct {
 // String has all of it.
 func (p *Panic) String() string { return fmt.Sprintf("%s: %v\n%s", p.Task, p.Value, p.Stack) }
 
-// Park gives control away until Wake, or returns at once if that was called
-// since the last Park. why says what the task waits for.
+// Park gives up control until Wake. It returns at once if Wake was called since the last Park. why
+// describes what the task waits for.
 func (t *Task) Park(why string) {
 	if !t.woken {
 		t.parked, t.where = true, why
@@ -86,7 +85,7 @@ func (t *Task) Park(why string) {
 	t.woken = false
 }
 
-// Sleep gives control away for d. Wake does not shorten it.
+// Sleep gives up control for d. Wake does not shorten it.
 func (t *Task) Sleep(d time.Duration, why string) {
 	t.where = why
 	t.timer.Reset(d)
@@ -100,7 +99,7 @@ func (t *Task) switchAway() {
 	}
 }
 
-// Wake lets Park return soon.
+// Wake makes Park return soon.
 func (t *Task) Wake() {
 	if t.woken || t.ended {
 		return
@@ -111,9 +110,9 @@ func (t *Task) Wake() {
 	}
 }
 
-// Kill ends the task, wherever it is: what it has deferred still runs, but it
-// does not get to sleep again. If the task itself calls it, it does not return,
-// and ended is called; otherwise ended is not called.
+// Kill ends the task, wherever it is: its deferred calls still run, but it cannot sleep again. If
+// the task itself calls Kill, it does not return, and ended is called; otherwise ended is not
+// called.
 func (t *Task) Kill() {
 	if t.ended {
 		return

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// defaultTrace is how many notes are kept.
+// defaultTrace is how many lines are kept.
 const defaultTrace = 400
 
-// trace keeps the last notes. They are formatted when somebody reads them, which
-// hardly ever happens.
+// trace keeps the last lines. They are formatted only when they are read, which is rare.
 type trace struct {
 	limit int
 	lines []note
@@ -22,11 +21,11 @@ type note struct {
 	args   []any
 }
 
-// Keep sets how many notes are kept; 0 keeps none.
+// Keep sets how many lines are kept; 0 keeps none.
 func (k *Kernel) Keep(n int) { k.trace = trace{limit: n} }
 
-// Noting tells whether notes are kept. Who has much to say asks first: even the
-// arguments of a Note that is not kept cost something.
+// Noting reports whether lines are kept. Code that calls Note often asks first, since even unused
+// arguments cost time.
 func (k *Kernel) Noting() bool { return k.trace.limit > 0 }
 
 // Note keeps a line for the trace. The arguments must not change afterwards.
@@ -43,8 +42,7 @@ func (k *Kernel) Note(format string, args ...any) {
 	}
 }
 
-// Trace gives the last notes, one per line, oldest first, each with its virtual
-// time in microseconds.
+// Trace returns the last lines, oldest first, each with its virtual time in microseconds.
 func (k *Kernel) Trace() string {
 	var b strings.Builder
 	t := &k.trace

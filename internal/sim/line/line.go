@@ -1,13 +1,13 @@
-// Package line writes structs as lines of text and reads them: a verb, then the values of
-// some fields, and then key=value for the others.
+// Package line writes structs as lines of text and reads them: a verb, the values of some fields,
+// and key=value for the others.
 //
 //	message 1 from=0 to=3 comm=w tag=5 kind=int32 len=100
 //
-// The keys are the names of the exported fields in lower case. Embedded structs are taken
-// apart. A tag says otherwise: `line:"@"` is a value without a key, and the last of them
-// may be a list, `line:"-"` is left out, and `line:"name"` or `line:"name,any"` names the key
-// and what -1 is called. Lists have commas. encoding/json would do, but people read and write
-// these lines.
+// The keys are the names of the exported fields in lower case. The fields of embedded structs are
+// treated as fields of the struct. Tags change that: `line:"@"` is a value without a key (the last
+// such field may be a list), `line:"-"` leaves the field out, and `line:"name"` or
+// `line:"name,any"` gives the key and the word for -1. Elements of lists are separated by commas.
+// encoding/json would do, but people read and write these lines.
 package line
 
 import (
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// field is one that a line has.
+// field is a field that a line has.
 type field struct {
 	name, minus string // "@": it has no key
 	v           reflect.Value
@@ -46,7 +46,7 @@ func fields(v reflect.Value) (all []field) {
 	return all
 }
 
-// bare is 1 for a value without a key, which comes before the others.
+// bare returns 1 for a value without a key, which stands before the others.
 func (f field) bare() int {
 	if f.name == "@" {
 		return 1
@@ -54,7 +54,7 @@ func (f field) bare() int {
 	return 0
 }
 
-// Write gives the line of a struct. Keys are left out whose values are those of usual, a
+// Write formats a struct as a line. It leaves out fields that have the same value in usual, a
 // struct of the same type.
 func Write(verb string, v, usual any) string {
 	b := strings.Builder{}
@@ -92,12 +92,12 @@ func (f field) text(v reflect.Value) string {
 	case v.Type() == duration || reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return fmt.Sprint(v)
 	case v.CanInt() || v.CanUint():
-		return fmt.Sprintf("%d", v.Interface()) // even if it is a Stringer
+		return fmt.Sprintf("%d", v.Interface()) // even if it has a String method
 	}
 	return fmt.Sprint(v)
 }
 
-// Read sets what the words of a line say, but for its verb, in the struct to which into points.
+// Read parses the words of a line, without its verb, into the struct that into points to.
 func Read(words []string, into any) error {
 	var seen []string
 	all := fields(reflect.ValueOf(into).Elem())

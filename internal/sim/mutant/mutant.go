@@ -1,7 +1,6 @@
-// Package mutant has a list of faults in core, to prove that the simulator sees them:
-// run builds it with all of them, turns on one at a time, and runs seeds until one
-// fails. A fault that no seed finds is a hole in the generator of programs or in a
-// checker, or none.
+// Package mutant lists faults in core that the simulator must find. Package run builds the
+// simulator with all of them, turns on one at a time, and runs seeds until one fails. A fault that
+// no seed finds shows a gap in the generator of programs or in a checker, or is harmless.
 //
 // The list is faults.txt.
 package mutant
@@ -15,5 +14,5 @@ import (
 //go:embed faults.txt
 var faults string
 
-// All gives the list.
+// All returns the list.
 func All() ([]mutant.Mutant, error) { return mutant.Parse(faults) }

@@ -17,15 +17,15 @@ import (
 	"github.com/openimpi/impi/internal/sim/tree"
 )
 
-// How long a message takes between hosts of a site, and between a head and the server. Links are
-// as wide as one likes.
+// How long a message takes between hosts of a site, and between a head and the server. Links have
+// unlimited bandwidth.
 const (
 	inSite   = time.Millisecond
 	toServer = 25 * time.Millisecond
 )
 
-// HostsReport is what the start of sites of many hosts costs, without their procs' own work. Bytes
-// are those of messages; what TCP, TLS and HTTP/2 add is not counted.
+// HostsReport is the cost of starting sites of many hosts, without the procs' own work. Bytes are
+// those of messages; the overhead of TCP, TLS and HTTP/2 is not counted.
 type HostsReport struct {
 	Sites int `json:"sites"`
 	Hosts int `json:"hosts"` // of each site
@@ -38,7 +38,7 @@ type HostsReport struct {
 	HeadMessages int `json:"head_messages"` // that one head received
 	HeadIn       int `json:"head_bytes_in"`
 	HeadOut      int `json:"head_bytes_out"` // most of it is the job, to each of its children
-	Job          int `json:"job_bytes"`      // that each host is handed
+	Job          int `json:"job_bytes"`      // that each host receives
 	Server       int `json:"server_bytes"`   // from the server to one head
 
 	Gathered time.Duration `json:"gathered_ns"` // simulated, until the last head knows its hosts
@@ -51,8 +51,8 @@ type HostsReport struct {
 	Elapsed   time.Duration `json:"elapsed_ns"`       // of this machine's time
 }
 
-// Hosts starts so many sites of so many hosts with so many procs each, up to the point where the
-// hosts have started their procs.
+// Hosts starts that many sites, with that many hosts each and procs on each host, up to the point
+// where the hosts have started their procs.
 func Hosts(sites, hosts, procs int) (HostsReport, error) {
 	began := time.Now()
 	s := &start{k: kernel.New(1), r: HostsReport{Sites: sites, Hosts: hosts, Procs: procs}, left: sites * hosts}
@@ -81,7 +81,7 @@ type start struct {
 	r      HostsReport
 	server *startup.Server
 	sites  []*headed
-	left   int // hosts that have no job yet
+	left   int // hosts that do not have the job yet
 	err    error
 }
 
@@ -129,7 +129,7 @@ func (s *start) fail(err error) {
 	}
 }
 
-// count sums up what the trees and the server have sent.
+// count adds up what the trees and the server have sent.
 func (s *start) count() {
 	for _, x := range s.sites {
 		for h := range s.r.Hosts {
@@ -143,7 +143,8 @@ func (s *start) count() {
 	s.r.Job, s.r.Server = len(s.sites[0].job), s.sites[0].got
 }
 
-// host measures what the last host of all keeps, with the channels that it makes at the start.
+// host measures the memory that the last host of all needs, with the channels that it makes at the
+// start.
 func (s *start) host() error {
 	before, _ := heap()
 	job, _, err := cluster.DecodeJob(s.sites[len(s.sites)-1].job)
@@ -173,7 +174,7 @@ func (s *start) host() error {
 	return nil
 }
 
-// dance gives the last host's agent its channels, all of which it dials.
+// dance gives the last host's agent its channels, all of which that host dials.
 func (s *start) dance(channels *agent.Channels, a *agent.Agent, self wire.HostRank) error {
 	d, err := channels.Begin(self, time.Time{}, time.Time{}, time.Time{})
 	if err != nil {
@@ -193,11 +194,11 @@ func (s *start) dance(channels *agent.Channels, a *agent.Agent, self wire.HostRa
 	return nil
 }
 
-// Asked is not called: nobody asks.
+// Asked is not called: no host asks.
 func (x *headed) Asked(int, []byte, func([]byte)) {}
 
-// Joined has a host submit its part, with one business card for its procs, whose PIDs are as unevenly
-// spaced as those of processes that a node starts one after the other.
+// Joined submits the part of a host, with one business card for its procs. Their PIDs are as
+// unevenly spaced as those of processes that a node starts one after the other.
 func (x *headed) Joined(host int) {
 	address := wire.HostID{12: 10, 13: byte(x.rank), 14: byte(host >> 8), 15: byte(host)}
 	card := dynamic.Card{
@@ -215,7 +216,7 @@ func (x *headed) Joined(host int) {
 	x.tree.Submit(host, b)
 }
 
-// Gathered takes the site to the server.
+// Gathered makes the site join at the server.
 func (x *headed) Gathered(parts [][]byte) {
 	x.s.r.Gathered = x.s.k.Now()
 	c := startup.ClientConfig{Rank: wire.ClientRank(x.rank), Auth: startup.Auth{None: true}, Params: startup.DefaultParams()}
@@ -238,14 +239,14 @@ func (x *headed) Gathered(parts [][]byte) {
 	x.say()
 }
 
-// say sends the server what the client has to say.
+// say sends the client's output to the server.
 func (x *headed) say() {
 	b := append([]byte(nil), x.client.Output()...)
 	if len(b) == 0 {
 		return
 	}
 	x.up.after(toServer, func() {
-		for part := b; len(part) > 0; { // as sockets give it
+		for part := b; len(part) > 0; { // in pieces, as sockets deliver it
 			n := min(len(part), 64<<10)
 			x.s.server.Receive(startup.ConnID(x.rank+1), part[:n], x.s.time())
 			part = part[n:]
@@ -254,7 +255,7 @@ func (x *headed) say() {
 	})
 }
 
-// serve does what the server says.
+// serve sends the server's output.
 func (s *start) serve() {
 	for a, ok := s.server.Next(); ok; a, ok = s.server.Next() {
 		if a.Kind == startup.ActSend {
@@ -267,7 +268,7 @@ func (s *start) serve() {
 	}
 }
 
-// hear takes what the server says, and hands the job out.
+// hear handles the server's messages, and hands the job out.
 func (x *headed) hear(b []byte) {
 	if x.job != nil {
 		return
@@ -291,7 +292,7 @@ func (x *headed) hear(b []byte) {
 	x.Started(0, x.job)
 }
 
-// Started notes that a host can begin its dance.
+// Started records that a host can begin its dance.
 func (x *headed) Started(int, []byte) {
 	x.s.left--
 	x.s.r.Started = x.s.k.Now()
@@ -319,7 +320,7 @@ func (x *headed) Alone(host int) {
 	x.s.fail(fmt.Errorf("site %d: host %d has not found its parent", x.rank, host))
 }
 
-// line has things happen later, in their order.
+// line delays events, and keeps their order.
 type line struct {
 	k    *kernel.Kernel
 	last time.Duration

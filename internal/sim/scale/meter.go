@@ -10,8 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// meter is the program of all procs, which take their steps together, and the
-// observer of the links.
+// meter is the program of all procs, which do their steps together, and the observer of the links.
 type meter struct {
 	k        *kernel.Kernel
 	r        *Report
@@ -20,9 +19,9 @@ type meter struct {
 	began    time.Time
 	progress func(string)
 
-	arrived int           // procs that are through with the present step
+	arrived int           // procs that have finished the present step
 	started time.Duration // when the step began
-	last    time.Duration // when the last proc was through with it
+	last    time.Duration // when the last proc finished it
 
 	perSite        []int
 	packets, bytes int
@@ -33,11 +32,11 @@ type meter struct {
 	server         int       // bytes that the server has sent
 }
 
-// gap is the time between steps, when everything has come to rest: each begins
-// at a multiple of it.
+// gap is the time between steps, long enough for all messages to arrive: each step begins at a
+// multiple of it.
 const gap = 1000 * far
 
-// program is what each proc does: every step twice, of which the second counts.
+// program is what each proc does: every step twice, the second of which counts.
 func (m *meter) program(e job.Env) error {
 	c := e.World()
 	for i := range steps {
@@ -54,7 +53,7 @@ func (m *meter) program(e job.Env) error {
 	return nil
 }
 
-// enter begins a step, if this proc is the first to.
+// enter begins a step, in the first proc that calls it.
 func (m *meter) enter() {
 	if m.arrived != 0 {
 		return
@@ -68,7 +67,7 @@ func (m *meter) enter() {
 	}
 }
 
-// leave ends the step, if this proc is the last to.
+// leave ends the step, in the last proc that calls it.
 func (m *meter) leave(name string, round int) {
 	m.arrived++
 	m.last = m.k.Now()

@@ -1,5 +1,5 @@
-// Package scale runs jobs in the simulator that are larger than any machine of
-// ours, and measures what grows: messages between sites, depth, memory.
+// Package scale simulates jobs that are larger than any machine of ours, and measures what grows
+// with them: messages between sites, depth, memory.
 package scale
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// Depth is told by the clock: a message between sites takes far, one inside a
-// site near for each of the two links through the agent, and nothing else takes
-// time worth mentioning.
+// Depth follows from virtual time: a message between sites takes far, one inside a site takes near
+// for each of the two links through the agent, and everything else takes almost no time.
 const (
 	far  = time.Second
 	near = time.Millisecond
 )
 
-// Operation is what was measured of one collective.
+// Operation is the measurement of one collective.
 type Operation struct {
 	Name     string `json:"name"`
 	Messages int    `json:"messages"`      // packets between sites, in all
@@ -38,12 +37,12 @@ type Operation struct {
 	Took      time.Duration `json:"took_ns"`    // of this machine's time, all procs together
 }
 
-// Report is what a run has shown.
+// Report is the result of a run.
 type Report struct {
 	Clients int `json:"clients"`
 	Procs   int `json:"procs"`
 
-	Startup     time.Duration `json:"startup_ns"`      // until the first site is through, the work of all and the server's together
+	Startup     time.Duration `json:"startup_ns"`      // until the first site has finished, with the work of all and of the server
 	StartupSent int           `json:"startup_bytes"`   // by the server to each client
 	PerProc     int           `json:"bytes_per_proc"`  // of heap, after the first collective: engine, communicators, links of the simulator
 	Stacks      int           `json:"stacks_per_proc"` // of coroutine stacks
@@ -53,8 +52,8 @@ type Report struct {
 	Operations []Operation `json:"operations"`
 }
 
-// steps are the collectives in their order. Each is done twice: the first call
-// makes plans and memory, which the second has.
+// steps are the collectives in their order. Each is done twice: the first call makes plans and
+// memory that the second one reuses.
 var steps = []struct {
 	name string
 	call func(c *mpi.Comm) error
@@ -89,8 +88,8 @@ var steps = []struct {
 
 const distGraph = "dist_graph"
 
-// foreignEdges makes a ring in which each member gives an edge that is between the
-// next two, so that nobody knows its own.
+// foreignEdges makes a ring in which each member gives an edge between the next two members, so
+// that no member knows its own edges.
 func foreignEdges(c *mpi.Comm) error {
 	n, me := c.Size(), c.Rank()
 	d, err := c.DistGraphCreate([]int{(me + 1) % n}, []int{1}, []int{(me + 2) % n}, mpi.Unweighted, nil, false)
@@ -158,10 +157,10 @@ func Run(clients, hosts, procs int, progress func(string)) (Report, error) {
 	return r, errors.Join(append(res.Sites(), res.Err, res.Server())...)
 }
 
-// heap is what is in use, in bytes: of the heap, and of stacks.
+// heap returns the heap and the stacks that are in use, in bytes.
 func heap() (inUse, stacks int) {
 	runtime.GC()
-	runtime.GC() // pools give up what they have at the second one
+	runtime.GC() // pools are emptied at the second one
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	return int(s.HeapAlloc), int(s.StackInuse)

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// serverWatch counts what the server says.
+// serverWatch counts the bytes that the server sends.
 type serverWatch struct{ m *meter }
 
 // Sent counts.
@@ -44,7 +44,7 @@ func (w *channelWatch) Sent(from *kernel.End, data []byte) {
 		i = 1
 	}
 	d := &w.dirs[i]
-	if i == 0 && !d.greeted { // who has dialled says its host rank first
+	if i == 0 && !d.greeted { // the end that has dialled sends its host rank first
 		d.greeted = true
 		data = data[agent.GreetingSize:]
 	}
@@ -61,7 +61,7 @@ func (w *channelWatch) Sent(from *kernel.End, data []byte) {
 	}
 }
 
-// packets is how many headers of data packets end in data.
+// packets returns how many headers of data packets end in data.
 func (d *direction) packets(data []byte) (n int) {
 	for len(data) > 0 {
 		if d.data > 0 {
@@ -90,7 +90,7 @@ func (w *channelWatch) Received(*kernel.End, int) {}
 // Ended does nothing.
 func (w *channelWatch) Ended(*kernel.End) {}
 
-// procWatch counts what a proc sends and gets.
+// procWatch counts what a proc sends and receives.
 type procWatch struct {
 	m    *meter
 	rank int

@@ -19,12 +19,12 @@ type host struct {
 	t       *Tree
 	self    int
 	member  *membership.Member
-	here    bool // it takes connections
+	here    bool // it accepts connections
 	gone    bool
 	joined  bool  // its parent has accepted it
 	up      *pipe // nil at the head, and until it dials
 	below   map[int]*pipe
-	givenUp map[int]bool   // children that were given up as lost
+	givenUp map[int]bool   // children that were declared lost
 	listens map[int]string // at the head: addresses of hosts
 	seekers []seeker       // at the head: hosts that wait for the address of their parent
 	timer   *kernel.Timer
@@ -39,10 +39,10 @@ type seeker struct {
 	host int
 }
 
-// address stands for that of any host.
+// address is used for every host.
 const address = "10.77.100.100:40000"
 
-// errEnded is why a neighbour is lost whose connection has ended.
+// errEnded is why a neighbour is lost: its connection has ended.
 var errEnded = errors.New("its connection has ended")
 
 // with calls f with the member, and carries out the steps that result.
@@ -59,7 +59,7 @@ func (h *host) with(f func(m *membership.Member, now time.Time)) {
 	}
 }
 
-// come begins: the head takes connections, the others look for it.
+// come starts the host: the head accepts connections, the others look for it.
 func (h *host) come() {
 	if h.gone {
 		return
@@ -78,7 +78,7 @@ func (h *host) come() {
 	h.seek()
 }
 
-// seek asks the head for the parent, and connects to that.
+// seek asks the head for the parent's address, and connects to the parent.
 func (h *host) seek() {
 	switch now := h.t.cfg.Time(); {
 	case h.gone || !now.Before(h.t.until):
@@ -114,7 +114,7 @@ func (h *host) dial(to int, hear func(pb.Message)) *pipe {
 	return mine
 }
 
-// placed hears where the parent is.
+// placed handles the head's answer: where the parent is.
 func (h *host) placed(m pb.Message) {
 	at := m.(*proto.Parent)
 	if at.GetAddress() == "" {
@@ -131,9 +131,9 @@ func (h *host) placed(m pb.Message) {
 	h.up.send(&proto.Up{Word: &proto.Up_Hello{Hello: h.newcomer()}})
 }
 
-// fromParent takes a message from above.
+// fromParent handles a message from the parent.
 func (h *host) fromParent(m pb.Message) {
-	w := m.(*proto.Down) // nothing else comes down
+	w := m.(*proto.Down) // no other type is sent down
 	if !h.joined {
 		h.joined = true
 		h.with(func(m *membership.Member, now time.Time) { m.Join(now) })
@@ -159,7 +159,7 @@ func (h *host) fromParent(m pb.Message) {
 	}
 }
 
-// fromHead takes a question or an answer of the head, or passes it on.
+// fromHead handles a question or an answer of the head, or passes it on.
 func (h *host) fromHead(w *proto.Down) {
 	m, to, pass := h.questions.FromParent(w)
 	switch {
@@ -174,7 +174,8 @@ func (h *host) fromHead(w *proto.Down) {
 	}
 }
 
-// toward sends a message to the child on the way to a host. False: it is not there.
+// toward sends a message to the child on the way to a host. It returns false if that child is not
+// connected.
 func (h *host) toward(to int, w *proto.Down) bool {
 	next := h.t.cfg.Shape.Toward(h.self, to)
 	p := h.below[next]
@@ -213,7 +214,7 @@ func (h *host) ask(to int, question []byte, limit time.Duration, answered func(a
 	})
 }
 
-// take takes a connection from below.
+// take accepts a connection from a host below.
 func (h *host) take(p *pipe) {
 	child := 0
 	p.run(&h.traffic, func(m pb.Message) {
@@ -235,7 +236,7 @@ func (h *host) take(p *pipe) {
 	})
 }
 
-// place answers hosts that ask for their parents, if those are there.
+// place answers hosts that ask for their parents, as far as those have joined.
 func (h *host) place() {
 	var wait []seeker
 	for _, q := range h.seekers {
@@ -248,7 +249,7 @@ func (h *host) place() {
 	h.seekers = wait
 }
 
-// attach accepts a child, and returns it; 0 if it is refused.
+// attach accepts a child, and returns its number; 0 if it is refused.
 func (h *host) attach(child int, p *pipe) int {
 	var err error
 	h.with(func(m *membership.Member, now time.Time) {
@@ -264,7 +265,7 @@ func (h *host) attach(child int, p *pipe) int {
 	return child
 }
 
-// fromChild takes a message from below.
+// fromChild handles a message from a child.
 func (h *host) fromChild(child int, w *proto.Up) {
 	var forHead bool
 	var err error

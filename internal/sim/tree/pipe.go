@@ -8,12 +8,12 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// frameHeader is what gRPC puts before each message, in bytes.
+// frameHeader is the size of gRPC's header of a message, in bytes.
 const frameHeader = 5
 
 // pipe is one end of a connection between two hosts. The kernel's link carries as many bytes as the
-// messages have; the messages themselves are passed beside it, since nobody changes them. So a large
-// one is in memory once, however many hosts get it.
+// messages have; the messages themselves are passed beside it, as they are never changed. So a
+// large message is in memory only once, however many hosts get it.
 type pipe struct {
 	end  *kernel.End
 	peer *pipe
@@ -23,14 +23,14 @@ type pipe struct {
 	got  int     // bytes of in[0]
 	hear func(pb.Message)
 	gone func(why error) // nil: in order; the pipe is closed then
-	buf  []byte          // what bytes are read into; nobody looks at them
+	buf  []byte          // buffer for bytes that are read and ignored
 	note *Traffic        // of the host at this end
-	thin int             // bytes of messages that a byte of the link stands for
+	thin int             // how many bytes of messages one byte of the link stands for
 
-	leaving bool // closes once out is empty, and hears nothing any more
+	leaving bool // it closes once out is empty, and ignores what it receives
 }
 
-// frame is a message, its size with its header, and how many bytes of the link that is.
+// frame is a message, its size with its header, and how many bytes of the link it takes.
 type frame struct {
 	m          pb.Message
 	size, long int
@@ -73,7 +73,7 @@ func (p *pipe) ready() {
 	p.flush()
 }
 
-// deliver passes on the messages that are here completely.
+// deliver passes on the messages that have arrived completely.
 func (p *pipe) deliver() {
 	for p.end != nil && !p.leaving && len(p.in) > 0 && p.got >= p.in[0].long {
 		f := p.in[0]
@@ -124,7 +124,7 @@ func (p *pipe) close() {
 	}
 }
 
-// hang stops without a word to the other end, as a machine without power does.
+// hang stops without notice to the other end, like a machine that loses power.
 func (p *pipe) hang() {
 	if p.end != nil {
 		p.end.Link().Stall(kernel.Forever)

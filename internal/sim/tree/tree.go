@@ -1,6 +1,7 @@
-// Package tree simulates how the hosts of a site are connected: what internal/cluster does with
-// sockets and clocks. Who is there and who is lost is decided by core/membership, and what hosts say
-// to each other, and pass on, by internal/cluster/neighbour, both as they ship.
+// Package tree simulates the connections between the hosts of a site, which internal/cluster makes
+// with sockets and clocks. The decisions are those of the product: core/membership decides which
+// hosts are there and which are lost, internal/cluster/neighbour what hosts send each other and
+// pass on.
 package tree
 
 import (
@@ -17,16 +18,17 @@ const (
 	chunk = 64 << 10              // bytes that are moved at a time
 )
 
-// Owner is told what happens. A Tree calls it from the kernel.
+// Owner is told of events. A Tree calls it from the kernel.
 type Owner interface {
-	// Joined is called when a host has its place, the head included: it is to submit its part.
+	// Joined is called when a host has its place in the tree, the head included. The owner then
+	// submits the host's part.
 	Joined(host int)
-	// Asked is called at a host that another one, or it itself, asks something. answer may be called
-	// later.
+	// Asked is called at a host that is asked something by another one or by itself. answer may be
+	// called later.
 	Asked(host int, question []byte, answer func([]byte))
-	// Gathered is called at the head with what all hosts have, by host.
+	// Gathered is called at the head with the parts of all hosts, by host.
 	Gathered(parts [][]byte)
-	// Started is called at the other hosts with what the head has made of that.
+	// Started is called at the other hosts with the job that the head made of the parts.
 	Started(host int, job []byte)
 	// Finished is called at the head when all hosts have finished.
 	Finished()
@@ -37,7 +39,7 @@ type Owner interface {
 	Over(host int, report string)
 	// Lost says that host at has lost host who, its parent or a child.
 	Lost(at, who int, why error)
-	// Missing says at the head that hosts have not come in time.
+	// Missing is called at the head if hosts have not joined in time.
 	Missing(hosts []int, why error)
 	// Alone is called at a host that has not found its parent in time.
 	Alone(host int)
@@ -48,19 +50,19 @@ type Config struct {
 	Kernel        *kernel.Kernel
 	Shape         membership.Tree
 	Beat, Silence time.Duration
-	Limit         time.Duration // until all hosts must be there, from New on
-	Late          time.Duration // by which a host may come later than New
+	Limit         time.Duration // until all hosts must have joined, from New on
+	Late          time.Duration // a host may come this much later than New
 	Time          func() time.Time
 	// Link makes the link by which a host connects to one above it. End 0 is the caller's.
 	Link  func(from, to int) *kernel.Link
 	Owner Owner
-	// Thin is how many bytes of messages one byte of a link stands for; 0: 1. Many hosts that are
-	// handed a large job would else take all memory.
+	// Thin is how many bytes of messages one byte of a link stands for; 0: 1. Without it, handing a
+	// large job to many hosts would take all memory.
 	Thin int
 }
 
 // Traffic counts what one host has sent and received in its tree. Bytes are those of messages with
-// the header that gRPC gives them, without those of HTTP/2 and TCP.
+// gRPC's header, without those of HTTP/2 and TCP.
 type Traffic struct{ Sent, Received, BytesOut, BytesIn int }
 
 // Tree is the hosts of one site.
@@ -87,21 +89,21 @@ func New(cfg Config) (*Tree, error) {
 	return t, nil
 }
 
-// Traffic tells what a host has sent and received.
+// Traffic returns what a host has sent and received.
 func (t *Tree) Traffic(host int) Traffic { return t.hosts[host].traffic }
 
-// Start has the head hand out the job.
+// Start makes the head hand out the job.
 func (t *Tree) Start(job []byte) {
 	t.hosts[0].tellBelow(&proto.Down{Word: &proto.Down_Job{Job: job}})
 }
 
-// Submit is what a host tells the whole site before the job begins.
+// Submit gives the part of a host, which is sent to the head before the job begins.
 func (t *Tree) Submit(host int, part []byte) {
 	t.hosts[host].with(func(m *membership.Member, now time.Time) { m.Submit(part, now) })
 }
 
-// Ask has a host ask another one, and calls answered with the answer, or with why there is none within
-// limit. A host that is gone hears nothing.
+// Ask sends a question from one host to another, and calls answered with the answer, or with the
+// reason why there is none within limit. It is not called on a host that is gone.
 func (t *Tree) Ask(host, to int, question []byte, limit time.Duration, answered func(answer []byte, err error)) {
 	h := t.hosts[host]
 	h.ask(to, question, limit, func(b []byte, err error) {
@@ -116,20 +118,20 @@ func (t *Tree) Finish(host int) {
 	t.hosts[host].with(func(m *membership.Member, now time.Time) { m.Finish(now) })
 }
 
-// Fail has a host report a failure to the head.
+// Fail reports a failure from a host to the head.
 func (t *Tree) Fail(host int, report string) {
 	m := &proto.Message{Host: int32(host), Data: []byte(report)}
 	t.hosts[host].upward(&proto.Up{Word: &proto.Up_Fails{Fails: m}})
 }
 
-// End has the head tell all hosts that the job is over. Nobody is lost or missing after that.
+// End makes the head tell all hosts that the job is over. After that no host is lost or missing.
 func (t *Tree) End(report string) {
 	h := t.hosts[0]
 	h.with(func(m *membership.Member, _ time.Time) { m.End() })
 	h.tellBelow(&proto.Down{Word: &proto.Down_Over{Over: []byte(report)}})
 }
 
-// Leave ends a host once its parent has been sent all that it had to say.
+// Leave ends a host once everything it had to send is sent to its parent.
 func (t *Tree) Leave(host int) {
 	h := t.hosts[host]
 	if up := h.up; up != nil && !h.gone {
@@ -142,5 +144,5 @@ func (t *Tree) Leave(host int) {
 // Crash ends a host. Those connected to it see their connections end.
 func (t *Tree) Crash(host int) { t.hosts[host].leave((*pipe).close) }
 
-// Vanish ends a host of which nothing more is heard.
+// Vanish ends a host without any sign to the others.
 func (t *Tree) Vanish(host int) { t.hosts[host].leave((*pipe).hang) }
