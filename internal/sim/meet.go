@@ -63,7 +63,7 @@ type steps struct {
 	reached func(proc, step int) // nil: nothing to call
 }
 
-// Step is of job.CallObserver.
+// Step implements job.CallObserver.
 func (s *steps) Step(who dynamic.Member, step int) { s.reach(s.procOf(who), step) }
 
 func (s *steps) reach(proc, step int) {
@@ -76,7 +76,7 @@ func (s *steps) reach(proc, step int) {
 	}
 }
 
-// Link is of job.CallObserver.
+// Link implements job.CallObserver.
 func (s *steps) Link(caller, opener dynamic.Member) kernel.Watcher {
 	return &callWatch{s: s, procs: [2]int{s.procOf(caller), s.procOf(opener)}}
 }
@@ -109,7 +109,7 @@ func endOf(e *kernel.End) int {
 	return 1
 }
 
-// Sent is of kernel.Watcher.
+// Sent implements kernel.Watcher.
 func (w *callWatch) Sent(from *kernel.End, data []byte) {
 	i := endOf(from)
 	w.wait[1-i] = append(w.wait[1-i], data...)
@@ -125,7 +125,7 @@ func (w *callWatch) Sent(from *kernel.End, data []byte) {
 	})
 }
 
-// Received is of kernel.Watcher.
+// Received implements kernel.Watcher.
 func (w *callWatch) Received(to *kernel.End, n int) {
 	i := endOf(to)
 	data := w.wait[i][:n]
@@ -138,7 +138,7 @@ func (w *callWatch) Received(to *kernel.End, n int) {
 	})
 }
 
-// Ended is of kernel.Watcher.
+// Ended implements kernel.Watcher.
 func (w *callWatch) Ended(from *kernel.End) { w.s.reach(w.procs[endOf(from)], script.LastStep) }
 
 // packets finds the tags of messages in a stream of packets.

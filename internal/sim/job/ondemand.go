@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// want makes the channel to another host that is made on demand.
+// want makes the channel to another host that the agent asks for.
 func (h *host) want(peer wire.HostRank) {
 	w, done := h.s.w, false
 	m := h.channels.Want(h.rank, peer, 1, w.cfg.Limit)
@@ -55,7 +55,7 @@ func (h *host) want(peer wire.HostRank) {
 	s.begin()
 }
 
-// post has the host's switch tell its agent something.
+// post runs f with the agent in the host's switch. It returns false if the switch has ended.
 func (h *host) post(f func(*agent.Agent)) bool {
 	return h.sw.Post(func() { f(h.sw.agent) })
 }
@@ -74,7 +74,7 @@ func (h *host) attach(e *kernel.End, peer wire.HostRank) {
 	}
 }
 
-// expect takes a channel that another host has made, unless this one has finished.
+// expect accepts a channel that another host has made, unless this host has finished.
 func (h *host) expect(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello) {
 	peer, v := wire.HostRank(hello.Src), dynamic.Accepted
 	if !h.sw.agent.ExpectHost(peer) {
@@ -94,8 +94,8 @@ func (h *host) expect(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello) {
 	})
 }
 
-// connect makes a link for a channel on demand, and has the other host take its end. Whoever dials, the
-// host of higher rank has the first end, as it would have if it had dialled in its dance.
+// connect makes a link for a channel on demand, and gives the other host its end. Whoever dials,
+// the host of higher rank has the first end, as in a dance.
 func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
 	w := h.s.w
 	spec := w.cfg.Links.Channel
@@ -115,7 +115,7 @@ func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
 	return l.Ends[side]
 }
 
-// resumedOnDemand makes a link below a channel that is resumed. Both hosts mean the same channel, also
+// resumedOnDemand makes a lower link of a resumable channel. Both hosts get the same channel even
 // if both make it.
 func resumedOnDemand(w *World, spec kernel.LinkSpec, hosts [2]*host, ends [2]Endpoint, dialler int) *kernel.Link {
 	x := hosts[0].resumed[hosts[1].rank]

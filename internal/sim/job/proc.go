@@ -23,19 +23,19 @@ type proc struct {
 	task    *kernel.Task
 	agent   *kernel.End
 	mpi     *mpi.Proc
-	ends    []*kernel.End // of its direct links, and of those below
-	early   []delivery    // links that came before it was in MPI
+	ends    []*kernel.End // of its direct links, and of their lower links
+	early   []delivery    // links that arrived before it was in MPI
 	ending  bool          // it has called Finalize
 	fini    bool          // its node knows that it has finished
-	said    bool          // it has told its node so
-	heard   time.Duration // when its node hears its last message
-	loss    string        // the first link that it has told its node of as lost
+	said    bool          // it has told its node that it has finished
+	heard   time.Duration // when its node gets its last message
+	loss    string        // the first lost link that it has reported to its node
 	aborted bool          // it has called MPI_Abort
-	judged  bool          // its node has seen its end
+	judged  bool          // its node has noticed its end
 	crashed bool
-	between bool  // it is held up in the middle of an MPI call
-	frozen  bool  // in the middle of something, until it dies
-	err     error // of its program
+	between bool  // it is delayed in the middle of an MPI call
+	frozen  bool  // it is stopped in the middle of something, until it dies
+	err     error // the error of its program
 }
 
 type delivery struct {
@@ -43,7 +43,7 @@ type delivery struct {
 	e *kernel.End
 }
 
-// startProc lets a proc run. Its first word is Init.
+// startProc starts a proc, which begins with Init.
 func startProc(s *site, h *host, r wire.WorldRank, agent *kernel.End) *proc {
 	p := &proc{s: s, h: h, rank: r, agent: agent}
 	p.task = s.w.k.Go(fmt.Sprintf("rank %d", r), p.main, p.exited)
@@ -92,7 +92,7 @@ func (p *proc) run() (err error) {
 	return p.mpi.Finalize()
 }
 
-// shared gives the member table of the job, which all procs of the site share.
+// shared returns the member table of the job, which all procs of the site share.
 func (s *site) shared() (*mpi.Roster, error) {
 	if s.members != nil {
 		return s.members, nil
@@ -105,8 +105,8 @@ func (s *site) shared() (*mpi.Roster, error) {
 	return s.members, nil
 }
 
-// exited is called when the program has ended by itself. The operating system
-// closes its links, and its node learns of it.
+// exited is called when the program has ended by itself. Its links are closed, and its node learns
+// of it.
 func (p *proc) exited() {
 	p.closeLinks()
 	x := ending.Exit{Text: "exited with status 0"}
@@ -120,7 +120,7 @@ func (p *proc) exited() {
 	p.noticed(x)
 }
 
-// noticed has the node notice the end of the proc's process, when it has heard all that the proc said.
+// noticed makes the node notice the end of the proc's process, after all messages of the proc.
 func (p *proc) noticed(x ending.Exit) {
 	k := p.s.w.k
 	k.After(max(k.Between(0, time.Millisecond), p.heard+1-k.Now()), func() {
@@ -176,7 +176,7 @@ func (p *proc) BufferAttach(size int) error { return p.mpi.BufferAttach(size) }
 // BufferDetach is MPI_Buffer_detach for this proc.
 func (p *proc) BufferDetach() (size int, err error) { return p.mpi.BufferDetach() }
 
-// Pause computes for d.
+// Pause makes the proc compute for d.
 func (p *proc) Pause(d time.Duration) { p.task.Sleep(d, "computes") }
 
 // Log adds a line to the trace.
@@ -189,13 +189,13 @@ func (p *proc) Log(format string, args ...any) {
 // NewSet makes the set in which the proc sleeps.
 func (p *proc) NewSet() (machine.Set, error) { return p.task.NewSet(), nil }
 
-// AfterFunc sets a timer, which a dead proc does not hear.
+// AfterFunc sets a timer, which does nothing once the proc is dead.
 func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
 	var t *kernel.Timer
 	t = p.s.w.k.After(d, func() {
 		switch {
 		case p.task.Ended() || p.frozen:
-		case p.between: // f is not called in an MPI call
+		case p.between: // timers do not run in the middle of an MPI call
 			t.Reset(time.Microsecond)
 		default:
 			f()
@@ -204,10 +204,10 @@ func (p *proc) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return t
 }
 
-// Now is the kernel's time.
+// Now is virtual time.
 func (p *proc) Now() time.Time { return p.s.w.time() }
 
-// Watch lets the observer see a link that is resumed.
+// Watch shows the bytes of a resumable link to the observer.
 func (p *proc) Watch(l link.Link, session []byte) link.Link {
 	x := p.s.w.sessions[resume.Session(session)]
 	if x.places[0] == p.endpoint() {
@@ -219,7 +219,7 @@ func (p *proc) Watch(l link.Link, session []byte) link.Link {
 // Exit ends the proc.
 func (p *proc) Exit(int) { p.task.Kill() }
 
-// Send is what the proc tells its node.
+// Send sends a message from the proc to its node.
 func (p *proc) Send(m wireup.Message) error {
 	k := p.s.w.k
 	p.said = p.said || m.Kind == wireup.KindFini
@@ -232,7 +232,7 @@ func (p *proc) Send(m wireup.Message) error {
 	return nil
 }
 
-// told is the node's part.
+// told is how the node handles a message of the proc.
 func (s *site) told(p *proc, m wireup.Message) {
 	if m.Meeting != nil && s.w.cfg.Worlds.heard(p, &m) {
 		return
@@ -260,7 +260,7 @@ func (s *site) told(p *proc, m wireup.Message) {
 	}
 }
 
-// give hands a direct link, or the refusal of one, to the proc.
+// give sends the proc a direct link, or the reason why there is none.
 func (p *proc) give(m wireup.Message, e *kernel.End) {
 	d := delivery{m, e}
 	if e != nil {
@@ -290,14 +290,15 @@ func (p *proc) take(d delivery) {
 	p.mpi.Hear(d.m, l)
 }
 
-// Random gives keys that are the seed's.
+// Random returns bytes that the seed decides.
 func (p *proc) Random(b []byte) {
 	for i := range b {
 		b[i] = byte(p.s.w.k.Rand().Uint32())
 	}
 }
 
-// Freeze stops the proc where it is, until it is killed. False: it is not its turn.
+// Freeze stops the proc where it is, until it is killed. It returns false if the proc is not
+// running.
 func (p *proc) Freeze() bool {
 	if !p.task.Running() {
 		return false
@@ -308,5 +309,5 @@ func (p *proc) Freeze() bool {
 	}
 }
 
-// MPI is the proc itself, for what is not of a communicator.
+// MPI returns the proc's own object, for functions that do not belong to a communicator.
 func (p *proc) MPI() *mpi.Proc { return p.mpi }

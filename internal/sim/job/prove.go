@@ -11,14 +11,14 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// greeting is a side of the greeting by which hosts of ours prove who they are.
+// greeting is one side of the greeting in which own hosts prove who they are.
 type greeting interface {
 	Output() []byte
 	Input(b []byte) (consumed int, err error)
 }
 
-// converse runs a greeting over e until it is far enough, or fails. It reads byte by byte: what
-// comes behind belongs to the agent.
+// converse runs a greeting over e until enough returns true or it fails. It reads byte by byte, as
+// the bytes after the greeting belong to the agent.
 func converse(e *kernel.End, g greeting, enough func() bool, done func(error)) {
 	var out []byte
 	end := func(err error) {
@@ -51,7 +51,7 @@ func converse(e *kernel.End, g greeting, enough func() bool, done func(error)) {
 				_, err = g.Input(b[:])
 			}
 			if err != nil {
-				_, _ = e.Send([][]byte{g.Output()}) // the refusal; the peer may be gone
+				_, _ = e.Send([][]byte{g.Output()}) // send the refusal; the peer may be gone
 				end(err)
 				return
 			}
@@ -59,7 +59,7 @@ func converse(e *kernel.End, g greeting, enough func() bool, done func(error)) {
 	})
 }
 
-// nonce is the seed's.
+// nonce returns a nonce that the seed decides.
 func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
 	for i := 0; i < len(n); i += 8 {
 		binary.BigEndian.PutUint64(n[i:], k.Rand().Uint64())
@@ -67,7 +67,7 @@ func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
 	return n
 }
 
-// prove greets a host that is dialled. It calls made when that has accepted, else answer.
+// prove greets a host that was dialled. It calls made if that host accepts, otherwise answer.
 func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer), made func()) {
 	w := h.s.w
 	hello, token, ok := h.channels.Hello(h.rank, to)
@@ -90,7 +90,7 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer
 	})
 }
 
-// refusal is what a search is told of a greeting that has failed.
+// refusal is the answer of a search about a greeting that has failed.
 func refusal(g *dynamic.Dialler, err error) dynamic.Answer {
 	var r *dynamic.RefusedError
 	a := dynamic.Answer{Err: err}
@@ -105,13 +105,13 @@ func refusal(g *dynamic.Dialler, err error) dynamic.Answer {
 	return a
 }
 
-// proves tells whether the host proves who it is to another one.
+// proves reports whether the host proves who it is to another one.
 func (h *host) proves(to *host) bool {
 	_, _, ok := h.channels.Hello(h.rank, to.rank)
 	return ok
 }
 
-// acceptor is the host's side of a greeting.
+// acceptor makes the accepting side of a greeting.
 func (h *host) acceptor() *dynamic.Acceptor {
 	return dynamic.NewAcceptor(func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
 		if of != dynamic.OfChannel {
@@ -121,7 +121,8 @@ func (h *host) acceptor() *dynamic.Acceptor {
 	}, nonce(h.s.w.k))
 }
 
-// identify has who has connected prove who it is, and gives what it wants and whether it may.
+// identify makes the peer of a new connection prove who it is, and calls done with what it wants
+// and whether it may have that.
 func (h *host) identify(e *kernel.End, g *dynamic.Acceptor, done func(dynamic.Hello, dynamic.Verdict, error)) {
 	known := func() bool { _, ok := g.Peer(); return ok }
 	converse(e, g, known, func(err error) {
@@ -130,7 +131,7 @@ func (h *host) identify(e *kernel.End, g *dynamic.Acceptor, done func(dynamic.He
 	})
 }
 
-// answer tells who has connected what was decided, and does done then.
+// answer sends the verdict to the peer of a connection, and then calls done.
 func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict, done func(error)) {
 	if v == dynamic.Accepted {
 		g.Accept()
@@ -148,7 +149,7 @@ func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 	})
 }
 
-// proof has a host prove who it is that has begun to in the dance.
+// proof continues the greeting of a host that proves who it is in the dance.
 func (h *host) proof(conn int) {
 	e, g := h.conns[conn], h.acceptor()
 	failed := func(err error) {
@@ -183,7 +184,7 @@ func (h *host) proof(conn int) {
 	})
 }
 
-// late takes a connection that comes when the dance is over.
+// late handles a connection that arrives after the dance.
 func (h *host) late(e *kernel.End) {
 	g := h.acceptor()
 	h.identify(e, g, func(hello dynamic.Hello, v dynamic.Verdict, err error) {
@@ -195,7 +196,7 @@ func (h *host) late(e *kernel.End) {
 	})
 }
 
-// settle decides where a late connection goes, when that can be said.
+// settle decides what a late connection is for, as soon as that is known.
 func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict) {
 	if h.ends() {
 		_ = e.Close()
@@ -222,7 +223,7 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 	})
 }
 
-// again is what this host's node answers when another host dials a channel again.
+// again is this node's answer when another host dials a channel again.
 func (h *host) again(from *host) dynamic.Answer {
 	hello, _, ok := from.channels.Hello(from.rank, h.rank)
 	if !ok {
@@ -233,7 +234,7 @@ func (h *host) again(from *host) dynamic.Answer {
 		var place agent.Place
 		switch place, v = h.channels.Arrive(hello); {
 		case place == agent.Later || place == agent.ToDance:
-			return unheard(dynamic.NotListening) // as yet
+			return unheard(dynamic.NotListening) // not yet
 		case place == agent.ToHost && !h.sw.agent.ExpectHost(from.rank):
 			h.channels.Drop(hello)
 			v = dynamic.Leaving
@@ -245,20 +246,20 @@ func (h *host) again(from *host) dynamic.Answer {
 	return dynamic.Answer{}
 }
 
-// proving hides from an observer of a channel what its ends say to prove who they are. It is shown
-// the channel when one end has accepted the other, with the greeting of IMPI, which the proof stands
-// for.
+// proving hides from an observer the bytes by which the ends of a channel prove who they are. The
+// observer is shown the channel when one end has accepted the other, beginning with the greeting of
+// IMPI, for which the proof stands.
 type proving struct {
 	observed
 	w     *World
-	of    *resumed // that runs over the link, or nil
+	of    *resumed // the resumable link over it, or nil
 	shown *kernel.Link
 	ends  [2]Endpoint
 	told  bool    // the observer knows the link
-	cut   bool    // bytes of it may be lost since before that
+	cut   bool    // bytes of it may have been lost before the observer knew it
 	busy  [2]bool // by end: its greeting is not over
 
-	dialler int // its end; the channel is shown as if the first had dialled
+	dialler int // the number of the end that dialled; the channel is shown as if the first one had
 }
 
 func sideOf(e *kernel.End) int {
@@ -268,7 +269,7 @@ func sideOf(e *kernel.End) int {
 	return 0
 }
 
-// tell tells the observer of the channel.
+// tell announces the channel to the observer.
 func (p *proving) tell() {
 	switch {
 	case p.of != nil:
@@ -282,7 +283,7 @@ func (p *proving) tell() {
 	p.told = true
 }
 
-// taken is called when the end that was dialled, the host at, has accepted.
+// taken is called when host at, which was dialled, has accepted.
 func (p *proving) taken(at wire.HostRank) {
 	p.busy[1-p.dialler] = false
 	p.tell()
@@ -291,7 +292,7 @@ func (p *proving) taken(at wire.HostRank) {
 	}
 }
 
-// over is called when the dialler is accepted, the host at.
+// over is called when the dialler learns that host at has accepted it.
 func (p *proving) over(at wire.HostRank) {
 	p.busy[p.dialler] = false
 	p.tell()
@@ -300,7 +301,7 @@ func (p *proving) over(at wire.HostRank) {
 	}
 }
 
-// greet shows the greeting of the host that has the first end.
+// greet shows the observer the greeting of the host that has the first end.
 func (p *proving) greet(first wire.HostRank) {
 	to, shown := p.to, p.shown
 	if p.of != nil {
@@ -313,14 +314,14 @@ func (p *proving) greet(first wire.HostRank) {
 	}
 }
 
-// Sent passes on what is no proof.
+// Sent passes on everything but the proof.
 func (p *proving) Sent(from *kernel.End, data []byte) {
 	if !p.busy[sideOf(from)] {
 		p.observed.Sent(from, data)
 	}
 }
 
-// Received passes on what is no proof.
+// Received passes on everything but the proof.
 func (p *proving) Received(to *kernel.End, n int) {
 	if !p.busy[sideOf(to)] {
 		p.observed.Received(to, n)

@@ -12,13 +12,13 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Resume says that direct links, and channels between sites of ours, survive the
-// links below them: a node dials again when one is lost. Zero values are defaults.
+// Resume says that direct links, and channels between own sites, survive the loss of their lower
+// links: a node dials again. Zero means the default.
 type Resume struct {
 	Window int           // bytes; 4 KiB
-	Again  time.Duration // most time until a node dials again; 10 ms
-	Limit  time.Duration // without a link, until it is given up; 1 s
-	Cuts   float64       // how likely the link below is cut when it has brought something
+	Again  time.Duration // how long a node waits at most until it dials again; 10 ms
+	Limit  time.Duration // how long a link may be without a lower link; 1 s
+	Cuts   float64       // how likely a lower link is cut when it has carried something
 }
 
 func (r *Resume) withDefaults() *Resume {
@@ -35,36 +35,35 @@ func (r *Resume) withDefaults() *Resume {
 	return &c
 }
 
-// ReadWatcher is a watcher that is told what was received on links that are
-// resumed, and not only how much: Read is called instead of Received.
+// ReadWatcher is a Watcher that is told which bytes were received on resumable links, and not only
+// how many: Read is called instead of Received.
 type ReadWatcher interface {
 	Read(to *kernel.End, data []byte)
 }
 
-// resumed is a link that procs or switches keep over links that come and go, and how the nodes make
-// those. Observers see shown, on which the bytes of the users appear; those below it they do
-// not see.
+// resumed is a resumable link of procs or switches, and how nodes make its lower links. Observers
+// see shown, which carries the user's bytes; they do not see the lower links.
 type resumed struct {
 	w       *World
 	shown   *kernel.Link
 	watcher kernel.Watcher
-	spec    kernel.LinkSpec // of the links below
+	spec    kernel.LinkSpec // of the lower links
 	places  [2]Endpoint
 	session resume.Session
-	ends    [2]resumedEnd // the first dials
+	ends    [2]resumedEnd // the first end dials
 	lower   *kernel.Link  // the last one that was made
-	told    bool          // the observer knows it
+	told    bool          // the observer knows the link
 }
 
 // resumedEnd is one end.
 type resumedEnd struct {
-	take  func(*kernel.End) // gives who has it a further link below
-	alive func() bool       // tells whether there is a node that dials or accepts
-	gone  func() bool       // tells whether who has it is dead
-	link  *watched          // nil before it has one
+	take  func(*kernel.End) // gives the owner a further lower link
+	alive func() bool       // whether there is a node that dials or accepts
+	gone  func() bool       // whether the owner is dead
+	link  *watched          // nil until the owner has one
 }
 
-// newResumed makes a link between two places that has no link below it yet.
+// newResumed makes a resumable link between two places, without a lower link.
 func (w *World) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedEnd) *resumed {
 	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends}
 	x.shown = w.k.NewLink(spec, nil)
@@ -73,7 +72,7 @@ func (w *World) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedE
 	return x
 }
 
-// tell tells the observer of it.
+// tell announces the link to the observer.
 func (x *resumed) tell() {
 	if !x.told && x.w.cfg.Observer != nil {
 		x.watcher = x.w.cfg.Observer.Link(x.shown, x.places)
@@ -81,7 +80,7 @@ func (x *resumed) tell() {
 	x.told = true
 }
 
-// below makes a link to run over.
+// below makes a lower link.
 func (x *resumed) below(w kernel.Watcher) *kernel.Link {
 	s := &observedLink{ends: x.places, shown: x.shown, resumes: true}
 	s.l = x.w.k.NewLink(x.spec, &cutter{x: x, next: w})
@@ -90,11 +89,10 @@ func (x *resumed) below(w kernel.Watcher) *kernel.Link {
 	return s.l
 }
 
-// cutter cuts a link below when it is given something, or has brought something, if it is both
-// ends' by then.
+// cutter by chance cuts a lower link when it carries something, if both ends use it by then.
 type cutter struct {
 	x    *resumed
-	next kernel.Watcher // nil: nobody
+	next kernel.Watcher // may be nil
 }
 
 func (c *cutter) Sent(from *kernel.End, data []byte) {
@@ -127,8 +125,8 @@ func (c *cutter) cut(l *kernel.Link) {
 
 func (c *cutter) Ended(*kernel.End) {}
 
-// up tells whether both ends run over the last link below. The first one is not cut
-// before that: who greets with it does not dial again.
+// up reports whether both ends use the last lower link. The first one is not cut before that, as
+// the greeting that makes it is not repeated.
 func (x *resumed) up() bool {
 	for i, e := range x.ends {
 		if e.link == nil || e.link.Made() == 0 || e.link.Handle() != x.lower.Ends[i].Handle() {
@@ -138,8 +136,8 @@ func (x *resumed) up() bool {
 	return true
 }
 
-// dial makes a further link below, unless that fails within limit: then done is told, with what
-// there is to say about it. judge is what the node at the other end answers.
+// dial makes a further lower link, and calls done if that fails within limit, with the verdict and
+// the reason. judge returns the answer of the node at the other end.
 func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done func(v dynamic.Verdict, reason string)) {
 	w := x.w
 	s := w.search(dynamic.ResumeSearch(1, limit), x.ends[0].gone)
@@ -171,7 +169,7 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done fu
 	s.begin()
 }
 
-// replace gives both ends a further link below.
+// replace gives both ends a further lower link.
 func (x *resumed) replace() {
 	w := x.w
 	w.resumed++
@@ -186,26 +184,26 @@ func (x *resumed) replace() {
 	})
 }
 
-// watched shows the observer what the user of a link that is resumed sends and gets. It is the
-// kernel's link that is shown, whatever it runs over.
+// watched shows the observer what the user of a resumable link sends and receives. It is shown as
+// one link of the kernel, whatever its lower links are.
 type watched struct {
 	link.Link
 	*resumed
 	me    int
 	ended bool
-	told  bool // of the peer's end
+	told  bool // the observer knows of the peer's end
 }
 
-// watch is machine.Watcher's, for the end me.
+// watch implements machine.Watcher for end me.
 func (x *resumed) watch(l link.Link, me int) link.Link {
 	x.ends[me].link = &watched{Link: l, resumed: x, me: me}
 	return x.ends[me].link
 }
 
-// Made is how many links below both ends have used.
+// Made returns how many lower links both ends have used.
 func (e *watched) Made() int { return e.Link.(interface{ Made() int }).Made() }
 
-// Send is the user's.
+// Send is called by the user.
 func (e *watched) Send(batch [][]byte) (int, error) {
 	n, err := e.Link.Send(batch)
 	if n > 0 && e.watcher != nil {
@@ -214,11 +212,11 @@ func (e *watched) Send(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// early is how likely bytes come before the user asks for them, as when a timer looks after the
-// link.
+// early is how likely bytes are received before the user asks for them, as by a timer that looks
+// after the link.
 const early = 0.05
 
-// Recv is the user's.
+// Recv is called by the user.
 func (e *watched) Recv(batch [][]byte) (int, error) {
 	if e.w.k.Chance(early) {
 		e.Link.(interface{ Pump() }).Pump()
@@ -238,7 +236,7 @@ func (e *watched) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// tell tells a watcher of bytes that were received.
+// tell tells a watcher of received bytes.
 func tell(w kernel.Watcher, to *kernel.End, data []byte) {
 	if r, ok := w.(ReadWatcher); ok {
 		r.Read(to, data)
@@ -247,7 +245,7 @@ func tell(w kernel.Watcher, to *kernel.End, data []byte) {
 	w.Received(to, len(data))
 }
 
-// front copies the first n bytes of batch.
+// front returns a copy of the first n bytes of batch.
 func front(batch [][]byte, n int) []byte {
 	b := make([]byte, 0, n)
 	for _, x := range batch {
@@ -256,13 +254,13 @@ func front(batch [][]byte, n int) []byte {
 	return b
 }
 
-// CloseSend ends this side's bytes.
+// CloseSend ends this direction.
 func (e *watched) CloseSend() error {
 	e.end()
 	return e.Link.CloseSend()
 }
 
-// Close is the user's.
+// Close is called by the user.
 func (e *watched) Close() error {
 	e.end()
 	return e.Link.Close()
@@ -275,7 +273,7 @@ func (e *watched) end() {
 	e.ended = true
 }
 
-// terms describes a link to a proc at one of its ends.
+// terms describes the link to the proc at end me.
 func (x *resumed) terms(me int) *wireup.Resumable {
 	return &wireup.Resumable{Session: x.session[:], Dialler: me == 0, Window: x.w.cfg.Resume.Window, Limit: x.w.cfg.Resume.Limit}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Names of the transports that simulated sites have.
+// Names of the transports of simulated sites.
 const (
 	Plain     = "plain"
 	Encrypted = "tls"
 )
 
-// transport is one of them. Sites are on machines of their own.
+// transport is one of these transports. All sites are on different machines.
 type transport string
 
 func (transport) Machine() bool        { return false }
 func (t transport) Encrypts() bool     { return t == Encrypted }
 func (transport) HasPlane(string) bool { return true }
 
-// prefer gives the transports of a site, best first.
+// prefer returns the transports of a site, best first.
 func (s *Site) prefer() []string {
 	if s.Prefer == nil {
 		return []string{Plain}
@@ -31,8 +31,8 @@ func (s *Site) prefer() []string {
 	return s.Prefer
 }
 
-// listens gives the transports by which a site can be dialled: also by Plain where its route does not
-// allow that, as a site has other routes.
+// listens returns the transports by which a site can be dialled. Plain is always among them, even
+// if this site's route does not allow it, as a site may have other routes.
 func (s *Site) listens() []string {
 	if slices.Contains(s.prefer(), Plain) {
 		return s.prefer()
@@ -40,7 +40,8 @@ func (s *Site) listens() []string {
 	return append([]string{Plain}, s.prefer()...)
 }
 
-// cardOf is the business card of a site's procs, as far as routes need it; nil: they have none.
+// cardOf returns the parts of a business card that routes need; nil: the site's procs have no
+// cards.
 func cardOf(s *site) *dynamic.Card {
 	if s.cfg.Foreign != nil || !s.w.job.AllOwn {
 		return nil
@@ -61,13 +62,13 @@ func cardOf(s *site) *dynamic.Card {
 	return c
 }
 
-// sitePair is what a site decides about its procs and those of a peer.
+// sitePair is a site and a peer, for the site's decisions about links between their procs.
 type sitePair struct{ own, peer *site }
 
-// with is the site and another one of its world.
+// with returns the pair of the site and another one of its world.
 func (s *site) with(c wire.ClientRank) sitePair { return sitePair{s, s.w.sites[c]} }
 
-// route is the site's route to the peer, with what that demands.
+// route returns the site's route to the peer.
 func (x sitePair) route() *route.Route {
 	r := &route.Route{Direct: x.own.w.cfg.Direct && !x.own.cfg.NoDirect, Prefer: x.own.cfg.prefer(), Secrecy: route.DemandOf(cardOf(x.peer), x.own.rank)}
 	if x.own.cfg.Secret {
@@ -76,7 +77,7 @@ func (x sitePair) route() *route.Route {
 	return r
 }
 
-// ways lists how procs of the site dial those of the peer.
+// ways returns how procs of the site can dial those of the peer.
 func (x sitePair) ways() []dynamic.Offer {
 	ways := x.route().Ways(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
 	var names []string
@@ -89,7 +90,7 @@ func (x sitePair) ways() []dynamic.Offer {
 	return ways
 }
 
-// allows tells whether procs of the site may have a link that the peer's make by a transport.
+// allows reports whether procs of the site accept links by a transport from those of the peer.
 func (x sitePair) allows(name string) bool {
 	allowed := x.route().Allows(name, transport(name))
 	if want := len(x.usable([]string{name})) > 0; allowed != want {
@@ -104,8 +105,8 @@ func (x sitePair) wrong(format string, args ...any) {
 	}
 }
 
-// usable lists those of some transports that the site may use with the peer, best first: what core/route
-// must find, from the case alone.
+// usable returns the transports that the site may use with the peer, best first. core/route must
+// come to the same result; this is computed from the case alone.
 func (x sitePair) usable(of []string) (names []string) {
 	if !x.own.w.cfg.Direct || x.own.cfg.NoDirect || !x.own.ours(x.peer.rank) {
 		return nil
@@ -118,7 +119,7 @@ func (x sitePair) usable(of []string) (names []string) {
 	return names
 }
 
-// data names the form in which data travel between procs of the two sites.
+// data returns the representation of data between procs of the two sites.
 func (x sitePair) data() string {
 	switch {
 	case x.own == x.peer:

@@ -14,9 +14,9 @@ type search struct {
 	k     *kernel.Kernel
 	dial  func(step dynamic.SearchStep, answer func(dynamic.Answer))
 	rests func()                        // may be nil
-	over  func(last dynamic.SearchStep) // the search has ended
-	gone  func() bool                   // nobody searches any more: over is not called
-	left  func()                        // is told of that; may be nil
+	over  func(last dynamic.SearchStep) // called at the end of the search
+	gone  func() bool                   // reports whether the searcher is gone; over is not called then
+	left  func()                        // called when it is; may be nil
 	unmet int                           // dials that have failed by chance
 }
 
@@ -57,17 +57,17 @@ func (s *search) unlessGone(f func()) {
 	}
 }
 
-// said is the answer that a peer has refused the link.
+// said is the answer to a dial that the peer has refused.
 func said(v dynamic.Verdict) dynamic.Answer { return dynamic.Answer{Err: errRefused, Verdict: v} }
 
-// unheard is the answer of a dial that nobody has heard.
+// unheard is the answer to a dial that did not reach the peer.
 func unheard(f dynamic.Fault) dynamic.Answer { return dynamic.Answer{Err: errNotListening, Fault: f} }
 
-// mostUnmet is how many dials of a search fail by chance: no more, or a job without faults might not
-// begin in time.
+// mostUnmet bounds how many dials of a search fail by chance; with more, a job without faults might
+// not start in time.
 const mostUnmet = 24
 
-// fails gives what becomes of a dial by chance, if it fails.
+// fails decides by chance whether a dial fails, and how.
 func (s *search) fails(chance float64) (a dynamic.Answer, failing bool) {
 	if s.unmet == mostUnmet && chance < 1 {
 		return a, false
@@ -78,7 +78,7 @@ func (s *search) fails(chance float64) (a dynamic.Answer, failing bool) {
 	return a, failing
 }
 
-// fails gives what becomes of a dial by chance, if it fails.
+// fails decides by chance whether a dial fails, and how.
 func fails(k *kernel.Kernel, chance float64) (a dynamic.Answer, failing bool) {
 	if !k.Chance(chance) {
 		return a, false

@@ -34,10 +34,10 @@ func newServer(w *World) (*server, error) {
 	return s, nil
 }
 
-// connect takes the server's end of a link that a site has made.
+// connect accepts the server's end of a link that a site has made.
 func (s *server) connect(e *kernel.End, peer string) {
 	if s.dead || s.ended {
-		_ = e.Close() // refused
+		_ = e.Close() // the server has refused it
 		return
 	}
 	s.last++
@@ -65,7 +65,7 @@ func (s *server) tick() {
 	}
 }
 
-// act does what the machine says.
+// act carries out what the startup.Server wants.
 func (s *server) act() {
 	for {
 		a, ok := s.m.Next()
@@ -102,7 +102,7 @@ func (s *server) act() {
 	}
 }
 
-// crash is the sudden death of the server's process.
+// crash is the sudden end of the server's process.
 func (s *server) crash() {
 	if s.dead {
 		return
@@ -117,14 +117,14 @@ func (s *server) crash() {
 	s.gone()
 }
 
-// gone has who spawned the world look whether it is over.
+// gone tells the spawner of the world to check whether the world is over.
 func (s *server) gone() {
 	if w := s.w.spawned; w != nil {
 		w.a.after(200*time.Microsecond, w.check)
 	}
 }
 
-// epoch is when virtual time begins.
+// epoch is the beginning of virtual time.
 var epoch = time.Unix(1_000_000, 0)
 
 func (w *World) time() time.Time { return epoch.Add(w.k.Now()) }

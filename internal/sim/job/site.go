@@ -22,7 +22,7 @@ var ErrFailed = errors.New("the job has failed")
 // retry is how long a node waits before it dials again.
 const retry = 50 * time.Millisecond
 
-// site is one client: what its node does.
+// site is one client of the job: what its node does.
 type site struct {
 	w       *World
 	rank    wire.ClientRank
@@ -32,29 +32,29 @@ type site struct {
 	timer   *kernel.Timer
 	job     *startup.Job
 	hosts   []*host
-	token   dynamic.Token // that it proposes for the job's
+	token   dynamic.Token // its proposal for the token of the job
 	procs   []*proc
-	table   []wireup.Proc // of the job, as its procs see it
+	table   []wireup.Proc // of the job, as given to its procs
 	members *mpi.Roster   // of the table
 	end     ending.Ending
 
-	machines *machines // nil: it has one host, or is not ours
+	machines *machines // nil: it has one host, or is foreign
 
 	spawner *spawner
 	parents parents
 	meets   *meetingNode // nil: the job has not begun
 	names   nameService
-	parts   parts // of a spawned world that it is; nil: nobody has spawned the site's job
+	parts   parts // the parts of a spawned world that it runs; nil: it was not spawned
 
-	left    bool // has told the server that it has finished, or has failed
+	left    bool // it has told the server that it has finished or failed
 	done    bool // nothing of it is left
 	dead    bool // its node has crashed
 	outcome ending.Outcome
 	err     error
 
 	finished bool // in order
-	heard    bool // something from the server
-	untold   bool // the server has left in order after that, and did not say why
+	heard    bool // it has received something from the server
+	untold   bool // after that the server has closed in order without a reason
 }
 
 // host is one host of a site.
@@ -62,24 +62,23 @@ type host struct {
 	s        *site
 	number   int // in its site
 	rank     wire.HostRank
-	channels *agent.Channels // once it dances
+	channels *agent.Channels // once the dance begins
 	dance    *agent.Dance
-	conns    []*kernel.End // by the dance's number
-	backlog  []arrival     // before the dance
+	conns    []*kernel.End // by their numbers in the dance
+	backlog  []arrival     // connections that arrived before the dance
 	board    *hostBoard    // nil: none
 	sw       *hostSwitch   // once the dance is over
 	links    map[wire.HostRank]*kernel.End
-	first    map[int][]byte             // by the dance's number: what a greeting begins with
+	first    map[int][]byte             // by number in the dance: the first bytes of a greeting
 	resumed  map[wire.HostRank]*resumed // channels that it dials
 	over     bool                       // its agent has finished
 	said     bool                       // of several hosts: it has told the head that it has finished
 	gone     bool                       // of several hosts: nothing of it is left
-	silent   bool                       // and nothing answers where it was
-	why      string                     // of several hosts: it had lost its parent
+	silent   bool                       // and nothing answers at its address
+	why      string                     // of several hosts: why it had lost its parent
 }
 
-// fini tells whether all procs of the host have finished, so that its agent has
-// said so.
+// fini reports whether all procs of the host have finished, so that its agent has sent FINI.
 func (h *host) fini() bool {
 	for _, p := range h.s.procs {
 		if p.h == h && !p.fini {
@@ -89,7 +88,7 @@ func (h *host) fini() bool {
 	return len(h.s.procs) > 0
 }
 
-// client is a client's side of startup: a startup.Client or a foreignClient.
+// client is the client's side of startup: a startup.Client or a foreignClient.
 type client interface {
 	Start(now time.Time)
 	Output() []byte
@@ -144,7 +143,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	return s, nil
 }
 
-// address is that of a host: 10.client.host.1.
+// address returns the address of a host: 10.client.host.1.
 func address(c wire.ClientRank, h int) wire.HostID {
 	var id wire.HostID
 	copy(id[12:], []byte{10, byte(c), byte(h), 1})
@@ -185,7 +184,7 @@ func (s *site) tick() {
 	}
 }
 
-// hear takes what the server says.
+// hear handles bytes from the server.
 func (s *site) hear(b []byte) {
 	if s.dead || s.left {
 		return
@@ -206,7 +205,7 @@ func (s *site) serverGone(cause error) {
 	s.judge(err)
 }
 
-// judge goes on once startup is over, or ends on an error.
+// judge continues when startup is over, or ends the site on an error.
 func (s *site) judge(err error) {
 	if err != nil {
 		s.fail(ending.ByServer(err, s.job != nil, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }))
@@ -222,7 +221,7 @@ func (s *site) judge(err error) {
 	}
 }
 
-// place settles who is who, and begins the dances.
+// place assigns ranks, and begins the dances.
 func (s *site) place() {
 	for _, p := range s.job.Procs.All() {
 		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: s.with(p.Client).data(), Foreign: s.foreign(p.Client)}
@@ -238,13 +237,13 @@ func (s *site) place() {
 	s.handOut()
 }
 
-// ours tells whether both this site and client c are of ours, in a job where
-// that can be made use of.
+// ours reports whether this site and client c run impi, in a job where all clients know our extensions.
 func (s *site) ours(c wire.ClientRank) bool {
 	return s.job.AllOwn && s.cfg.Foreign == nil && s.job.Clients[c].Own
 }
 
-// foreign tells whether another MPI is at this site or at that of client c, and not the same.
+// foreign reports whether this site or that of client c runs another MPI, and they are not the same
+// site.
 func (s *site) foreign(c wire.ClientRank) bool {
 	return c != s.rank && (s.cfg.Foreign != nil || s.w.sites[c].cfg.Foreign != nil)
 }
@@ -283,7 +282,7 @@ func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
 	return startProc(s, h, r, l.Ends[0]), nil
 }
 
-// jobOf describes the job to a proc.
+// jobOf returns the description of the job for a proc.
 func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	j := s.job
 	x := &wireup.Job{
@@ -301,7 +300,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	return x
 }
 
-// noticed hears from an agent.
+// noticed handles an event of an agent.
 func (s *site) noticed(h *host, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:
@@ -317,7 +316,7 @@ func (s *site) noticed(h *host, ev agent.Event) {
 	}
 }
 
-// finish leaves a job that went well, once everything of this site has ended.
+// finish leaves a job that ended in order, once everything of this site has ended.
 func (s *site) finish() {
 	if s.left || s.dead {
 		return
@@ -350,7 +349,7 @@ func (s *site) allFinished() bool {
 	return !slices.ContainsFunc(s.hosts, func(h *host) bool { return !h.over }) && !slices.ContainsFunc(s.procs, func(p *proc) bool { return !p.judged })
 }
 
-// over settles how the job has ended for the site. f is the failure with which it was shut down, or
+// over records how the job has ended for the site. f is the failure with which it was shut down, or
 // nil.
 func (s *site) over(f *ending.Failure) {
 	s.outcome = s.end.Over(f)
@@ -367,12 +366,12 @@ func (s *site) gone() {
 	}
 }
 
-// fail reports a failure. The job goes on until it is decided what is to blame.
+// fail reports a failure. The job goes on until it is decided which failure is to blame.
 func (s *site) fail(f *ending.Failure) {
 	s.report(func(now time.Time) { s.end.Fail(now, f) })
 }
 
-// report has f tell the site's ending something.
+// report calls f, which tells the site's ending something, and acts on the result.
 func (s *site) report(f func(now time.Time)) {
 	if s.left || s.dead {
 		return
@@ -394,7 +393,7 @@ func (s *site) report(f func(now time.Time)) {
 	s.decide()
 }
 
-// decide ends the job for this site once it is known why.
+// decide ends the job at this site once the cause is known.
 func (s *site) decide() {
 	if s.left || s.dead {
 		return
@@ -405,7 +404,7 @@ func (s *site) decide() {
 	}
 }
 
-// giveUp ends the job for this site, and says so to the others.
+// giveUp ends the job at this site, and tells the others.
 func (s *site) giveUp(f *ending.Failure) {
 	s.left = true
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
@@ -423,7 +422,7 @@ func (s *site) giveUp(f *ending.Failure) {
 	s.w.k.After(s.w.k.Between(0, time.Millisecond), s.shutDown)
 }
 
-// shutDown ends what is left of a site that has failed.
+// shutDown ends everything that is left of a site that has failed.
 func (s *site) shutDown() {
 	if s.done {
 		return
@@ -441,7 +440,7 @@ func (s *site) shutDown() {
 	s.gone()
 }
 
-// close ends what a host has open, and its procs.
+// close ends the connections of a host, and its procs.
 func (h *host) close() {
 	for _, p := range h.s.procs {
 		if p.h == h {
@@ -452,7 +451,7 @@ func (h *host) close() {
 	h.cut()
 }
 
-// cut closes what a host has open.
+// cut closes the connections of a host.
 func (h *host) cut() {
 	if h.sw != nil {
 		h.sw.crash()
@@ -468,8 +467,8 @@ func (h *host) cut() {
 	}
 }
 
-// crash is the sudden death of the node's process: the kernel closes what it
-// had open, and ends its procs.
+// crash is the sudden end of the node's process: the kernel closes its connections, and its procs
+// end.
 func (s *site) crash() {
 	if s.dead || s.done {
 		return
@@ -492,7 +491,7 @@ func (s *site) crash() {
 		s.w.cfg.Worlds.gone(p)
 	}
 	if len(s.parts) == 0 {
-		for _, p := range slices.Clone(s.spawner.running) { // they are in the same process
+		for _, p := range slices.Clone(s.spawner.running) { // their nodes are in the same process
 			p.site.crash()
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// spawner is what the node of a site and the nodes of spawned worlds there share.
+// spawner is shared by the node of a site and the nodes of spawned worlds there.
 type spawner struct {
 	k       *kernel.Kernel
 	slots   spawn.Slots[*part]
@@ -25,10 +25,10 @@ type spawner struct {
 	running []*part
 }
 
-// parents are the procs of a node as those who spawn.
+// parents are the procs of a node as spawners of others.
 type parents struct {
 	worlds spawn.Worlds[*proc]
-	of     []*spawned // that are being started, or have not ended
+	of     []*spawned // worlds that are being started, or have not ended
 }
 
 // spawned is a world that a proc has spawned.
@@ -39,8 +39,8 @@ type spawned struct {
 	parents  *site
 	port     string
 	name     string
-	parts    []*part // of the attempt's Parts
-	world    *World  // nil: it is not started
+	parts    []*part // by the attempt's Parts
+	world    *World  // nil: it was not started
 	answered bool
 	over     bool // nothing is left of it
 }
@@ -49,16 +49,16 @@ type spawned struct {
 type part struct {
 	*spawn.Placed
 	of      *spawned
-	at      *site // of the job that was there from the start
+	at      *site // a site of a job that existed from the start
 	granted []int
 	pieces  []spawn.Piece
-	site    *site // of the spawned world, which it may share with the parts next to it; nil: it is not started
-	procs   int   // in MPI
+	site    *site // the site of the spawned world, perhaps shared with the neighbouring parts; nil: it was not started
+	procs   int   // how many are in MPI
 	ended   bool
 }
 
-// homeOf gives the site in whose node that of a spawned world's site runs, and which has its slots: a site of
-// a job that nobody has spawned.
+// homeOf returns the site in whose node a spawned site's node runs, and whose slots it uses: a site
+// of a job that was not spawned.
 func homeOf(s *site) *site {
 	if len(s.parts) > 0 {
 		return s.parts[0].at
@@ -66,7 +66,7 @@ func homeOf(s *site) *site {
 	return s
 }
 
-// machine is a host's machine, by its number among those of its home.
+// machine returns the number of a host's machine among those of its home.
 func (h *host) machine() int {
 	n := h.number
 	for _, p := range h.s.parts {
@@ -86,7 +86,7 @@ func newSpawner(w *World, rank int, slots int) *spawner {
 
 func siteName(rank int) string { return fmt.Sprintf("s%d", rank) }
 
-// withSlots has f tell the slots something, and passes their answers on.
+// withSlots calls f, which tells the slots something, and passes their answers on.
 func (d *spawner) withSlots(f func(now time.Time)) {
 	now := epoch.Add(d.k.Now())
 	f(now)
@@ -100,7 +100,7 @@ func (d *spawner) withSlots(f func(now time.Time)) {
 	}
 }
 
-// local tells whether the part is one of the site that spawns.
+// local reports whether the part is at the site that spawns.
 func (p *part) local() bool { return p.at == homeOf(p.of.parents) }
 
 func (p *part) leaving() bool {
@@ -110,7 +110,7 @@ func (p *part) leaving() bool {
 	return p.site != nil && slices.ContainsFunc(p.site.procs, func(x *proc) bool { return x.fini })
 }
 
-// tell lets f happen at the node that spawns, or at another one that has a part of the world.
+// tell runs f at the node that spawns, or at another one that has a part of the world.
 func (p *part) tell(f func()) {
 	if p.local() {
 		f()
@@ -119,7 +119,7 @@ func (p *part) tell(f func()) {
 	p.of.a.after(2*time.Millisecond, f)
 }
 
-// after lets f happen some time later, before which the simulation does not end.
+// after runs f some time later, and keeps the simulation going until then.
 func (a *Worlds) after(most time.Duration, f func()) {
 	a.busy++
 	a.k.After(a.k.Between(0, most), func() {
@@ -128,7 +128,7 @@ func (a *Worlds) after(most time.Duration, f func()) {
 	})
 }
 
-// spawn starts procs for one, or says why not.
+// spawn starts procs for a proc, or tells it why not.
 func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	s := p.s
 	var commands []spawn.Command
@@ -152,7 +152,7 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 	w.reserve()
 }
 
-// plan decides which site starts what.
+// plan decides which site starts which procs.
 func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	port, err := dynamic.ParsePort(w.port)
 	if err != nil {
@@ -172,7 +172,7 @@ func (w *spawned) plan() ([]*spawn.Placed, *spawn.Refusal) {
 	return j.Plan(w.name, w.Commands)
 }
 
-// reserve gets slots for the parts, one after the other, and then has all begin.
+// reserve gets slots for the parts, one after the other, and then begins all of them.
 func (w *spawned) reserve() {
 	placed, ok := w.Next()
 	if !ok {
@@ -199,7 +199,7 @@ func (w *spawned) reserve() {
 	})
 }
 
-// reserve is the part's site's: it takes slots, or says why it does not.
+// reserve is what the part's site does: it grants slots, or says why not.
 func (p *part) reserve(answer func(spawn.Reply)) {
 	r := p.Part.Check()
 	if r == nil && p.at.left && !p.local() {
@@ -220,7 +220,7 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 	})
 }
 
-// hosts are those of the site that may start the part.
+// hosts returns the hosts of the site that may start the part.
 func (p *part) hosts() (hosts []int) {
 	if p.local() {
 		return p.Placed.Hosts
@@ -275,10 +275,10 @@ func total(procs []int) (n int) {
 	return n
 }
 
-// parts are those that one site of a spawned world has.
+// parts are the parts of a spawned world that one of its sites has.
 type parts []*part
 
-// procOf gives the part of a proc of the site, and its command among all of the spawn.
+// procOf returns the part of a proc of the site, and its command among all of the spawn.
 func (all parts) procOf(local int) (p *part, command int) {
 	for _, p := range all {
 		for i := range p.pieces {
@@ -293,7 +293,7 @@ func (all parts) procOf(local int) (p *part, command int) {
 	panic("job: a proc of no command")
 }
 
-// inMPI says that one more proc of the part is in MPI.
+// inMPI counts one more proc of the part that is in MPI.
 func (p *part) inMPI() {
 	if p.procs++; p.procs < total(p.granted) {
 		return
@@ -305,7 +305,7 @@ func (p *part) inMPI() {
 	})
 }
 
-// started tells the proc that spawned the world, once all procs are in MPI.
+// started tells the spawning proc that all procs are in MPI, once they are.
 func (w *spawned) started() {
 	_, open := w.parents.meets.Ports.Key(w.Port)
 	s := w.parents
@@ -334,8 +334,8 @@ func (s *site) endSpawned(worlds []*spawn.World[*proc], why string) {
 	}
 }
 
-// end ends what was started. Sites hear it from this one, or if that has no part from the world's
-// server, which is here.
+// end ends what was started. The other sites learn of it from this one or, if this one has no part,
+// from the world's server, which runs here.
 func (w *spawned) end(why string) {
 	here := false
 	for _, p := range w.parts {
@@ -349,7 +349,7 @@ func (w *spawned) end(why string) {
 	}
 }
 
-// end gives the part's slots back, or ends what was started.
+// end gives back the part's slots, or ends what was started.
 func (p *part) end(why string) {
 	switch {
 	case p.site == nil:
@@ -359,7 +359,7 @@ func (p *part) end(why string) {
 	}
 }
 
-// refuse ends a spawn that comes to nothing.
+// refuse ends a spawn that fails.
 func (w *spawned) refuse(r *spawn.Refusal) {
 	if !w.Refuse(r) {
 		return
@@ -370,7 +370,7 @@ func (w *spawned) refuse(r *spawn.Refusal) {
 	w.answerRefused()
 }
 
-// answerRefused tells the proc once nothing is left of the world at its site.
+// answerRefused answers the proc once nothing of the world is left at its site.
 func (w *spawned) answerRefused() {
 	if w.Refusal() == nil || w.answered || slices.ContainsFunc(w.parts, func(p *part) bool { return p.local() && p.site != nil && !p.ended }) {
 		return
@@ -389,7 +389,7 @@ func (w *spawned) answer() {
 	w.a.tell(w.By, m, nil)
 }
 
-// gone says that nothing is left of the part.
+// gone records that nothing is left of the part.
 func (p *part) gone() {
 	if p.ended {
 		return
@@ -407,7 +407,7 @@ func (p *part) gone() {
 	})
 }
 
-// check looks whether the world is over, and tells those whom that concerns.
+// check checks whether the world is over, and tells all that need to know.
 func (w *spawned) check() {
 	if w.over || w.world == nil && w.Refusal() == nil || w.world != nil && !w.world.over() {
 		return
@@ -430,7 +430,7 @@ func (w *spawned) check() {
 	w.a.with(s, func(n *meetingNode) { n.Break(w.By, w.Port, errors.New(w.name+": "+end.Reason)) })
 }
 
-// outcome is how the world has ended for the site that spawned it.
+// outcome returns how the world has ended for the site that spawned it.
 func (w *spawned) outcome() ending.Outcome {
 	var parts []ending.Outcome
 	for _, p := range w.parts {
@@ -445,7 +445,7 @@ func (w *spawned) outcome() ending.Outcome {
 	return ending.OfWorld(parts, server)
 }
 
-// inherit is for a failure of procs that this site's have spawned and are connected with.
+// inherit handles the failure of procs that this site's procs have spawned and are connected with.
 func (s *site) inherit(o ending.Outcome) {
 	passOn := false
 	if !s.dead {
@@ -465,7 +465,8 @@ func (s *site) parentsFailed() {
 	s.endSpawned(s.parents.worlds.ParentsFailed(), "the job of its parents is over")
 }
 
-// spawnHeard is a proc's message about procs that it spawns. False: it is none.
+// spawnHeard handles a proc's message about procs that it spawns. It returns false for other
+// messages.
 func (a *Worlds) spawnHeard(p *proc, m *wireup.Message) bool {
 	switch x, s := m.Meeting, p.s; {
 	case m.Kind == wireup.KindSpawn && x.Cancel:

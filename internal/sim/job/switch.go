@@ -22,7 +22,7 @@ type hostSwitch struct {
 	task    *kernel.Task
 	started bool
 	procs   map[wire.WorldRank]*procLink
-	ends    []*kernel.End // all that it was ever given
+	ends    []*kernel.End // all that it ever had
 }
 
 // newSwitch makes the switch of a host. It is idle until start.
@@ -42,13 +42,13 @@ func (h *host) newSwitch(a *agent.Agent) (*hostSwitch, error) {
 	return x, err
 }
 
-// start lets it run.
+// start makes it run.
 func (x *hostSwitch) start() {
 	x.started = true
 	x.task.Wake()
 }
 
-// noticed hears from the agent.
+// noticed handles an event of the agent.
 func (x *hostSwitch) noticed(ev agent.Event) {
 	if k := x.h.s.w.k; k.Noting() {
 		k.Note("host %d: %v", x.h.rank, ev)
@@ -56,20 +56,20 @@ func (x *hostSwitch) noticed(ev agent.Event) {
 	x.h.s.noticed(x.h, ev)
 }
 
-// delivered tells whether all has arrived that a proc has sent.
+// delivered reports whether everything that a proc has sent has arrived.
 func (x *hostSwitch) delivered(rank wire.WorldRank) bool { return !x.procs[rank].InFlight() }
 
-// attachProc gives it the link to a proc.
+// attachProc gives the switch the link to a proc.
 func (x *hostSwitch) attachProc(e *kernel.End, rank wire.WorldRank) error {
 	l := &procLink{End: e, s: x.h.s, rank: rank, host: x.h.rank}
 	x.procs[rank], x.ends = l, append(x.ends, e)
 	return x.AttachProc(l, rank)
 }
 
-// linked tells whether the link to a proc has not ended.
+// linked reports whether the link to a proc is still open.
 func (x *hostSwitch) linked(rank wire.WorldRank) bool { return !x.procs[rank].over }
 
-// crash ends it at once.
+// crash ends the switch at once.
 func (x *hostSwitch) crash() {
 	x.task.Kill()
 	for _, e := range x.ends {
@@ -80,7 +80,7 @@ func (x *hostSwitch) crash() {
 // NewSet makes the set in which the switch sleeps.
 func (x *hostSwitch) NewSet() (machine.Set, error) { return observedSet{x.task.NewSet(), x}, nil }
 
-// AfterFunc sets a timer, which a dead switch does not hear.
+// AfterFunc sets a timer, which does nothing once the switch is dead.
 func (x *hostSwitch) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return x.h.s.w.k.After(d, func() {
 		if !x.task.Ended() {
@@ -89,10 +89,10 @@ func (x *hostSwitch) AfterFunc(d time.Duration, f func()) machine.Timer {
 	})
 }
 
-// Now is the kernel's time.
+// Now is virtual time.
 func (x *hostSwitch) Now() time.Time { return x.h.s.w.time() }
 
-// observedSet lets the observer know how the agent is before each sleep.
+// observedSet shows the observer the agent's figures before each sleep.
 type observedSet struct {
 	*kernel.Set
 	x *hostSwitch
@@ -107,7 +107,7 @@ func (s observedSet) Wait(timeout time.Duration) ([]poll.Event, error) {
 }
 
 // procLink is the switch's end of the link to a proc. Such links do not break while both sides
-// live: if one does, nobody knows what it has lost.
+// live: nothing could tell what was lost.
 type procLink struct {
 	*kernel.End
 	s    *site
@@ -116,7 +116,7 @@ type procLink struct {
 	over bool // it has ended
 }
 
-// Recv is the switch's.
+// Recv is called by the switch.
 func (l *procLink) Recv(batch [][]byte) (int, error) {
 	n, err := l.End.Recv(batch)
 	if err != nil && !l.over {

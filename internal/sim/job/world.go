@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// World is a job in its world. Make it with New, plan faults, and Run it.
+// World is one simulated job. Make it with New, plan faults, and Run it.
 type World struct {
 	k           *kernel.Kernel
 	cfg         Config
@@ -25,29 +25,29 @@ type World struct {
 	hosts       map[wire.HostRank]*host
 	procs       []*proc                   // by world rank; nil: not started
 	strands     []*observedLink           // links that may still be in use
-	direct      dynamic.DirectLinks[pair] // of all nodes
+	direct      dynamic.DirectLinks[pair] // pairs that never got the link that was to be kept
 	untied      []pair                    // that have waited in vain for the link that was kept
 	sessions    map[resume.Session]*resumed
-	channels    map[*kernel.Link]*resumed // by the first link that they ran over
+	channels    map[*kernel.Link]*resumed // by the first lower link
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
 	job         *startup.Job
-	members     *mpi.Roster // of the site that was last to need one
+	members     *mpi.Roster // of the site that used one last
 	hits        []Hit
 	failLate    map[int]*Fault // by world rank
 	buf         []byte
-	wrong       error             // what must not be
+	wrong       error             // an error that no fault excuses
 	broke       *moment           // when it became certain that the job fails
-	met         map[FaultKind]int // how many faults
+	met         map[FaultKind]int // how many faults of each kind
 	boxed       []*kernel.Link    // links with fast boxes
-	onBoards    int               // how often procs have come to where they may be held up
+	onBoards    int               // how often procs were at a place of a board where they may be delayed
 	resumed     int               // how often a link was dialled again
 	number      int               // of the world, among those of cfg.Worlds
-	spawned     *spawned          // as which it was started; nil: nobody has spawned it
-	names       *nameServer       // of this job and those that it has spawned; nil: not used yet
+	spawned     *spawned          // the spawn that started it; nil: it existed from the start
+	names       *nameServer       // of this job and the jobs that it has spawned; nil: not used yet
 	ended       *moment           // when it was over
-	stalls      time.Duration     // how long links were held up, all together
-	stalled     bool              // some link, for longer than failures wait for what explains them
+	stalls      time.Duration     // how long links were stalled, in total
+	stalled     bool              // some link was stalled for longer than failures wait for an explanation
 }
 
 // New makes a job on k. Nothing happens before Run.
@@ -84,13 +84,13 @@ type Bounds struct {
 	Time   time.Duration
 }
 
-// Run lets the job run to its end.
+// Run runs the job to its end.
 func (w *World) Run(b Bounds) Result {
 	return RunAll(w.k, b, w)[0]
 }
 
-// RunAll lets several jobs that are on one kernel run to their ends, or until one of
-// them does what must not be. The results of those that they have spawned come last.
+// RunAll runs several jobs that are on one kernel to their ends, or until one of them makes an
+// error that no fault excuses. The results of spawned jobs come last.
 func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
 	defer func() {
 		k.Close()
@@ -114,7 +114,7 @@ func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
 	return all
 }
 
-// over tells whether nothing is to be waited for: all have ended, or one is at fault.
+// over reports whether there is nothing to wait for: all jobs have ended, or one has an error.
 func over(worlds []*World) bool {
 	all := true
 	for _, w := range worlds {
@@ -129,7 +129,7 @@ func over(worlds []*World) bool {
 	return all
 }
 
-// result is how the job ended, where err is why nothing happens any more.
+// result returns how the job ended; err is why the kernel stopped.
 func (w *World) result(err error) Result {
 	r := Result{World: w, Struck: len(w.hits) > 0, Hits: w.hits}
 	over := w.over()
@@ -154,19 +154,18 @@ func (w *World) result(err error) Result {
 type Result struct {
 	World *World
 
-	// Err is what must not be, whatever faults there were: the job did not end
-	// (ErrStuck), or not in the same way for all (ErrDisorder), or too long after a
-	// fault (ErrLate), or an observer saw a fault.
+	// Err is an error that no fault excuses: the job did not end (ErrStuck), or not in the same way
+	// everywhere (ErrDisorder), or too long after a fault (ErrLate), or an observer found an error.
 	Err error
 
-	// Struck tells that a fault has hit something that had not ended, so that the
-	// job may have failed; Hits are those faults. If Hit.Deadly is set for one the
-	// job has failed, or Err says that it should have.
+	// Struck says that a fault has hit something that had not ended, so that the job may have
+	// failed; Hits are those faults. If Hit.Deadly is set for one, the job has failed, or Err says
+	// that it should have.
 	Struck bool
 	Hits   []Hit
 }
 
-// Sites gives the error of each site, nil for those that ended in order.
+// Sites returns the error of each site, nil for those that ended in order.
 func (r Result) Sites() []error {
 	var all []error
 	for _, s := range r.World.sites {
@@ -175,16 +174,16 @@ func (r Result) Sites() []error {
 	return all
 }
 
-// Resumed gives how often a link was dialled again that had been lost.
+// Resumed returns how often a lost link was dialled again.
 func (r Result) Resumed() int { return r.World.resumed }
 
-// Faults gives how many faults of each kind have met something.
+// Faults returns how many faults of each kind have hit something.
 func (r Result) Faults() map[FaultKind]int { return r.World.met }
 
-// Server gives the error with which the server ended.
+// Server returns the error with which the server ended.
 func (r Result) Server() error { return r.World.server.err }
 
-// Procs gives the error of each proc's program.
+// Procs returns the error of each proc's program.
 func (r Result) Procs() []error {
 	all := make([]error, len(r.World.procs))
 	for i, p := range r.World.procs {
@@ -202,7 +201,7 @@ func (w *World) fault() error {
 	return w.cfg.Observer.Fault()
 }
 
-// over tells whether every part of the job has ended.
+// over reports whether every part of the job has ended.
 func (w *World) over() bool {
 	if !w.server.ended {
 		return false
@@ -220,7 +219,7 @@ func (w *World) over() bool {
 	return true
 }
 
-// waiting says who has not ended, and what for.
+// waiting describes what has not ended, and what it waits for.
 func (w *World) waiting() string {
 	var b strings.Builder
 	if !w.server.ended {
@@ -242,7 +241,7 @@ func (w *World) waiting() string {
 	return b.String()
 }
 
-// link makes a link and lets the observer see it.
+// link makes a link and announces it to the observer.
 func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	x := &observedLink{ends: [2]Endpoint{a, b}}
 	var o observed
@@ -255,7 +254,7 @@ func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	return x.l
 }
 
-// observed passes on what happens on a link to who watches it.
+// observed passes the events of a link to its watcher.
 type observed struct{ to kernel.Watcher }
 
 func (o *observed) Sent(from *kernel.End, data []byte) {
@@ -282,7 +281,7 @@ func (o *observed) SawEnd(by *kernel.End) {
 	}
 }
 
-// begin is called by each site when it knows the job. All must know the same.
+// begin is called by each site when it knows the job. All sites must have the same one.
 func (w *World) begin(j *startup.Job) {
 	if w.job == nil {
 		w.job = j
@@ -294,14 +293,14 @@ func (w *World) begin(j *startup.Job) {
 	mine := *j
 	mine.Self = w.job.Self
 	if !(j.Clients[j.Self].Own && w.job.Clients[w.job.Self].Own) {
-		mine.Secret = w.job.Secret // that of sites of ours, which others do not have
+		mine.Secret = w.job.Secret // foreign sites do not have the secret of the own sites
 	}
 	if !reflect.DeepEqual(&mine, w.job) && w.wrong == nil {
 		w.wrong = fmt.Errorf("%w: the job is\n%+v\nto client %d, and to client %d\n%+v", ErrDisorder, *j, j.Self, w.job.Self, *w.job)
 	}
 }
 
-// chunkSize is how large the pieces of memory are that an agent reads into.
+// chunkSize is the size of the pieces of memory that an agent reads into.
 func (w *World) chunkSize() int {
 	if w.cfg.ChunkSize > 0 {
 		return w.cfg.ChunkSize
@@ -316,7 +315,7 @@ func (w *World) crashed(e Endpoint) {
 	}
 }
 
-// hostAt gives the host that has an address.
+// hostAt returns the host that has an address.
 func (w *World) hostAt(id wire.HostID) *host {
 	c, h := int(id[13]), int(id[14])
 	if c >= len(w.sites) || h >= len(w.sites[c].hosts) {

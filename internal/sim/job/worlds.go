@@ -12,56 +12,55 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Worlds is what nodes do for procs of different jobs, all of them on one kernel:
-// ports, calls of ports, and links between worlds. Make it with NewWorlds, and give
-// it to the Configs of all.
+// Worlds is what nodes do for procs of different jobs, all of them on one kernel: ports, connects
+// to ports, and links between worlds. Make it with NewWorlds, and set it in the Configs of all
+// jobs.
 type Worlds struct {
 	k       *kernel.Kernel
 	cfg     WorldsConfig
 	worlds  []*World
 	byName  map[dynamic.World]*World
-	links   []*kernel.Link // that were made and may be in use
+	links   []*kernel.Link // links that were made and may be in use
 	spawns  int            // so far
 	shared  *nameServer
-	servers []*nameServer // that one, and those of jobs
-	busy    int           // that are under way
+	servers []*nameServer // shared, and those of jobs
+	busy    int           // operations that are under way
 	Counts  Counts
 }
 
-// WorldsConfig says how nodes of different jobs get on with each other.
+// WorldsConfig says how nodes of different jobs work together.
 type WorldsConfig struct {
 	Link     kernel.LinkSpec // between procs of different worlds
 	Names    names.Limits    // of name servers
-	Backlog  int             // callers that may wait at a port; 0: as in the node
-	DialFail float64         // how likely no link can be made, though both are there
+	Backlog  int             // callers that may wait at a port; 0: the node's own limit
+	DialFail float64         // how likely a link cannot be made, though both ends are there
 
-	Calls CallObserver // if it is not nil
+	Calls CallObserver // may be nil
 
-	// Spawn is the job of procs that are spawned at these sites, by the name of the program of the
-	// first command. nil: there is none.
+	// Spawn returns the job of procs that are spawned at these sites, by the program's name of the
+	// first command. nil: nothing is spawned.
 	Spawn func(program string, sites []Site) (*Config, error)
 }
 
-// CallObserver sees how calls of ports proceed.
+// CallObserver sees the steps of connecting at ports.
 type CallObserver interface {
-	// Step says that a proc has come to one of the steps of connecting up to 5, as
-	// core/mpi numbers them: 0, 3 and 4 are its port's, 1 and 2 its call's.
+	// Step says that a proc has come to one of the steps of connecting up to 5, numbered as in
+	// core/mpi: 0, 3 and 4 are those of the port's proc, 1 and 2 those of the caller.
 	Step(who dynamic.Member, step int)
-	// Link announces the link of a call, whose first end is the caller's, and gives who
-	// watches it.
+	// Link announces the link of a call, whose first end is the caller's, and returns its watcher.
 	Link(caller, opener dynamic.Member) kernel.Watcher
 }
 
-// Counts are of what has happened between worlds.
+// Counts count what has happened between worlds.
 type Counts struct {
-	Calls, Refused, Waited   int // calls of ports; those that found none, or it full; those that waited there
-	Links, Ties, Failed, Cut int // between worlds: made, lost ties, not made by chance
-	Spawned, Unspawned       int // worlds; those that could not be
-	Named, Misnamed          int // requests about names; those that have failed
-	Renamed, Lost            int // names that were published again; those that could not be
+	Calls, Refused, Waited   int // calls of ports; those that found no port or a full one; those that waited there
+	Links, Ties, Failed, Cut int // between worlds: made, made by both ends at once, not made by chance, cut
+	Spawned, Unspawned       int // worlds; spawns that failed
+	Named, Misnamed          int // requests about names; those that failed
+	Renamed, Lost            int // names that were published again; names for which that failed
 }
 
-// NewWorlds makes a place for jobs to meet.
+// NewWorlds makes the place where jobs meet.
 func NewWorlds(k *kernel.Kernel, cfg WorldsConfig) *Worlds {
 	if cfg.Link.Capacity == 0 {
 		cfg.Link.Capacity = 64 << 10
@@ -77,7 +76,7 @@ func (a *Worlds) join(w *World) {
 	a.worlds = append(a.worlds, w)
 }
 
-// describe gives what others have to know of the job, and the card of its procs.
+// describe returns what other jobs must know of the job, and the card of its procs.
 func (w *World) describe() (world []byte, card string) {
 	c := dynamic.Card{
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
@@ -95,7 +94,7 @@ func (w *World) describe() (world []byte, card string) {
 	return world, string(text)
 }
 
-// Name is that of the job's world, once that is known.
+// Name returns the name of the job's world, once it is known.
 func (w *World) Name() dynamic.World {
 	if w.job == nil {
 		return dynamic.World{}
@@ -104,12 +103,12 @@ func (w *World) Name() dynamic.World {
 	return token.World()
 }
 
-// Rank is the proc's in its world.
+// Rank returns the proc's rank in its world.
 func (p *proc) Rank() wire.WorldRank { return p.rank }
 
 func (p *proc) member() dynamic.Member { return dynamic.Member{World: p.s.w.Name(), Rank: p.rank} }
 
-// procOf gives a proc that has been started; nil if there is none.
+// procOf returns a proc that has been started; nil if there is none.
 func (a *Worlds) procOf(m dynamic.Member) *proc {
 	w := a.byName[m.World]
 	if w == nil || m.Rank < 0 || int(m.Rank) >= len(w.procs) {
@@ -118,7 +117,7 @@ func (a *Worlds) procOf(m dynamic.Member) *proc {
 	return w.procs[m.Rank]
 }
 
-// there tells whether a proc can be talked to.
+// there reports whether a proc can still be reached.
 func (p *proc) there() bool { return p != nil && !p.task.Ended() && !p.fini && !p.s.left }
 
 type (
@@ -126,12 +125,12 @@ type (
 	meetingStep = meetings.Step[*proc, *kernel.End]
 )
 
-// newMeetings makes what a node has to do with other worlds.
+// newMeetings makes the part of a node that handles other worlds.
 func newMeetings(s *site) *meetingNode {
 	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Ports: dynamic.Ports[*proc, *kernel.End]{Gone: hungUp}}
 }
 
-// heard is a proc's message about other worlds. False: it is none.
+// heard handles a proc's message about other worlds. It returns false for other messages.
 func (a *Worlds) heard(p *proc, m *wireup.Message) (mine bool) {
 	if a == nil {
 		return false
@@ -143,7 +142,7 @@ func (a *Worlds) heard(p *proc, m *wireup.Message) (mine bool) {
 	return mine || a.spawnHeard(p, m)
 }
 
-// with has f tell a node's decisions of an event, and carries out the steps that follow.
+// with calls f, which tells a node's decisions of an event, and carries out the steps that follow.
 func (a *Worlds) with(s *site, f func(*meetingNode)) {
 	f(s.meets)
 	for {
@@ -178,7 +177,8 @@ func (a *Worlds) carryOut(x meetingStep) {
 	}
 }
 
-// under lets f, of a request of a proc that is under way, happen some time later. It ends the request.
+// under runs f some time later, as part of a proc's request that is under way, and ends the
+// request.
 func (a *Worlds) under(p *proc, least, most time.Duration, f func()) {
 	a.busy++
 	a.k.After(a.k.Between(least, most), func() {
@@ -190,7 +190,7 @@ func (a *Worlds) under(p *proc, least, most time.Duration, f func()) {
 	})
 }
 
-// gone ends what a proc had to do with other worlds. Its links are closed already.
+// gone ends everything that a proc had to do with other worlds. Its links are closed already.
 func (a *Worlds) gone(p *proc) {
 	if a == nil || p.s.meets == nil {
 		return
@@ -199,14 +199,14 @@ func (a *Worlds) gone(p *proc) {
 	p.s.parents.worlds.Gone(p)
 }
 
-// step tells the observer of calls.
+// step tells the observer of a step of connecting.
 func (a *Worlds) step(p *proc, step int) {
 	if a.cfg.Calls != nil {
 		a.cfg.Calls.Step(p.member(), step)
 	}
 }
 
-// tell brings a message, and perhaps a link, from the node to a proc.
+// tell sends a message, and perhaps a link, from the node to a proc.
 func (a *Worlds) tell(p *proc, m wireup.Message, e *kernel.End) {
 	a.k.After(a.k.Between(0, 100*time.Microsecond), func() {
 		if e == nil {
@@ -220,7 +220,7 @@ func (a *Worlds) tell(p *proc, m wireup.Message, e *kernel.End) {
 	})
 }
 
-// Remains count what nodes and servers have.
+// Remains counts what nodes and servers still have.
 type Remains struct {
 	Ports    int
 	Requests int // procs that have some under way
@@ -230,7 +230,7 @@ type Remains struct {
 	Names    int // that are published
 }
 
-// Left tells what there still is when all procs have left.
+// Left returns what is still there when all procs have left.
 func (a *Worlds) Left() (r Remains) {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {

@@ -18,7 +18,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			switch {
 			case !p.there():
-			case p.s.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has come; no dial is as late as that one's end
+			case p.s.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
 				answer(unheard(0))
 			default:
 				l = a.dialled(p, x, answer)
@@ -43,8 +43,8 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair) {
 	s.begin()
 }
 
-// dialled is what the peer's node does. It gives the link if it has accepted it, of which the
-// dialler hears after a while.
+// dialled is what the peer's node does. It returns the link if it accepts it; the dialler learns of
+// that after a while.
 func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answer)) *kernel.Link {
 	other := a.procOf(x.Peer)
 	if !other.there() {
@@ -66,7 +66,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 	a.Counts.Links++
 	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil)
 	a.deliver(other, x.Back(), l.Ends[1])
-	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the verdict comes back
+	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the peer's verdict arrives
 	return l
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// opens is a proc's wish to open a port.
+// opens handles a proc's request to open a port.
 func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
 	x.Backlog = a.cfg.Backlog
 	if x.Timeout > 0 {
@@ -20,7 +20,7 @@ func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
 	a.step(p, 0)
 }
 
-// hungUp tells whether the other end of a link that waits at a port has closed it.
+// hungUp reports whether the other end of a link that waits at a port has closed it.
 func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
 // call connects to a port for a proc, which gets the link or the reason why there is none.
@@ -30,7 +30,7 @@ func (a *Worlds) call(x meetingStep) {
 	a.under(x.Proc, 10*time.Microsecond, 2*time.Millisecond, func() { a.called(x.Proc, x.Request, x.Token.World()) })
 }
 
-// portAt gives the site that has an open port; nil: there is none.
+// portAt returns the site that has an open port; nil: none has.
 func (a *Worlds) portAt(port dynamic.World) *site {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {

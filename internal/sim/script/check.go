@@ -11,9 +11,9 @@ import (
 // ErrIllegal is wrapped by the errors of Check.
 var ErrIllegal = errors.New("script: not a legal program")
 
-// Check tells whether a program is legal MPI as package script understands it:
-// it cannot deadlock and its results are determined but for wildcard receives,
-// whatever the timing and the buffering. The error names the step or message.
+// Check returns an error if a program is not legal MPI as package script understands it: it must
+// not deadlock, and its results must not depend on timing and buffering, except for the choice
+// among wildcard receives. The error names the step or message.
 func Check(p *Program) error {
 	if _, err := check(p); err != nil {
 		return fmt.Errorf("%w: %w", ErrIllegal, err)
@@ -53,7 +53,7 @@ func check(p *Program) (*lives, error) {
 	return a, nil
 }
 
-// check looks at what a message is by itself.
+// check checks a message by itself.
 func (m *Message) check(procs int) error {
 	switch {
 	case m.From < 0 || m.From >= procs || m.To < 0 || m.To >= procs:
@@ -70,7 +70,7 @@ func (m *Message) check(procs int) error {
 	return nil
 }
 
-// check decides whether all members of a family come together.
+// check decides whether all members of a family meet their counterparts.
 func (f *family) check() error {
 	if f.wild() {
 		return f.checkWild()
@@ -124,7 +124,7 @@ func (f *family) checkWild() error {
 	return nil
 }
 
-// checkCancels wants cancelled messages to be left alone.
+// checkCancels checks that nothing interferes with cancelled messages.
 func (a *lives) checkCancels() error {
 	anyTags := map[where]bool{}
 	for _, l := range a.list {
@@ -153,8 +153,7 @@ func (l *life) checkCancel(anyTag bool) error {
 	return nil
 }
 
-// checkSlots wants the messages of a persistent request to be alike, and to
-// follow each other.
+// checkSlots checks that the messages of a persistent request are alike and follow each other.
 func (a *lives) checkSlots() error {
 	for _, side := range []Side{SendSide, RecvSide} {
 		slots := map[int][]*life{}
@@ -187,7 +186,7 @@ func (m *Message) slot(s Side) int {
 	return m.RecvSlot
 }
 
-// request is what a persistent request of one side depends on.
+// request returns the parts of the message that a persistent request of one side depends on.
 func (m *Message) request(s Side) Message {
 	if s == SendSide {
 		return Message{From: m.From, To: m.To, Comm: m.Comm, Tag: m.Tag, Kind: m.Kind, Len: m.Len, Mode: m.Mode}
@@ -196,8 +195,8 @@ func (m *Message) request(s Side) Message {
 	return Message{To: m.To, Comm: m.Comm, From: p.source, Tag: p.tag, Kind: m.Kind, Cap: m.Cap}
 }
 
-// checkReady wants the receive of each ready send to be known to have begun: the
-// sender has heard of it by messages and barriers since.
+// checkReady checks that the sender of each ready send knows that its receive has begun: it has
+// learned of that by messages and barriers since.
 func (a *lives) checkReady() error {
 	if !slices.ContainsFunc(a.list, func(l *life) bool { return l.m.Mode == Ready }) {
 		return nil
@@ -214,5 +213,5 @@ func (a *lives) checkReady() error {
 	return nil
 }
 
-// buffered is what a buffered send takes of the attached memory at most.
+// buffered returns how much of the attached memory a buffered send takes at most.
 func (m *Message) buffered() int { return 2*m.Len*m.Kind.Size() + mpi.BsendOverhead }

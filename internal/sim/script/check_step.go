@@ -10,9 +10,9 @@ import (
 type checker struct {
 	a        *lives
 	comms    *comms
-	attached []int       // by rank: free memory for buffered sends, or never
-	buffered [][]*life   // that are in it
-	ports    map[int]int // who has opened them; -1: they are closed
+	attached []int       // by rank: free memory for buffered sends, or never if there is none
+	buffered [][]*life   // messages in that memory
+	ports    map[int]int // the procs that have opened them; -1: closed
 }
 
 func (a *lives) checkSteps() error {
@@ -52,7 +52,7 @@ func (c *checker) left() error {
 	return nil
 }
 
-// port checks the steps about ports. A port is opened once.
+// port checks the steps about ports. A port is opened only once.
 func (c *checker) port(s Step) error {
 	switch s := s.(type) {
 	case OpenPort:
@@ -74,8 +74,8 @@ func (c *checker) port(s Step) error {
 	return nil
 }
 
-// quiet checks that nothing is under way on a communicator, as is necessary when it ends
-// and when leaders exchange messages on it.
+// quiet checks that nothing is under way on a communicator, which is required when it ends and when
+// leaders exchange messages on it.
 func (c *checker) quiet(i int, comm string) error {
 	for _, l := range c.a.list {
 		if l.m.Comm == comm && min(l.sendStart, l.recvStart) < i && max(l.sendDone, l.recvDone) > i {
@@ -226,8 +226,8 @@ func (c *checker) lone(s Lone) error {
 	return nil
 }
 
-// memory checks Attach and Detach, which waits until the buffered messages have
-// left: their receives must have begun.
+// memory checks Attach and Detach. Detach waits until the buffered messages have left, so their
+// receives must have begun.
 func (c *checker) memory(i int, s Step) error {
 	if s, ok := s.(Attach); ok {
 		if err := c.rank(s.Rank); err != nil {

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// group is a communicator as the model has it.
+// group is a communicator in the model.
 type group struct {
 	name    string
 	members []int // procs by rank
-	remote  []int // of the other side of an intercommunicator, as members see it
+	remote  []int // the members of an intercommunicator's other side
 	context uint64
 	grid    *grid
 	live    bool
-	fixed   bool   // it is there from the start
+	fixed   bool   // it exists from the start
 	of      *group // an Idup of this one is under way
 }
 
@@ -29,10 +29,10 @@ func (g *group) has(proc int) bool { return g.rank(proc) >= 0 }
 
 func (g *group) inter() bool { return g.remote != nil }
 
-// all are the members of both sides.
+// all returns the members of both sides.
 func (g *group) all() []int { return slices.Concat(g.members, g.remote) }
 
-// sides gives the group as a member of it sees it: its own side and the other one.
+// sides returns the group from a member's point of view: its own side and the other one.
 func (g *group) sides(proc int) (own, other []int) {
 	if slices.Contains(g.remote, proc) {
 		return g.remote, g.members
@@ -40,7 +40,7 @@ func (g *group) sides(proc int) (own, other []int) {
 	return g.members, g.remote
 }
 
-// partners are those that a member sends to and receives from, by rank.
+// partners returns the procs that a member sends to and receives from, by rank.
 func (g *group) partners(proc int) []int {
 	own, other := g.sides(proc)
 	if g.inter() {
@@ -72,7 +72,7 @@ func (g *grid) coords(rank int) []int {
 	return coords
 }
 
-// rank gives the rank at coordinates, or -1 beyond an open edge.
+// rank returns the rank at coordinates, or -1 beyond the edge of a dimension that is not periodic.
 func (g *grid) rank(coords []int) int {
 	rank := 0
 	for i, x := range coords {
@@ -88,17 +88,17 @@ func (g *grid) rank(coords []int) int {
 	return rank
 }
 
-// shift gives the rank that is disp further along a dimension, or -1.
+// shift returns the rank that is disp further along a dimension, or -1.
 func (g *grid) shift(rank, dim, disp int) int {
 	coords := g.coords(rank)
 	coords[dim] += disp
 	return g.rank(coords)
 }
 
-// comms is the model of all communicators, as the steps so far have made them.
+// comms is the model of all communicators after the steps so far.
 type comms struct {
 	byName map[string]*group
-	all    []*group // in the order of their making
+	all    []*group // in the order of their creation
 	max    []uint64 // the largest context ID that each proc has seen in use
 	worlds []int    // procs of each
 }
@@ -128,7 +128,7 @@ func newComms(worlds ...int) *comms {
 	return c
 }
 
-// comms is the model before the first step: worlds that are spawned are not there yet.
+// comms returns the model before the first step, without the worlds that are spawned later.
 func (p *Program) comms() *comms {
 	c := newComms(p.worlds()...)
 	for _, s := range p.Steps {
@@ -141,7 +141,7 @@ func (p *Program) comms() *comms {
 	return c
 }
 
-// of gives MPI_COMM_WORLD and the MPI_COMM_SELFs of a world by its letter.
+// of returns MPI_COMM_WORLD and the MPI_COMM_SELFs of a world, by its letter.
 func (c *comms) of(world string) []*group {
 	g := c.byName[world]
 	if g == nil || !g.fixed || c.self(g) || !c.several() {
@@ -154,13 +154,13 @@ func (c *comms) of(world string) []*group {
 	return list
 }
 
-// there tells whether a proc has been started.
+// there reports whether a proc has been started.
 func (c *comms) there(proc int) bool {
 	world, _ := c.worldOf(proc)
 	return c.all[world].live
 }
 
-// started gives a proc, or if that has not been started the last one before it that has.
+// started returns the proc or, if it has not been started, the last one before it that has.
 func (c *comms) started(proc int) int {
 	for !c.there(proc) {
 		proc--
@@ -168,7 +168,7 @@ func (c *comms) started(proc int) int {
 	return proc
 }
 
-// spawn starts a world, which has a communicator with its parents then.
+// spawn starts a world, which then has a communicator with its parents.
 func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
 	g, err := c.intra(s.Comm)
 	if err == nil && !g.has(s.Root) {
@@ -187,11 +187,11 @@ func (c *comms) spawn(s Spawn) (both *group, made []*group, err error) {
 	return c.couple(s.Comm, s.World, s.Root, all[0].members[0], s.New)
 }
 
-// several tells whether the program has several worlds. The model does not know context
-// IDs then.
+// several reports whether the program has several worlds. In that case the model does not know
+// context IDs.
 func (c *comms) several() bool { return len(c.worlds) > 1 }
 
-// worldOf gives the world of a proc and its rank in it.
+// worldOf returns the world of a proc and its rank in it.
 func (c *comms) worldOf(proc int) (world, rank int) {
 	for rank = proc; rank >= c.worlds[world]; world++ {
 		rank -= c.worlds[world]
@@ -199,13 +199,13 @@ func (c *comms) worldOf(proc int) (world, rank int) {
 	return world, rank
 }
 
-// title is b1 for rank 1 of the second world.
+// title names a proc: b1 is rank 1 of the second world.
 func (c *comms) title(proc int) string {
 	w, rank := c.worldOf(proc)
 	return fmt.Sprintf("%c%d", 'a'+w, rank)
 }
 
-// self tells whether a group is MPI_COMM_SELF.
+// self reports whether a group is MPI_COMM_SELF.
 func (c *comms) self(g *group) bool { return g.fixed && c.several() && len(g.name) > 1 }
 
 func (c *comms) add(g *group) {
@@ -213,7 +213,7 @@ func (c *comms) add(g *group) {
 	c.all = append(c.all, g)
 }
 
-// get finds a communicator that can be used.
+// get returns a communicator that can be used.
 func (c *comms) get(name string) (*group, error) {
 	g := c.byName[name]
 	switch {
@@ -225,8 +225,8 @@ func (c *comms) get(name string) (*group, error) {
 	return g, nil
 }
 
-// apply does what a step means for communicators. It gives what is made, and of
-// what; nothing for other steps.
+// apply applies a step to the model. It returns the communicators that the step makes, and their
+// parent; nothing for other steps.
 func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 	name, split := c.maker(s)
 	switch s := s.(type) {
@@ -276,7 +276,7 @@ func (c *comms) apply(s Step) (parent *group, made []*group, err error) {
 	return parent, made, c.make(parent, made)
 }
 
-// maker gives what a step makes of a communicator.
+// maker returns the name of what a step makes of a communicator, and how it divides it.
 func (c *comms) maker(s Step) (name string, split func(*group) ([]*group, error)) {
 	switch s := s.(type) {
 	case Dup:
@@ -308,7 +308,7 @@ func (c *comms) maker(s Step) (name string, split func(*group) ([]*group, error)
 	return "", nil
 }
 
-// wants refuses steps for which the model of one world's context IDs is not enough.
+// wants refuses steps that need known context IDs, which several worlds do not have.
 func (c *comms) wants(what string) error {
 	if !c.several() {
 		return fmt.Errorf("%s is for programs of several worlds", what)
@@ -316,7 +316,7 @@ func (c *comms) wants(what string) error {
 	return nil
 }
 
-// intra is get for what intercommunicators cannot do.
+// intra is get for operations that intercommunicators do not have.
 func (c *comms) intra(name string) (*group, error) {
 	g, err := c.get(name)
 	if err == nil && g.inter() {
@@ -325,7 +325,7 @@ func (c *comms) intra(name string) (*group, error) {
 	return g, err
 }
 
-// couple makes an intercommunicator of two groups by a member of each.
+// couple makes an intercommunicator of two groups, given a member of each.
 func (c *comms) couple(name, with string, root, withRoot int, made string) (*group, []*group, error) {
 	g, err := c.intra(name)
 	d, err2 := c.intra(with)
@@ -341,7 +341,7 @@ func (c *comms) couple(name, with string, root, withRoot int, made string) (*gro
 	return both, []*group{both}, c.make(both, []*group{both})
 }
 
-// end is Free or Disconnect. Members of what is freed remain connected.
+// end is Free or Disconnect. The members of a freed communicator remain connected.
 func (c *comms) end(name string, disconnect bool) error {
 	g, err := c.get(name)
 	if err == nil {
@@ -366,8 +366,8 @@ func (c *comms) mayEnd(g *group, disconnect bool) error {
 	return nil
 }
 
-// covered tells whether each member of g has another communicator with some procs of each
-// other world that g has members of.
+// covered reports whether each member of g has another communicator with procs of each other world
+// that g has members of.
 func (c *comms) covered(g *group) bool {
 	for _, proc := range g.all() {
 		own, _ := c.worldOf(proc)
@@ -386,9 +386,9 @@ func (c *comms) covered(g *group) bool {
 	return true
 }
 
-// make gives new communicators their context.
-// IMPI ch.4, Context IDs: the largest of all members of the parent and one more,
-// and the next for collectives; also for those that are in none of the new ones.
+// make assigns contexts to new communicators. IMPI ch.4, Context IDs: the largest of all members of
+// the parent plus one, and the next one for collectives; also counted by members that are in none
+// of the new communicators.
 func (c *comms) make(parent *group, made []*group) error {
 	top := c.pass(parent, 2)
 	for _, g := range made {
@@ -401,7 +401,7 @@ func (c *comms) make(parent *group, made []*group) error {
 	return nil
 }
 
-// pass uses n context IDs up and gives the largest one before them.
+// pass skips n context IDs and returns the largest one before them.
 func (c *comms) pass(parent *group, n uint64) (top uint64) {
 	for _, p := range parent.members {
 		top = max(top, c.max[p])

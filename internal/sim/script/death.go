@@ -11,21 +11,21 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Death is a program in which three worlds meet while a root dies, and its world ends with
-// it. World a opens a port, b connects to it, and c connects to whichever of them is left.
-// The program has no other steps.
+// Death is a program in which three worlds meet while a root dies, and its world with it. World a
+// opens a port, b connects to it, and c connects to the one of them that is left. The program has
+// no other steps.
 type Death struct {
 	Roots   []int         // ranks, in a, b and c
-	Accepts bool          // the root of a dies, else that of b
-	At      int           `line:"at"` // step of connecting in which it is when the death is decided
+	Accepts bool          // the root of a dies; otherwise that of b
+	At      int           `line:"at"` // the step of connecting that the root is in when the death is decided
 	After   time.Duration // how long after that it dies
-	Stopped bool          // it does nothing any more meanwhile
-	Node    bool          // all of its node does
-	Beside  bool          // a, or b if a dies, is connected with c all the while
-	Slow    bool          // who accepts takes its time
+	Stopped bool          // it does nothing in between
+	Node    bool          // its whole node does nothing in between
+	Beside  bool          // a, or b if a dies, is connected with c all the time
+	Slow    bool          // the accepting side waits a while
 }
 
-// LastStep of connecting is that in which the temporary link of the roots is closed.
+// LastStep is the step of connecting in which the temporary link of the roots is closed.
 const LastStep = 16
 
 // Worlds of a Death.
@@ -35,8 +35,8 @@ const (
 	third
 )
 
-// Impossible tells whether At is not a step of the root that dies: one side opens ports
-// and accepts, the other connects.
+// Impossible reports whether At is not a step of the root that dies: one side opens ports and
+// accepts, the other connects.
 func (d Death) Impossible() bool {
 	if d.Accepts {
 		return d.At == 1 || d.At == 2
@@ -44,7 +44,7 @@ func (d Death) Impossible() bool {
 	return d.At == 0 || d.At == 4
 }
 
-// Victim gives the world that ends, and its root by number.
+// Victim returns the world that ends, and its root's number.
 func (d Death) Victim(p *Program) (world, proc int) {
 	if d.Accepts {
 		return accepting, d.Roots[accepting]
@@ -67,7 +67,7 @@ func (d Death) check(p *Program) error {
 	return nil
 }
 
-// GenerateDeath draws the program of one.
+// GenerateDeath draws such a program.
 func GenerateDeath(t *rapid.T) *Program {
 	d, p, x := &Draws{t}, &Program{}, Death{}
 	for range 3 {
@@ -91,7 +91,7 @@ func GenerateDeath(t *rapid.T) *Program {
 type survivor struct {
 	meeter
 	d           Death
-	world, rest int // its own, and that of a and b which goes on
+	world, rest int // its own world, and the one of a and b that survives
 	root        bool
 }
 
@@ -125,7 +125,7 @@ func (m *survivor) live() error {
 	return nil
 }
 
-// part is what a world does, except for what goes on at the same time.
+// part is the world's part, except for what happens at the same time.
 func (m *survivor) part() error {
 	switch {
 	case m.world == m.rest && m.rest == connecting:
@@ -159,7 +159,7 @@ func (m *survivor) part() error {
 	return failed(err)
 }
 
-// port opens a port at the world's root, or finds out which one goes by a name here.
+// port opens a port at the world's root, or finds out which port has a name.
 func (m *survivor) port(name string, open bool) (port string, err error) {
 	x := m.among.Shared()
 	if !m.root {
@@ -176,7 +176,7 @@ func (m *survivor) port(name string, open bool) (port string, err error) {
 	return x.Ports[name], nil
 }
 
-// dally lets those who connect wait.
+// dally makes those who connect wait.
 func (m *survivor) dally() {
 	waited := m.among.Shared().Waited
 	switch before := waited(); {
@@ -197,7 +197,7 @@ func (m *survivor) pair(port string, accepts bool) (*mpi.Comm, error) {
 	return m.env.World().Connect(port, nil, m.d.Roots[m.world])
 }
 
-// same checks that all members of the world get the same, or errors of one class.
+// same checks that all members of the world get the same result, or errors of the same class.
 func (m *survivor) same(what string, c *mpi.Comm, err error) error {
 	got := mpi.ErrorClass(err).String()
 	if err == nil {
@@ -212,8 +212,8 @@ func (m *survivor) same(what string, c *mpi.Comm, err error) error {
 	return nil
 }
 
-// greet has each member of the accepting side send to the first one of the other, who
-// says of which world it is.
+// greet makes each member of the accepting side send to the first member of the other side, which
+// answers with its world.
 func (m *survivor) greet(c *mpi.Comm, accepts bool) (who int, err error) {
 	n, err := c.RemoteSize()
 	if err != nil {
@@ -231,7 +231,7 @@ func (m *survivor) greet(c *mpi.Comm, accepts bool) (who int, err error) {
 	return int(in[0]), err
 }
 
-// visit connects to a port, greets and leaves. It is an error if that fails and must not.
+// visit connects to a port, greets and disconnects. If must is set, it may not fail.
 func (m *survivor) visit(name string, must bool) error {
 	port, err := m.port(name, false)
 	if err != nil {
@@ -258,9 +258,9 @@ func (m *survivor) visit(name string, must bool) error {
 	return m.away(c, why)
 }
 
-// away disconnects, and frees the communicators for which that fails. All members of the
-// world do so, also those that know of no failure. Disconnect may be good where a greeting was lost
-// only if all members at the other end have come to it: the one that died did so in it.
+// away disconnects, and frees the communicators for which that fails. All members of the world do
+// so, even if they know of no failure. After a failed greeting Disconnect may only succeed if all
+// members at the other end have called it: the one that died did so during the call.
 func (m *survivor) away(c *mpi.Comm, why error) error {
 	if c != nil {
 		others, err := c.RemoteSize()
@@ -291,8 +291,8 @@ func (m *survivor) away(c *mpi.Comm, why error) error {
 	return failed(c.Free())
 }
 
-// serve accepts at a port until the third world has come. Who comes before may die at
-// any time.
+// serve accepts at a port until the third world has connected. The worlds that connect before may
+// die at any time.
 func (m *survivor) serve(name string) error {
 	port, err := m.port(name, true)
 	if err != nil {
@@ -315,8 +315,7 @@ func (m *survivor) serve(name string) error {
 	return nil
 }
 
-// served exchanges greetings with those who have connected, if they have, and tells all
-// members who it was.
+// served exchanges greetings with a world that has connected, and tells all members which it was.
 func (m *survivor) served(c *mpi.Comm, why error) (who int, err error) {
 	who = -1
 	if why == nil {

@@ -6,16 +6,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Draws takes the decisions of a generator from rapid's bits. Rapid makes a failing case
-// smaller by leaving out bits and setting bits to 0, so that zeros have to give what is
-// simplest.
+// Draws makes a generator's decisions from rapid's bits. Rapid makes a failing case smaller by
+// leaving out bits and setting bits to 0, so zeros must give the simplest result.
 type Draws struct{ T *rapid.T }
 
 // Bit is a draw of one bit.
 var Bit = rapid.Bool()
 
-// IntN gives a number below n, all of them about as often. How many bits it takes depends
-// on the size of n only roughly, so that the bits behind them mean the same for a slightly
+// IntN returns a number below n, all with about the same probability. The number of bits that it
+// takes depends only roughly on n, so that the following bits keep their meaning for a slightly
 // different n.
 func (d *Draws) IntN(n int) int {
 	width := 40
@@ -37,23 +36,23 @@ func (d *Draws) IntN(n int) int {
 	return int(hi)
 }
 
-// One is true once in n times.
+// One returns true once in n times.
 func (d *Draws) One(n int) bool { return d.IntN(n) == n-1 }
 
-// Between gives a number from lo to hi, both included.
+// Between returns a number from lo to hi, both included.
 func (d *Draws) Between(lo, hi int) int { return lo + d.IntN(max(hi-lo, 0)+1) }
 
-// Pick gives one of some values.
+// Pick returns one of some values.
 func Pick[V any](d *Draws, of ...V) V { return of[d.IntN(len(of))] }
 
-// Shuffle is that of math/rand.
+// Shuffle is like that of math/rand.
 func (d *Draws) Shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
 		swap(i, i-d.IntN(i+1))
 	}
 }
 
-// Perm is the numbers below n in any order.
+// Perm returns the numbers below n in random order.
 func (d *Draws) Perm(n int) []int {
 	p := make([]int, n)
 	for i := range p {
@@ -63,7 +62,8 @@ func (d *Draws) Perm(n int) []int {
 	return p
 }
 
-// Repeat calls f about n times on average, at most as long as while is true. What a call draws can be left out.
+// Repeat calls f about n times on average, while while returns true. Rapid can leave out what a
+// call draws.
 func (d *Draws) Repeat(n int, while func() bool, f func()) {
 	for more := true; more && while(); {
 		more = rapid.Custom(func(t *rapid.T) bool {

@@ -2,12 +2,12 @@ package script
 
 import "slices"
 
-// Messages and buffers hold elements that tell which message it is, or which operation and
-// rank, and their index.
+// Elements of messages and buffers tell their message, or their operation and rank, and their
+// index.
 
 func (m *Message) seed() uint64 { return mix(uint64(m.ID)) }
 
-// untouched is what buffers hold that are to be received into.
+// untouched fills buffers before something is received into them.
 const untouched = 0xdead
 
 func (k Kind) blank(n int) vector {
@@ -16,22 +16,22 @@ func (k Kind) blank(n int) vector {
 	return v
 }
 
-// content is the first n elements of m.
+// content returns the first n elements of m.
 func (m *Message) content(n int) vector {
 	v := kinds[m.Kind].make(n)
 	v.fill(m.seed())
 	return v
 }
 
-// trial is one rank's part of a collective operation, and what it must give.
+// trial is one rank's part of a collective operation, and the result that it must have.
 type trial struct {
 	send, recv vector // either may be nil
 	layout     layout
-	out, want  vector // the result and what it must be; nil where there is none
+	out, want  vector // the result buffer and its expected value; nil if there is none
 }
 
-// trial makes the buffers of rank me of n, and works out the result from what all
-// ranks contribute. root is a rank in the same communicator.
+// trial makes the buffers of rank me of n, and computes the result from the contributions of all
+// ranks. root is a rank in the same communicator.
 func (s *Collective) trial(n, me, root int) trial {
 	switch s.Call {
 	case Barrier:
@@ -51,7 +51,7 @@ func (s *Collective) trial(n, me, root int) trial {
 	}
 }
 
-// own is what a rank contributes, of n elements.
+// own returns the n elements that a rank contributes.
 func (s *Collective) own(rank, n int) vector {
 	v := kinds[s.Kind].make(n)
 	seed := mix(mix(uint64(s.ID)) + uint64(rank))
@@ -77,8 +77,8 @@ func (s *Collective) total(n int) (total int) {
 	return total
 }
 
-// place lays blocks out: one after the other, or in reverse with gaps. What is
-// nil of them stays untouched.
+// place lays blocks out: one after the other, or in reverse order with gaps. Places of nil blocks
+// stay untouched.
 func (s *Collective) place(counts []int, blocks []vector) (whole vector, displs []int) {
 	at := 0
 	displs = make([]int, len(counts))
@@ -119,7 +119,7 @@ func (s *Collective) bcast(me, root int) trial {
 	return t
 }
 
-// gather is for Allgather too, where all ranks get what the root gets.
+// gather is also for Allgather, where all ranks get what the root gets.
 func (s *Collective) gather(n, me int, gets bool) trial {
 	t := trial{send: s.own(me, s.count(me))}
 	if !gets {
@@ -161,7 +161,7 @@ func (s *Collective) scatter(n, me, root int) trial {
 	return t
 }
 
-// parcels are the blocks that a rank sends to each other one in Alltoall.
+// parcels returns the blocks that a rank sends to the others in Alltoall.
 func (s *Collective) parcels(n, from int) []vector {
 	count := func(to int) int { return s.count(from*n + to) }
 	total := 0
@@ -223,7 +223,7 @@ func (s *Collective) reduction(n, me, root int) trial {
 	return t
 }
 
-// folded combines the contributions of the ranks that count for me.
+// folded combines the contributions of the ranks that count for rank me.
 func (s *Collective) folded(n, me, length int) vector {
 	var ranks int
 	switch s.Call {
@@ -241,15 +241,15 @@ func (s *Collective) folded(n, me, length int) vector {
 	return v
 }
 
-// in gives size and ranks for a collective operation. On an intercommunicator, members of
-// both sides are counted: first those who accepted, or began.
+// in returns size and ranks for a collective operation. On an intercommunicator the members of both
+// sides are counted: first the side that accepted, or began.
 func (s *Collective) in(g *group, proc int) (n, me, root int) {
 	all := g.all()
 	return len(all), slices.Index(all, proc), slices.Index(all, s.Root)
 }
 
-// trialIn is trial for a proc of a group: what an Allreduce gives on an intercommunicator is
-// what the other side contributes.
+// trialIn is trial for a proc of a group: on an intercommunicator, Allreduce returns what the other
+// side contributes.
 func (s *Collective) trialIn(g *group, proc int) trial {
 	t := s.trial(s.in(g, proc))
 	if g.inter() && s.Call == Allreduce {

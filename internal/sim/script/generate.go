@@ -7,26 +7,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Options say what Generate makes.
+// Options says what Generate makes.
 type Options struct {
 	Procs    int
-	Worlds   []int                    // procs of each, if there are several, which come together and part
-	Spawns   []Spawn                  // to be put in: which world, or why none, and how many procs
-	Hosts    func(world int) []string // that a spawn by a proc of a world may name, beside none
-	DataLen  int                      // the job's C_DATALEN, around which lengths matter; 0: 1024
-	Steps    int                      // about how many steps, or of several worlds how many things are begun; 0: 100
-	MaxBytes int                      // of a message or a buffer; 0: what goes with DataLen
+	Worlds   []int                    // procs of each of several worlds, which meet and disconnect
+	Spawns   []Spawn                  // spawns to include: their worlds, or why they fail, and their procs
+	Hosts    func(world int) []string // hosts that a spawn by a proc of a world may name
+	DataLen  int                      // the job's C_DATALEN; many lengths are near it; 0: 1024
+	Steps    int                      // about how many steps, or for several worlds how many operations; 0: 100
+	MaxBytes int                      // of a message or a buffer; 0: what suits DataLen
 	Weights  Weights                  // zero: DefaultWeights or WorldsWeights
 }
 
-// Weights say how often things are begun, against each other.
+// Weights says how often each kind of operation is drawn.
 type Weights struct {
 	Messages      int // plain ones, in all modes, some persistent, probed or truncated
 	Exchanges     int // Sendrecv in rings and chains
-	Wildcards     int // many to one, to receives from any source or of any tag
+	Wildcards     int // many to one, received from any source or with any tag
 	Floods        int // many messages before the first receive
-	Tokens        int // one message after the other around a ring, to receives from any source
-	Shorts        int // short messages of one sender, received in another order than they are sent
+	Tokens        int // one message after the other around a ring, received from any source
+	Shorts        int // short messages of one sender, received in another order
 	Ready         int
 	Cancels       int
 	Buffers       int // attached memory, without which there are no buffered sends
@@ -35,18 +35,18 @@ type Weights struct {
 	Nulls         int // MPI_PROC_NULL
 	Pauses        int
 
-	// Of several worlds only.
+	// Only for several worlds.
 	Meets       int // at a port
-	Spawns      int // those of Options
+	Spawns      int // those of Options.Spawns
 	Idups       int // begun or ended
 	Merges      int
 	Intercomms  int
 	Disconnects int
 	Names       int // published, looked up
-	AllPairs    int // everybody with everybody, on some communicators at a time
+	AllPairs    int // each to each, on some communicators at the same time
 }
 
-// DefaultWeights have everything.
+// DefaultWeights are for programs of one world.
 var DefaultWeights = Weights{
 	Messages: 30, Exchanges: 8, Wildcards: 6, Floods: 4, Tokens: 2, Shorts: 4, Ready: 4, Cancels: 6, Buffers: 4,
 	Collectives: 20, Communicators: 8, Nulls: 2, Pauses: 10,
@@ -119,23 +119,23 @@ type generator struct {
 	comms *comms
 
 	all     []*flight // every message
-	open    []*flight // those under way
+	open    []*flight // messages under way
 	byMatch map[matchKey][]*flight
 	tag     int
 	names   int
 	slots   int
 	ids     int   // of collective operations
-	ports   []int // who has opened them; -1: they are closed
+	ports   []int // the procs that have opened them; -1: closed
 	severed []int // procs whose nodes have no connection to name servers
 
-	memory   []int // by rank: what is left of the attached memory, or never
+	memory   []int // by rank: free attached memory, or never if there is none
 	buffered [][]*flight
 	wild     map[string]map[int]bool // by communicator for wildcards: receivers that need a barrier first
 }
 
 func (g *generator) emit(s Step) { g.steps = append(g.steps, s) }
 
-// fresh gives a tag that no other message has.
+// fresh returns a tag that no other message has.
 func (g *generator) fresh() int {
 	g.tag++
 	if g.tag >= TagLimit {
@@ -189,11 +189,11 @@ func (g *generator) run() {
 	}
 }
 
-// drain completes what is under way.
+// drain completes all messages under way.
 func (g *generator) drain() {
 	for i := 0; len(g.open) > 0; i++ {
 		g.advance(g.IntN(len(g.open)))
-		g.advance(i % (len(g.open) + 1)) // whatever is drawn, it comes to an end
+		g.advance(i % (len(g.open) + 1)) // so that the loop ends whatever is drawn
 	}
 }
 
@@ -212,7 +212,7 @@ func (g *generator) comm(wild bool) *group {
 	return Pick(g.Draws, list...)
 }
 
-// any picks a communicator for operations that do not depend on messages.
+// any picks a communicator for operations that messages do not disturb.
 func (g *generator) any() *group {
 	if g.One(4) {
 		if c := g.comm(true); c != nil {
@@ -224,7 +224,7 @@ func (g *generator) any() *group {
 
 func (g *generator) name() string {
 	g.names++
-	if g.comms.several() { // c1 is a proc's
+	if g.comms.several() { // c1 would be a proc's name
 		return fmt.Sprintf("x%d", g.names)
 	}
 	return fmt.Sprintf("c%d", g.names)
@@ -251,7 +251,7 @@ func (g *generator) buffer() {
 	g.emit(Attach{r, g.memory[r]})
 }
 
-// detach detaches the memory of a rank unless messages may still be in it.
+// detach detaches the memory of a rank, unless messages may still be in it.
 func (g *generator) detach(r int) {
 	if g.memory[r] == never {
 		return
@@ -272,13 +272,13 @@ var plainKinds = []Kind{
 
 func (g *generator) kind() Kind { return Pick(g.Draws, plainKinds...) }
 
-// length picks a number of elements of which share come into the largest buffer.
+// length picks a number of elements; share buffers of that length must fit into the largest buffer.
 func (g *generator) length(k Kind, share int) int {
 	d, most := g.o.DataLen, g.o.MaxBytes/share
 	bytes := g.IntN(64)
 	edges := 2
 	if d > 16<<10 {
-		edges = 6 // not too many bytes in all
+		edges = 6 // bounds the bytes of a program
 	}
 	if g.One(edges) {
 		bytes = Pick(g.Draws, []int{0, 1, k.Size(), d - 1, d, d + 1, d + k.Size(), 2 * d, 3*d - 1, 2 + g.IntN(4*d+1)}...)

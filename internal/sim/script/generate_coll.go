@@ -47,7 +47,7 @@ func (g *generator) collective() {
 
 // op picks an operation that is defined for a kind.
 func (g *generator) op(k Kind) Op {
-	if k.takes(OpAffine) && g.One(3) { // few kinds do
+	if k.takes(OpAffine) && g.One(3) { // few kinds have it
 		return OpAffine
 	}
 	var ops []Op
@@ -58,7 +58,7 @@ func (g *generator) op(k Kind) Op {
 	return Pick(g.Draws, ops...)
 }
 
-const maxComms = 8 // that are there at a time
+const maxComms = 8 // at the same time
 
 // communicator makes or frees a communicator.
 func (g *generator) communicator() {
@@ -85,7 +85,7 @@ func (g *generator) communicator() {
 	}
 }
 
-// construct emits the step and gives those for wildcards their own list.
+// construct emits the step and registers communicators for wildcards.
 func (g *generator) construct(s Step, wild bool) {
 	_, made, err := g.comms.apply(s)
 	if err != nil {
@@ -135,7 +135,7 @@ func (g *generator) cart(c *group) {
 	g.construct(s, false)
 }
 
-// cartSub slices a grid, or makes one if there is none.
+// cartSub slices a grid, or makes a grid if there is none.
 func (g *generator) cartSub() {
 	var grids []*group
 	for _, c := range g.comms.all {

@@ -5,29 +5,28 @@ type flight struct {
 	m                Message
 	sending, posting bool // begun
 	sent, received   bool
-	earlier          []*flight // those that are sent before it, to the same receives
-	queue            []*flight // those that are received before it
-	burst            *burst    // of receives from any source
+	earlier          []*flight // messages sent before it to the same receives
+	queue            []*flight // messages received before it
+	burst            *burst    // the burst that its receive from any source belongs to
 	known            bool      // the sender knows that the receive has begun
-	cancelled        *Side     // which side is to be cancelled
+	cancelled        *Side     // the side that will be cancelled
 	order            int       // of the receive in the burst
 }
 
-// burst is messages to receives from any source, which may take any of them.
+// burst is a set of messages to receives from any source, each of which may get any of them.
 type burst struct {
 	flights      []*flight
 	sends, recvs int // begun
 }
 
-// matchKey is what messages have in common that are received as they are sent.
+// matchKey is what messages have in common that are received in the order of sending.
 type matchKey struct {
 	from, to int
 	comm     string
 	tag      int
 }
 
-// posted tells whether every receive has begun that might be needed for the
-// message to leave.
+// posted reports whether every receive has begun that may be needed for the message to leave.
 func (f *flight) posted() bool {
 	if f.burst != nil {
 		return f.burst.recvs == len(f.burst.flights)
@@ -35,7 +34,7 @@ func (f *flight) posted() bool {
 	return f.posting
 }
 
-// add puts a message under way, of which nothing is begun.
+// add registers a message of which no side has begun.
 func (g *generator) add(m Message) *flight {
 	m.ID = len(g.all) + 1
 	f := &flight{m: m}
@@ -58,7 +57,7 @@ func (g *generator) add(m Message) *flight {
 	return f
 }
 
-// mode picks one that is possible for a message.
+// mode picks a send mode that is possible for a message.
 func (g *generator) mode(m *Message) Mode {
 	if g.memory[m.From] >= m.buffered() && g.One(2) {
 		return Buffered
@@ -97,10 +96,10 @@ func (f *flight) mayPost() bool {
 	return true
 }
 
-// leaves tells whether the send can be waited for.
+// leaves reports whether the send can be waited for.
 func (f *flight) leaves() bool { return f.m.Mode == Buffered || f.posted() }
 
-// arrives tells whether the receive can be waited for, if it has begun.
+// arrives reports whether the receive can be waited for, if it has begun.
 func (f *flight) arrives() bool {
 	if f.burst != nil {
 		return f.burst.sends > f.order
@@ -125,7 +124,7 @@ func (g *generator) begin(f *flight, s Side, blocking bool) {
 	g.emit(Start{Req{f.m.ID, s}, blocking})
 }
 
-// advance does something for a message that is under way, if it can.
+// advance does the next thing with a message under way, if possible.
 func (g *generator) advance(i int) {
 	if i >= len(g.open) {
 		return
@@ -146,7 +145,7 @@ func (g *generator) advance(i int) {
 	g.sweep()
 }
 
-// post begins the receive, which has to wait for the send if it probes.
+// post begins the receive. If it probes, the send must have begun.
 func (g *generator) post(f *flight) {
 	f.order = 0
 	if f.burst != nil {
@@ -188,8 +187,8 @@ func (g *generator) wait(f *flight) {
 	g.emit(Wait{rank, How(g.IntN(len(howNames))), reqs})
 }
 
-// completable gives the requests of a rank, or of all for -1, that can be
-// completed, and where to note that they are.
+// completable returns the requests of a rank, or of all for -1, that can be completed, and where to
+// record that.
 func (g *generator) completable(rank int) map[Req]*bool {
 	found := map[Req]*bool{}
 	for _, f := range g.open {
@@ -203,7 +202,7 @@ func (g *generator) completable(rank int) map[Req]*bool {
 	return found
 }
 
-// sweep forgets the messages that are done.
+// sweep removes the messages that are done.
 func (g *generator) sweep() {
 	open := g.open[:0]
 	for _, f := range g.open {
@@ -214,8 +213,8 @@ func (g *generator) sweep() {
 	g.open = open
 }
 
-// advanceCancel begins both sides of a message and cancels one. Both need not
-// have begun where it is the send's.
+// advanceCancel begins both sides of a message and cancels one. To cancel the send, the receive
+// need not have begun.
 func (g *generator) advanceCancel(f *flight) {
 	side := *f.cancelled
 	switch {
@@ -226,7 +225,7 @@ func (g *generator) advanceCancel(f *flight) {
 	case !f.sending || side == RecvSide && !f.posting:
 	case f.received:
 		g.wait(f)
-	case g.One(2): // others may begin meanwhile
+	case g.One(2): // others may begin in between
 	default:
 		g.emit(Cancel{Req{f.m.ID, side}})
 		f.posting, f.received = true, true

@@ -8,7 +8,7 @@ import (
 // meeting makes worlds meet and part.
 type meeting struct{ *generator }
 
-// pick picks a communicator of which ok is true; nil if there is none.
+// pick picks a communicator for which ok returns true; nil if there is none.
 func (g *meeting) pick(ok func(c *group) bool) *group {
 	var list []*group
 	for _, c := range g.comms.all {
@@ -26,13 +26,13 @@ func usable(c *group) bool { return c.live }
 
 func intra(c *group) bool { return c.live && !c.inter() }
 
-// apart is an intracommunicator that has no members in common with c.
+// apart matches intracommunicators that have no members in common with c.
 func apart(c *group) func(d *group) bool {
 	return func(d *group) bool { return intra(d) && !slices.ContainsFunc(d.members, c.has) }
 }
 
-// meet has two groups of different worlds meet, or of worlds that know each other, at a
-// port that is open or is opened for it.
+// meet makes two groups of different worlds, or of worlds that are connected already, meet at a
+// port that is open or is opened for them.
 func (g *meeting) meet() {
 	c := g.pick(intra)
 	d := g.pick(apart(c))
@@ -55,7 +55,7 @@ func (g *meeting) meet() {
 	}
 }
 
-// spawn puts in the next one of those that are to be.
+// spawn emits the next of the spawns in Options.
 func (g *meeting) spawn() {
 	if len(g.o.Spawns) == 0 {
 		return
@@ -86,18 +86,18 @@ func (g *meeting) spawn() {
 	g.construct(s, false)
 }
 
-// take takes the next one that is to be put in.
+// take removes the next of the spawns in Options.
 func (g *meeting) take() (s Spawn) {
 	s, g.o.Spawns = g.o.Spawns[0], g.o.Spawns[1:]
 	return s
 }
 
-// replace spawns a world that does nothing, disconnects from it, and has the same proc spawn another
-// one, or fail to, when the slots of the first are about to be given back.
+// replace spawns a world that does nothing and disconnects from it. The same proc then spawns
+// another world, or fails to, while the slots of the first are about to be given back.
 func (g *meeting) replace(s, next Spawn) {
 	s.New = g.name()
 	g.construct(s, false)
-	for _, c := range g.comms.of(s.World) { // nothing more is to happen there
+	for _, c := range g.comms.of(s.World) { // nothing more may happen there
 		c.live = false
 	}
 	g.construct(Disconnect{s.New}, false)
@@ -118,7 +118,7 @@ func (g *meeting) close(port int) {
 	}
 }
 
-// idup begins to duplicate a communicator, or waits for what was begun, whichever.
+// idup begins to duplicate a communicator, or waits for a duplicate that was begun.
 func (g *meeting) idup() {
 	under := func(c *group) bool { return c.of != nil }
 	if c := g.pick(under); c != nil && g.One(2) {
@@ -134,7 +134,7 @@ func (g *meeting) merge() {
 	}
 }
 
-// intercomm makes an intercommunicator of two groups whose leaders are in a third.
+// intercomm makes an intercommunicator of two groups whose leaders are members of a third.
 func (g *meeting) intercomm() {
 	busy := g.busy()
 	peer := g.pick(func(c *group) bool { return c.live && len(c.all()) > 1 && !busy[c.name] })
@@ -162,7 +162,7 @@ func (g *meeting) intercomm() {
 
 func (g *meeting) disconnect() { g.end(true) }
 
-// end frees or disconnects a communicator on which nothing is under way, if there is one.
+// end frees or disconnects a communicator without messages under way, if there is one.
 func (g *meeting) end(disconnect bool) {
 	busy := g.busy()
 	c := g.pick(func(c *group) bool { return c.live && !busy[c.name] && g.comms.mayEnd(c, disconnect) == nil })
@@ -175,7 +175,7 @@ func (g *meeting) end(disconnect bool) {
 	}
 }
 
-// busy tells on which communicators something is under way.
+// busy returns the communicators that messages are under way on.
 func (g *meeting) busy() map[string]bool {
 	busy := map[string]bool{}
 	for _, f := range g.open {
@@ -184,7 +184,7 @@ func (g *meeting) busy() map[string]bool {
 	return busy
 }
 
-// allPairs has everybody send to everybody on some communicators at the same time, with the
+// allPairs sends from each proc to each other one on some communicators at the same time, with the
 // same tag everywhere, so that only contexts keep the messages apart.
 func (g *meeting) allPairs() {
 	var some []*group
@@ -233,7 +233,7 @@ func (g *meeting) allPairsOf(some []*group) {
 	}
 }
 
-// part sends on every communicator once more, closes all ports and disconnects, in any order.
+// part sends on every communicator once more, closes all ports and disconnects, in random order.
 func (g *meeting) part() {
 	for _, c := range g.comms.all {
 		if c.of != nil {

@@ -2,8 +2,7 @@ package script
 
 import "time"
 
-// message makes a message between members of a communicator, with a tag that others have
-// too.
+// message draws a message between members of a communicator, with a tag that others have too.
 func (g *generator) message(c *group) Message {
 	m := Message{From: Pick(g.Draws, c.all()...), Comm: c.name}
 	m.To, m.Tag, m.Kind = Pick(g.Draws, c.partners(m.From)...), g.IntN(sharedTags), g.kind()
@@ -22,7 +21,7 @@ func (g *generator) message(c *group) Message {
 	return m
 }
 
-// plain begins a message, or a few that have a persistent request in common.
+// plain begins a message, or a few with the same persistent request.
 func (g *generator) plain() {
 	m := g.message(g.comm(false))
 	if g.One(6) {
@@ -61,8 +60,7 @@ func (g *generator) series(m Message) {
 	}
 }
 
-// ring exchanges messages around some members of a communicator, or along a
-// chain of them.
+// ring exchanges messages around some members of a communicator, or along a chain of them.
 func (g *generator) ring() {
 	c := g.comm(false)
 	if c.inter() {
@@ -156,8 +154,8 @@ func (g *generator) burst() {
 	}
 }
 
-// mixture begins messages of one sender to receives with all kinds of wildcards. Which
-// receive gets which message is determined.
+// mixture begins messages of one sender to receives with all kinds of wildcards, such that it is
+// determined which receive gets which message.
 func (g *generator) mixture(c *group, to int) {
 	m := Message{From: Pick(g.Draws, c.partners(to)...), To: to, Comm: c.name}
 	messages := make([]Message, 2+g.IntN(20))
@@ -196,8 +194,8 @@ func (g *generator) mixture(c *group, to int) {
 	}
 }
 
-// pair gives the receive of each message, in the order of sending; not ok if some
-// message finds none.
+// pair returns the receive of each message, in the order of sending; ok is false if a message finds
+// none.
 func pair(messages []Message, receives []pattern) (by []int, ok bool) {
 	taken := make([]bool, len(receives))
 	for i := range messages {
@@ -216,7 +214,7 @@ func pair(messages []Message, receives []pattern) (by []int, ok bool) {
 	return by, true
 }
 
-// epoch makes a communicator for wildcard tags usable again, if it is quiet.
+// epoch makes a communicator for wildcard tags usable again, if nothing is under way on it.
 func (g *generator) epoch(c *group) {
 	for _, f := range g.open {
 		if f.m.Comm == c.name {
@@ -232,7 +230,7 @@ func (g *generator) epoch(c *group) {
 	}
 }
 
-// flood sends many messages for which there is no receive yet.
+// flood sends many messages before their receives begin.
 func (g *generator) flood() {
 	m := g.message(g.comm(false))
 	m.By, m.Len = ByRecv, g.length(m.Kind, 4)
@@ -252,7 +250,7 @@ func (g *generator) flood() {
 	}
 }
 
-// token goes around some members of a communicator, who wait for it from anybody.
+// token sends a message around some members of a communicator, who receive it from any source.
 func token(g *generator) {
 	c := g.comm(false)
 	if c.inter() || len(c.members) < 2 {
@@ -268,11 +266,11 @@ func token(g *generator) {
 	}
 }
 
-// shortOnes has a proc send more short messages than a link has fast boxes, or few, while their receiver
-// computes, which then receives them in another order: those of two tags in any, and behind receives
-// that it began before.
+// shortOnes sends more short messages than a link has fast boxes, or a few, while their receiver
+// computes. The receiver then receives them in another order: messages with two tags in any order,
+// and after receives that it had begun before.
 func shortOnes(g *generator) {
-	if g.One(2) { // only with nothing else under way receives may look into boxes
+	if g.One(2) { // receives only look into boxes if nothing else is under way
 		g.drain()
 	}
 	c := g.comm(false)
@@ -293,7 +291,7 @@ func shortOnes(g *generator) {
 	}
 	most := min(96, g.o.MaxBytes/64) // of data in a box
 	if g.One(3) {
-		most = min(600, g.o.MaxBytes/8) // and behind it
+		most = min(600, g.o.MaxBytes/8) // and beyond the box
 	}
 	var flights []*flight
 	for range count {
@@ -319,7 +317,7 @@ func shortOnes(g *generator) {
 	g.sweep()
 }
 
-// ready starts a receive and lets the sender know, for a ready send.
+// ready begins a receive and tells the sender, for a ready send.
 func (g *generator) ready() {
 	c := g.comm(false)
 	m := g.message(c)
@@ -342,8 +340,8 @@ func (g *generator) ready() {
 	}
 }
 
-// cancel begins a message of which one side will be cancelled, or does that with
-// a receive of which there is no message.
+// cancel begins a message of which one side will be cancelled, or begins and cancels a receive
+// without a message.
 func (g *generator) cancel() {
 	c := g.comm(false)
 	if g.One(5) {

@@ -2,12 +2,12 @@ package script
 
 import "slices"
 
-// history says which rank knows of which steps of which other rank, step by step: vector
-// clocks that are carried by messages without wildcards and by barriers only.
+// history records which rank knows of which steps of which other rank, step by step. These are
+// vector clocks, carried only by messages without wildcards and by barriers.
 type history struct {
 	a      *lives
 	at     [][]*life       // the messages that begin or end at a step
-	comms  *comms          // as before the step
+	comms  *comms          // before the step
 	clocks [][]int         // by rank: the last step of each rank that it knows of
 	sent   map[*life][]int // the sender's clock at the beginning of a send
 }
@@ -27,7 +27,7 @@ func newHistory(a *lives) *history {
 	return h
 }
 
-// knows tells whether rank knows that other has come to a step.
+// knows reports whether rank knows that other has come to a step.
 func (h *history) knows(rank, other, step int) bool { return h.clocks[rank][other] >= step }
 
 func (h *history) step(i int) {
@@ -49,7 +49,7 @@ func (h *history) step(i int) {
 	if c, ok := s.(Collective); ok && c.Call == Barrier {
 		h.barrier(h.comms.byName[c.Comm])
 	}
-	_, _, _ = h.comms.apply(s) // checked before
+	_, _, _ = h.comms.apply(s) // checked already
 }
 
 func (h *history) barrier(g *group) {

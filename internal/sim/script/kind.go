@@ -10,7 +10,7 @@ import (
 // Kind is the type of a message's elements.
 type Kind uint8
 
-// The kinds are types of Go. Pairs are for the operations that find places.
+// The kinds are Go's types. Pairs are for operations that find positions.
 const (
 	Uint8 Kind = iota
 	Int8
@@ -31,12 +31,12 @@ const (
 	PairFloat64
 )
 
-// kindOf is all that the simulator has to know of a kind.
+// kindOf is what the simulator must know about a kind.
 type kindOf struct {
 	name string
 	size int // bytes, in external32 as well
 	make func(n int) vector
-	none vector // no buffer at all: in place
+	none vector // no buffer: in place
 	ops  map[Op]mpi.Op
 }
 
@@ -70,7 +70,7 @@ func (k Kind) String() string { return kinds[k].name }
 // Size is how many bytes an element has.
 func (k Kind) Size() int { return kinds[k].size }
 
-// takes tells whether an operation is defined for a kind.
+// takes reports whether an operation is defined for a kind.
 func (k Kind) takes(op Op) bool {
 	_, ok := kinds[k].ops[op]
 	return ok
@@ -81,10 +81,10 @@ var predefined = map[Op]mpi.Op{
 	OpBAnd: mpi.BAnd, OpBOr: mpi.BOr, OpBXor: mpi.BXor, OpMaxLoc: mpi.MaxLoc, OpMinLoc: mpi.MinLoc,
 }
 
-// algebra computes with elements of a kind, without the help of core.
+// algebra computes with elements of a kind, independently of core.
 type algebra[T mpi.Type] struct {
-	of      func(x uint64) T      // an element of random bits, exact in sums
-	factor  func(x uint64) T      // one of which many can be multiplied
+	of      func(x uint64) T      // an element from random bits, with exact sums
+	factor  func(x uint64) T      // an element of which many can be multiplied
 	bits    func(v T) uint64      // different for different elements
 	combine func(Op, T, T) T      // a ∘ b, a of the lower rank
 	user    map[Op]func(a, b T) T // operations of users besides OpRight
@@ -125,8 +125,7 @@ func integers[T integer](name string, size int) kindOf {
 	return kindFrom(name, size, a, OpSum, OpProd, OpMax, OpMin, OpLAnd, OpLOr, OpLXor, OpBAnd, OpBOr, OpBXor)
 }
 
-// affine is the function that does f and then g, each a*x+b modulo 2^32 with a
-// in the upper half.
+// affine composes two functions a*x+b modulo 2^32, f first; a is in the upper half.
 func affine(f, g uint64) uint64 {
 	fa, fb, ga, gb := uint32(f>>32), uint32(f), uint32(g>>32), uint32(g)
 	return uint64(fa*ga)<<32 | uint64(ga*fb+gb)
@@ -172,8 +171,8 @@ func truth[T integer](b bool) T {
 	return 0
 }
 
-// floats are small whole numbers, and powers of two where they are multiplied,
-// so that the order of operations does not show.
+// floats are small whole numbers, and powers of two for products, so that the order of operations
+// does not show.
 func floats[T float32 | float64](name string, size int) kindOf {
 	a := &algebra[T]{
 		of:     func(x uint64) T { return T(int16(x)) },
@@ -219,7 +218,7 @@ func complexes[T complex64 | complex128](name string, size int) kindOf {
 	return kindFrom(name, size, a, OpSum, OpProd)
 }
 
-// unsigned gives the bits of v, whose zero has no sign: that depends on the order
+// unsigned returns the bits of v, and those of +0 for -0, as the sign of zero depends on the order
 // of operations.
 func unsigned(v float64) uint64 {
 	if v == 0 {
@@ -254,7 +253,7 @@ func bools() kindOf {
 	return kindFrom("bool", 1, a, OpLAnd, OpLOr, OpLXor)
 }
 
-// pairs have few values, so that the lower index has to decide.
+// pairs have few values, so that the lower index often decides.
 func pairs[P mpi.Type](name string, size int, of func(value, index int32) P, parts func(P) (value float64, index int32)) kindOf {
 	few := func(x uint64) P { return of(int32(x%4), int32(x>>33)) }
 	a := &algebra[P]{

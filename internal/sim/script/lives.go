@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// never stands for the step of what does not happen.
+// never is the step of an event that does not happen.
 const never = -1
 
 // life says at which steps of a program a message's sides begin and end.
@@ -32,37 +32,36 @@ func (l *life) done(s Side) *int {
 	return &l.recvDone
 }
 
-// family is the messages of one receiver, communicator and epoch that the same receives
-// may get. Mostly those receives have one pattern.
+// family is the messages of one receiver, communicator and epoch that the same receives may get.
+// Usually those receives have one pattern.
 type family struct {
 	pattern pattern
-	mixed   bool    // there are others
-	sends   []*life // as they are started
-	recvs   []*life // as they are started
+	mixed   bool    // it has receives of different patterns
+	sends   []*life // in the order in which they start
+	recvs   []*life // in the order in which they start
 }
 
-// wild tells whether any receive of the family may get any of its messages, which are then
-// of several senders. Otherwise there is one sender, whose messages arrive in the order in
-// which they are sent: whatever the timing, each gets into the first receive that admits
-// it and has no earlier message.
+// wild reports whether any receive of the family may get any of its messages, which then come from
+// several senders. Otherwise there is one sender, whose messages arrive in order: whatever the
+// timing, each is received by the first receive that admits it and has no earlier message.
 func (f *family) wild() bool {
 	return !f.mixed && f.pattern.source == anySource &&
 		slices.ContainsFunc(f.sends, func(l *life) bool { return l.m.From != f.sends[0].m.From })
 }
 
-// posted is the step that starts the last receive.
+// posted returns the step that starts the last receive.
 func (f *family) posted() int { return f.recvs[len(f.recvs)-1].recvStart }
 
 // lives follows the messages of a program through its steps.
 type lives struct {
 	p        *Program
 	byID     map[int]*life
-	list     []*life // as in the program
+	list     []*life // in the order of the program
 	families []*family
 }
 
-// newLives works out the lives of all messages. It fails where a side is started
-// or completed too often, or in the wrong order, or not at all.
+// newLives computes the lives of all messages. It fails if a side is started or completed too
+// often, in the wrong order, or not at all.
 func newLives(p *Program) (*lives, error) {
 	a := &lives{p: p, byID: make(map[int]*life, len(p.Messages))}
 	for i := range p.Messages {
@@ -179,9 +178,8 @@ type receiver struct {
 	rank int
 }
 
-// epochs counts, for each receiver, the barriers of its communicator at which nothing of
-// it is under way: a message from before cannot match a receive from after, nor the other
-// way round.
+// epochs counts, for each receiver, the barriers of its communicator at which nothing of it is
+// under way: messages and receives on different sides of such a barrier cannot match.
 func (a *lives) epochs() {
 	barriers := map[string][]int{}
 	for i, s := range a.p.Steps {
@@ -208,10 +206,10 @@ func (a *lives) epochs() {
 	}
 }
 
-// spans tells whether the message is under way at a step.
+// spans reports whether the message is under way at a step.
 func (l *life) spans(step int) bool { return min(l.sendStart, l.recvStart) < step && step < l.recvDone }
 
-// where is a receiver at some time.
+// where is a receiver during an epoch.
 type where struct {
 	receiver
 	epoch int
@@ -252,8 +250,7 @@ func (a *lives) group() {
 	}
 }
 
-// unite makes one family of those of which one's receives may get the other's
-// messages.
+// unite merges families if receives of one may get messages of another.
 func unite(families []*family) {
 	for changed := true; changed; {
 		changed = false

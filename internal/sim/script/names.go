@@ -24,8 +24,8 @@ const (
 // By is how a blocking receive finds its message.
 type By uint8
 
-// Ways of receiving: at once, or after a probe. A receive of what they found follows the
-// first two probes; the others take the message out of the queue. ByIprobe and ByImprobe
+// Ways of receiving: directly, or after a probe. After the first two kinds of probe the message is
+// received by an ordinary receive; the other two take it out of the queue. ByIprobe and ByImprobe
 // are repeated until they find something.
 const (
 	ByRecv By = iota
@@ -38,9 +38,8 @@ const (
 // How is how requests are completed.
 type How uint8
 
-// Ways of completing requests. Calls that complete some of the requests are repeated until
-// all are complete, and so are calls that do not wait. GetStatus polls each request and
-// then waits for it.
+// Ways of completing requests. Calls that may complete only some of the requests, or none, are
+// repeated until all are complete. GetStatus polls each request and then waits for it.
 const (
 	HowWait How = iota
 	HowWaitall
@@ -53,7 +52,7 @@ const (
 	HowGetStatus
 )
 
-// NullCall is what is called with MPI_PROC_NULL.
+// NullCall is a call with MPI_PROC_NULL.
 type NullCall uint8
 
 // The calls of Null.
@@ -93,9 +92,9 @@ const (
 // Op is a reduction operation.
 type Op uint8
 
-// The predefined operations of core/mpi and three of users'. OpRight gives the
-// operand of the higher rank, OpAffine composes functions x -> a*x+b; neither is
-// commutative. OpModulo adds modulo a prime and is.
+// The predefined operations of core/mpi and three user-defined ones. OpRight returns the operand of
+// the higher rank, OpAffine composes functions x -> a*x+b; neither is commutative. OpModulo adds
+// modulo a prime, which is commutative.
 const (
 	OpSum Op = iota
 	OpProd
@@ -151,7 +150,7 @@ func (c Call) String() string { return callNames[c] }
 // String is the name in a program.
 func (o Op) String() string { return opNames[o] }
 
-// rooted tells whether a collective operation has a root.
+// rooted reports whether a collective operation has a root.
 func (c Call) rooted() bool {
 	switch c {
 	case Bcast, Gather, Gatherv, Scatter, Scatterv, Reduce:
@@ -161,10 +160,10 @@ func (c Call) rooted() bool {
 	}
 }
 
-// reduces tells whether a collective operation has an Op.
+// reduces reports whether a collective operation has an Op.
 func (c Call) reduces() bool { return c >= Reduce }
 
-// counts is how many counts a collective operation of n ranks has.
+// counts returns how many counts a collective operation of n ranks has.
 func (c Call) counts(n int) int {
 	switch c {
 	case Barrier:
@@ -178,10 +177,10 @@ func (c Call) counts(n int) int {
 	}
 }
 
-// displaced tells whether a collective operation takes displacements.
+// displaced reports whether a collective operation takes displacements.
 func (c Call) displaced() bool {
 	return c == Gatherv || c == Scatterv || c == Allgatherv || c == Alltoallv
 }
 
-// placed tells whether a collective operation can be in place.
+// placed reports whether a collective operation can be in place.
 func (c Call) placed() bool { return c >= Gather }

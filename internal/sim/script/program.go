@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// World is the name of the communicator that exists from the start. In a program of
-// several worlds they are called a, b and so on, and MPI_COMM_SELF of rank 1 of b is b1.
+// World is the name of the communicator that exists from the start. In a program of several worlds
+// these communicators are called a, b and so on, and MPI_COMM_SELF of rank 1 of b is b1.
 const World = "w"
 
-// TagLimit is what the tags of a program's own messages are below. Some steps use
-// tags from there on for what they have to tell the other rank.
+// TagLimit bounds the tags of a program's own messages. Some steps use tags from there on for
+// messages of their own.
 const TagLimit = 30000
 
-// How many tags there are from TagLimit on for that, and then for making intercommunicators.
+// How many tags from TagLimit on are used for those, and how many after them for making
+// intercommunicators.
 const controlTags, leaderTags = 2000, 700
 
-// Program is what all procs of a job do, or of several that meet. Check tells whether it
-// is legal. Procs are numbered by world and rank; in one world that is the rank.
+// Program is what all procs of a job do, or of several jobs that meet. Check decides whether it is
+// legal. Procs are numbered by world and rank; in one world the number is the rank.
 type Program struct {
 	Procs    int       // of all worlds
 	Worlds   []int     // procs of each; nil: there is one world
-	Messages []Message // by ID, which are positive; each is used by the steps
+	Messages []Message // by ID, which is positive; the steps use each of them
 	Steps    []Step
 }
 
@@ -35,18 +36,17 @@ type Message struct {
 	Tag      int
 	Kind     Kind `line:"type"`
 	Len      int  // elements that are sent
-	Cap      int  // elements that the receive has room for; fewer than Len are truncated
+	Cap      int  // room of the receive in elements; a longer message is truncated
 	Mode     Mode
 
 	AnySource, AnyTag bool // of the receive
 	By                By   // how a blocking receive finds it
 
-	// Messages that have one of these in common are sent, or received, by one
-	// persistent request. 0: none.
+	// Messages with the same slot are sent, or received, by one persistent request. 0: none.
 	SendSlot, RecvSlot int
 }
 
-// pattern is what a receive asks for.
+// pattern is the source and tag of a receive.
 type pattern struct{ source, tag int }
 
 const (
@@ -65,12 +65,12 @@ func (m *Message) pattern() pattern {
 	return p
 }
 
-// admits tells whether a receive of this pattern can get m.
+// admits reports whether a receive with this pattern can get m.
 func (p pattern) admits(m *Message) bool {
 	return (p.source == anySource || p.source == m.From) && (p.tag == anyTag || p.tag == m.Tag)
 }
 
-// rank is the world rank of one side.
+// rank returns the world rank of one side.
 func (m *Message) rank(s Side) int {
 	if s == SendSide {
 		return m.From
@@ -84,12 +84,12 @@ type Req struct {
 	Side Side `line:"-"`
 }
 
-// Step is one line of a program. The types of this package that have a name of
-// an MPI function, or of a group of them, are all there are.
+// Step is one line of a program. Its types are those of this package that have the name of an MPI
+// function, or of a group of them.
 type Step any
 
-// Start begins one side of a message. If it is blocking it completes it, too,
-// and what it waits for must have been begun by an earlier step.
+// Start begins one side of a message. If it is blocking it also completes it, and whatever it waits
+// for must have been begun by an earlier step.
 type Start struct {
 	Req
 	Blocking bool `line:"-"`
@@ -110,10 +110,10 @@ type Wait struct {
 	Reqs []Req `line:"@"`
 }
 
-// Cancel cancels and completes one side of a message, which was started.
-// Whether that works is open. A send's fate is told to the receiver, in the same
-// step, which then completes or cancels its receive or, if it has started none,
-// receives or leaves it. A receive that was cancelled is done again.
+// Cancel cancels and completes one side of a message that was started. The cancel may succeed or
+// not. A send's fate is told to the receiver in the same step, which then completes or cancels its
+// receive or, if it has started none, receives the message or does not. A receive that was
+// cancelled is done again.
 type Cancel struct {
 	Req `line:"@"`
 }
@@ -157,12 +157,11 @@ type Collective struct {
 	ID   int    // picks the data
 	Root int    // rank in World
 	Kind Kind   `line:"type"`
-	// Counts are elements: of each block, if there is one number; of the block of
-	// each rank; for Alltoallv of what rank i sends to rank j, at i*size+j.
+	// Counts are in elements: one number for the size of each block; or the block of each rank; for
+	// Alltoallv, what rank i sends to rank j, at i*size+j.
 	Counts []int
-	// Gap is the number of elements that are left free before each block, where
-	// there are displacements. Blocks lie then in the reverse order of ranks. 0
-	// means no displacements.
+	// Gap is the number of free elements before each block, where there are displacements. Blocks
+	// are then in the reverse order of ranks. 0 means no displacements.
 	Gap     int
 	Op      Op
 	InPlace bool
@@ -183,7 +182,7 @@ type Split struct {
 	Keys   []int
 }
 
-// NoColor is the color of those that get no communicator.
+// NoColor is the color of members that get no communicator.
 const NoColor = -1
 
 // Cart makes a grid of a communicator.
@@ -194,21 +193,21 @@ type Cart struct {
 	Periodic []bool
 }
 
-// CartSub makes slices of a grid. They are named in the order of the coordinates
-// that are not kept.
+// CartSub makes slices of a grid. They are named in the order of the coordinates of the dropped
+// dimensions.
 type CartSub struct {
 	Comm string `line:"@"`
 	New  []string
 	Keep []bool
 }
 
-// Free frees a communicator. Where worlds have met, their members must have another one
-// with each other, which a Disconnect ends.
+// Free frees a communicator. Its members from different worlds must have another communicator with
+// each other, which a Disconnect ends.
 type Free struct {
 	Comm string `line:"@"`
 }
 
-// OpenPort has a proc open a port, and ClosePort close it. Ports are known by a number.
+// OpenPort opens a port at a proc, and ClosePort closes it. A port is known by a number.
 type OpenPort struct {
 	Rank int `line:"@"`
 	Port int `line:"@"`
@@ -220,25 +219,25 @@ type ClosePort struct {
 	Port int `line:"@"`
 }
 
-// Meet has the members of Comm accept at a port that Root has opened, and those of With
-// connect to it. Both are one step, as neither ends before the other begins.
+// Meet makes the members of Comm accept at a port that Root has opened, and those of With connect
+// to it. Both are one step, as neither ends before the other begins.
 type Meet struct {
 	Comm           string `line:"@"`
 	With, New      string
 	Root, WithRoot int // procs
 	Port           int
-	Late           time.Duration // for which Root computes before it accepts
+	Late           time.Duration // how long Root computes before it accepts
 }
 
-// Spawn has the members of Comm spawn procs, which are a world of the program that is not there
-// before. In its procs New is the communicator with their parents.
+// Spawn makes the members of Comm spawn procs, which become a world of the program. In these procs
+// New is the communicator with their parents.
 type Spawn struct {
 	Comm  string `line:"@"`
-	World string // a letter; empty: none, as it fails
+	World string // a letter; empty: the spawn fails
 	New   string
 	Root  int      // proc
 	Procs []int    // of each command
-	Hosts []string // the info key host of each command; empty: none has it
+	Hosts []string // the info key host of each command; empty: no command has it
 	Fails SpawnFailure
 }
 
@@ -278,12 +277,13 @@ type Intercomm struct {
 	Leader, WithLead int // procs
 }
 
-// Disconnect ends the use of a communicator, and with the last one that of other worlds.
+// Disconnect ends the use of a communicator, and with the last one the connection with other
+// worlds.
 type Disconnect struct {
 	Comm string `line:"@"`
 }
 
-// messages lists the messages that a step touches.
+// messages lists the messages that a step uses.
 func messages(s Step) []int {
 	switch s := s.(type) {
 	case Start:
@@ -302,7 +302,7 @@ func messages(s Step) []int {
 	return nil
 }
 
-// worlds is how many procs each world has.
+// worlds returns how many procs each world has.
 func (p *Program) worlds() []int {
 	if p.Worlds == nil {
 		return []int{p.Procs}
@@ -310,7 +310,7 @@ func (p *Program) worlds() []int {
 	return p.Worlds
 }
 
-// WorldOf gives the world of a proc.
+// WorldOf returns the world of a proc.
 func (p *Program) WorldOf(proc int) (world int) {
 	for ; world < len(p.Worlds)-1 && proc >= p.Worlds[world]; world++ {
 		proc -= p.Worlds[world]
@@ -318,7 +318,7 @@ func (p *Program) WorldOf(proc int) (world int) {
 	return world
 }
 
-// Death gives the step of a program that is about the death of a root, if it is.
+// Death returns the program's step about the death of a root, if it has one.
 func (p *Program) Death() (Death, bool) {
 	for _, s := range p.Steps {
 		if d, ok := s.(Death); ok {
@@ -328,7 +328,7 @@ func (p *Program) Death() (Death, bool) {
 	return Death{}, false
 }
 
-// index finds messages by their IDs.
+// index returns the messages by their IDs.
 func (p *Program) index() map[int]*Message {
 	byID := make(map[int]*Message, len(p.Messages))
 	for i := range p.Messages {
@@ -337,8 +337,8 @@ func (p *Program) index() map[int]*Message {
 	return byID
 }
 
-// Prune leaves out steps and messages that refer to what is not there: messages, communicators
-// and ports, and those that nobody uses. What is left need not be legal.
+// Prune leaves out steps and messages that refer to missing messages, communicators and ports, and
+// messages, communicators and ports that nothing uses. The rest need not be legal.
 func (p *Program) Prune() {
 	c, ports := p.comms(), map[int]int{}
 	for _, s := range p.Steps {

@@ -10,16 +10,16 @@ import (
 
 // How a run can go wrong.
 var (
-	// ErrMPI is wrapped by what a rank ends with because MPI has failed: an
-	// operation gave an error where the program allows none. The error of package
-	// mpi is wrapped, too. With faults in the run that may be right.
+	// ErrMPI is wrapped by the error of a rank in which an MPI operation failed where the program
+	// allows no error. The error of package mpi is wrapped, too. In runs with faults that may be
+	// right.
 	ErrMPI = errors.New("script: an MPI operation failed")
-	// ErrMismatch is wrapped where MPI did something else than it should have:
-	// wrong data, a wrong status, a lost or doubled message. It is never right.
+	// ErrMismatch is wrapped if MPI did something wrong: wrong data, a wrong status, a lost or
+	// doubled message. It is never right.
 	ErrMismatch = errors.New("script: wrong result")
 	// ErrContexts is the ErrMismatch of a rank that gets a context ID twice.
 	ErrContexts = fmt.Errorf("%w: a context ID twice", ErrMismatch)
-	// ErrLeak is wrapped where something is left of worlds that were left.
+	// ErrLeak is wrapped if something is left of worlds that were disconnected.
 	ErrLeak = errors.New("script: something is left of other worlds")
 )
 
@@ -27,25 +27,25 @@ var (
 type Env interface {
 	// World is MPI_COMM_WORLD, of as many ranks as the program has.
 	World() *mpi.Comm
-	// Pause computes for that long.
+	// Pause computes for d of virtual time.
 	Pause(d time.Duration)
-	// Log is told of each step of this rank as it begins.
+	// Log is called with each step of this rank when it begins.
 	Log(format string, args ...any)
 }
 
-// Buffers is what an Env has to implement, too, if several of its kind share one
-// process; mpi.Proc does. Run uses the functions of package mpi otherwise.
+// Buffers must also be implemented by an Env if several of them share one process; mpi.Proc
+// implements it. Otherwise Run uses the functions of package mpi.
 type Buffers interface {
 	BufferAttach(size int) error
 	BufferDetach() (size int, err error)
 }
 
-// Record is what one rank got. It has an entry for each message, collective
-// operation and communicator at most. Run fills it as it goes, so that it can be
-// used even if Run never returns.
+// Record is what one rank has received. It has at most one entry for each message, collective
+// operation and communicator. Run adds to it as it goes, so it can be used even if Run never
+// returns.
 type Record struct {
 	Rank       int
-	Begun      int // steps that were begun by this rank, or passed by
+	Begun      int // how many steps this rank has begun or skipped
 	Ended      bool
 	Deliveries []Delivery
 	Cancels    []Cancelled
@@ -56,7 +56,7 @@ type Record struct {
 // Delivery is a message that was received by the receive of message Msg.
 type Delivery struct {
 	Msg         int
-	Source, Tag int // as the status says, by rank in the communicator
+	Source, Tag int // from the status; the rank is that in the communicator
 	Count       int // elements
 	Truncated   bool
 	Sum         uint64 // of the elements
@@ -83,14 +83,14 @@ type Membership struct {
 	Inter      bool
 }
 
-// overlaps tells whether two communicators have a context ID in common: intracommunicators
-// have two, others four.
+// overlaps reports whether two communicators have a context ID in common: intracommunicators have
+// two, others four.
 func (m *Membership) overlaps(o *Membership) bool {
 	return m.Context < o.Context+2<<b2i(o.Inter) && o.Context < m.Context+2<<b2i(m.Inter)
 }
 
-// claim wants the context IDs of a communicator to be those of no other that the rank has
-// or has had, in whatever worlds: a late message would match on the wrong one.
+// claim checks that the context IDs of a communicator differ from those of all others that the rank
+// has or has had, in any world: a late message would match on the wrong one.
 func (rec *Record) claim(m Membership) error {
 	for _, o := range append([]Membership{{Name: "MPI_COMM_SELF", Context: 2}}, rec.Comms...) {
 		if m.overlaps(&o) {

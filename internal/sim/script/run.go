@@ -14,12 +14,12 @@ type runner struct {
 	rec   *Record
 	among Among  // env, where there are several worlds; else nil
 	me    int    // proc
-	step  int    // of the program, that is under way
-	comms *comms // as the model has them
+	step  int    // the step of the program that is under way
+	comms *comms // as in the model
 	open  map[string]*mpi.Comm
 	reqs  map[Req]*pending
 	slots [2]map[int]*pending
-	idups map[string]idup // by what they make
+	idups map[string]idup // by the communicators that they make
 }
 
 type idup struct {
@@ -33,10 +33,9 @@ type pending struct {
 	buf vector
 }
 
-// Run executes one rank's part of a legal program and notes in rec what comes of
-// it. It blocks until the part is done, and leaves it to the caller to finalize
-// MPI. The error wraps ErrMPI, ErrMismatch or ErrIllegal, and names rank and step.
-// After an error the rank may have requests under way.
+// Run executes one rank's part of a legal program and records the results in rec. It blocks until
+// the part is done; the caller finalizes MPI. The error wraps ErrMPI, ErrMismatch or ErrIllegal,
+// and names rank and step. After an error the rank may have requests under way.
 func Run(p *Program, env Env, rec *Record) error {
 	a, err := check(p)
 	if err != nil {
@@ -68,7 +67,7 @@ func Run(p *Program, env Env, rec *Record) error {
 			return fmt.Errorf("rank %d, step %d, %s: %w", r.me, i+1, lineOf(s), err)
 		}
 	}
-	rec.Begun = len(p.Steps) + 1 // the last is done
+	rec.Begun = len(p.Steps) + 1 // the last step is done
 	if r.among != nil {
 		if err := (&meeter{r}).settle(); err != nil {
 			return fmt.Errorf("rank %d: %w", r.me, err)
@@ -78,14 +77,14 @@ func Run(p *Program, env Env, rec *Record) error {
 	return nil
 }
 
-// shown prints as a step's text, if at all.
+// shown formats a step, only if it is printed.
 type shown struct{ Step }
 
 func (s shown) String() string { return lineOf(s.Step) }
 
 func (r *runner) log(s Step) { r.env.Log("step %d: %s", r.step+1, shown{s}) }
 
-// failed says that MPI has failed.
+// failed wraps an error of MPI in ErrMPI.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -166,8 +165,7 @@ func detach(env Env) error {
 	return failed(err)
 }
 
-// again calls f until it says that it is done, with pauses that grow, as a
-// program that has something else to do meanwhile.
+// again calls f until it is done, with growing pauses, like a program that has other work to do.
 func (r *runner) again(f func() (done bool, err error)) error {
 	for pause := time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		if done, err := f(); done || err != nil {
@@ -177,12 +175,12 @@ func (r *runner) again(f func() (done bool, err error)) error {
 	}
 }
 
-// comm is the communicator of a message and the rank in it of its other side.
+// comm returns the communicator of a message, and the rank of the message's other side in it.
 func (r *runner) comm(name string, other int) (c *mpi.Comm, rank int) {
 	return r.open[name], r.comms.byName[name].rank(other)
 }
 
-// wanted is what the receive of m asks for.
+// wanted returns what the receive of m asks for.
 func (r *runner) wanted(m *Message) (c *mpi.Comm, source, tag int) {
 	c, source = r.comm(m.Comm, m.From)
 	tag = m.Tag
@@ -219,21 +217,21 @@ func (r *runner) collective(s Collective) error {
 	return nil
 }
 
-// Witness is what an Env may implement, too, if its ranks share one thread. Run
-// then sees that nobody gets past a barrier, or completes a synchronous send,
-// before those have come that it has to wait for. Results do not show that.
+// Witness may be implemented by an Env whose ranks share one thread. Run then checks that no rank
+// gets past a barrier, or completes a synchronous send, before the ranks that it must wait for have
+// come. Results do not show that.
 type Witness interface {
-	// Begun tells how many steps a rank has begun, or passed by: its Record's Begun.
+	// Begun returns how many steps a rank has begun or skipped: its Record's Begun.
 	Begun(rank int) int
 }
 
-// has tells whether a rank has come to a step. It has where nobody knows.
+// has reports whether a rank has come to a step; true if there is no Witness.
 func (r *runner) has(rank, step int) bool {
 	w, ok := r.env.(Witness)
 	return !ok || w.Begun(rank) > step
 }
 
-// gathered is for a rank that has got past a barrier.
+// gathered checks, after a barrier, that all members have come to it.
 func (r *runner) gathered(g *group) error {
 	for _, rank := range g.partners(r.me) {
 		if !r.has(rank, r.step) {
@@ -243,8 +241,8 @@ func (r *runner) gathered(g *group) error {
 	return nil
 }
 
-// matched is for a synchronous send that is complete: a receive that may get the
-// message has been started.
+// matched checks, after a synchronous send, that a receive that may get the message has been
+// started.
 func (r *runner) matched(m *Message) error {
 	if m.Mode != Synchronous {
 		return nil

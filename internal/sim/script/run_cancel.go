@@ -2,7 +2,7 @@ package script
 
 import "github.com/openimpi/impi/core/mpi"
 
-// control is the tag by which the fate of a cancelled send is told.
+// control returns the tag by which the fate of a cancelled send is told.
 func (m *Message) control() int { return TagLimit + m.ID%controlTags }
 
 func (r *runner) cancel(s Cancel) error {
@@ -61,7 +61,7 @@ func (r *runner) abort(q Req) (cancelled bool, st mpi.Status, err error) {
 	return st.Cancelled(), st, err
 }
 
-// outcome makes the receiver do what the fate of the send demands.
+// outcome makes the receiver act on the fate of the send.
 func (r *runner) outcome(m *Message, cancelled bool) error {
 	q := Req{m.ID, RecvSide}
 	p := r.reqs[q]

@@ -11,7 +11,7 @@ import (
 func (r *runner) construct(s Step) error {
 	parent, made, err := r.comms.apply(s)
 	if err != nil {
-		return err // checked before
+		return err // checked already
 	}
 	switch s := s.(type) {
 	case Spawn:
@@ -64,7 +64,7 @@ func (r *runner) derive(s Step, parent *group) (*mpi.Comm, error) {
 	return (&meeter{r}).derive(s, parent, c)
 }
 
-// enter notes a new communicator and compares it with the model's.
+// enter records a new communicator and compares it with the model's.
 func (r *runner) enter(g *group, c *mpi.Comm) error {
 	m := Membership{r.step, g.name, uint64(c.Context()), c.Rank(), c.Size(), c.Inter()}
 	if err := r.rec.claim(m); err != nil {
@@ -80,7 +80,7 @@ func (r *runner) enter(g *group, c *mpi.Comm) error {
 			return mismatch("the other side of %s has %d members, want %d: %v", g.name, n, len(other), err)
 		}
 	}
-	if r.comms.several() { // each proc numbers those of other worlds by itself
+	if r.comms.several() { // each proc numbers the ranks of other worlds by itself
 		return r.topology(g, c)
 	}
 	for rank, world := range g.members {

@@ -9,36 +9,37 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Among is what the Env of a proc implements whose world meets others.
+// Among is implemented by the Env of a proc whose world meets others.
 type Among interface {
 	Env
 	Witness
 	Number() int // of the proc
 	MPI() *mpi.Proc
-	Between(lo, hi time.Duration) time.Duration // by chance
+	Between(lo, hi time.Duration) time.Duration // random
 	Now() time.Duration
 	Shared() *Shared
-	// Sever has the proc's node lose its connections to name servers, which may notice late, and Rejoin
-	// lets it connect again. LoseAnswer has the next request about a name go that way.
+	// Sever makes the proc's node lose its connections to name servers, which may notice late;
+	// Rejoin lets it connect again. LoseAnswer makes the answer to the next request about a name
+	// get lost.
 	Sever(late bool)
 	Rejoin()
 	LoseAnswer()
 }
 
-// Shared is what all procs of a program of several worlds know beside MPI.
+// Shared is what all procs of a program of several worlds share beside MPI.
 type Shared struct {
-	Ports  map[string]string // their MPI names by what the program calls them
+	Ports  map[string]string // the MPI names of ports by the program's names for them
 	Gone   map[int]bool      // procs that have died
 	Doomed bool              // the death of a root has been decided
-	Leaves int               // how many procs of the world that loses one have come to Disconnect
+	Leaves int               // how many procs of the world that loses its root have called Disconnect
 	Waited func() int        // how many callers have waited at ports
 	Count  func(what string)
-	NodeOf func(proc int) int // a number of its node
-	Room   int                // for names in one scope; 0: as in the node
-	Said   map[string]string  // what the first proc of a world got, by what it is
+	NodeOf func(proc int) int // returns a number of the proc's node
+	Room   int                // for names in one scope; 0: the node's own limit
+	Said   map[string]string  // by text: what the first proc of a world got
 }
 
-// meeter is a rank that has to do with other worlds.
+// meeter is a rank that deals with other worlds.
 type meeter struct{ *runner }
 
 func portName(port int) string { return fmt.Sprintf("port %d", port) }
@@ -53,8 +54,8 @@ func (m *meeter) closePort(port int) error {
 	return failed(m.among.MPI().ClosePort(m.among.Shared().Ports[portName(port)]))
 }
 
-// derive makes the communicators that only programs of several worlds have. c is that of
-// the parent, where it is one.
+// derive makes the communicators that only programs of several worlds have. c is the parent's
+// communicator, if there is one.
 func (m *meeter) derive(s Step, parent *group, c *mpi.Comm) (*mpi.Comm, error) {
 	switch s := s.(type) {
 	case Idup:
@@ -88,7 +89,7 @@ func (m *meeter) derive(s Step, parent *group, c *mpi.Comm) (*mpi.Comm, error) {
 	return nil, fmt.Errorf("%w: %s makes no communicator", ErrIllegal, Verb(s))
 }
 
-// leave ends the use of a communicator, if the rank is in it.
+// leave ends the use of a communicator, if the rank is a member.
 func (m *meeter) leave(s Step, name string, end func(*mpi.Comm) error) error {
 	c := m.open[name]
 	if c == nil {
@@ -99,8 +100,8 @@ func (m *meeter) leave(s Step, name string, end func(*mpi.Comm) error) error {
 	return failed(end(c))
 }
 
-// meet is the proc's part of Accept or Connect. The name of the port gets from one root to
-// the other beside MPI, and nobody calls before the other root has come to this step.
+// meet is the proc's part of Accept or Connect. The name of the port gets from one root to the
+// other beside MPI, and no proc connects before the other root has come to this step.
 func (m *meeter) meet(s Meet) (*mpi.Comm, error) {
 	name := func() string { return m.among.Shared().Ports[portName(s.Port)] }
 	if g := m.comms.byName[s.Comm]; g.has(m.me) {
@@ -120,19 +121,18 @@ func (m *meeter) meet(s Meet) (*mpi.Comm, error) {
 	return m.open[s.With].Connect(name(), nil, root)
 }
 
-// idle lets some time go by in which MPI makes progress, more of it the more often it
-// was called before.
+// idle lets time pass in which MPI makes progress, and more each time.
 func (m *meeter) idle(before int) {
 	m.env.Pause(20 * time.Microsecond << min(before, 8))
-	_, _, _ = mpi.Iprobe(m.among.MPI().Self(), mpi.AnySource, TagLimit+controlTags+leaderTags) // nobody sends that; what is there ends a probe before it makes progress
+	_, _, _ = mpi.Iprobe(m.among.MPI().Self(), mpi.AnySource, TagLimit+controlTags+leaderTags) // no such message is ever sent; a message that is there would end a probe before it makes progress
 }
 
-// settling is how long it may take until nothing is left of those who were left.
+// settling is how long it may take until nothing is left of worlds that were disconnected.
 const settling = 30 * time.Second
 
-// settle waits until nothing is left of other worlds. A spawned proc does not wait for long where the
-// one that has spawned it may be spawning others, who wait for its slot: meanwhile that gives up no
-// links.
+// settle waits until nothing is left of other worlds. A spawned proc waits only a little if its
+// spawner may be spawning others that wait for its slot, since the spawner closes no links during
+// that time.
 func (m *meeter) settle() error {
 	again := m.a.p.spawnsAgain(m.me)
 	if !again { // its world's names end with it

@@ -20,7 +20,7 @@ func (r *runner) start(s Start) error {
 	return r.recv(m)
 }
 
-// begin starts a request that does not block.
+// begin starts a non-blocking request.
 func (r *runner) begin(q Req, m *Message) (err error) {
 	slot := m.slot(q.Side)
 	p := r.slots[q.Side][slot]
@@ -73,14 +73,14 @@ func (r *runner) send(m *Message) error {
 	c, dst := r.comm(m.Comm, m.To)
 	buf := m.content(m.Len)
 	err := buf.send(m.Mode, c, dst, m.Tag)
-	buf.fill(untouched) // it is ours again
+	buf.fill(untouched) // the buffer is ours again
 	if err != nil {
 		return failed(err)
 	}
 	return r.matched(m)
 }
 
-// recv receives m, or another of its family, and blocks.
+// recv receives m, or another message of its family, and blocks.
 func (r *runner) recv(m *Message) error {
 	c, src, tag := r.wanted(m)
 	buf := m.Kind.blank(m.Cap)
@@ -139,7 +139,7 @@ func (r *runner) recvTaken(m *Message, buf vector, c *mpi.Comm, src, tag int) er
 	return r.receivedProbed(m, buf, probed, st, err)
 }
 
-// receivedProbed compares what a probe has told with what was received.
+// receivedProbed compares the status of a probe with the message that was received.
 func (r *runner) receivedProbed(m *Message, buf vector, probed, st mpi.Status, err error) error {
 	if err := r.received(m, buf, st, err); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (r *runner) receivedProbed(m *Message, buf vector, probed, st mpi.Status, e
 	return nil
 }
 
-// received notes what a receive gave, and judges it.
+// received records and judges what a receive returned.
 func (r *runner) received(m *Message, buf vector, st mpi.Status, err error) error {
 	truncated := err != nil && mpi.ErrorClass(err) == mpierr.Truncate
 	if err != nil && !truncated {
@@ -209,8 +209,7 @@ func (r *runner) exchange(s Exchange) error {
 	return r.received(in, to, st, err)
 }
 
-// replaced looks at a buffer in which in has come into the place of out: what
-// in left of it must be as it was.
+// replaced checks a buffer in which in has replaced out: the rest of out must be unchanged.
 func (r *runner) replaced(out, in *Message, buf vector, st mpi.Status, err error) error {
 	n, _ := buf.count(st)
 	if n <= buf.size() {
@@ -227,7 +226,7 @@ func (r *runner) replaced(out, in *Message, buf vector, st mpi.Status, err error
 func (r *runner) null(s Null) error {
 	c := r.open[s.Comm]
 	buf := Int32.blank(4)
-	st := mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag} // of sends
+	st := mpi.Status{Source: mpi.ProcNull, Tag: mpi.AnyTag} // of the sends
 	var err error
 	var q mpi.Request
 	switch s.What {

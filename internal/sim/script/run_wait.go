@@ -6,7 +6,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// waiting is the requests of a step and what became of them.
+// waiting is the requests of a step and their results.
 type waiting struct {
 	reqs     []mpi.Request
 	statuses []mpi.Status // by request
@@ -55,7 +55,7 @@ func (r *runner) complete(how How, w *waiting) error {
 		return r.oneByOne(how, w)
 	case HowWaitall, HowTestall:
 		return r.allAtOnce(how, w)
-	default: // a call completes one, or some
+	default: // a call completes one or some
 		for w.left > 0 {
 			if err := r.oneOrSome(how, w); err != nil {
 				return err
@@ -164,7 +164,7 @@ func (r *runner) allAtOnce(how How, w *waiting) (err error) {
 	return nil
 }
 
-// finish is for a request that was completed.
+// finish handles a request that was completed.
 func (r *runner) finish(q Req, st mpi.Status, err error) error {
 	m, p := r.a.byID[q.Msg].m, r.reqs[q]
 	delete(r.reqs, q)
@@ -175,7 +175,7 @@ func (r *runner) finish(q Req, st mpi.Status, err error) error {
 		return mismatch("%s is complete, but not null", q)
 	}
 	if q.Side == SendSide {
-		p.buf.fill(untouched) // it is ours again
+		p.buf.fill(untouched) // the buffer is ours again
 		if err != nil {
 			return failed(err)
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/openimpi/impi/internal/sim/script/nameservice"
 )
 
-// Publish, Unpublish and Lookup are requests about a service name. Each is made when those of earlier
-// steps have been answered, so that what becomes of it does not depend on the timing.
+// Publish, Unpublish and Lookup are requests about a service name. Each is made when those of
+// earlier steps have been answered, so that the results do not depend on timing.
 type (
-	// Publish publishes a text in the place of a port.
+	// Publish publishes a text in place of a port name.
 	Publish struct {
 		About
 		Text string
@@ -23,19 +23,19 @@ type (
 	Lookup struct{ About }
 )
 
-// About is what requests about names have in common.
+// About is the common part of requests about names.
 type About struct {
 	Rank    int    `line:"@"`
 	Service string `line:"@"`
-	Scope   string // the info key; empty: it is not given
+	Scope   string // the info key; empty: not given
 	Lost    bool   // the connection breaks before the answer comes, and the node asks again
 }
 
 // Sever breaks the connections of a proc's node to name servers, which cannot be reached until the
-// Rejoin of the node.
+// node's Rejoin.
 type Sever struct {
 	Rank int  `line:"@"`
-	Late bool // the servers do not notice before the node has connected again
+	Late bool // the servers notice only after the node has connected again
 }
 
 // Rejoin lets the node of a proc connect again.
@@ -43,7 +43,7 @@ type Rejoin struct {
 	Rank int `line:"@"`
 }
 
-// service gives the proc of a step that has to do with names.
+// service returns the proc of a step about names.
 func service(s Step) (rank int, ok bool) {
 	switch s := s.(type) {
 	case Publish:
@@ -60,7 +60,7 @@ func service(s Step) (rank int, ok bool) {
 	return never, false
 }
 
-// service checks a step that has to do with names.
+// service checks a step about names.
 func (c *checker) service(s Step) error {
 	var a About
 	switch s := s.(type) {
@@ -85,8 +85,8 @@ func (c *checker) service(s Step) error {
 	return errors.Join(c.comms.wants("a name"), c.rank(rank))
 }
 
-// jobOf gives the world whose job a proc's names belong to: the first of those of which one has spawned
-// the next.
+// jobOf returns the world whose job a proc's names belong to: the first of a chain of worlds each
+// of which has spawned the next.
 func (p *Program) jobOf(proc int) int {
 	for {
 		s, spawned := p.Spawned(p.WorldOf(proc))
@@ -97,8 +97,8 @@ func (p *Program) jobOf(proc int) int {
 	}
 }
 
-// service does a step that has to do with names, once those before it are done, and compares it with
-// the model.
+// service does a step about names, once those before it are done, and compares the result with the
+// model.
 func (m *meeter) service(s Step) error {
 	m.awaitNames(m.step)
 	m.log(s)
@@ -128,7 +128,7 @@ func (m *meeter) awaitNames(before int) {
 	}
 }
 
-// modelled has the model do a step. Others than those about names change nothing.
+// modelled applies a step to the model. Only steps about names change it.
 func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class mpi.Class) {
 	rank, ok := service(s)
 	if !ok {
@@ -156,7 +156,7 @@ func (m *meeter) modelled(model *nameservice.Model, s Step) (text string, class 
 	return text, class
 }
 
-// ask is the step.
+// ask makes the request of a step.
 func (m *meeter) ask(s Step) (text string, err error) {
 	x := m.among.MPI()
 	info := func(a About) (*mpi.Info, error) {
@@ -191,7 +191,7 @@ func (m *meeter) ask(s Step) (text string, err error) {
 	return text, err
 }
 
-// service makes a few requests about few names, and has nodes lose their connections.
+// service draws a few requests about few names, and breaks connections of nodes.
 func (g *meeting) service() {
 	if g.One(8) {
 		g.retake()
@@ -205,8 +205,8 @@ func (g *meeting) service() {
 	}
 }
 
-// retake has a node lose a name to another one while it is not connected. When it connects once more, and
-// the other has removed the name, it must not publish the name again.
+// retake makes a node lose a name to another one while it is not connected. When it connects again
+// after the other has removed the name, it must not publish the name again.
 func (g *meeting) retake() {
 	a, b := g.comms.started(g.IntN(g.procs)), g.comms.started(g.IntN(g.procs))
 	if slices.Contains(g.severed, a) || slices.Contains(g.severed, b) || !g.lasts(a) || !g.lasts(b) {
@@ -223,7 +223,7 @@ func (g *meeting) retake() {
 	g.emit(Lookup{heat(a)})
 }
 
-// ask makes a request.
+// ask draws a request.
 func (g *meeting) ask(rank int) {
 	a := About{
 		Rank: rank, Service: Pick(g.Draws, "heat", "cold", "mild"), Scope: Pick(g.Draws, "", "", "", "x", "job"), Lost: g.One(6),
@@ -238,16 +238,16 @@ func (g *meeting) ask(rank int) {
 	}
 }
 
-// lasts tells whether the world of a proc stays until the end of the program, as nobody will wait for
-// its slots.
+// lasts reports whether the world of a proc stays until the end of the program, as no other waits
+// for its slots.
 func (g *meeting) lasts(proc int) bool {
 	p := &Program{Worlds: g.o.Worlds, Steps: g.steps}
 	_, spawned := p.Spawned(p.WorldOf(proc))
 	return !spawned || len(g.o.Spawns) == 0 && !p.spawnsAgain(proc)
 }
 
-// sever breaks the connections of a proc's node, or lets it connect again, perhaps when others have made
-// requests meanwhile.
+// sever breaks the connections of a proc's node, or lets it connect again, perhaps after requests
+// of others.
 func (g *meeting) sever(rank int) {
 	if i := slices.Index(g.severed, rank); i >= 0 {
 		g.severed = slices.Delete(g.severed, i, i+1)

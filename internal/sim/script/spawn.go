@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// check looks at what a Spawn is by itself and whether its world has as many procs as it starts.
+// check checks a Spawn by itself, and that its world has as many procs as it starts.
 func (s Spawn) check(c *comms) error {
 	total := 0
 	for _, n := range s.Procs {
@@ -33,7 +33,7 @@ func (s Spawn) check(c *comms) error {
 	return nil
 }
 
-// Program is what the first command is called.
+// Program returns the name of the first command's program.
 func (s Spawn) Program() string {
 	if s.Fails != Nothing {
 		return s.Fails.String()
@@ -41,7 +41,7 @@ func (s Spawn) Program() string {
 	return s.World
 }
 
-// Spawned gives the step that spawns a world, if one does.
+// Spawned returns the step that spawns a world, if there is one.
 func (p *Program) Spawned(world int) (s Spawn, spawned bool) {
 	for _, step := range p.Steps {
 		if s, ok := step.(Spawn); ok && s.World == string(rune('a'+world)) {
@@ -51,7 +51,7 @@ func (p *Program) Spawned(world int) (s Spawn, spawned bool) {
 	return s, false
 }
 
-// spawnsAgain tells whether who has spawned a proc spawns others later.
+// spawnsAgain reports whether the spawner of a proc spawns others later.
 func (p *Program) spawnsAgain(proc int) bool {
 	s, spawned := p.Spawned(p.WorldOf(proc))
 	for _, step := range slices.Backward(p.Steps) {
@@ -66,17 +66,17 @@ func (p *Program) spawnsAgain(proc int) bool {
 	return false
 }
 
-// Hold is whether a world has its procs' slots when somebody spawns another.
+// Hold says whether a world has its procs' slots when another one is spawned.
 type Hold uint8
 
-// Whether it has.
+// The answers.
 const (
-	MayHold Hold = iota // that is a matter of timing
+	MayHold Hold = iota // it depends on timing
 	Holds
-	Ends // it has, or is about to give them back
+	Ends // it has them, or is about to give them back
 )
 
-// Holds tells what the world of spawn s has at the time of another one, which is step i. Those of
+// Holds returns the Hold of the world of spawn s when another one, step i, is spawned. Spawns of
 // different roots may come in any order.
 func (p *Program) Holds(s Spawn, i int) Hold {
 	by := p.Steps[i].(Spawn)
@@ -103,7 +103,7 @@ func (p *Program) Holds(s Spawn, i int) Hold {
 	return Ends
 }
 
-// involves tells whether some procs have a part in a step. c is the model some steps before.
+// involves reports whether some procs have a part in a step. c is the model some steps before.
 func (p *Program) involves(s Step, c *comms, procs []int) bool {
 	v := reflect.ValueOf(s)
 	if f := v.FieldByName("Rank"); f.IsValid() && slices.Contains(procs, int(f.Int())) {
@@ -122,7 +122,7 @@ func (p *Program) involves(s Step, c *comms, procs []int) bool {
 	})
 }
 
-// commands are those of a spawn.
+// commands returns the commands of a spawn.
 func (s Spawn) commands() (all []mpi.Command, err error) {
 	for i, n := range s.Procs {
 		c := mpi.Command{Path: s.Program(), Procs: n}
@@ -135,7 +135,7 @@ func (s Spawn) commands() (all []mpi.Command, err error) {
 	return all, err
 }
 
-// spawn is the part of a member of the parents.
+// spawn is the part of one of the parents.
 func (m *meeter) spawn(s Spawn) (*mpi.Comm, error) {
 	c, codes, err := m.spawned(s)
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *meeter) spawned(s Spawn) (*mpi.Comm, []mpi.Class, error) {
 	return m.open[s.Comm].SpawnMultiple(commands, g.rank(s.Root))
 }
 
-// number wants a spawned proc to be of the command that its rank says.
+// number checks that a spawned proc runs the command that its rank says.
 func (m *meeter) number(s Spawn) error {
 	_, rank := m.comms.worldOf(m.me)
 	want := 0
@@ -174,7 +174,7 @@ func (m *meeter) number(s Spawn) error {
 	return nil
 }
 
-// refused is the part of a member of those who spawn what cannot be. All hear why.
+// refused is the part of one of the parents in a spawn that must fail. All of them get the reason.
 func (m *meeter) refused(s Spawn) error {
 	if !m.comms.byName[s.Comm].has(m.me) {
 		return nil

@@ -14,7 +14,8 @@ import (
 // ErrSyntax is wrapped by the errors of Parse, which name the line.
 var ErrSyntax = errors.New("script: cannot be read")
 
-// verbs are the first words of lines, and the steps that they stand for, but for their values.
+// verbs are the first words of lines, and the steps that they stand for, with the defaults of
+// fields.
 var verbs = map[string]Step{
 	"send": Start{Blocking: true}, "isend": Start{}, "recv": Start{Req{Side: RecvSide}, true}, "irecv": Start{Req: Req{Side: RecvSide}},
 	"replace": Exchange{Replace: true},
@@ -56,11 +57,11 @@ func b2i(b bool) int {
 	return 0
 }
 
-// lineOf is a step as text.
+// lineOf returns a step as text.
 func lineOf(s Step) string { return line.Write(Verb(s), s, verbs[Verb(s)]) }
 
-// String is the program as text, which Parse reads: a line for each step, and one
-// for each message before the first step that touches it.
+// String formats the program for Parse: a line for each step, and one for each message before the
+// first step that uses it.
 func (p *Program) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, line.Write("procs", procsLine{p.worlds()}, procsLine{}))
@@ -87,10 +88,10 @@ type procsLine struct {
 	Worlds []int `line:"@"`
 }
 
-// asLong is a Message's Cap in its line: as its Len.
+// asLong is the Cap of a Message in its line if it is the same as Len.
 const asLong = -1
 
-// String is the message's line in a program.
+// String returns the message's line in a program.
 func (m *Message) String() string {
 	c := *m
 	if c.Cap == c.Len {
@@ -99,8 +100,8 @@ func (m *Message) String() string {
 	return line.Write("message", c, Message{From: never, To: never, Tag: never, Len: never, Kind: Kind(len(kinds)), Cap: asLong})
 }
 
-// Parse reads what String writes. Empty lines and what follows a # are ignored.
-// It does not decide whether the program is legal: Check does.
+// Parse parses the output of String. Empty lines and what follows a # are ignored. It does not
+// check whether the program is legal: Check does.
 func Parse(text string) (*Program, error) {
 	p := &Program{}
 	for i, l := range strings.Split(text, "\n") {
@@ -117,7 +118,7 @@ func Parse(text string) (*Program, error) {
 	return p, nil
 }
 
-// line adds what one line says.
+// line adds the contents of one line.
 func (p *Program) line(verb string, words []string) error {
 	step, ok := verbs[verb]
 	switch {
@@ -152,10 +153,10 @@ func (p *Program) line(verb string, words []string) error {
 	return err
 }
 
-// String is the request as the steps name it: s or r and the message.
+// String returns the request as the steps name it: s or r and the message.
 func (q Req) String() string { return [...]string{"s", "r"}[q.Side] + strconv.Itoa(q.Msg) }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText parses the output of String.
 func (q *Req) UnmarshalText(text []byte) (err error) {
 	side, msg := text[:min(1, len(text))], text[min(1, len(text)):]
 	i := slices.Index([]string{"s", "r"}, string(side))

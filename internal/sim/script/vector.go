@@ -6,18 +6,18 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// vector is a buffer of elements of some kind, and what can be done with it.
+// vector is a buffer of elements of some kind, with its operations.
 type vector interface {
 	size() int
 	slice(from, to int) vector // shares the memory
 	clone() vector
-	fill(seed uint64)    // with what tells the seed and the place
+	fill(seed uint64)    // the elements tell seed and index
 	factors(seed uint64) // the same for OpProd
 	sum(n int) uint64    // a hash of the first n elements
 	copy(at int, from vector)
 	combine(op Op, higher vector) // v becomes v ∘ higher, computed here
 	differs(want vector) string   // the first difference, or ""
-	unlike(seed uint64) string    // the first difference from what fill gives, or ""
+	unlike(seed uint64) string    // the first difference from what fill writes, or ""
 
 	send(m Mode, c *mpi.Comm, dst, tag int) error
 	isend(m Mode, c *mpi.Comm, dst, tag int) (mpi.Request, error)
@@ -34,8 +34,8 @@ type vector interface {
 	collective(c *mpi.Comm, x *Collective, recv vector, root int, l layout) error
 }
 
-// layout is how the buffers of a collective operation are divided: for Alltoallv
-// first the send buffer's parts and then the receive buffer's.
+// layout is how the buffers of a collective operation are divided: for Alltoallv first the parts of
+// the send buffer and then those of the receive buffer.
 type layout struct{ counts, displs, rcounts, rdispls []int }
 
 // elements is a vector of a Go type.

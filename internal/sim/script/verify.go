@@ -2,15 +2,14 @@ package script
 
 import "fmt"
 
-// Verify judges what all ranks of a legal program have got. Records may be
-// missing or have not Ended, where ranks have failed: what they do have is judged
-// all the same, and their peers are excused for what they have not sent. The
-// error wraps ErrMismatch.
+// Verify judges what all ranks of a legal program have received. If ranks have failed, records may
+// be missing or not Ended: what they contain is judged all the same, and their peers are excused
+// for messages that they did not send. The error wraps ErrMismatch.
 //
-// Each message must have been delivered exactly once, to a receive that may get
-// it, with the right status and contents, or be cancelled, but not both; messages
-// of one sender that the same receives may get in the order of their sending;
-// results of collective operations and communicators must be those of the model.
+// Each message must have been delivered exactly once, to a receive that may get it, with the right
+// status and contents, or be cancelled, but not both. Messages of one sender that the same receives
+// may get must have arrived in the order of sending. Results of collective operations and
+// communicators must be those of the model.
 func Verify(p *Program, records []*Record) error {
 	a, err := check(p)
 	if err != nil {
@@ -39,7 +38,7 @@ type verifier struct {
 	decided   map[Req]bool
 }
 
-// collect sorts the records and finds what is there twice.
+// collect sorts the records and finds duplicates.
 func (v *verifier) collect(records []*Record) error {
 	for _, rec := range records {
 		if rec == nil {
@@ -65,7 +64,7 @@ func (v *verifier) collect(records []*Record) error {
 		}
 	}
 	for _, s := range v.a.p.Steps {
-		_, _, _ = v.comms.apply(s) // checked
+		_, _, _ = v.comms.apply(s) // checked already
 	}
 	return nil
 }
@@ -97,10 +96,10 @@ func (v *verifier) families() error {
 
 func (v *verifier) source(m *Message) int { return v.comms.byName[m.Comm].rank(m.From) }
 
-// wild judges receives from any source: in the order in which they were started
-// they must have got the messages of each sender in the order of their sending.
+// wild judges receives from any source: in the order in which they were started they must have got
+// the messages of each sender in the order of sending.
 func (v *verifier) wild(f *family) error {
-	next := map[int]int{} // by source: where in f.sends to go on
+	next := map[int]int{} // by source: where in f.sends to continue
 	sums := make([]uint64, len(f.sends))
 	for i, s := range f.sends {
 		sums[i] = s.m.content(s.m.Len).sum(s.m.Len)
@@ -133,8 +132,8 @@ func (v *verifier) wild(f *family) error {
 	return nil
 }
 
-// losses finds messages that ranks which have come to the end have not got, and
-// those that were both cancelled and received, or neither.
+// losses finds messages that were not received by ranks that have finished, and those that were
+// both cancelled and received, or neither.
 func (v *verifier) losses() error {
 	for _, l := range v.a.list {
 		d, rec := v.got[l.m.ID], v.byRank[l.m.To]
@@ -194,8 +193,8 @@ func (v *verifier) results() error {
 	return nil
 }
 
-// judge compares what one receive got with what its family may get. It does not
-// look at other receives: Verify does.
+// judge compares the result of one receive with what its family may get. It does not look at other
+// receives: Verify does.
 func (a *lives) judge(c *comms, got *Delivery, buf vector) error {
 	l := a.byID[got.Msg]
 	source := func(m *Message) int { return c.byName[m.Comm].rank(m.From) }
@@ -227,7 +226,7 @@ func (a *lives) judge(c *comms, got *Delivery, buf vector) error {
 	return last
 }
 
-// against compares a status with the one message that it can be of.
+// against compares a status with the only message that it can belong to.
 func (d *Delivery) against(m *Message, source int) error {
 	want := Delivery{Msg: m.ID, Source: source, Tag: m.Tag, Count: min(m.Len, m.Cap), Truncated: m.Len > m.Cap, Sum: d.Sum}
 	if *d != want {
@@ -245,8 +244,7 @@ func (d *Delivery) String() string {
 	return fmt.Sprintf("source %d, tag %d, %d elements%s", d.Source, d.Tag, d.Count, cut)
 }
 
-// explain tells which message the contents of a delivery are of, if it is another
-// one.
+// explain says which message the contents of a delivery belong to, if it is another one.
 func (a *lives) explain(d *Delivery) string {
 	kind := a.byID[d.Msg].m.Kind
 	for _, l := range a.list {
@@ -257,9 +255,8 @@ func (a *lives) explain(d *Delivery) string {
 	return ""
 }
 
-// contexts judges the communicators: rank, size and context ID must be those of
-// the model, which follows IMPI's rule, and whatever the rule, no member may have
-// two communicators with a context ID in common.
+// contexts judges the communicators: rank, size and context ID must be those of the model, which
+// follows IMPI's rule; and no member may have two communicators with a context ID in common.
 func (v *verifier) contexts() error {
 	index := make([]map[string]Membership, len(v.byRank))
 	for r, rec := range v.byRank {

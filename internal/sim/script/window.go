@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Window has the members of a communicator, all of which run our library, make a
-// window and use it in each of its ways, and then a distributed graph. Seed decides
-// who is whose neighbour; stretches have Len elements. What comes of it is known beforehand.
+// Window makes the members of a communicator, all of which run our library, make a window and use
+// it in each of its ways, and then a distributed graph. Seed decides who is whose neighbour;
+// stretches have Len elements. The results are known in advance.
 type Window struct {
 	Comm string `line:"@"`
 	Seed int
@@ -19,11 +19,11 @@ type Window struct {
 // maxStretch bounds Len.
 const maxStretch = 1 << 16
 
-// What a window's memory has: counters, and then two stretches.
+// The contents of a window's memory: counters, and then two stretches.
 const (
 	summed  = iota // by all members
-	locked         // counted by all, each with the lock
-	fetched        // counted by all, without
+	locked         // counted by all members, each with the lock
+	fetched        // counted by all members, without the lock
 	counters
 )
 
@@ -32,8 +32,8 @@ type exposed struct {
 	c     *mpi.Comm
 	w     *mpi.Win
 	me, n int
-	hop   int // how far away a neighbour is
-	owner int // whose counters are used
+	hop   int // distance of a neighbour
+	owner int // the member whose counters are used
 	len   int // of a stretch
 	base  []int64
 	bad   error
@@ -42,7 +42,7 @@ type exposed struct {
 func (r *runner) window(s Window) error {
 	g := r.comms.byName[s.Comm]
 	if _, _, err := r.comms.apply(s); err != nil {
-		return err // checked before
+		return err // checked already
 	}
 	if !g.has(r.me) {
 		return nil
@@ -69,7 +69,7 @@ func (r *runner) window(s Window) error {
 
 func (x *exposed) rank(hops int) int { return ((x.me+hops)%x.n + x.n) % x.n }
 
-// want notes what is not as it must be.
+// want records a value that is not as expected.
 func (x *exposed) want(what string, at int, got, want int64) {
 	if got != want && x.bad == nil {
 		x.bad = mismatch("window of %d members: %s, element %d at rank %d: %d instead of %d", x.n, what, at, x.me, got, want)
@@ -133,8 +133,8 @@ func (x *exposed) alone() error {
 	return err
 }
 
-// locks counts at one member, by reading and writing alone with a lock, and by
-// operations that are atomic.
+// locks counts at one member, by reading and writing under an exclusive lock, and by atomic
+// operations.
 func (x *exposed) locks() error {
 	w, count, before := x.w, make([]int64, 1), int64(0)
 	err := errors.Join(w.Lock(mpi.LockExclusive, x.owner, 0), mpi.Get(w, count, x.owner, locked), w.Flush(x.owner))
@@ -145,7 +145,7 @@ func (x *exposed) locks() error {
 	err = errors.Join(mpi.Put(w, count, x.owner, locked), w.Unlock(x.owner), w.LockAll(0),
 		mpi.FetchAndOp(w, 1, &before, x.owner, fetched, mpi.Sum), w.UnlockAll())
 	if err != nil {
-		return err // the owner must not think that all have counted
+		return err // the owner must not believe that all have counted
 	}
 	if err := mpi.Barrier(x.c); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (x *exposed) locks() error {
 	return nil
 }
 
-// groups puts to a neighbour that expects it.
+// groups puts to a neighbour, with post and start.
 func (x *exposed) groups() error {
 	all, err := x.c.Group()
 	if err != nil {
@@ -185,7 +185,7 @@ func (x *exposed) groups() error {
 	return err
 }
 
-// neighbours makes a ring of which each member knows the edge behind the next, and
+// neighbours makes a ring in which each member gives the edge from the next member on, and
 // exchanges elements along it.
 func (x *exposed) neighbours() error {
 	ring, err := x.c.DistGraphCreate([]int{x.rank(1)}, []int{1}, []int{x.rank(1 + x.hop)}, mpi.Unweighted, nil, false)
@@ -206,8 +206,8 @@ func (x *exposed) neighbours() error {
 	return ring.Free()
 }
 
-// star makes a graph in which each member gives the edge from one to itself; that
-// one has them in the order of the members.
+// star makes a graph in which each member gives an edge from one member to itself; that member has
+// them in the order of the members.
 func (x *exposed) star() error {
 	star, err := x.c.DistGraphCreate([]int{x.owner}, []int{1}, []int{x.me}, []int{x.me}, nil, false)
 	if err != nil {
