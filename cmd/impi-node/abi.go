@@ -13,7 +13,7 @@ import (
 //go:embed help/abi.txt
 var abiHelp string
 
-// showABI is the verb.
+// showABI runs impi-node abi.
 func showABI(args []string, std streams) int {
 	flags := flag.NewFlagSet("abi", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -36,7 +36,7 @@ func loadOptions() config.Options {
 	return config.Options{Builtins: known(), Cores: usableCores(), Tasks: tasksOf(os.Environ())}
 }
 
-// known are the built-in transports as config has them.
+// known returns the built-in transports in the form that package config needs.
 func known() []config.Builtin {
 	list := make([]config.Builtin, len(builtins))
 	for i, b := range builtins {

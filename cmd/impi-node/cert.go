@@ -27,7 +27,7 @@ type certOptions struct {
 	args             []string
 }
 
-// cert is the subcommand.
+// cert runs impi-node cert.
 func cert(args []string, std streams) int {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
 		fmt.Fprint(std.out, certHelp)

@@ -18,10 +18,10 @@ import (
 // verb is a command of impi-node other than running a job.
 type verb struct {
 	name string
-	help string // printed for "-h" after it; empty: the command does that itself
+	help string // printed for "-h" after it; empty: the command prints its own
 	does func(args []string, std streams) int
 
-	hidden bool // for impi-node itself
+	hidden bool // only impi-node itself uses it
 }
 
 func verbs() []verb {
@@ -40,7 +40,7 @@ func verbs() []verb {
 	}
 }
 
-// printManifest is the subcommand manifest. The hosts of its job are not this machine.
+// printManifest runs impi-node manifest. The hosts of its job are other machines.
 func printManifest(args []string, std streams) int {
 	err := manifest.Command(args, std.out, func(path string) *config.Job {
 		opt := loadOptions()
@@ -50,7 +50,7 @@ func printManifest(args []string, std streams) int {
 		return job
 	})
 	switch {
-	case errors.Is(err, manifest.ErrUsage): // it was shown what is wrong
+	case errors.Is(err, manifest.ErrUsage): // the reason was printed
 		return statusUsage
 	case err != nil:
 		complain(std.err, fmt.Errorf("manifest: %w", err))

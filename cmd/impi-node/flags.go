@@ -111,7 +111,7 @@ func (o *options) checkWords() error {
 	return nil
 }
 
-// apply applies the command line to a site's settings.
+// apply applies the command line to the settings of a site.
 func (o *options) apply(s *config.Site) {
 	if o.logLevel != "" {
 		s.Log.Level = o.logLevel
@@ -120,7 +120,7 @@ func (o *options) apply(s *config.Site) {
 		s.Log.Format = "json"
 	}
 	if o.bind != "" {
-		s.Program.Bind = config.Bind(o.bind) // and so of all parts
+		s.Program.Bind = config.Bind(o.bind) // for all parts: they have the site's binding
 	}
 	if o.noPrefix {
 		s.Program.PrefixOutput = false
@@ -130,8 +130,7 @@ func (o *options) apply(s *config.Site) {
 	}
 }
 
-// args returns the flags with which to start a node. On a command line they are to be hidden by
-// mpiexec.Hide.
+// args returns the flags with which to start a node. mpiexec.Hide keeps them off the command line.
 func (o *options) args(p nodeSpec) []string {
 	args := []string{"-config", o.file, "-site", p.site.Name}
 	if o.file == "" {
@@ -155,8 +154,8 @@ func (o *options) args(p nodeSpec) []string {
 	return args
 }
 
-// asTyped returns this process's own arguments, with the values that were in its environment back
-// there.
+// asTyped returns this process's own arguments; values that mpiexec.Hide has moved into the
+// environment are back in their places.
 func (o *options) asTyped() (args, environ []string) {
 	args = slices.Clone(os.Args[1:])
 	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
@@ -170,8 +169,8 @@ func (o *options) asTyped() (args, environ []string) {
 	return mpiexec.Hide(args)
 }
 
-// logger makes the log of a launcher, with the settings of its first site. The caller
-// closes the limiter.
+// logger makes the log of a launcher, with the settings of its first site. The caller closes the
+// limiter.
 func (o *options) logger(site config.Site, w io.Writer) (hclog.Logger, *loglimit.Limiter) {
 	o.apply(&site)
 	return report.NewLogger(site.Log, w)

@@ -19,9 +19,9 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// order is what the launcher of several nodes tells each of them. It is sent over an
-// inherited socket, since nobody else may see the key. JSON and not gRPC: there are three
-// messages in all, one after the other.
+// order is the launcher's message to each of its nodes. It is sent over an inherited socket, as no
+// other process may see the key. It is JSON and not gRPC because there are only three messages, one
+// after the other.
 type order struct {
 	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
 	Key    *uint64         `json:"key,omitempty"`    // drawn for this job; nil: as in the file
@@ -34,8 +34,8 @@ type order struct {
 	Bound       int           `json:"bound,omitempty"`
 }
 
-// heeding is a node's first message to its launcher: it has installed its handlers, and
-// signals for its procs do not end it any more.
+// heeding is a node's first message to its launcher: it handles signals now, and signals for its
+// procs do not end it any more.
 type heeding struct {
 	Signals bool `json:"signals"`
 }
@@ -54,7 +54,7 @@ type handoff struct {
 	order order
 }
 
-// handoffPair makes the launcher's end, and the node's end to be inherited.
+// handoffPair makes both ends of the socket: the launcher's, and the one that the node inherits.
 func handoffPair() (net.Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

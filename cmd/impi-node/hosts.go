@@ -17,23 +17,23 @@ import (
 	"github.com/openimpi/impi/internal/node/member"
 )
 
-// hostVerb is how the head of a site starts impi-node for another host.
+// hostVerb is the command with which the head of a site starts impi-node for another host.
 const hostVerb = "host"
 
-// launching starts the nodes of a site's other hosts by an engine, and hears of their ends.
+// launching starts the nodes of a site's other hosts by an engine, and learns how they end.
 type launching struct {
 	parts    []share      // of the hosts: the first of each is started here
 	listener net.Listener // the head's, or nil
 	cancel   context.CancelFunc
 	over     chan struct{} // closed when all that was started has ended
-	left     chan struct{} // closed by stop at the head: nodes have a moment to end by themselves
+	left     chan struct{} // closed by stop at the head: nodes then have limit to end by themselves
 	head     bool
-	limit    time.Duration // that moment
+	limit    time.Duration // see left
 }
 
-// launchHosts starts the nodes of other hosts of p's site: at the head of all, elsewhere of those of
-// p.order. They start the others of their parts. p gets to know how all of them meet. It does not wait
-// for them.
+// launchHosts starts the nodes of other hosts of p's site, without waiting for them: at the head
+// those of all hosts, elsewhere those of p.order. They start the other hosts of their parts. It
+// sets in p how all of them find each other.
 func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]netip.Addr) (*launching, error) {
 	with, x := *p.site.Launch, p.order
 	if x == nil {
@@ -42,7 +42,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 			return nil, err
 		}
 	} else if with.Engine == config.LaunchPBS {
-		with.Engine = config.LaunchSSH // only the head has the file of machines
+		with.Engine = config.LaunchSSH // only the head has PBS's file of machines
 	}
 	command, err := x.command(job.Limits.Stop)
 	if err != nil {
@@ -88,7 +88,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	return l, nil
 }
 
-// hear passes on how the nodes end, and ends them if they do not in time.
+// hear passes on how the nodes end, and ends them if they do not end in time.
 func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, words []lastWords) {
 	left := l.left
 	var late <-chan time.Time
@@ -102,15 +102,15 @@ func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, wo
 		case <-left:
 			left, late = nil, time.After(l.limit)
 		case <-late:
-			_ = started.Stop() // what it cannot reach ends with its connection
+			_ = started.Stop() // nodes that it does not reach end with their connection
 			late = nil
 		}
 	}
 }
 
-// stop returns when no node is left that was started here. Only the head hurries them: elsewhere they
-// may have reasons to stay of which this host does not know, such as what was spawned there. If the head
-// ends this host they lose the connection by which they were started.
+// stop returns when all nodes that were started here have ended. Only the head makes them end:
+// elsewhere they may stay for reasons that this host does not know, such as procs that were spawned
+// there. If the head ends this host, they lose the connection by which they were started.
 func (l *launching) stop() {
 	if l.head {
 		close(l.left)
@@ -118,11 +118,11 @@ func (l *launching) stop() {
 	l.cancel()
 	<-l.over
 	if l.listener != nil {
-		_ = l.listener.Close() // if the node has not come so far
+		_ = l.listener.Close() // in case the node has not taken it
 	}
 }
 
-// engineOf gives the engine of a launch block, and what it calls some hosts.
+// engineOf returns the engine of a launch block, and its machines for some hosts.
 func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e engine.Engine, called []engine.Machine, err error) {
 	if e = schedulerOf(l); e == nil {
 		for _, h := range hosts {
@@ -163,8 +163,8 @@ func engineOf(ctx context.Context, l *config.Launch, hosts []config.Host) (e eng
 	return e, called, nil
 }
 
-// addressesOf gives the address of each machine. Names are looked up as those of a job file are, but
-// no longer than those of a command line: the scheduler has started the machines already.
+// addressesOf returns the address of each machine. Names are looked up like those of a job file,
+// but no longer than those of a command line, since the scheduler has started the machines already.
 func addressesOf(ctx context.Context, machines []engine.Machine) (at []netip.Addr, err error) {
 	isLocal, err := local()
 	if err != nil {
@@ -195,8 +195,8 @@ func addressesOf(ctx context.Context, machines []engine.Machine) (at []netip.Add
 	return at, nil
 }
 
-// lastWords are what a node has written on its standard error before it was connected with the
-// head, or after; its end.
+// lastWords keeps the end of what a node has written on its standard error while it was not
+// connected with the head.
 type lastWords struct {
 	mu   sync.Mutex
 	text []byte
@@ -227,7 +227,7 @@ func (w *lastWords) explain(e engine.End) error {
 	return fmt.Errorf("its impi-node has ended with status %d: %s", e.Status, strings.TrimPrefix(said, "impi-node: "))
 }
 
-// runHost is the subcommand: it runs one host of a site as its head has told it.
+// runHost runs impi-node for one host of a site, as its head has ordered.
 func runHost(std streams) int {
 	p, job, o, err := takeOrder(std)
 	if err != nil {
@@ -235,7 +235,7 @@ func runHost(std streams) int {
 		return statusUsage
 	}
 	if job == nil {
-		return statusUsage // it was said why
+		return statusUsage // the reason was printed
 	}
 	return conclude(runNode(o, job, p, order{}, nil, streams{out: std.out, err: std.err}), std)
 }

@@ -25,10 +25,10 @@ type siteProcess struct {
 	process *launch.Process
 	conn    net.Conn // to it
 
-	heeds    chan struct{} // closed when it takes signals for its procs, or has ended
+	heeds    chan struct{} // closed when the process handles signals for its procs, or has ended
 	outcome  outcome
 	reported bool
-	order    int32 // among the nodes, of its end
+	order    int32 // the order in which the nodes ended
 }
 
 // launchSites starts a node for each site and waits for all of them. If the
@@ -67,7 +67,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 	defer passOn(signals, func(sig syscall.Signal) {
 		for _, p := range running {
 			<-p.heeds
-			_ = p.process.Tell(sig) // not its group, where a proc is before it has one of its own
+			_ = p.process.Tell(sig) // not its process group: a proc may still be in it
 		}
 	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
@@ -80,7 +80,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 	return verdict.Status
 }
 
-// boundProcs counts the procs that are to have cores of their own: those before each site, and all.
+// boundProcs counts the procs that get cores of their own: those before each site, and all.
 func boundProcs(o *options, nodes []nodeSpec) (before []int, all int) {
 	for _, x := range nodes {
 		site := x.site
@@ -126,7 +126,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *s
 	return sp, json.NewEncoder(conn).Encode(s.told)
 }
 
-// holdsStdin reports whether the site has the proc that reads standard input, or may have it.
+// holdsStdin reports whether the site has, or may have, the proc that reads standard input.
 func holdsStdin(job *config.Job, site config.Site) bool {
 	first := 0
 	for _, s := range job.Sites {
@@ -138,9 +138,9 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 	return rank >= first && (rank < first+site.Procs() || !site.CountsKnown())
 }
 
-// await waits for all nodes and hears what they say in the end. If one fails before the job
-// has begun there, it calls endOthers in a while: those that the job's server does not tell of
-// it would wait for that site.
+// await waits for all nodes and reads their last messages. If one fails before the job has begun
+// there, it calls endOthers after a while, because nodes that do not learn of the failure from the
+// server would wait for that site.
 func await(running []*siteProcess, endOthers func()) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
@@ -178,8 +178,8 @@ func await(running []*siteProcess, endOthers func()) {
 	wg.Wait()
 }
 
-// judge picks the outcome that explains the others: of a node that died without
-// a word, else of the first that failed by itself, else of one that was told.
+// judge picks the outcome that explains the others: that of a node that died without a message, or
+// else of the first that failed by itself, or else of one that was told of a failure.
 func judge(running []*siteProcess) outcome {
 	slices.SortFunc(running, func(a, b *siteProcess) int { return int(a.order - b.order) })
 	best := outcome{}
@@ -203,7 +203,7 @@ func judge(running []*siteProcess) outcome {
 	return best
 }
 
-// endAll ends the nodes that were started when another could not be.
+// endAll ends the nodes that were started before one could not be.
 func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended

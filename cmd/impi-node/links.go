@@ -81,10 +81,10 @@ func uidOf(name string) (int, error) {
 	return strconv.Atoi(u.Uid)
 }
 
-// fewPairs is up to how many pairs a node also shows those that have sent nothing.
+// fewPairs is the number of pairs up to which a node also shows unused ones.
 const fewPairs = 16
 
-// showLinks is the subcommand.
+// showLinks runs impi-node links.
 func showLinks(args []string, std streams) int {
 	o, err := parseLinks(args)
 	switch {
@@ -120,7 +120,7 @@ func (o *linksOptions) wants(j *links.Job) bool {
 	return links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid))
 }
 
-// nothing is the message if no job was found, with hints where it may be.
+// nothing returns the message if no job was found, with hints where it may be.
 func (o *linksOptions) nothing(nodes int) string {
 	switch {
 	case o.job != "" && nodes > 0:
@@ -141,7 +141,7 @@ func (o *linksOptions) print(w io.Writer, r *links.Report) error {
 	return nil
 }
 
-// linksStatus returns the exit status for what was found.
+// linksStatus returns the exit status for the jobs that were found.
 func linksStatus(jobs []links.Job) int {
 	for _, j := range jobs {
 		for _, s := range j.Sites {

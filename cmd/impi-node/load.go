@@ -53,9 +53,9 @@ func checkPort(a netip.AddrPort) error {
 	return l.Close()
 }
 
-// load reads and checks a job file, including the transports' settings. ports says which
-// listeners' ports to check; nil means none. addresses are those of host names. site is the only
-// one to be run, or "". With try, plugins are started and asked.
+// load reads and checks a job file, including the transports' settings. ports selects the listeners
+// whose ports are checked; nil means none. addresses are those of host names. site is the only site
+// to run, or "". With try, plugins are started and asked for their settings.
 func load(path string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
@@ -84,7 +84,7 @@ func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Ad
 	return job, inOrder(dedupe(c.found))
 }
 
-// inOrder sorts faults that were found later among the others.
+// inOrder sorts later faults among the others.
 func inOrder(ds config.Diagnostics) config.Diagnostics {
 	slices.SortStableFunc(ds, func(a, b config.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
@@ -121,7 +121,7 @@ func namesFiles(schema []transports.Setting, given map[string]any) bool {
 	})
 }
 
-// settingErrors returns the faults that are joined in an error.
+// settingErrors returns the faults that an error joins.
 func settingErrors(err error) (list []*transports.SettingError) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -148,7 +148,7 @@ func dedupe(ds config.Diagnostics) (kept config.Diagnostics) {
 	return kept
 }
 
-// show prints diagnostics for people.
+// show prints diagnostics.
 func show(f *os.File, ds config.Diagnostics) {
 	_ = ds.WriteText(f, isTerminal(f)) // an error cannot be reported anywhere
 }
@@ -161,7 +161,7 @@ func isTerminal(f *os.File) bool {
 //go:embed help/validate.txt
 var validateHelp string
 
-// validate is the subcommand.
+// validate runs impi-node validate.
 func validate(args []string, std streams) int {
 	f := flag.NewFlagSet("validate", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -199,7 +199,7 @@ func validate(args []string, std streams) int {
 
 func summary(path string, job *config.Job) string {
 	procs, names := 0, 0
-	var more []string // what decides how many further procs there are
+	var more []string // the sources of further procs
 	for _, s := range job.Sites {
 		names += len(s.Unknown())
 		procs += s.Procs()
@@ -235,9 +235,9 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// useNetwork has the hosts that p runs listen at and dial from their addresses in the site's
-// network. They keep their names, and how they meet: c, nil for a node that runs its whole site,
-// has been made of the file's addresses.
+// useNetwork makes the hosts of p listen and dial at their addresses in the site's network. Their
+// names stay the same, and so does c, which was made from the addresses in the file; it is nil for
+// a node that runs its whole site.
 func useNetwork(p *nodeSpec, c *member.Cluster) error {
 	if p.site.Network == (config.Network{}) {
 		return nil
@@ -268,7 +268,8 @@ func useNetwork(p *nodeSpec, c *member.Cluster) error {
 	return nil
 }
 
-// interfaces gives the addresses of this machine's network interfaces that are up, but for those with a flag.
+// interfaces returns the addresses of this machine's network interfaces that are up and do not have
+// a flag.
 func interfaces(without net.Flags) (all []config.Interface, err error) {
 	ifs, err := net.Interfaces()
 	if err != nil {

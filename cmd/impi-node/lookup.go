@@ -18,31 +18,32 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 )
 
-// resolver gives the addresses of host names. A net.Resolver is one.
+// resolver returns the addresses of host names. net.Resolver implements it.
 type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// systemResolver is what this machine asks. Tests have another.
+// systemResolver is this machine's resolver, which tests replace.
 var systemResolver resolver = net.DefaultResolver
 
-// How long a name that has no address is left alone before it is looked up again, and how many
-// are looked up at a time.
+// How long to wait before looking up a name without an address again, and how many names are looked
+// up at a time.
 const (
 	firstPause = 100 * time.Millisecond
 	mostPause  = 2 * time.Second
 	mostAsked  = 32
 )
 
-// How often the operator is told which names are waited for, and for how long those of a command line
-// are: as with mpiexec, a name that is not known is mistyped. Those of a job file may come late.
+// How often the operator is told which names are missing, and how long names of a command line are
+// looked up: they are mistyped if not known, as with mpiexec, while those of a job file may get
+// addresses late.
 const (
 	namesReport = 3 * time.Second
 	typedNames  = 4 * time.Second
 )
 
-// lookup finds the addresses of host names in a job file. Names may get them only while the job
-// starts, as those of containers do.
+// lookup finds the addresses of host names in a job file. Names may get their addresses only while
+// the job starts, as those of containers do.
 type lookup struct {
 	resolver resolver
 	isLocal  func(netip.Addr) bool
@@ -51,11 +52,11 @@ type lookup struct {
 
 	mu     sync.Mutex
 	known  map[string][]netip.Addr
-	faults map[string]error // the last answers of names that are not known
+	faults map[string]error // the last errors of names without an address
 }
 
-// lookUp looks up the host names of the job file that a run needs the addresses of, until they
-// are there or the job's limit for the start is over. took is how long it took.
+// lookUp looks up the host names of the job file whose addresses a run needs, until all are known
+// or the job's limit for the start has passed. took is how long it took.
 func lookUp(o *options, isLocal func(netip.Addr) bool, std streams) (addresses map[string]netip.Addr, took time.Duration, found config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local, opt.Allocation = isLocal, allocated(o.site)
@@ -69,8 +70,8 @@ func lookUp(o *options, isLocal func(netip.Addr) bool, std streams) (addresses m
 	return lookUpIn(o, job, isLocal, std)
 }
 
-// ofContainer chooses the host that this process is to run by the index of its container, if it has
-// one and the command line does not choose.
+// ofContainer chooses the host for this process by the index of its container, if it has one and
+// the command line does not name a host.
 func (o *options) ofContainer(job *config.Job, environ func(string) (string, bool)) error {
 	sites := candidates(job, o.site)
 	if o.host != "" || len(sites) != 1 || sites[0].Launch != nil {
@@ -104,7 +105,7 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 	defer limiter.Close()
 	l := &lookup{resolver: systemResolver, isLocal: isLocal, pause: wait}
 	if o.container {
-		l.self = o.host // which may still have the address of a container that was there before
+		l.self = o.host // which may still have the address of an earlier container
 	}
 	stop := report.Every(namesReport, log, start.Add(limit), l.waitsFor)
 	addresses, missing := l.run(ctx, sites, o.site == "")
@@ -113,7 +114,7 @@ func lookUpIn(o *options, job *config.Job, isLocal func(netip.Addr) bool, std st
 	return addresses, time.Since(start), found
 }
 
-// candidates are the sites that this process may be going to run: the named one, or all of ours.
+// candidates returns the sites that this process may run: the named one, or all of ours.
 func candidates(job *config.Job, name string) []config.Site {
 	return slices.DeleteFunc(slices.Clone(job.Sites), func(s config.Site) bool {
 		return s.Foreign || name != "" && s.Name != name
@@ -127,7 +128,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unknownNames are the names whose addresses a run of the sites needs, once each.
+// unknownNames returns the names whose addresses a run of the sites needs, without duplicates.
 func unknownNames(sites []config.Site) (names []config.HostName) {
 	seen := make(map[string]bool)
 	for _, s := range sites {
@@ -141,11 +142,11 @@ func unknownNames(sites []config.Site) (names []config.HostName) {
 	return names
 }
 
-// run looks the names of sites up until all have addresses, or ctx ends: then missing has those
-// without. With whole, the sites are those of the whole file; as soon as some of them have a host
-// on this machine, the names of the others do not matter.
+// run looks up the names of sites until all have addresses, or until ctx ends; missing are then the
+// names without one. With whole, the sites are those of the whole file: as soon as some of them
+// have a host on this machine, the names of the others do not matter.
 func (l *lookup) run(ctx context.Context, sites []config.Site, whole bool) (addresses map[string]netip.Addr, missing []config.HostName) {
-	l.mu.Lock() // waitsFor may be asked already
+	l.mu.Lock() // waitsFor may be called already
 	l.known, l.faults = make(map[string][]netip.Addr), make(map[string]error)
 	l.mu.Unlock()
 	missing = unknownNames(sites)
@@ -164,7 +165,7 @@ func (l *lookup) run(ctx context.Context, sites []config.Site, whole bool) (addr
 	}
 }
 
-// ask looks names up once.
+// ask looks up names once.
 func (l *lookup) ask(ctx context.Context, names []config.HostName) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, mostAsked)
@@ -179,8 +180,8 @@ func (l *lookup) ask(ctx context.Context, names []config.HostName) {
 	wg.Wait()
 }
 
-// take records an answer. With late, the time was over before it came, and an earlier one says
-// more.
+// take records an answer. With late, the answer came because the time was over, and an earlier
+// error says more.
 func (l *lookup) take(name string, addrs []netip.Addr, err error, late bool) {
 	for i := range addrs {
 		addrs[i] = addrs[i].Unmap()
@@ -204,7 +205,7 @@ func (l *lookup) take(name string, addrs []netip.Addr, err error, late bool) {
 	}
 }
 
-// here are the sites that have a host on this machine, as far as is known.
+// here returns the sites that have a host on this machine, as far as is known.
 func (l *lookup) here(sites []config.Site) (here []config.Site) {
 	for _, s := range sites {
 		if slices.ContainsFunc(s.Hosts, func(h config.Host) bool {
@@ -216,9 +217,9 @@ func (l *lookup) here(sites []config.Site) (here []config.Site) {
 	return here
 }
 
-// choose gives each name one of its addresses: one of this machine if there is one, and of a
-// family that all of them have if there is one. The resolver's order does not count, because
-// every machine gets its own.
+// choose gives each name one of its addresses: one of this machine if possible, and of a family
+// that all names have if possible. The resolver's order is ignored, because it differs between
+// machines.
 func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
 	var all [][]netip.Addr
 	for _, addrs := range l.known {
@@ -238,7 +239,7 @@ func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
 	rank := func(a netip.Addr) int {
 		n := 0
 		if a.Is6() != is6 {
-			n = 4 // which matters if no family is common
+			n = 4 // counts only if no family is common
 		}
 		switch {
 		case !l.isLocal(a):
@@ -257,7 +258,7 @@ func (l *lookup) choose(sites []config.Site) map[string]netip.Addr {
 	return chosen
 }
 
-// waitsFor says which names have no address yet.
+// waitsFor lists the names without an address.
 func (l *lookup) waitsFor() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,7 +275,7 @@ func (l *lookup) waitsFor() string {
 	return fmt.Sprintf("DNS: %s (%s)", hostlist.Compress(names), shortly(l.faults[names[0]]))
 }
 
-// shortly says why a name has no address.
+// shortly returns a short reason why a name has no address.
 func shortly(err error) string {
 	var dns *net.DNSError
 	switch {
@@ -286,7 +287,7 @@ func shortly(err error) string {
 	return err.Error()
 }
 
-// diagnose makes faults of the names that have got no address within limit, one for each place in the
+// diagnose returns the faults for names that got no address within limit, one for each place in the
 // file, or for the command line if they were typed there.
 func (l *lookup) diagnose(job *config.Job, missing []config.HostName, limit time.Duration, typed, others bool) (found config.Diagnostics) {
 	for len(missing) > 0 {

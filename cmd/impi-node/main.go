@@ -27,8 +27,8 @@ func main() {
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// collectLater puts the first garbage collection off until the heap has 16 MiB instead of 4: a small job
-// starts without any. After it all is as usual.
+// collectLater delays the first garbage collection until the heap has 16 MiB instead of 4, so that
+// a small job starts without any. After that the collector works as usual.
 func collectLater() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return

@@ -14,26 +14,26 @@ import (
 	"github.com/openimpi/impi/internal/node/member"
 )
 
-// nodeSpec is what one node runs: a site, or a host of one whose others are on other machines.
+// nodeSpec is what one node runs: a site, or one host of a site that has others on other machines.
 type nodeSpec struct {
 	site config.Site
-	host int // its place in site.Hosts, or allHosts
+	host int // index in site.Hosts, or allHosts
 
 	launches bool           // it starts the nodes of other hosts
-	order    *hostOrder     // for them, if this is not the head
-	starter  chan struct{}  // closed when the node that has started this one is gone; nil: none has
-	fault    error          // why this machine cannot be part of the site, which the others are to hear; or nil
-	others   member.Cluster // how it and the others find each other, if a launcher has said so
+	order    *hostOrder     // for those hosts, if this is not the head
+	starter  chan struct{}  // closed when the node that has started this one is gone; nil if none has
+	fault    error          // why this machine cannot be part of the site, reported to the other hosts; or nil
+	others   member.Cluster // how it finds the other hosts, if a launcher has said so
 }
 
 const allHosts = -1
 
-// alone reports whether nobody on another machine waits for this node: it runs all hosts of its site, or is
-// to start the others.
+// alone reports whether no node on another machine waits for this one: it runs all hosts of its
+// site, or starts the others.
 func (p *nodeSpec) alone() bool { return p.host == allHosts || p.launches }
 
-// orphaned reports whether a signal comes from the machine's guard, because the node that has started
-// this one is gone. Then the head is about to say so, and nobody has ended the job on purpose.
+// orphaned reports whether a signal comes from the machine's guard, because the node that has
+// started this one is gone. Then the head is about to say so, and no operator has ended the job.
 func (p *nodeSpec) orphaned() bool {
 	if p.starter == nil {
 		return false
@@ -41,16 +41,16 @@ func (p *nodeSpec) orphaned() bool {
 	select {
 	case <-p.starter:
 		return true
-	case <-time.After(guardWord): // its end may be noticed behind the signal
+	case <-time.After(guardWord): // the end of standard input may be noticed after the signal
 		return false
 	}
 }
 
-// guardWord is how long the end of standard input may be noticed behind a signal that comes with it.
+// guardWord is how long after a signal the end of standard input may be noticed that comes with it.
 const guardWord = 100 * time.Millisecond
 
-// nodesOf gives what is to run on this machine: of sites all of whose hosts are here, the
-// whole; of others the hosts that are here. wanted, if not empty, is the address or name of the only
+// nodesOf returns what runs on this machine: the whole of sites all of whose hosts are here, and of
+// other sites the hosts that are here. wanted, if not empty, is the address or name of the only
 // host to run.
 func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 	isLocal, err := local()
@@ -96,7 +96,7 @@ func nodesOf(sites []config.Site, wanted string) (nodes []nodeSpec, err error) {
 	return nodes, nil
 }
 
-// hostCalled finds a host by its address or name; -1: there is none.
+// hostCalled returns the index of a host by its address or name; -1: not found.
 func hostCalled(wanted string, hosts []config.Host) int {
 	return slices.IndexFunc(hosts, func(h config.Host) bool {
 		a, err := netip.ParseAddr(wanted)
@@ -104,7 +104,7 @@ func hostCalled(wanted string, hosts []config.Host) int {
 	})
 }
 
-// cluster says how the node finds those of the site's other hosts; nil if it runs all.
+// cluster returns how the node finds those of the site's other hosts; nil if it runs all hosts.
 func (p *nodeSpec) cluster() *member.Cluster {
 	if p.host == allHosts {
 		return nil
@@ -117,8 +117,8 @@ func (p *nodeSpec) cluster() *member.Cluster {
 	return &c
 }
 
-// siteSecret is what the hosts of a site prove to each other, which nobody learns by the
-// key's use at the server.
+// siteSecret is what the hosts of a site prove to each other. It cannot be derived from the key's
+// use at the server.
 func siteSecret(s config.Site) []byte {
 	h := hmac.New(sha256.New, binary.BigEndian.AppendUint64(nil, s.Auth.Key))
 	h.Write([]byte("impi: hosts of site " + s.Name))
@@ -133,7 +133,7 @@ func hostNames(hosts []config.Host) string {
 	return hostlist.Compress(list)
 }
 
-// procs is how many procs the node runs.
+// procs returns how many procs the node runs.
 func (p *nodeSpec) procs() int {
 	if p.host != allHosts {
 		return p.site.Hosts[p.host].Procs

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/mpiexec"
 )
 
-// ofParts makes the job of several programs, or of machines.
+// ofParts makes the job of several programs, or of a list of machines.
 func ofParts(o *options) (job *config.Job, err error) {
 	parts := []config.Part{{Procs: o.procs, Program: config.Program{Command: o.command}}}
 	if o.programs != "" {
@@ -34,7 +34,7 @@ func ofParts(o *options) (job *config.Job, err error) {
 	return job, err
 }
 
-// decode reads JSON in which no field may be unknown.
+// decode reads JSON and refuses unknown fields.
 func decode(text string, v any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -75,8 +75,8 @@ func readMachines(text string) (m mpiexec.Machines, err error) {
 	return m, nil
 }
 
-// placeOn has a job without a file run on the machines of -on. Those whose addresses are not known yet
-// have names.
+// placeOn places a job without a file on the machines of -on. Those whose addresses are not known
+// yet keep their names.
 func placeOn(m mpiexec.Machines, job *config.Job) error {
 	l := config.Launch{Engine: m.Engine, Fanout: config.DefaultFanout, Users: map[string]string{}}
 	var hosts []config.Host
@@ -87,7 +87,7 @@ func placeOn(m mpiexec.Machines, job *config.Job) error {
 		if h.Address, err = netip.ParseAddr(at); err != nil {
 			h.Name = at
 		} else if m.Engine == config.LaunchSlurm && x.Address != "" {
-			h.Name = x.Name // as in a job with a file; by it Slurm knows the node
+			h.Name = x.Name // as in a job with a file; Slurm knows the node by it
 		}
 		if x.User != "" {
 			l.Users[h.String()] = x.User
@@ -97,7 +97,8 @@ func placeOn(m mpiexec.Machines, job *config.Job) error {
 	return job.On(hosts, l)
 }
 
-// resolve gives the hosts of a job on machines their addresses, and says what keeps it from starting.
+// resolve sets the addresses of the hosts of a job on machines, and returns what keeps it from
+// starting.
 func resolve(job *config.Job, addresses map[string]netip.Addr, isLocal func(netip.Addr) bool) error {
 	s := &job.Sites[0]
 	var loopback []string
@@ -120,7 +121,7 @@ func resolve(job *config.Job, addresses map[string]netip.Addr, isLocal func(neti
 	return nil
 }
 
-// everywhere writes the programs of a job as they are on all of its machines: with absolute paths.
+// everywhere returns the programs of a job with absolute paths, as they are on all of its machines.
 func everywhere(job *config.Job) (string, error) {
 	s := &job.Sites[0]
 	var list []mpiexec.Program
@@ -134,7 +135,7 @@ func everywhere(job *config.Job) (string, error) {
 	return string(text), err
 }
 
-// folder is where the procs of a job without a file start on each of its machines.
+// folder returns where the procs of a job without a file start, on each of its machines.
 func folder(o *options) (string, error) {
 	if o.on == "" {
 		return "", nil

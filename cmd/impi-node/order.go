@@ -21,15 +21,15 @@ import (
 	"github.com/openimpi/impi/internal/node/member"
 )
 
-// hostOrder is what the head tells the node of another host: all that this needs to know, in the
-// line that an engine writes to its standard input, since nobody else may see the keys. A host that
-// starts others passes it on.
+// hostOrder is the head's order to the node of another host: everything that the node needs to
+// know. An engine writes it to the node's standard input, as no other process may see the keys. A
+// host that starts others passes it on.
 type hostOrder struct {
-	File    string        `json:"file"` // the job file's absolute path at the head; empty: there is none
-	Text    []byte        `json:"text"` // and what stands in it
+	File    string        `json:"file"` // absolute path of the job file at the head; empty: none
+	Text    []byte        `json:"text"` // and its contents
 	Environ []string      `json:"environ"`
 	Site    string        `json:"site"`
-	Hosts   []config.Host `json:"hosts"` // of the site; which one it is stands in engine.IndexVariable
+	Hosts   []config.Host `json:"hosts"` // of the site; engine.IndexVariable says which one to run
 	Flags   []string      `json:"flags"` // of the head's command line
 
 	Addresses map[string]netip.Addr `json:"addresses"` // of host names in the file
@@ -42,11 +42,11 @@ type hostOrder struct {
 
 	Program string `json:"program"` // impi-node
 	Dir     string `json:"dir"`     // where it starts; empty: anywhere
-	Share   share  `json:"share"`   // of the hosts: those that who sends this has to start
-	Fanout  int    `json:"fanout"`  // how many of them it starts itself
+	Share   share  `json:"share"`   // the hosts that the receiver starts, itself included
+	Fanout  int    `json:"fanout"`  // how many of them it starts directly
 }
 
-// headOrder makes what the other hosts are told, and has p know how it meets them.
+// headOrder makes the order for the other hosts, and sets in p how it finds them.
 func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.Addr) (x *hostOrder, err error) {
 	at := p.site.Head
 	if !at.IsValid() {
@@ -78,20 +78,20 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 	return x, nil
 }
 
-// command is what runs on the other hosts.
+// command returns what runs on the other hosts.
 func (x *hostOrder) command(grace time.Duration) (engine.Command, error) {
 	secret, err := json.Marshal(x)
 	return engine.Command{Args: []string{x.Program, hostVerb}, Dir: x.Dir, Secret: string(secret), Grace: grace}, err
 }
 
-// share is a part of a site's hosts, in their order: from the first to before the end.
+// share is a part of a site's hosts in their order: from first up to end, without it.
 type share struct {
 	First int `json:"first"`
 	End   int `json:"end"`
 }
 
-// divide deals a share out to at most some hosts, in parts that differ by one host at most. The first
-// host of each part is started by who divides, and starts the others of it.
+// divide divides a share into at most most parts whose sizes differ by one at most. The sender
+// starts the first host of each part, and that host starts the others of its part.
 func (s share) divide(most int) (parts []share) {
 	n := s.End - s.First
 	k := min(n, most)
@@ -101,8 +101,8 @@ func (s share) divide(most int) (parts []share) {
 	return parts
 }
 
-// fanout is how many hosts of a site one of them starts. By ssh those start others: where keys are on
-// all machines the head does not need a connection to each.
+// fanout returns how many hosts of a site a single one starts. With ssh the started hosts start
+// others: where keys are on all machines the head does not need a connection to each.
 func fanout(s config.Site) int {
 	if s.Launch.Engine == config.LaunchSSH || s.Launch.Engine == config.LaunchPBS {
 		return s.Launch.Fanout
@@ -110,20 +110,20 @@ func fanout(s config.Site) int {
 	return len(s.Hosts)
 }
 
-// ofItsMachine are variables whose values mean something on one machine only.
+// ofItsMachine lists the variables whose values only make sense on one machine.
 var ofItsMachine = []string{"TMPDIR", "XDG_RUNTIME_DIR", "XDG_SESSION_ID", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "HOSTNAME"}
 
-// takeEnvironment has the procs find the variables of the head that this machine does not set.
+// takeEnvironment sets those of the head's variables that this machine does not set, for the procs.
 func takeEnvironment(environ []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if _, here := os.LookupEnv(name); !here && !slices.Contains(ofItsMachine, name) {
-			_ = os.Setenv(name, value) // they do without a name that cannot be set
+			_ = os.Setenv(name, value) // procs do without a variable that cannot be set
 		}
 	}
 }
 
-// takeOrder reads what the head has written. The job is nil if its file has faults, which are shown.
+// takeOrder reads the head's order. The job is nil if its file has faults, which are printed.
 func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error) {
 	in := bufio.NewReader(std.in)
 	line, err := in.ReadBytes('\n')
@@ -171,7 +171,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	return p, job, o, nil
 }
 
-// own gives the part of the order's share that this host has, which is the first in it.
+// own returns the part of the order's share that belongs to this host, which is the first in it.
 func (x *hostOrder) own(index string) (share, error) {
 	i, err := strconv.Atoi(index)
 	if x.Share == (share{}) {
@@ -190,8 +190,9 @@ func (x *hostOrder) own(index string) (share, error) {
 	return parts[i], nil
 }
 
-// tasks says how many procs a scheduler has given a host: what the head knows, as PBS has its file of
-// machines at the head alone, or what this machine's scheduler says of the job, not of this step of srun.
+// tasks returns how many procs a scheduler has given a host: what the head knows, as only the head
+// has PBS's file of machines, or what this machine's scheduler says about the job, not about this
+// step of srun.
 func (x *hostOrder) tasks() func(config.Host) (int, error) {
 	ask := tasksOf(x.Environ)
 	return func(h config.Host) (int, error) {
@@ -205,7 +206,7 @@ func (x *hostOrder) tasks() func(config.Host) (int, error) {
 	}
 }
 
-// job makes the job as it is at the head.
+// job returns the same job as at the head.
 func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job, config.Diagnostics) {
 	if x.File == "" {
 		job, found := withoutFile(o)
@@ -219,7 +220,7 @@ func (x *hostOrder) job(o *options, isLocal func(netip.Addr) bool) (*config.Job,
 	opt.Tasks = x.tasks()
 	opt.Allocation = func(site string, _ config.Launch) []config.Host {
 		if site != x.Site {
-			return nil // as at the head
+			return nil // the head has looked them up
 		}
 		return x.Hosts
 	}

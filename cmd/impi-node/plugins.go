@@ -33,7 +33,7 @@ type pluginOptions struct {
 // errBad is returned by a command whose output has described the problem.
 var errBad = errors.New("something is wrong with a plugin")
 
-// plugins is the subcommand.
+// plugins runs impi-node plugins.
 func plugins(args []string, std streams) int {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
 		fmt.Fprint(std.out, pluginsHelp)

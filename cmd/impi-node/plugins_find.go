@@ -104,7 +104,7 @@ func (o *pluginOptions) find(arg string) (installed, error) {
 	return p, errors.New(p.Error)
 }
 
-// loadTime bounds the start of a plugin that is only asked.
+// loadTime bounds the start of a plugin that is only asked for its Info.
 const loadTime = 15 * time.Second
 
 // ask starts a plugin as a node does and asks for its Info. A plugin without AutoMTLS is

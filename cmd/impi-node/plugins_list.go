@@ -17,7 +17,7 @@ type listed struct {
 	About *conformance.Site `json:"about,omitempty"`
 }
 
-// pluginsList is the verb.
+// pluginsList runs impi-node plugins list.
 func pluginsList(o *pluginOptions, std streams) error {
 	found := builtinPlugins()
 	var more []installed
@@ -117,7 +117,7 @@ func short(sum string) string {
 	return sum[:12]
 }
 
-// pluginsInfo is the verb.
+// pluginsInfo runs impi-node plugins info.
 func pluginsInfo(o *pluginOptions, std streams) error {
 	p, err := o.find(o.args[0])
 	if err != nil {

@@ -36,7 +36,7 @@ type seed struct {
 
 var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// pluginsNew is the verb.
+// pluginsNew runs impi-node plugins new.
 func pluginsNew(o *pluginOptions, std streams) error {
 	name := strings.TrimPrefix(o.args[0], host.Prefix)
 	if !transportName.MatchString(name) {

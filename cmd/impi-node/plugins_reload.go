@@ -26,11 +26,10 @@ type reloaded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// usageError is an error of the command line that only shows when the running jobs are
-// known.
+// usageError is an error of the command line that shows only when the running jobs are known.
 type usageError struct{ error }
 
-// pluginsReload has the nodes of a running job replace a plugin's process.
+// pluginsReload makes the nodes of a running job replace a plugin's process.
 func pluginsReload(o *pluginOptions, std streams) error {
 	name := o.args[0]
 	var results []reloaded
@@ -45,7 +44,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 	if jobs := links.ByJob(found); len(jobs) > 1 && !o.all {
 		return usageError{whichJob(jobs, name)}
 	}
-	for _, f := range found { // one after the other: a link is not resumed by two new processes at once
+	for _, f := range found { // one after the other: two new processes must not resume a link at once
 		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force, Host: f.About.Host, Number: f.About.Number + 1}))
 	}
 	bad := false
@@ -70,7 +69,7 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	if !links.IsCalled(o.job, f.About.Job, f.About.ID) {
 		return false
 	}
-	if f.Node == nil { // it will report again why it does not answer; without a job only -all selects it
+	if f.Node == nil { // it will say again why it does not answer; without a job only -all selects it
 		return f.Err != nil && (f.About.Job != "" || o.all)
 	}
 	for _, t := range f.Node.Transports {
@@ -81,7 +80,7 @@ func (o *pluginOptions) concerns(f *links.Found, transport string) bool {
 	return false
 }
 
-// whichJob is the error if several jobs match.
+// whichJob returns the error if several jobs match.
 func whichJob(jobs [][]links.Found, transport string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d jobs here have the transport %q; choose one by -job ID, or all by -all:", len(jobs), transport)

@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/transports/transporttest"
 )
 
-// pluginsVerify is the command. It starts no plugin.
+// pluginsVerify runs impi-node plugins verify. It starts no plugin.
 func pluginsVerify(o *pluginOptions, std streams) error {
 	if o.ofJobs() {
 		return verifyJobs(o, std)
@@ -70,7 +70,7 @@ func (o *pluginOptions) toVerify(std streams) (list []installed, err error) {
 	return list, nil
 }
 
-// writePin prints a block to be copied into a job file.
+// writePin prints a block to copy into a job file.
 func writePin(p installed, std streams) {
 	switch {
 	case p.Error != "":
@@ -85,19 +85,19 @@ func writePin(p installed, std streams) {
 // verifyLimit is how long a node may take to read the files of its plugins.
 const verifyLimit = 25 * time.Second
 
-// verified is what one node says of its plugins' files.
+// verified is one node's report about its plugins' files.
 type verified struct {
 	Site  string       `json:"site"`
 	PID   int          `json:"node_pid"`
 	Host  string       `json:"host,omitempty"` // of the node, if each host of its site has one
 	Files []links.File `json:"files"`
-	Error string       `json:"error,omitempty"` // why it does not say it
+	Error string       `json:"error,omitempty"` // why there is no report
 }
 
-// ofJobs reports whether the plugins of running jobs are meant.
+// ofJobs reports whether the command is about the plugins of running jobs.
 func (o *pluginOptions) ofJobs() bool { return o.job != "" || o.all }
 
-// verifyJobs has the nodes of running jobs check the files of their plugins, on all hosts of the
+// verifyJobs makes the nodes of running jobs check the files of their plugins, on all hosts of the
 // sites that have a node here.
 func verifyJobs(o *pluginOptions, std streams) error {
 	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), 2*time.Second, links.Request{})
@@ -142,7 +142,7 @@ func verifyAt(f *links.Found) verified {
 	return v
 }
 
-// write says what was found out, for people.
+// write prints the results.
 func (v *verified) write(std streams) {
 	where := "site " + v.Site
 	if v.Host != "" {
@@ -167,7 +167,7 @@ func (v *verified) write(std streams) {
 	}
 }
 
-// pluginsTry is the verb test.
+// pluginsTry runs impi-node plugins test.
 func pluginsTry(o *pluginOptions, std streams) error {
 	p, err := o.find(o.args[0])
 	if err != nil {

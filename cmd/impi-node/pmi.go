@@ -25,8 +25,8 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// runManaged is the subcommand for procs that a process manager has started: it is the node of those
-// of one machine, and was started by the first of them.
+// runManaged runs the node of the procs that a process manager has started on one machine. The
+// first of those procs has started it.
 func runManaged(std streams) int {
 	_, stop := passedOn() // the procs get their own
 	defer stop()
@@ -45,11 +45,11 @@ func runManaged(std streams) int {
 	return status
 }
 
-// managed runs a node, and says why the job failed, if it did, before the procs are told: the process
-// manager may kill this process as soon as they are.
+// managed runs a node. If the job fails it prints the reason before it tells the procs, because the
+// process manager may kill this process as soon as they know.
 func managed(n *bootstrap.Node, std streams) int {
 	if err := n.Open(func() (netip.Addr, error) { return ownAddress(os.Getenv, n.Machine, thisMachine{}) }); err != nil {
-		return ending.StatusNode // who has started this says why
+		return ending.StatusNode // the process that has started this one says why
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -81,7 +81,7 @@ func managed(n *bootstrap.Node, std streams) int {
 	return conclude(err, std)
 }
 
-// managedOptions makes the job of the order that a node has got: one site, whose hosts are the blocks.
+// managedOptions makes the job of a node's order: one site, whose hosts are the blocks.
 func managedOptions(n *bootstrap.Node) node.Options {
 	last := n.Blocks[len(n.Blocks)-1]
 	job := config.Default(last.First+last.Procs, []string{"a program of the process manager's"}, known())
@@ -92,7 +92,7 @@ func managedOptions(n *bootstrap.Node) node.Options {
 	return node.Options{Job: job, Site: site}
 }
 
-// place tells a node where the others are.
+// place sets where the other nodes are.
 func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	if len(places) == 1 {
 		drawKey(&opt.Site.Auth)
@@ -105,7 +105,7 @@ func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	}
 	head := places[0]
 	opt.Cluster = &member.Cluster{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
-	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // which was checked
+	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // checked already
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
 	h := hmac.New(sha256.New, []byte(head.Secret))
 	h.Write([]byte("impi: key of the job"))
@@ -113,23 +113,24 @@ func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	opt.Job.Sites[0] = *s
 }
 
-// networkVariable says which of a machine's addresses the others reach: a list of networks such as
-// 10.77.0.0/16 and of names of interfaces.
+// networkVariable names those of a machine's addresses that the others reach: a list of networks
+// such as 10.77.0.0/16 and of names of interfaces.
 const networkVariable = "IMPI_NETWORK"
 
-// calledBy are variables in which process managers call the machine that a process is on.
+// calledBy are variables in which process managers put their name or address of the machine that a
+// process is on.
 var calledBy = []string{"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "SLURMD_NODENAME"}
 
-// addressBook is what choosing an address has to know of the machine.
+// addressBook is what is known about the machine's addresses.
 type addressBook interface {
-	own() ([]config.Interface, error) // of interfaces that are up, but for the loopback one
+	own() ([]config.Interface, error) // of interfaces that are up, except the loopback one
 	lookup(name string) []netip.Addr
 	scheduler(node string) (address string)
 }
 
 // ownAddress chooses the address of this machine that the job's other machines reach: one that
-// networkVariable names, one that the process manager calls it by, in its environment or otherwise
-// (called), or the only one that there is. It does not guess.
+// networkVariable names, or that the process manager uses for it in its environment or otherwise
+// (called), or the only one there is. It does not guess.
 func ownAddress(getenv func(string) string, called string, book addressBook) (netip.Addr, error) {
 	own, err := book.own()
 	if err != nil {
@@ -184,7 +185,7 @@ func ownAddress(getenv func(string) string, called string, book addressBook) (ne
 	return netip.Addr{}, fmt.Errorf("cannot tell which address of this machine the job's other machines reach; it has %s: set %s to a network such as 10.77.0.0/16, or to the name of an interface", strings.Join(list, ", "), networkVariable)
 }
 
-// onlyOne gives the only address of IPv4 that there is, or of IPv6 where there is none of IPv4.
+// onlyOne returns the only IPv4 address or, if there is none, the only IPv6 address.
 func onlyOne(own []config.Interface) netip.Addr {
 	for _, is := range []func(netip.Addr) bool{netip.Addr.Is4, netip.Addr.Is6} {
 		family := slices.DeleteFunc(slices.Clone(own), func(a config.Interface) bool { return !is(a.Address) })
@@ -198,7 +199,7 @@ func onlyOne(own []config.Interface) netip.Addr {
 	return netip.Addr{}
 }
 
-// wants tells whether a list of networks and interfaces has an address.
+// wants reports whether a list of networks and interfaces contains an address.
 func wants(list string, a config.Interface) bool {
 	for _, word := range strings.Split(list, ",") {
 		word = strings.TrimSpace(word)
@@ -210,7 +211,7 @@ func wants(list string, a config.Interface) bool {
 	return false
 }
 
-// lookupTime is how long a name of this machine is looked up.
+// lookupTime bounds the lookup of a name of this machine.
 const lookupTime = 5 * time.Second
 
 // thisMachine is the machine that the process runs on.
@@ -229,7 +230,7 @@ func (thisMachine) own() (list []config.Interface, err error) {
 func (thisMachine) lookup(name string) (list []netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 	defer cancel()
-	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name) // a name that is not known gives none
+	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name) // an unknown name has none
 	for _, a := range found {
 		list = append(list, a.Unmap())
 	}

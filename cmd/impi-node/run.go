@@ -70,7 +70,7 @@ func runJob(o *options, std streams) int {
 	return conclude(runNode(o, job, p, told, signals, std), std)
 }
 
-// checkAlone checks that a site that is started alone can meet the others.
+// checkAlone checks that a site that is started by itself can reach the others.
 func checkAlone(job *config.Job, site config.Site) error {
 	switch {
 	case len(job.Sites) == 1:
@@ -83,9 +83,9 @@ func checkAlone(job *config.Job, site config.Site) error {
 	return nil
 }
 
-// prepare reads the job file, or makes the job for a command line without one. A launcher
-// has checked the ports already, and may have opened one; h is what it said, else nil. told is
-// what nodes that this process starts are to hear of it.
+// prepare reads the job file, or makes the job for a command line without one. A launcher has
+// checked the ports already, and may have opened one; h is its message, or nil. told is what this
+// process tells the nodes that it starts.
 func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, found config.Diagnostics) {
 	isLocal, err := local()
 	if err != nil {
@@ -113,7 +113,7 @@ func prepare(o *options, h *handoff, std streams) (job *config.Job, told order, 
 	return job, told, found
 }
 
-// fault is an error that is about no line of a file.
+// fault returns an error that concerns no line of a file.
 func fault(err error) config.Diagnostics {
 	if err == nil {
 		return nil
@@ -153,7 +153,7 @@ func choose(job *config.Job, name string) ([]config.Site, error) {
 	}
 	sites := job.LocalSites(isLocal)
 	if len(job.Sites) == 1 && len(job.Sites[0].Hosts) == 0 {
-		return job.Sites, nil // nodesOf says what is missing
+		return job.Sites, nil // nodesOf returns the error
 	}
 	if len(sites) == 0 {
 		return nil, fmt.Errorf("no site of %s (%s) is on this machine: run impi-node where they are, or name one with -site", job.File, siteNames(job.Sites))

@@ -21,8 +21,8 @@ import (
 // askScheduler bounds how long a scheduler may take to say which machines a job has.
 const askScheduler = time.Minute
 
-// schedulerOf gives the engine that a site's launch block names, if it is one of those that know
-// the machines of a job, and otherwise nil.
+// schedulerOf returns the engine that a site's launch block names, if it is one of those that know
+// the machines of a job; otherwise nil.
 func schedulerOf(l *config.Launch) engine.Engine {
 	switch {
 	case l == nil:
@@ -34,8 +34,8 @@ func schedulerOf(l *config.Launch) engine.Engine {
 	return nil
 }
 
-// allocation gives the hosts of a site that has none in the file: the machines of the job that this
-// command is part of.
+// allocation returns the hosts of a site that has none in the file: the machines of the job that
+// this command is part of.
 func allocation(l config.Launch) (hosts []config.Host, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askScheduler)
 	defer cancel()
@@ -50,8 +50,8 @@ func allocation(l config.Launch) (hosts []config.Host, err error) {
 	return hosts, err
 }
 
-// usableCores is how many procs can run at a time here: cores, of which the affinity or the cgroup of
-// this process may allow fewer than the machine has.
+// usableCores returns how many procs can run at a time here: the number of cores, or fewer if this
+// process's affinity or cgroup allows fewer.
 func usableCores() int {
 	n := runtime.GOMAXPROCS(0)
 	if cores, err := launch.Cores(); err == nil {
@@ -60,8 +60,8 @@ func usableCores() int {
 	return max(n, 1)
 }
 
-// tasksOf gives config.Options.Tasks for a process with some environment. The scheduler is asked
-// when that is called first.
+// tasksOf returns config.Options.Tasks for a process with a given environment. The first call asks
+// the scheduler.
 func tasksOf(environ []string) func(config.Host) (int, error) {
 	type given struct {
 		machines []engine.Machine
@@ -76,7 +76,7 @@ func tasksOf(environ []string) func(config.Host) (int, error) {
 		case engine.InPBS(environ):
 			g.machines, err = engine.PBS{Environ: environ}.Allocation(ctx)
 		}
-		if g.at, _ = addressesOf(ctx, g.machines); g.at == nil { // names may do
+		if g.at, _ = addressesOf(ctx, g.machines); g.at == nil { // names suffice
 			g.at = make([]netip.Addr, len(g.machines))
 		}
 		return g, err
@@ -92,8 +92,9 @@ func tasksOf(environ []string) func(config.Host) (int, error) {
 	}
 }
 
-// inOwnStep reports whether srun has started this process as a step whose tasks Slurm tells, instead
-// of those of the job: what is called by srun on each machine is one task on each.
+// inOwnStep reports whether srun has started this process in a step of its own. Slurm then reports
+// the tasks of the step instead of the job's: a program that srun starts on each machine is one
+// task on each.
 func inOwnStep(environ []string) bool {
 	var step, tasks string
 	for _, v := range environ {
@@ -107,19 +108,19 @@ func inOwnStep(environ []string) bool {
 	return step != "" && step == tasks
 }
 
-// allocated is config.Options.Allocation for who runs a site, or all if it is "".
+// allocated returns config.Options.Allocation for a run of a site, or of all if it is "".
 func allocated(wanted string) func(string, config.Launch) []config.Host {
 	return func(site string, l config.Launch) []config.Host {
 		if wanted != "" && site != wanted {
 			return nil
 		}
-		hosts, _ := allocation(l) // nodesOf says why there are none
+		hosts, _ := allocation(l) // nodesOf returns the error
 		return hosts
 	}
 }
 
-// toHead runs this very command on the first node of the job that Slurm has given us, if this
-// process is not there, as below salloc on a machine where people log in. It does not return then.
+// toHead runs this command again on the first node of Slurm's job, if this process is elsewhere, as
+// after salloc on a login node. In that case it does not return.
 func toHead(o *options, job *config.Job) error {
 	if o.host != "" || !engine.InSlurm(os.Environ()) {
 		return nil
@@ -132,7 +133,7 @@ func toHead(o *options, job *config.Job) error {
 		_, machines, err := engineOf(ctx, s.Launch, s.Hosts[:1])
 		cancel()
 		if err != nil {
-			continue // the site is elsewhere, or it will be said again
+			continue // the site is elsewhere, or nodesOf returns the error
 		}
 		head := machines[0].Name
 		if os.Getenv("SLURMD_NODENAME") == head {
@@ -148,8 +149,8 @@ func toHead(o *options, job *config.Job) error {
 	return nil
 }
 
-// headCommand is the srun that runs impi-node at the head. A step has variables of its own; those of
-// the whole job are what impi-node asks for.
+// headCommand returns the srun that runs impi-node at the head. A step has variables of its own;
+// impi-node needs those of the whole job.
 func headCommand(l *config.Launch, head string, args []string) []string {
 	mpi := cmp.Or(l.MPI, "none")
 	c := []string{
@@ -164,7 +165,7 @@ func headCommand(l *config.Launch, head string, args []string) []string {
 	}
 	program := l.Program
 	if program == "" {
-		program, _ = os.Executable() // it runs
+		program, _ = os.Executable() // this program, which exists
 	}
 	return append(append(c, program), args...)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/openimpi/impi/internal/node/server"
 )
 
-// serving is the job's server in the launcher, if one of the sites embeds it, and what all
-// sites must know about it.
+// serving is the job's server in the launcher, if one of the sites embeds it, and what all sites
+// need to know about it.
 type serving struct {
 	server *server.Server
 	told   order
 }
 
-// newServing starts the server, and completes what nodes are told.
+// newServing starts the server, and adds what nodes need to know about it to their orders.
 func newServing(job *config.Job, nodes []nodeSpec, told order, log hclog.Logger) (*serving, error) {
 	s := &serving{told: told}
 	for _, x := range nodes {
@@ -45,8 +45,8 @@ func newServing(job *config.Job, nodes []nodeSpec, told order, log hclog.Logger)
 	return s, nil
 }
 
-// serverWord is how long nodes have to be told by the server that it, or another site, has
-// failed. After that they are ended: some may not have reached the server.
+// serverWord is how long nodes wait for the server to tell them that it, or another site, has
+// failed. Then the launcher ends them: some may not have reached the server.
 const serverWord = 2 * time.Second
 
 // onFailure calls f if the server fails and release is not called in time.
@@ -72,8 +72,8 @@ func (s *serving) onFailure(f func()) (release func()) {
 	return func() { close(quit) }
 }
 
-// explain replaces the nodes' outcome if the server knows better: it has failed itself, for
-// example because a site never came.
+// explain replaces the nodes' outcome if the server knows better: it may have failed itself, for
+// example because a site never joined.
 func (s *serving) explain(o outcome) outcome {
 	if s.server == nil || o.Status == statusOK {
 		return o
@@ -89,7 +89,7 @@ func (s *serving) explain(o outcome) outcome {
 	return o
 }
 
-// close ends the server when it is not needed any more.
+// close ends the server when it is no longer needed.
 func (s *serving) close() {
 	if s.server != nil {
 		s.server.Close()
