@@ -227,7 +227,7 @@ func (n *Native) Compiler(dir string) string {
 	return n.MPICC
 }
 
-// Beside gives the path of a program of the compiler's MPI, such as mpirun: beside
+// Beside returns the path of a program of the compiler's MPI, such as mpirun: beside
 // /opt/bin/mpicc.openmpi that is /opt/bin/mpirun.openmpi or /opt/bin/mpirun. A name with a slash, or of a
 // program that is not there, stays as it is.
 func (n *Native) Beside(dir, name string) string {

@@ -63,7 +63,7 @@ func scriptOfNode(t *testing.T) (dir, self, program string) {
 	return dir, self, program
 }
 
-// leftOn gives the processes on a machine, but for its sshd.
+// leftOn returns the processes on a machine, but for its sshd.
 func leftOn(t *testing.T, m *netns.Machine) (left []int) {
 	t.Helper()
 	out, _ := exec.Command("ip", "netns", "pids", m.Name).Output()

@@ -115,7 +115,7 @@ func (c *nomadCluster) await(what string, is func() bool) {
 	}
 }
 
-// statuses gives how the allocations of a job are, by their indices' names.
+// statuses returns how the allocations of a job are, by their indices' names.
 func (c *nomadCluster) statuses(job string) (list []string) {
 	var all []struct{ Name, ClientStatus string }
 	c.ask("operator", "api", "/v1/job/"+job+"/allocations").into(&all)

@@ -28,7 +28,7 @@ func treeJob(t *testing.T, count int, hosts string) (file string, machines []*ne
 	return file, machines
 }
 
-// dialled gives the machines to which one has connections of ssh.
+// dialled returns the machines to which one has connections of ssh.
 func dialled(t *testing.T, m *netns.Machine) (to []string) {
 	t.Helper()
 	for _, pid := range leftOn(t, m) {

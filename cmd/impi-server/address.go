@@ -2,7 +2,7 @@ package main
 
 import "net"
 
-// advertised gives the address that clients on other machines can use. A server
+// advertised returns the address that clients on other machines can use. A server
 // that listens everywhere prints the address from which this machine would talk
 // to others, as far as it has one.
 func advertised(a net.Addr) string {
@@ -24,7 +24,7 @@ func isLoopback(a net.Addr) bool {
 	return ok && t.IP.IsLoopback()
 }
 
-// outward gives the first global address of an interface that is up, IPv4 if
+// outward returns the first global address of an interface that is up, IPv4 if
 // there is one: older clients know nothing else.
 func outward() net.IP {
 	addrs, err := net.InterfaceAddrs()

@@ -87,7 +87,7 @@ type interrupt struct{ signal syscall.Signal }
 
 func (i interrupt) Error() string { return "its operator sent " + launch.SignalName(i.signal) }
 
-// untilSignal gives a context that ends when somebody ends the server.
+// untilSignal returns a context that ends when somebody ends the server.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)

@@ -124,7 +124,7 @@ type progress struct {
 	count    uint64
 }
 
-// newProgress gives nil if nobody wants to see it.
+// newProgress returns nil if nobody wants to see it.
 func newProgress(o *options, w io.Writer) *progress {
 	f, ok := w.(*os.File)
 	terminal := false

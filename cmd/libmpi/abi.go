@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/internal/abi/handles"
 )
 
-// handleFromInt gives the handle of the object of a kind that has a number, 0 if there
+// handleFromInt returns the handle of the object of a kind that has a number, 0 if there
 // is none.
 //
 //export handleFromInt

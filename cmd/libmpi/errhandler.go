@@ -118,7 +118,7 @@ func (o *object) callErrhandler(fn string, code int) error {
 	return nil
 }
 
-// commHandler gives a handler of communicators.
+// commHandler returns a handler of communicators.
 func commHandler(h uintptr) (*errhandler, error) { return errhandlerOf("Comm", h) }
 
 func freeErrhandler(h uintptr) error {

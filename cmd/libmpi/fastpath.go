@@ -254,7 +254,7 @@ func fastPathFromInt(n int32) uintptr {
 // fastPathObjects are C's requests, for calls that Go handles.
 var fastPathObjects [fastpath.Requests]requestObject
 
-// requestOf gives the request of a handle, or nil.
+// requestOf returns the request of a handle, or nil.
 func requestOf(h uintptr) *requestObject {
 	if !isFastPath(h) {
 		return requests.Get(h)

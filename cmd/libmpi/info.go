@@ -27,7 +27,7 @@ func environment() (*mpi.Info, error) {
 	return mpi.NewInfo(), nil
 }
 
-// infoKey gives a key that has a length that keys have.
+// infoKey returns a key that has a length that keys have.
 func infoKey(name string, p uintptr) (string, error) {
 	key, err := text(name, p, maxText)
 	if err == nil && (key == "" || len(key) >= maxInfoKey) {

@@ -209,7 +209,7 @@ func nthPset(n int, length, name uintptr) error {
 	return err
 }
 
-// pset gives the group of a process set. Programs write the names in small letters too.
+// pset returns the group of a process set. Programs write the names in small letters too.
 func pset(name string) (*mpi.Group, error) {
 	switch {
 	case strings.EqualFold(name, psets[0]):

@@ -15,7 +15,7 @@ import (
 // maxArguments is how many arguments a program that is spawned can have.
 const maxArguments = 1 << 16
 
-// stringList gives the strings of a list that ends with a null pointer.
+// stringList returns the strings of a list that ends with a null pointer.
 func stringList(p uintptr) ([]string, error) {
 	if p == 0 {
 		return nil, nil
@@ -38,7 +38,7 @@ func stringList(p uintptr) ([]string, error) {
 	return nil, fmt.Errorf("%w: argv has more than %d strings", mpi.ErrArg, maxArguments)
 }
 
-// command gives a program that is to be spawned.
+// command returns a program that is to be spawned.
 func command(path, argv uintptr, procs int32, info uintptr) (c mpi.Command, err error) {
 	if c.Path, err = text("command", path, 1<<16); err != nil {
 		return c, err
@@ -90,7 +90,7 @@ func (c *commObject) spawnMultiple(root, n int, paths, argvs, procs, is, codes u
 	return children, err
 }
 
-// commands gives the n programs of a Comm_spawn_multiple.
+// commands returns the n programs of a Comm_spawn_multiple.
 func commands(n int, paths, argvs, procs, is uintptr) ([]mpi.Command, error) {
 	names, err := touched[uintptr]("array_of_commands", paths, n)
 	if err != nil {

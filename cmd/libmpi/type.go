@@ -27,7 +27,7 @@ func storeType(to *uintptr, which int32, t *mpi.Datatype) (err error) {
 	return err
 }
 
-// matchSize gives the datatype of a class that has a size.
+// matchSize returns the datatype of a class that has a size.
 func matchSize(class, size int) (*mpi.Datatype, error) {
 	return datatype.MatchSize(datatype.TypeClass(class), int64(size))
 }

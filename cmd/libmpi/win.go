@@ -70,7 +70,7 @@ func allocateWin(fn string, which int32, size, unit int64, info, c, base, out ui
 	})
 }
 
-// query gives the size, the unit and the address of the memory of a member of a shared window.
+// query returns the size, the unit and the address of the memory of a member of a shared window.
 func (w *winObject) query(rank int) (size int64, unit int, base uintptr, err error) {
 	mem, unit, err := w.SharedQuery(rank)
 	return int64(len(mem)), unit, uintptr(unsafe.Pointer(unsafe.SliceData(mem))), err

@@ -31,7 +31,7 @@ type DanceHost struct {
 	By time.Time
 }
 
-// String gives address:port.
+// String returns address:port.
 func (h DanceHost) String() string { return netip.AddrPortFrom(h.Address.Addr(), h.Port).String() }
 
 // DanceConfig describes the job's hosts to a dance (IMPI ch.2, Host labels).

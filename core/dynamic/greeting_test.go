@@ -17,7 +17,7 @@ var (
 	testHello  = Hello{Src: 3, Dst: 1<<31 - 1}
 )
 
-// feed gives all of b to an Input, n bytes at a time, as long as it takes any.
+// feed passes all of b to an Input, n bytes at a time, as long as it takes any.
 func feed(input func([]byte) (int, error), b []byte, n int) (left []byte, err error) {
 	for len(b) > 0 {
 		took, err := input(b[:min(n, len(b))])

@@ -27,7 +27,7 @@ func newTestPorts() *testPorts {
 	return p
 }
 
-// steps gives all that is to be done, as text.
+// steps returns all that is to be done, as text.
 func (p *testPorts) steps() (list []string) {
 	for {
 		s, ok := p.Next()

@@ -75,7 +75,7 @@ type Failure struct {
 // Error is the text.
 func (f *Failure) Error() string { return f.Text }
 
-// Unwrap gives the error that the node met, if it was one.
+// Unwrap returns the error that the node met, if it was one.
 func (f *Failure) Unwrap() error { return f.Cause }
 
 // Explains reports whether f is a better cause than o, which was reported earlier. Of two

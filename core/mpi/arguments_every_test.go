@@ -234,7 +234,7 @@ func sources(t *testing.T, tests bool) (files []*ast.File) {
 	return files
 }
 
-// parameters gives the names of the parameters of this package's exported
+// parameters returns the names of the parameters of this package's exported
 // functions and methods that can fail, by Function or Type.Method.
 func parameters(t *testing.T) map[string][]string {
 	t.Helper()

@@ -160,7 +160,7 @@ func newBadThings(c *Comm, key Keyval) (x *badThings, err error) {
 	return x, errors.Join(Send(c, []byte{1}, c.Rank(), 7), waitFor(q), x.active.Start())
 }
 
-// works tells whether messages and collectives of c arrive still.
+// works reports whether messages and collectives of c arrive still.
 func works(c *Comm) error {
 	in, sum := []int{-1}, []int{0}
 	_, err := Sendrecv(c, []int{c.Rank()}, 1-c.Rank(), 3, in, 1-c.Rank(), 3)

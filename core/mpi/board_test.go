@@ -41,7 +41,7 @@ var blank struct {
 	boards map[int][]*testBoard
 }
 
-// newBoard gives a board for the time of a test.
+// newBoard returns a board for the time of a test.
 func newBoard(t *testing.T, procs int) (*board.Board, []machine.Bell) {
 	t.Helper()
 	blank.Lock()

@@ -26,7 +26,7 @@ func (b *SendBuffer) in() *proc.SendBuffer { return (*proc.SendBuffer)(b) }
 func (s *Status) in() *proc.Status         { return (*proc.Status)(s) }
 func (w *Win) in() *window.Win             { return (*window.Win)(w) }
 
-// inner gives a slice as one of the room's type, which has the same layout.
+// inner returns a slice as one of the room's type, which has the same layout.
 func inner[U, T any](s []T) []U {
 	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }

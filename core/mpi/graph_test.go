@@ -43,7 +43,7 @@ func TestGraph(t *testing.T) {
 	})
 }
 
-// totals tells whether messages and reductions of c arrive.
+// totals reports whether messages and reductions of c arrive.
 func totals(c *Comm) error {
 	sum, n := []int{0}, c.Size()
 	return first(Allreduce(c, []int{c.Rank()}, sum, Sum), expect("sum", sum[0], n*(n-1)/2))

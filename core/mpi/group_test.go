@@ -17,7 +17,7 @@ func classed(what string, err error, want mpierr.Class) error {
 	return nil
 }
 
-// ranksOf gives the ranks in c of the members of g.
+// ranksOf returns the ranks in c of the members of g.
 func ranksOf(c *Comm, g *Group) ([]int, error) {
 	all, err := c.Group()
 	if err != nil {

@@ -24,7 +24,7 @@ func infoOf(t *testing.T, pairs ...string) *Info {
 	return i
 }
 
-// listed gives the keys in their order, each with its value.
+// listed returns the keys in their order, each with its value.
 func listed(t *testing.T, i *Info) (all []string) {
 	t.Helper()
 	n, err := i.Len()

@@ -182,7 +182,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// judge tells whether err is what the two ends deserve.
+// judge reports whether err is what the two ends deserve.
 func (e *signedCase) judge(c *Comm, err error) error {
 	if c.Rank() == 0 || e.sent == "" {
 		return err

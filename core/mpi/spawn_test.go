@@ -85,7 +85,7 @@ func (b *spawnNode) breed(n int, port string) {
 	})
 }
 
-// told gives what a spawnNode has heard of that kind.
+// told returns what a spawnNode has heard of that kind.
 func (b *spawnNode) told(kind wireup.Kind) (list []wireup.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,12 +35,12 @@ var (
 // and is a Switch, which is 0 or 1, or a number.
 type ControlVariable tool.Control
 
-// ControlVariables gives all of them. They can be used at any time, before Init as well.
+// ControlVariables returns all of them. They can be used at any time, before Init as well.
 func ControlVariables() []ControlVariable {
 	return inner[ControlVariable](slices.Clone(tool.Controls))
 }
 
-// Read gives the value. No error handler hears of errors (MPI_T_cvar_read).
+// Read returns the value. No error handler hears of errors (MPI_T_cvar_read).
 func (v *ControlVariable) Read() (int, error) { return (*tool.Control)(v).Read() }
 
 // Write sets the value. No error handler hears of errors (MPI_T_cvar_write).
@@ -50,10 +50,10 @@ func (v *ControlVariable) Write(n int) error { return (*tool.Control)(v).Write(n
 // has a Name, a Description and a Class. All of them always run, and cannot be reset.
 type PerformanceVariable tool.Measure
 
-// PerformanceVariables gives all of them. Measure gives most of their values at one moment.
+// PerformanceVariables returns all of them. Measure gives most of their values at one moment.
 func PerformanceVariables() []PerformanceVariable {
 	return inner[PerformanceVariable](slices.Clone(tool.Measures))
 }
 
-// Read gives the value, 0 before Init and after Finalize (MPI_T_pvar_read).
+// Read returns the value, 0 before Init and after Finalize (MPI_T_pvar_read).
 func (v *PerformanceVariable) Read() uint64 { return (*tool.Measure)(v).Read() }

@@ -16,7 +16,7 @@ import (
 
 var stepLine = regexp.MustCompile(`(?m)^(accept|connect|spawn|intercomm_create)(?:#\d+)? step (\d+): \S`)
 
-// trace gives a proc's trace.
+// trace returns a proc's trace.
 func (m *testNodes) trace(t *testing.T, name string, rank int) string {
 	t.Helper()
 	b, err := os.ReadFile(m.traceOf(name, rank))
@@ -26,7 +26,7 @@ func (m *testNodes) trace(t *testing.T, name string, rank int) string {
 	return string(b)
 }
 
-// stepsIn gives the steps that a trace shows: "accept 0", "accept 3" and so on.
+// stepsIn returns the steps that a trace shows: "accept 0", "accept 3" and so on.
 func (m *testNodes) stepsIn(t *testing.T, name string, rank int) (list []string) {
 	t.Helper()
 	b := m.trace(t, name, rank)

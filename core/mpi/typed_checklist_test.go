@@ -85,7 +85,7 @@ func row(n int, v float64) []float64 {
 	return r
 }
 
-// class gives an error unless err is of a class.
+// class returns an error unless err is of a class.
 func class(what string, err error, want mpierr.Class) error {
 	if got := ErrorClass(err); got != want {
 		return fmt.Errorf("%s: class %v, want %v: %w", what, got, want, err)
@@ -506,7 +506,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// everyCall gives the errors of all calls with a Buffer and a rank.
+// everyCall returns the errors of all calls with a Buffer and a rank.
 func everyCall(c *Comm, b Buffer, rank int) map[string]error {
 	return map[string]error{
 		"send": c.Send(b, rank, 0), "ssend": c.Ssend(b, rank, 0), "bsend": c.Bsend(b, rank, 0), "rsend": c.Rsend(b, rank, 0),

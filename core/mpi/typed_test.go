@@ -222,7 +222,7 @@ func TestRandomTypesArrive(t *testing.T) {
 	})
 }
 
-// overlaps tells whether items that reach up to hi have bytes in common.
+// overlaps reports whether items that reach up to hi have bytes in common.
 func overlaps(typ *Datatype, count int, hi int64) bool {
 	mem := make([]byte, hi+1)
 	data := pattern(int(int64(count)*typ.Packed(datatype.Native)), 1)

@@ -177,7 +177,7 @@ func connect(t *testing.T, p *proc.Process, peer int, l link.Link) {
 	p.Eng.SetRoute(message.Peer(peer), q.ID)
 }
 
-// expect gives an error unless got and want are the same.
+// expect returns an error unless got and want are the same.
 func expect[T comparable](what string, got, want T) error {
 	if got != want {
 		return fmt.Errorf("%s: got %v, want %v", what, got, want)

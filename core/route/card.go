@@ -50,7 +50,7 @@ func Wants(c *dynamic.Card, name string, to wire.ClientRank) bool {
 	return c.Has(name)
 }
 
-// DemandOf gives the secrecy that a card demands of links to a client. A proc without a card demands
+// DemandOf returns the secrecy that a card demands of links to a client. A proc without a card demands
 // nothing.
 func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 	switch {
@@ -64,7 +64,7 @@ func DemandOf(c *dynamic.Card, to wire.ClientRank) Secrecy {
 	return AnyLink
 }
 
-// Representation gives the form in which data travel between procs of two clients that know each
+// Representation returns the form in which data travel between procs of two clients that know each
 // other's card. Both find the same. IMPI ch.1, Data Format: external32, unless both know better. A
 // site can insist on one by a feature such as "external32-to-1", for client 1, or "external32-to-all".
 func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string {
@@ -83,7 +83,7 @@ func Representation(a, b *dynamic.Card, clientA, clientB wire.ClientRank) string
 	return datatype.External32.String()
 }
 
-// wish gives the representation that the owner of a card insists on towards a client; empty: none.
+// wish returns the representation that the owner of a card insists on towards a client; empty: none.
 func wish(c *dynamic.Card, to wire.ClientRank) string {
 	for _, suffix := range []string{fmt.Sprintf("-to-%d", to), "-to-all"} {
 		i := slices.IndexFunc(c.Features, func(f string) bool { return strings.HasSuffix(f, suffix) })

@@ -56,7 +56,7 @@ const (
 	PeerRoutes   Rule = "peer-routes" // the peer's node has refused it for one of the above
 )
 
-// Unfit gives the demand that the links of a transport do not meet; empty: they meet all.
+// Unfit returns the demand that the links of a transport do not meet; empty: they meet all.
 func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
 	switch {
 	case t.Machine() && !sameMachine:
@@ -69,7 +69,7 @@ func (r *Route) Unfit(t Transport, sameMachine bool) Rule {
 	return ""
 }
 
-// Excludes gives the rule for which a peer is not dialled by a transport, which is nil if it does not
+// Excludes returns the rule for which a peer is not dialled by a transport, which is nil if it does not
 // run; empty: it is dialled. Cards are nil for procs that have none.
 func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) Rule {
 	switch {
@@ -94,7 +94,7 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) R
 	return ""
 }
 
-// Ways gives the offers by which the owner of a card is dialled, best first. running gives a transport
+// Ways returns the offers by which the owner of a card is dialled, best first. running gives a transport
 // of the site, nil if it does not run.
 func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.Card) (ways []dynamic.Offer) {
 	for _, name := range r.Prefer {

@@ -46,7 +46,7 @@ type Placed struct {
 	As wire.ClientRank // the client of the new world that has it; set by [Attempt.Answered]
 }
 
-// shares tells whether a part is of the same client of the new world as the one before it: the hosts of
+// shares reports whether a part is of the same client of the new world as the one before it: the hosts of
 // the proc's own site are one client, of which the node that spawns makes the list. Another site is
 // asked for each part by itself, and knows of no other.
 func (p *Placed) shares(before *Placed) bool {

@@ -191,7 +191,7 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 	return true
 }
 
-// loads gives how many slots are taken on a host.
+// loads returns how many slots are taken on a host.
 func (s *Slots[P]) loads() func(host int) int {
 	taken := make(map[int]int)
 	for _, h := range s.holders {

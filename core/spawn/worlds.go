@@ -110,7 +110,7 @@ func (s *Worlds[P]) Deadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Tick gives the worlds that are to end because they have not connected in time, each once.
+// Tick returns the worlds that are to end because they have not connected in time, each once.
 func (s *Worlds[P]) Tick(now time.Time) (end []*World[P]) {
 	for _, w := range s.living {
 		if w.state == Connecting && !w.until.IsZero() && !now.Before(w.until) {

@@ -33,7 +33,7 @@ var steps = map[State]func(*Worlds[int], *World[int]){
 	},
 }
 
-// in gives a world in a state, beside one of another proc that is Connecting.
+// in returns a world in a state, beside one of another proc that is Connecting.
 func in(t *testing.T, state State) (*Worlds[int], *World[int]) {
 	t.Helper()
 	s, w := &Worlds[int]{}, &World[int]{By: 0, Request: 7, Port: port}

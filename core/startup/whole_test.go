@@ -311,7 +311,7 @@ func recording(t testing.TB, auth Auth) (up, down [][]byte) {
 	return w.sentUp, w.sentDn
 }
 
-// replay gives a client's bytes to a server in which the other client behaves,
+// replay sends a client's bytes to a server in which the other client behaves,
 // then closes the connection and lets time pass: the job must end.
 func replay(t testing.TB, auth Auth, stream []byte) error {
 	b := testClient(1, 1, 1)

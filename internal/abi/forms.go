@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// AllFunctions gives the functions of MPI: those that the text of mpi.h declares, each with the forms that
+// AllFunctions returns the functions of MPI: those that the text of mpi.h declares, each with the forms that
 // follow from it, and the conversions of handles. Those that mpi.h does not declare have Derived set.
 func AllFunctions(header string) ([]Function, error) {
 	declared, err := ParseHeader(header)

@@ -36,7 +36,7 @@ const (
 
 var prototype = regexp.MustCompile(`^(int|double|MPI_Aint|[A-Za-z_]+ \*?)\s*(P?MPI_\w+)\((.*)\)(?: [A-Z_]+\(.*\))?;`)
 
-// ParseHeader gives the functions that the text of mpi.h declares, MPI_ ones only,
+// ParseHeader returns the functions that the text of mpi.h declares, MPI_ ones only,
 // in its order. Each prototype is on one line.
 func ParseHeader(text string) ([]Function, error) {
 	var fns []Function
@@ -104,7 +104,7 @@ func shapeOf(c string) Shape {
 	return Word
 }
 
-// Handle tells whether the argument is a handle of an object that has an error
+// Handle reports whether the argument is a handle of an object that has an error
 // handler, and of which: "Comm", "Win", "File" or "Session".
 func (a Arg) Handle() (sort string, ok bool) {
 	sort, ok = strings.CutPrefix(a.Type, "MPI_")

@@ -20,7 +20,7 @@ const namesFile = "core/mpi/names.go"
 //go:embed names.txt
 var namesTable string
 
-// Names gives the text of namesFile. A type of faceTypes is one of its own, with the fields of the other
+// Names returns the text of namesFile. A type of faceTypes is one of its own, with the fields of the other
 // if all of them are exported. The other types are the same ones.
 func Names(root fs.FS) (map[string]string, error) {
 	var body strings.Builder

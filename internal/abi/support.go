@@ -12,14 +12,14 @@ type Support struct {
 	Implemented bool   `json:"implemented"`
 }
 
-// Functions gives all functions of the ABI, by name.
+// Functions returns all functions of the ABI, by name.
 func Functions() []Support {
 	all := slices.Clone(functions[:])
 	slices.SortFunc(all, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
-// Name gives the name of the function with a number that the generated C code has.
+// Name returns the name of the function with a number that the generated C code has.
 func Name(number int) string {
 	if number < 0 || number >= len(functions) {
 		return "MPI"

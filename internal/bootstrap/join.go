@@ -228,7 +228,7 @@ func (m *Managed) start(program string, o Order) error {
 
 func keyOf(block int) string { return "impi-node-" + strconv.Itoa(block) }
 
-// placeOf gives what the first rank of a block has published.
+// placeOf returns what the first rank of a block has published.
 func (m *Managed) placeOf(blocks []Block, block int) (p Place, err error) {
 	text, found, err := m.manager.Get(keyOf(block), blocks[block].First)
 	if err == nil && !found {

@@ -32,7 +32,7 @@ type Block struct {
 	Procs int `json:"procs"`
 }
 
-// Blocks gives the blocks of ranks, whose machines are given by rank.
+// Blocks returns the blocks of ranks, whose machines are given by rank.
 func Blocks(machines []int) (blocks []Block) {
 	for rank, m := range machines {
 		if rank > 0 && m == machines[rank-1] {

@@ -98,7 +98,7 @@ func (e *env) connect(ctx context.Context, from *host.Plugin, ln transports.List
 	return dialled, accepted
 }
 
-// survives tells whether links of a data plane live without the plugin.
+// survives reports whether links of a data plane live without the plugin.
 func survives(p transports.DataPlane) bool {
 	return p == transports.PlaneFD || p == transports.PlanePeerSHM
 }

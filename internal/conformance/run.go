@@ -40,7 +40,7 @@ type job struct {
 	plane transports.DataPlane
 }
 
-// matches tells whether a job is chosen.
+// matches reports whether a job is chosen.
 func (o Options) matches(j job) bool {
 	if o.Quick && j.Slow {
 		return false

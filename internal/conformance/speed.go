@@ -74,7 +74,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// pingPong gives the half round trip of 64 bytes in microseconds.
+// pingPong returns the half round trip of 64 bytes in microseconds.
 func pingPong(ctx context.Context, a, b link.Link, d time.Duration) (float64, error) {
 	echo := make(chan error, 1)
 	go func() {
@@ -109,7 +109,7 @@ func pingPong(ctx context.Context, a, b link.Link, d time.Duration) (float64, er
 	return float64(took.Nanoseconds()) / 2000 / float64(max(1, trips)), <-echo
 }
 
-// pour gives the bytes per second from a to b, timed until the receiver's count has
+// pour returns the bytes per second from a to b, timed until the receiver's count has
 // come back.
 func pour(ctx context.Context, a, b link.Link, d time.Duration) (float64, error) {
 	const size = 64 << 10

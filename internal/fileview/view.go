@@ -107,7 +107,7 @@ func layOut(t *datatype.Type) ([]Extent, error) {
 // Unit is the bytes of what offsets count.
 func (v *View) Unit() int64 { return v.unit }
 
-// At gives where the item at an offset, in items, lies in the file.
+// At returns where the item at an offset, in items, lies in the file.
 func (v *View) At(offset int64) (int64, error) {
 	pos, err := v.Position(offset)
 	if err != nil {
@@ -120,7 +120,7 @@ func (v *View) At(offset int64) (int64, error) {
 	return at, nil
 }
 
-// Position gives how many bytes of data are before an offset, in items.
+// Position returns how many bytes of data are before an offset, in items.
 func (v *View) Position(offset int64) (int64, error) {
 	if offset < 0 || offset > (1<<62)/v.unit {
 		return 0, fmt.Errorf("%w: %d", ErrOffset, offset)
@@ -128,7 +128,7 @@ func (v *View) Position(offset int64) (int64, error) {
 	return offset * v.unit, nil
 }
 
-// Extents gives the runs of bytes of n bytes of data behind the first pos ones.
+// Extents returns the runs of bytes of n bytes of data behind the first pos ones.
 func (v *View) Extents(pos, n int64) func(yield func(Extent) bool) {
 	return func(yield func(Extent) bool) {
 		item, rest := pos/v.data, pos%v.data
@@ -147,7 +147,7 @@ func (v *View) Extents(pos, n int64) func(yield func(Extent) bool) {
 	}
 }
 
-// find gives the piece that has byte rest of the data.
+// find returns the piece that has byte rest of the data.
 func (v *View) find(rest int64) int {
 	lo, hi := 0, len(v.from)
 	for hi-lo > 1 {
@@ -160,7 +160,7 @@ func (v *View) find(rest int64) int {
 	return lo
 }
 
-// Before gives how many bytes of data lie before byte end of the file: where its
+// Before returns how many bytes of data lie before byte end of the file: where its
 // data end if it has that many bytes.
 func (v *View) Before(end int64) int64 {
 	end -= v.disp

@@ -10,7 +10,7 @@ import (
 
 func extents(v *View, pos, n int64) []Extent { return slices.Collect(v.Extents(pos, n)) }
 
-// must gives what a constructor made.
+// must returns what a constructor made.
 func must(t *testing.T) func(*datatype.Type, error) *datatype.Type {
 	return func(d *datatype.Type, err error) *datatype.Type {
 		t.Helper()

@@ -32,7 +32,7 @@ type runner struct {
 	fuzz   func(ctx context.Context, t target, d time.Duration) report
 }
 
-// main gives the exit status: 1 if a target failed, 2 if none could be run.
+// main returns the exit status: 1 if a target failed, 2 if none could be run.
 func (r *runner) main(ctx context.Context, only string, patterns []string) int {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
@@ -79,7 +79,7 @@ func (r *runner) run(ctx context.Context, targets []target) int {
 	return 1
 }
 
-// share gives the time of the next of n targets, and of all of them. What is left
+// share returns the time of the next of n targets, and of all of them. What is left
 // of the budget is shared evenly, so that one target which was slow to build
 // costs all others a little.
 func (r *runner) share(begin time.Time, n int) (share, left time.Duration) {

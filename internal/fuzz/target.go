@@ -34,7 +34,7 @@ type listed struct {
 // function matches the head of a fuzz function.
 var function = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// list gives the targets of the packages that match patterns.
+// list returns the targets of the packages that match patterns.
 func list(patterns []string, only string) ([]target, error) {
 	want, err := regexp.Compile(only)
 	if err != nil {

@@ -85,7 +85,7 @@ func (a *arguments) fail(name string) {
 	a.err = cmp.Or(a.err, fmt.Errorf("%s=%q", name, a.values[name]))
 }
 
-// num gives a number, otherwise if it was not given.
+// num returns a number, otherwise if it was not given.
 func (a *arguments) num(name string, otherwise int) int {
 	s, ok := a.values[name]
 	if !ok {
@@ -98,7 +98,7 @@ func (a *arguments) num(name string, otherwise int) int {
 	return n
 }
 
-// wild gives a number, or anything for "any".
+// wild returns a number, or anything for "any".
 func (a *arguments) wild(name string, anything int) int {
 	if a.values[name] == "any" {
 		return anything
@@ -120,7 +120,7 @@ func (a *arguments) list(name string) (v []int) {
 	return v
 }
 
-// comm gives a communicator, MPI_COMM_WORLD if none was named.
+// comm returns a communicator, MPI_COMM_WORLD if none was named.
 func (in *interpreter) comm(a *arguments, name string) *mpi.Comm {
 	c := in.comms[a.num(name, 0)]
 	if c == nil {

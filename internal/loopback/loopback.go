@@ -16,7 +16,7 @@ func Address() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 64 | byte(pid>>16)&63, byte(pid >> 8), byte(pid)})
 }
 
-// Free gives a port of Address that nobody listens on.
+// Free returns a port of Address that nobody listens on.
 func Free() (netip.AddrPort, error) {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(Address(), 0).String())
 	if err != nil {

@@ -219,7 +219,7 @@ func (p *parser) reach(scheduler string, local bool) error {
 // askScheduler bounds how long a scheduler may take to say which machines a job has.
 const askScheduler = time.Minute
 
-// allocated gives the machines of the scheduler's job that this process is part of.
+// allocated returns the machines of the scheduler's job that this process is part of.
 func allocated() (scheduler string, machines []engine.Machine, err error) {
 	var e engine.Engine
 	switch environ := os.Environ(); {
@@ -257,7 +257,7 @@ func ThisMachine() Machine {
 	}
 }
 
-// hasAddress tells whether an interface of this machine has the address.
+// hasAddress reports whether an interface of this machine has the address.
 func hasAddress(want netip.Addr) bool {
 	if want.IsLoopback() {
 		return true

@@ -42,7 +42,7 @@ func (r *Run) Args() ([]string, error) {
 	return append(args, "-programs", string(text)), nil
 }
 
-// plain tells whether there is nothing to say of a program but its command and
+// plain reports whether there is nothing to say of a program but its command and
 // its procs.
 func (p Program) plain() bool { return len(p.Env) == 0 && p.Dir == "" && p.Out == "" && p.Err == "" }
 

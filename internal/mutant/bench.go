@@ -52,7 +52,7 @@ func (b *Bench) Command(ctx context.Context, number int, program string, args ..
 	return cmd
 }
 
-// Choose gives the numbers of the faults whose names match.
+// Choose returns the numbers of the faults whose names match.
 func (b *Bench) Choose(only *regexp.Regexp) (numbers []int) {
 	for i := range b.Faults {
 		if only.MatchString(b.Faults[i].Name) {

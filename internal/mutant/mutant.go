@@ -89,7 +89,7 @@ func (m *Mutant) add(line string) bool {
 	return true
 }
 
-// Apply gives the file with the fault. The lines that it changes must be there
+// Apply returns the file with the fault. The lines that it changes must be there
 // exactly once.
 func (m *Mutant) Apply(source []byte) ([]byte, error) {
 	text := append([]byte("\n"), source...)

@@ -73,7 +73,7 @@ func newWeaver(name string, read func(string) ([]byte, error)) (*weaver, error) 
 	return &weaver{source: source, syntax: syntax, calls: map[int]string{}}, err
 }
 
-// parse gives a syntax tree in which positions are offsets, plus one.
+// parse returns a syntax tree in which positions are offsets, plus one.
 func parse(name string, source []byte) (*ast.File, error) {
 	return parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
 }

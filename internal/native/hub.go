@@ -82,7 +82,7 @@ func NewHub(l *Library) *Hub { return newHub(l, l.Size) }
 
 func newHub(v vendor, size int) *Hub { return &Hub{lib: v, links: make([]*Link, size)} }
 
-// Link gives the link to a rank of the site. created says that it was not there before.
+// Link returns the link to a rank of the site. created says that it was not there before.
 func (h *Hub) Link(rank int) (l *Link, created bool) {
 	if l = h.links[rank]; l == nil {
 		l = &Link{hub: h, to: rank, room: window}
@@ -217,7 +217,7 @@ func mapped(n int) ([]byte, error) {
 	return b, nil
 }
 
-// pinner gives one that pins nothing.
+// pinner returns one that pins nothing.
 func (h *Hub) pinner() *runtime.Pinner {
 	n := len(h.pins)
 	if n == 0 {

@@ -216,7 +216,7 @@ func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 	return l.returned(), nil
 }
 
-// returned gives how many bytes at the front of what was lent are the lender's again.
+// returned returns how many bytes at the front of what was lent are the lender's again.
 func (l *Link) returned() (n int) {
 	i := 0
 	for ; i < len(l.lent) && l.lent[i].done; i++ {

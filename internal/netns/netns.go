@@ -160,7 +160,7 @@ func (m *Machine) Copy(dir string) {
 	}
 }
 
-// Path gives the path on this computer of a file in a folder that is the machine's own.
+// Path returns the path on this computer of a file in a folder that is the machine's own.
 func (m *Machine) Path(file string) string { return m.root + file }
 
 // Put writes a file on the machine, in a folder that is its own.
@@ -191,7 +191,7 @@ func (m *Machine) pids() []string {
 	return strings.Fields(string(out))
 }
 
-// Commands gives the command lines of the machine's processes that run a program.
+// Commands returns the command lines of the machine's processes that run a program.
 func (m *Machine) Commands(program string) (list []string) {
 	for _, pid := range m.pids() {
 		if at, err := os.Readlink("/proc/" + pid + "/exe"); err == nil && at == program {

@@ -43,7 +43,7 @@ func secured(t *testing.T, job *config.Job, name string) *config.Job {
 
 var channelLine = regexp.MustCompile(`channel: .*from=(\d+) to=(\d+) transport=(\S*) data_plane=(\S*)`)
 
-// channelsOf gives what the channels of the sites are, as the log has it.
+// channelsOf returns what the channels of the sites are, as the log has it.
 func channelsOf(all []*running) (kinds []string) {
 	for _, r := range all {
 		for _, m := range channelLine.FindAllStringSubmatch(r.err.String(), -1) {

@@ -131,7 +131,7 @@ func (p *peer) header() (h wire.Packet) {
 	return h
 }
 
-// data gives the data of the next packet that has some.
+// data returns the data of the next packet that has some.
 func (p *peer) data() []byte {
 	for {
 		if h := p.header(); h.Type.HasData() {

@@ -290,7 +290,7 @@ func (n *node) Left(p *procs.Proc, inOrder bool) {
 	}
 }
 
-// noticed gives the function that a host's switch tells of events.
+// noticed returns the function that a host's switch tells of events.
 func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {

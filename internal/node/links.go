@@ -38,7 +38,7 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Take: n.take})
 }
 
-// keys gives the keys by which greetings at a listener are proved.
+// keys returns the keys by which greetings at a listener are proved.
 func (n *node) keys(at *site.Listener) dynamic.Keys {
 	others := n.meetings.Keys()
 	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {

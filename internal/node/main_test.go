@@ -344,7 +344,7 @@ func wantNone(t *testing.T, all []*running) {
 // tooLate is what a job says whose procs have not started within its limit.
 const tooLate = "passed while waiting for MPI Init of proc"
 
-// endsInTime gives the failure of a job that must end by its own limit for starting.
+// endsInTime returns the failure of a job that must end by its own limit for starting.
 // That limit has to be longer than the job's own procs need to start, which depends on
 // the machine: where it was not, try has another go with one that is four times as long.
 func endsInTime(t *testing.T, first time.Duration, try func(limit time.Duration) *ending.Failure) (f *ending.Failure, limit time.Duration) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// muteListener gives the address of somebody who accepts connections, in the
+// muteListener returns the address of somebody who accepts connections, in the
 // kernel at least, and says nothing.
 func muteListener(t *testing.T) string {
 	t.Helper()

@@ -380,7 +380,7 @@ func (n *node) finish(ctx context.Context) error {
 	return n.member.Leave(ctx, n.native.Finish)
 }
 
-// verdict gives the failure of the job, nil if there is none, by the error of run. A step may have failed
+// verdict returns the failure of the job, nil if there is none, by the error of run. A step may have failed
 // as a consequence of something else: the ending decides what is to blame.
 func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	if err == nil {

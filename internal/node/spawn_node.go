@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
-// ownServer gives the address of the job's server, and how to authenticate there.
+// ownServer returns the address of the job's server, and how to authenticate there.
 func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 	at := n.opt.Site.Server.Address
 	if n.server != nil {

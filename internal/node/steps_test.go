@@ -18,7 +18,7 @@ var stepLine = regexp.MustCompile(`(?m)^(accept|connect|spawn)(?:#1)? step (\d+)
 // stepHead is the head of a record of a step in a capture, up to its kind.
 var stepHead = []byte{0xb6, 0xb2, 0xaf, 0xb6, 1, 3}
 
-// tracedSteps gives the steps that a trace shows, which is text or a capture: "accept 3".
+// tracedSteps returns the steps that a trace shows, which is text or a capture: "accept 3".
 func tracedSteps(t *testing.T, path string) (list []string) {
 	t.Helper()
 	b, err := os.ReadFile(path)

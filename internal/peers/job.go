@@ -118,7 +118,7 @@ type Host struct {
 	Procs   int
 }
 
-// Hosts gives the hosts of a site of ours.
+// Hosts returns the hosts of a site of ours.
 func (j *Job) Hosts(client int) (hosts []Host) {
 	s := j.Sites[client]
 	if s.Machines == nil {
@@ -130,7 +130,7 @@ func (j *Job) Hosts(client int) (hosts []Host) {
 	return hosts
 }
 
-// on gives what makes commands for the machine of that number, or for this one if the site has none.
+// on returns what makes commands for the machine of that number, or for this one if the site has none.
 func (s Site) on(machine int) func(ctx context.Context, name string, args ...string) *exec.Cmd {
 	if s.Machines == nil {
 		return exec.CommandContext

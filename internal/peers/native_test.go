@@ -39,7 +39,7 @@ func needNatives(t *testing.T) {
 	}
 }
 
-// orders gives all orders of some things.
+// orders returns all orders of some things.
 func orders[T any](list []T) (all [][]T) {
 	if len(list) == 0 {
 		return [][]T{nil}

@@ -122,7 +122,7 @@ func directionOf(dir string) (direction, bool) {
 	return direction{}, false
 }
 
-// forbids gives the reason why a package may not import name, or "".
+// forbids returns the reason why a package may not import name, or "".
 func (d direction) forbids(dir, name string) string {
 	ours, isOurs := strings.CutPrefix(name, Module+"/")
 	switch {

@@ -49,7 +49,7 @@ func Semantics(r *Repo) (problems []Problem) {
 	return problems
 }
 
-// tests gives the test functions, as folder.TestName, and the strings in test files,
+// tests returns the test functions, as folder.TestName, and the strings in test files,
 // as folder.string.
 func (r *Repo) tests() (funcs, words map[string]bool) {
 	funcs, words = map[string]bool{}, map[string]bool{}

@@ -71,7 +71,7 @@ func declaredNames(f *ast.File) []*ast.Ident {
 	return names
 }
 
-// camel gives the words of a name in lower case: http and hall of HTTPHall.
+// camel returns the words of a name in lower case: http and hall of HTTPHall.
 func camel(name string) (words []string) {
 	begin, upper := 0, func(i int) bool { return i < len(name) && unicode.IsUpper(rune(name[i])) }
 	for i := 1; i < len(name); i++ {

@@ -66,7 +66,7 @@ func (c *ManyConnects) Run() *Verdict {
 	})
 }
 
-// deserts tells whether a caller ends without a word, as all of its world do.
+// deserts reports whether a caller ends without a word, as all of its world do.
 func (c *ManyConnects) deserts(proc int) bool {
 	p := script.Program{Worlds: c.Worlds}
 	return (uint64(p.WorldOf(proc))+c.Seed)%4 == 0

@@ -10,7 +10,7 @@ func (c Coverage) Missing(counters []string) (names []string) {
 	return names
 }
 
-// Deadly tells whether one of the faults may end the job.
+// Deadly reports whether one of the faults may end the job.
 func (c *Case) Deadly() bool {
 	for _, f := range c.Faults {
 		if f.Kind.Deadly() {

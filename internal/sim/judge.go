@@ -26,7 +26,7 @@ func failure(oracle string, err error) *Failure { return &Failure{oracle, err} }
 // Error has the oracle and what it says.
 func (f *Failure) Error() string { return f.Oracle + ": " + f.Err.Error() }
 
-// Unwrap gives what the oracle says.
+// Unwrap returns what the oracle says.
 func (f *Failure) Unwrap() error { return f.Err }
 
 func panicked(value any) *Failure {

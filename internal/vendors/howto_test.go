@@ -111,7 +111,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// programs gives the folder of what jobs need, and impi-conform.
+// programs returns the folder of what jobs need, and impi-conform.
 func programs(t *testing.T) (bin string) {
 	t.Helper()
 	ours.Do(func() {

@@ -43,7 +43,7 @@ var All = []Plugin{
 		Others: "the example shows what any language can do: Python has no atomic loads and stores for ring and peer-shm; fd is possible, and is what keeps a plugin out of the bytes' way; grpc is slower than stream, and for where there are no descriptors"},
 }
 
-// Find gives the plugin for a transport.
+// Find returns the plugin for a transport.
 func Find(name string) (Plugin, error) {
 	for _, g := range All {
 		if g.Name == name {

@@ -19,7 +19,7 @@ import (
 
 const root = "../.."
 
-// built gives a plugin's file, or says what was not run.
+// built returns a plugin's file, or says what was not run.
 func built(t *testing.T, g Plugin) string {
 	t.Helper()
 	path, err := g.Build(root)

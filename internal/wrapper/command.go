@@ -64,7 +64,7 @@ func beside(bin, file string, folders ...string) string {
 	return ""
 }
 
-// findCompiler gives the compiler's words. make CC=impicc puts the wrapper itself
+// findCompiler returns the compiler's words. make CC=impicc puts the wrapper itself
 // into the environment: such a value is passed over.
 func findCompiler(lang Language, given, self string, getenv func(string) string) ([]string, error) {
 	if given != "" {

@@ -32,7 +32,7 @@ const mismatch = "-fallow-argument-mismatch"
 // flagsFile lies beside mpi.mod: what the compiler is given beside its folder.
 const flagsFile = "flags"
 
-// module gives the flags with which a compiler finds the module mpi in the user's cache.
+// module returns the flags with which a compiler finds the module mpi in the user's cache.
 // It is compiled if the compiler or mpif.h are not those of an earlier time.
 func module(compiler []string, includeDir string, getenv func(string) string) ([]string, error) {
 	cache := getenv("XDG_CACHE_HOME")

@@ -88,7 +88,7 @@ func environment(pairs ...string) func(string) string {
 	}
 }
 
-// try gives what a wrapper of an installation would run or print, the
+// try returns what a wrapper of an installation would run or print, the
 // installation's folder written as ROOT.
 func try(t *testing.T, root string, lang Language, args string, env ...string) (string, error) {
 	t.Helper()

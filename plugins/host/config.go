@@ -85,7 +85,7 @@ const (
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// sharesSecret tells whether node and plugin are one program, which need not exchange certificates.
+// sharesSecret reports whether node and plugin are one program, which need not exchange certificates.
 func (c *Config) sharesSecret() bool { return c.Builtin && !c.NoMTLS }
 
 // complete sets the defaults and returns all errors of the Config, joined.

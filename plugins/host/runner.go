@@ -105,7 +105,7 @@ func (p *process) Start(context.Context) error {
 	return nil
 }
 
-// pipeOf gives a pipe from which a secret can be read once. Others may look into environments.
+// pipeOf returns a pipe from which a secret can be read once. Others may look into environments.
 func pipeOf(secret []byte) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -65,7 +65,7 @@ func refusal(code transports.Code, reason string) *proto.Error {
 	return &proto.Error{Code: string(code), Retryable: code == transports.CodeResource, Reason: reason}
 }
 
-// wireError gives a code to errors of the system and of contexts for which the transport
+// wireError assigns a code to errors of the system and of contexts for which the transport
 // has set none.
 func wireError(err error) *proto.Error {
 	var te *transports.Error

@@ -41,7 +41,7 @@ func congestionControl(given map[string]any) (string, error) {
 	return name, nil
 }
 
-// setCongestion gives a connected socket its congestion control.
+// setCongestion sets the congestion control of a connected socket.
 func (s *settings) setCongestion(fd int) error {
 	name := s.congestion
 	if name == autoCongestion || name == "" {

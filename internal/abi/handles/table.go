@@ -74,7 +74,7 @@ type slot[T any] struct {
 // NewTable makes an empty table.
 func NewTable[T any](k Kind) *Table[T] { return &Table[T]{kind: k} }
 
-// Get gives the object of a handle, or nil if it has none. The object is valid as
+// Get returns the object of a handle, or nil if it has none. The object is valid as
 // long as nobody frees the handle.
 func (t *Table[T]) Get(h Handle) *T {
 	s := t.slot(uint32(h))
@@ -84,7 +84,7 @@ func (t *Table[T]) Get(h Handle) *T {
 	return &s.v
 }
 
-// slot gives the place of the lower half of a handle, used or not.
+// slot returns the place of the lower half of a handle, used or not.
 func (t *Table[T]) slot(n uint32) *slot[T] {
 	if n>>kindShift != uint32(t.kind) || n&(1<<indexShift-1) != 0 {
 		return nil
@@ -97,7 +97,7 @@ func (t *Table[T]) slot(n uint32) *slot[T] {
 	return &(*chunks)[i>>chunkBits][i%chunkSize]
 }
 
-// New gives a handle and the object that it stands for, which is as the last one
+// New returns a handle and the object that it stands for, which is as the last one
 // in that place left it. It is nil if there are Max already. The handle is good
 // once Set says so.
 func (t *Table[T]) New() (Handle, *T) {

@@ -25,7 +25,7 @@ type Fault struct {
 	Cases []string
 }
 
-// All gives the list. The numbers of faults, for mutant.Switch, begin with 1.
+// All returns the list. The numbers of faults, for mutant.Switch, begin with 1.
 func All() ([]Fault, error) {
 	mutants, err := mutant.Parse(list)
 	if err != nil {

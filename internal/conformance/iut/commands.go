@@ -29,7 +29,7 @@ func (s *Commands) Name() string { return s.Title }
 // Version says which release it is.
 func (s *Commands) Version() string { return s.Release }
 
-// Has tells whether there is a command for that part.
+// Has reports whether there is a command for that part.
 func (s *Commands) Has(n Needs) (ok bool, reason string) {
 	if n == Server {
 		return s.ServerCommand != "", "no -server was given"
@@ -37,7 +37,7 @@ func (s *Commands) Has(n Needs) (ok bool, reason string) {
 	return s.ClientCommand != "", "no -client was given"
 }
 
-// Hosts tells whether a client can have several.
+// Hosts reports whether a client can have several.
 func (s *Commands) Hosts() bool { return s.ManyHosts }
 
 // Client fills in the client's command.

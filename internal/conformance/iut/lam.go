@@ -19,7 +19,7 @@ type lam struct {
 	version string
 }
 
-// LAM gives the LAM/MPI that is installed at prefix. source is our interpreter in C,
+// LAM returns the LAM/MPI that is installed at prefix. source is our interpreter in C,
 // which is compiled into dir. If this is root, everybody may read dir afterwards: LAM runs
 // the program as nobody.
 func LAM(prefix, source, dir string) (Subject, error) {

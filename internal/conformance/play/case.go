@@ -40,7 +40,7 @@ var Chapters = []string{
 	"cancel", "probe", "order", "data", "collectives", "communicators", "bad packets", "shutdown",
 }
 
-// Cases gives all cases, by chapter and number.
+// Cases returns all cases, by chapter and number.
 func Cases() []Case {
 	var all []Case
 	for _, c := range texts().Cases {

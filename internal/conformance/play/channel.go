@@ -188,7 +188,7 @@ func (ch *channel) finished() bool {
 	return ch.fini
 }
 
-// watched tells whether the script wants to see PROTOACKs to that proc, and to send
+// watched reports whether the script wants to see PROTOACKs to that proc, and to send
 // its own.
 func (ch *channel) watched(p procID) bool {
 	ch.mu.Lock()
@@ -196,7 +196,7 @@ func (ch *channel) watched(p procID) bool {
 	return ch.manual && p != ch.j.control.self.id
 }
 
-// window gives the counters of the tester's proc a and the IUT's proc b. The caller
+// window returns the counters of the tester's proc a and the IUT's proc b. The caller
 // holds mu.
 func (ch *channel) window(a, b procID) *window {
 	w := ch.flow[pair{a, b}]
@@ -271,7 +271,7 @@ func (ch *channel) send(p packet) {
 	}
 }
 
-// room tells whether one more packet may be sent now. The caller holds mu.
+// room reports whether one more packet may be sent now. The caller holds mu.
 func (ch *channel) room(from, to procID) bool {
 	w := ch.window(from, to)
 	return w.sent-w.acked*int(ch.j.ackmark) < int(ch.j.hiwater)
@@ -294,7 +294,7 @@ func (ch *channel) shut(p *packet, what string) {
 	ch.t.Fatalf("%s: no PROTOACK from %v to %v within %v: %s", ch.c.name, p.dest, p.src, ch.t.patience, what)
 }
 
-// next gives the next packet that is the script's. what says what should come.
+// next returns the next packet that is the script's. what says what should come.
 func (ch *channel) next(what string) (p packet) {
 	came, err := false, error(nil)
 	ch.watchFor(ch.t.patience, func() bool {
@@ -360,7 +360,7 @@ func (ch *channel) failure() error {
 	return ch.err
 }
 
-// isReset tells whether a connection was torn down rather than closed.
+// isReset reports whether a connection was torn down rather than closed.
 func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 
 // ends waits for the end of the channel, and gives what ended it: io.EOF, or what was

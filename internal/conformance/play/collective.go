@@ -72,10 +72,10 @@ func (g *group) delegate(i int, root *proc) *proc {
 	return g.masters[i]
 }
 
-// linear tells whether all clients talk to one.
+// linear reports whether all clients talk to one.
 func (g *group) linear() bool { return len(g.masters) <= int(g.maxlinear) }
 
-// bcastTree gives the number that the IUT's client hears from (-1: it is the root's)
+// bcastTree returns the number that the IUT's client hears from (-1: it is the root's)
 // and those that it tells.
 func (g *group) bcastTree(root int) (parent int, children []int) {
 	m := len(g.masters)
@@ -103,7 +103,7 @@ func (g *group) bcastTree(root int) (parent int, children []int) {
 	return (w - 1<<h + root) % m, children
 }
 
-// reduceTree gives the numbers that the IUT's client hears from, and the one that it
+// reduceTree returns the numbers that the IUT's client hears from, and the one that it
 // tells (-1: it is the root's).
 func (g *group) reduceTree(root int) (children []int, parent int) {
 	if g.linear() {
@@ -223,7 +223,7 @@ func (g *group) barriers() {
 	}
 }
 
-// barrierTree gives the master to which the IUT's sends in a barrier (-1: none) and those that send to it.
+// barrierTree returns the master to which the IUT's sends in a barrier (-1: none) and those that send to it.
 func (g *group) barrierTree() (parent int, children []int) {
 	return barrierTree(g.self, len(g.masters), int(g.maxlinear))
 }

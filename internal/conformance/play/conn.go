@@ -76,7 +76,7 @@ func (l *listener) take(c *net.TCPConn, what string) *conn {
 	return l.t.newConn(what, c)
 }
 
-// tryAccept gives nil if nobody comes.
+// tryAccept returns nil if nobody comes.
 func (l *listener) tryAccept(d time.Duration) *net.TCPConn {
 	l.t.must(l.tcp.SetDeadline(time.Now().Add(d)))
 	c, err := l.tcp.AcceptTCP()

@@ -81,7 +81,7 @@ func (c *control) broken(ch *channel, err error) {
 	}
 }
 
-// start gives a command to a proc of the IUT and does not wait for its reply.
+// start sends a command to a proc of the IUT and does not wait for its reply.
 func (j *job) start(to *proc, format string, args ...any) *call {
 	c := j.control
 	x := &call{j: j, to: to, text: fmt.Sprintf(format, args...), done: make(chan struct{})}
@@ -93,7 +93,7 @@ func (j *job) start(to *proc, format string, args ...any) *call {
 	return x
 }
 
-// do gives a command and waits for its reply, which must not be an error.
+// do sends a command and waits for its reply, which must not be an error.
 func (j *job) do(to *proc, format string, args ...any) answers {
 	return j.start(to, format, args...).ok()
 }
@@ -154,7 +154,7 @@ func (x *call) wait() (answers, error) {
 	return a, nil
 }
 
-// pending tells whether the command has not ended. That it will not is for quiet and
+// pending reports whether the command has not ended. That it will not is for quiet and
 // the order of packets to show.
 func (x *call) pending() bool { return !isClosed(x.done) }
 
@@ -219,7 +219,7 @@ func (c *control) piece(ch *channel, p packet, data []byte) {
 	ch.send(p)
 }
 
-// take tells whether the packet belongs to a command or a reply, and uses it then. It
+// take reports whether the packet belongs to a command or a reply, and uses it then. It
 // is called by the channel's reader.
 func (c *control) take(ch *channel, p packet) bool {
 	if c.self == nil || p.dest != c.self.id {

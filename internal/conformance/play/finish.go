@@ -56,7 +56,7 @@ func (j *job) barrier() {
 	g.takesBarrier(children...)
 }
 
-// barrierTree gives the master to which number v of m sends (-1: none) and those from
+// barrierTree returns the master to which number v of m sends (-1: none) and those from
 // which it receives, in the order in which it does so.
 func barrierTree(v, m, maxlinear int) (parent int, children []int) {
 	if m <= maxlinear {
@@ -80,7 +80,7 @@ func barrierTree(v, m, maxlinear int) (parent int, children []int) {
 	return v - 1<<h, children
 }
 
-// highBit gives the number of the highest bit that is set, -1 for none.
+// highBit returns the number of the highest bit that is set, -1 for none.
 func highBit(v int) int {
 	h := -1
 	for ; v > 0; v >>= 1 {

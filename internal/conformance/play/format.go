@@ -31,7 +31,7 @@ func (c command) String() string {
 	return string(b[:])
 }
 
-// known tells whether IMPI has the command. Others are an implementation's own.
+// known reports whether IMPI has the command. Others are an implementation's own.
 func (c command) known() bool {
 	switch c {
 	case cmdAuth, cmdIMPI, cmdColl, cmdDone, cmdFini:
@@ -109,10 +109,10 @@ func (k pkType) String() string {
 	return fmt.Sprintf("type %d", uint32(k))
 }
 
-// hasData tells whether pk_len bytes follow.
+// hasData reports whether pk_len bytes follow.
 func (k pkType) hasData() bool { return k == pkData || k == pkDataSync }
 
-// counted tells whether flow control counts the packet.
+// counted reports whether flow control counts the packet.
 func (k pkType) counted() bool { return k != pkProtoAck && k != pkFini }
 
 // Context IDs of MPI_COMM_WORLD, and the tags of the collectives that the tester takes part in.

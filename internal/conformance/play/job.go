@@ -233,7 +233,7 @@ func (l *layout) submit(c *client) {
 	}
 }
 
-// iut gives the i-th proc of the IUT, peer the i-th of the tester. The tester's last
+// iut returns the i-th proc of the IUT, peer the i-th of the tester. The tester's last
 // proc of its first client gives commands; scripts leave it alone.
 func (l *layout) iut(i int) *proc { return l.nth(i, true) }
 
@@ -251,7 +251,7 @@ func (l *layout) nth(i int, iut bool) *proc {
 	panic("protocol: no such proc in this setup")
 }
 
-// higher gives the IUT's hosts that must connect to h.
+// higher returns the IUT's hosts that must connect to h.
 func (l *layout) higher(h *host) (all []*host) {
 	for _, p := range l.self.hosts {
 		if p.rank > h.rank {

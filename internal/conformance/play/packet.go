@@ -36,7 +36,7 @@ type packet struct {
 	data         []byte
 }
 
-// header gives the 128 bytes.
+// header returns the 128 bytes.
 func (p *packet) header() []byte {
 	be := binary.BigEndian
 	b := make([]byte, 0, headerSize+len(p.data))

@@ -19,7 +19,7 @@ type procPair struct {
 // pairOf is the pair of any two procs.
 func (j *job) pairOf(u, p *proc) *procPair { return &procPair{j, u, p, j.channelOf(u, p)} }
 
-// tell gives the IUT's proc a command and waits until it is done; begin does not wait.
+// tell sends the IUT's proc a command and waits until it is done; begin does not wait.
 func (k *procPair) tell(format string, args ...any) answers { return k.do(k.u, format, args...) }
 func (k *procPair) begin(format string, args ...any) *call  { return k.start(k.u, format, args...) }
 
@@ -237,7 +237,7 @@ func inPieces(c *net.TCPConn, b []byte, n int) error {
 // channelOf finds the channel between two procs, one of which is the tester's.
 func (j *job) channelOf(a, b *proc) *channel { return j.between(a.host, b.host) }
 
-// packet gives a packet from one proc to another with the fields of a message on
+// packet returns a packet from one proc to another with the fields of a message on
 // MPI_COMM_WORLD filled in: pk_len and pk_msglen for data, pk_lsrank, pk_cid.
 func (j *job) packet(k pkType, from, to *proc, tag int32, data []byte) packet {
 	p := packet{typ: k, src: from.id, dest: to.id}
@@ -259,7 +259,7 @@ func (j *job) send(p packet) {
 	panic("protocol: no channel for this packet")
 }
 
-// next gives the next packet of a proc of the IUT to one of the tester's, which must
+// next returns the next packet of a proc of the IUT to one of the tester's, which must
 // be of that type. what says what it should be.
 func (j *job) next(from, to *proc, k pkType, what string) packet {
 	p := j.channelOf(from, to).expect(k, what)
@@ -330,7 +330,7 @@ func (ch *channel) cut(p packet, n int) {
 	ch.c.close()
 }
 
-// cancels gives a CANCEL for a message and takes the answer.
+// cancels returns a CANCEL for a message and takes the answer.
 func (k *procPair) cancels(srqid uint64) pkType {
 	k.give(k.answer(pkCancel, srqid, 0))
 	p := k.ch.next("the answer to CANCEL")

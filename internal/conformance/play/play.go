@@ -96,7 +96,7 @@ func (p *player) one(s script.Step) {
 	verbNamed(w.Verb)(p, w)
 }
 
-// verbNamed gives what plays a step.
+// verbNamed returns what plays a step.
 func verbNamed(name string) verb {
 	for _, verbs := range allVerbs() {
 		if play := verbs[name]; play != nil {
@@ -149,7 +149,7 @@ func authOf(words string) (a iut.Auth) {
 	return a
 }
 
-// labelNamed gives a label by its name or number, 0 for DONE.
+// labelNamed returns a label by its name or number, 0 for DONE.
 func labelNamed(name string) label {
 	for _, x := range labels {
 		if x.name == name {

@@ -118,7 +118,7 @@ func (p *process) kill() {
 
 func (p *process) running() bool { return !isClosed(p.ended) }
 
-// isClosed tells whether a channel has been closed, closes whether it is within a time.
+// isClosed reports whether a channel has been closed, closes whether it is within a time.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -164,7 +164,7 @@ func (s *server) refuses(why string) {
 	}
 }
 
-// visited gives a host of the tester to which somebody has connected, and was not
+// visited returns a host of the tester to which somebody has connected, and was not
 // accepted yet. Each is looked at so long.
 func (s *server) visited(d time.Duration) *host {
 	for _, h := range s.hosts {
@@ -175,7 +175,7 @@ func (s *server) visited(d time.Duration) *host {
 	return nil
 }
 
-// everybody gives the answer to a label. What setup leaves open, the tester's clients
+// everybody returns the answer to a label. What setup leaves open, the tester's clients
 // submit as the IUT does.
 func (s *server) everybody(l label) (mask uint32, all []byte) {
 	for _, c := range s.clients {
@@ -214,7 +214,7 @@ func (s *server) settle() {
 	}
 }
 
-// value gives what is in the IUT's submission of a label with width bytes per value.
+// value returns what is in the IUT's submission of a label with width bytes per value.
 func (s *server) value(l label, width, n int) []byte {
 	v := s.self.values[l]
 	if len(v) != width*n {
@@ -262,7 +262,7 @@ func (s *server) unique() {
 	}
 }
 
-// submitted gives all values of 4 bytes of a label, of all clients.
+// submitted returns all values of 4 bytes of a label, of all clients.
 func (s *server) submitted(l label) (v []uint32) {
 	_, all := s.everybody(l)
 	return uint32s(all)
@@ -270,7 +270,7 @@ func (s *server) submitted(l label) (v []uint32) {
 
 func (s *server) least(l label) uint32 { return slices.Min(s.submitted(l)) }
 
-// chosen gives the value that all must have, -1 standing for the default.
+// chosen returns the value that all must have, -1 standing for the default.
 func (s *server) chosen(l label, standard int32) int32 {
 	v := int32(s.submitted(l)[0])
 	if v == -1 {

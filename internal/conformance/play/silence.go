@@ -97,7 +97,7 @@ type question struct {
 	late     bool          // nobody waits for it any more
 }
 
-// ask gives the request ID of a new probe, and what is closed when CANCELNO comes for it.
+// ask returns the request ID of a new probe, and what is closed when CANCELNO comes for it.
 func (c *control) ask() (id uint64, answered <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *control) giveUp(id uint64) bool {
 	return q != nil
 }
 
-// answered gives the probe that the packet answers, nil if it is something else.
+// answered returns the probe that the packet answers, nil if it is something else.
 func (c *control) answered(p *packet) *question {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,7 +46,7 @@ func TestStillByOrder(t *testing.T) {
 // no is the answer to CANCEL of a message that is not there.
 func no(p packet) packet { return packet{typ: pkCancelNo, srqid: p.srqid} }
 
-// peered gives a channel between a host of the tester and a wrong one, of one proc each,
+// peered returns a channel between a host of the tester and a wrong one, of one proc each,
 // and lets the wrong one answer what it is asked.
 func peered(t *T, peer func(asked packet) []packet) *channel {
 	j := &job{server: server{layout: layout{t: t}, terms: terms{ackmark: 4, hiwater: 8, datalen: 100}}}
@@ -176,7 +176,7 @@ func TestUnansweredByServer(t *testing.T) {
 	}
 }
 
-// connected gives the tester's end of a connection and the other one.
+// connected returns the tester's end of a connection and the other one.
 func connected(t *T) (ours *conn, theirs net.Conn) {
 	l := t.listen(loopback(1))
 	theirs, err := net.Dial("tcp", l.addr.String())

@@ -44,7 +44,7 @@ func (s *stream) run() {
 	}
 }
 
-// stopped tells whether the IUT has stopped before its window is full, and may be
+// stopped reports whether the IUT has stopped before its window is full, and may be
 // acknowledged something.
 func (s *stream) stopped() bool {
 	s.ch.watch(10 * glance)

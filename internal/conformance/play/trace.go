@@ -35,7 +35,7 @@ func (t *trace) add(format string, args ...any) {
 	t.n++
 }
 
-// lines gives what is kept.
+// lines returns what is kept.
 func (t *trace) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -81,7 +81,7 @@ type Report struct {
 // ErrNothing is wrapped when no case fits the options.
 var ErrNothing = errors.New("no case is chosen")
 
-// Chosen gives the cases that the options choose.
+// Chosen returns the cases that the options choose.
 func (o Options) Chosen() (all []play.Case) {
 	for _, c := range play.Cases() {
 		fits := o.Run == nil || o.Run.MatchString(c.ID) || o.Run.MatchString(c.Chapter) || o.Run.MatchString(c.Chapter+" "+c.ID)

@@ -41,7 +41,7 @@ func (w Words) Word(n int) string {
 // At is that word as a number.
 func (w Words) At(n int) int { return int(Number(w.Word(n))) }
 
-// Has tells whether there is such a name.
+// Has reports whether there is such a name.
 func (w Words) Has(name string) bool { _, has := w.Named[name]; return has }
 
 // Number is the value of a name, or else what it is without.

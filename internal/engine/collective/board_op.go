@@ -154,7 +154,7 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	return nil
 }
 
-// misread gives the errors that the board reports where members call different operations their
+// misread returns the errors that the board reports where members call different operations their
 // error class.
 func misread(err error) error {
 	var m *board.Mismatch

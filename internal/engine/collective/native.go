@@ -51,7 +51,7 @@ func suits(c *proc.Comm, a *Call) bool {
 	}
 }
 
-// teamOf gives the communicator of the site's MPI for the members of c that are at this site, nil if there
+// teamOf returns the communicator of the site's MPI for the members of c that are at this site, nil if there
 // is none. The first call makes it, and has to be a blocking collective operation: then all members are in
 // the same one. All members of the site get the same answer.
 //

@@ -114,7 +114,7 @@ func parseHost(word string) (h host, err error) {
 	return h, err
 }
 
-// numeric tells whether a name with a dot ends in a number, as addresses do and names do not.
+// numeric reports whether a name with a dot ends in a number, as addresses do and names do not.
 func numeric(name string) bool {
 	dot := strings.LastIndexByte(name, '.')
 	return dot >= 0 && dot+1 < len(name) && strings.Trim(name[dot+1:], "0123456789") == ""

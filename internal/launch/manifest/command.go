@@ -75,7 +75,7 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 	return err
 }
 
-// choose gives the site of that name, or the only one of ours.
+// choose returns the site of that name, or the only one of ours.
 func choose(job *config.Job, name string) (config.Site, error) {
 	var names []string
 	sites := slices.DeleteFunc(slices.Clone(job.Sites), func(s config.Site) bool { return s.Foreign || name != "" && s.Name != name })

@@ -18,7 +18,7 @@ import (
 // root is the folder of the Dockerfile.
 const root = "../../.."
 
-// dockerfile gives the words of each line of the Dockerfile.
+// dockerfile returns the words of each line of the Dockerfile.
 func dockerfile(t *testing.T) (lines [][]string) {
 	t.Helper()
 	b, err := os.ReadFile(root + "/Dockerfile")

@@ -31,7 +31,7 @@ type kubernetes struct {
 	Namespace string // the second one; "" if the names have no more
 }
 
-// Secret tells whether the job has any secrets.
+// Secret reports whether the job has any secrets.
 func (k kubernetes) Secret() bool {
 	return len(k.Files) > 0 || slices.ContainsFunc(k.Vars, func(v variable) bool { return v.Secret })
 }

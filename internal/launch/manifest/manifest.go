@@ -25,7 +25,7 @@ import (
 // Variables by which schedulers tell containers their indices, from 0.
 var indexVariables = []string{"JOB_COMPLETION_INDEX", "NOMAD_ALLOC_INDEX"}
 
-// Index gives the place of the host of a site that this container is for, if environ has the index of
+// Index returns the place of the host of a site that this container is for, if environ has the index of
 // a container, and the site's hosts are called as those of a scheduler are.
 func Index(environ func(name string) (string, bool), hosts []config.Host) (place int, variable string, found bool) {
 	for _, variable := range indexVariables {

@@ -40,7 +40,7 @@ type Conn struct {
 	dead    error  // why nothing can be asked any more
 }
 
-// Started tells whether the environment says that a process manager has started this process.
+// Started reports whether the environment says that a process manager has started this process.
 func Started(environ func(string) string) bool {
 	return environ("PMI_FD") != "" || environ("PMI_PORT") != "" && environ("PMI_ID") != ""
 }
@@ -226,7 +226,7 @@ func (c *Conn) exchange(due string, request fields) (fields, error) {
 	return f, nil
 }
 
-// lines tells whether a request and its answer are lines: in PMI-2 those up to the answer to init are.
+// lines reports whether a request and its answer are lines: in PMI-2 those up to the answer to init are.
 func (c *Conn) lines(due string) bool {
 	return c.version == 1 || slices.Contains([]string{"initack", "set", "response_to_init"}, due)
 }
@@ -296,7 +296,7 @@ func (c *Conn) Fence() (err error) {
 // finding are the answers that may say, by rc too, that there is no value.
 var finding = []string{"get_result", "kvs-get-response", "info-getjobattr-response"}
 
-// Get gives a value that a rank has put before the last Fence. Not all process managers look at the rank.
+// Get returns a value that a rank has put before the last Fence. Not all process managers look at the rank.
 func (c *Conn) Get(key string, rank int) (value string, found bool, err error) {
 	if rank < 0 || rank >= c.me.Size {
 		return "", false, fmt.Errorf("rank %d is none of %d", rank, c.me.Size)
@@ -320,7 +320,7 @@ func (c *Conn) find(key, due string, request fields) (value string, found bool, 
 	return value, true, err
 }
 
-// Nodes gives the node of each rank, from 0, or nil if the process manager does not say.
+// Nodes returns the node of each rank, from 0, or nil if the process manager does not say.
 func (c *Conn) Nodes() ([]int, error) {
 	const key = "PMI_process_mapping"
 	text, _, err := c.find(key, "info-getjobattr-response", fields{{"cmd", "info-getjobattr"}, {"key", key}})

@@ -97,7 +97,7 @@ func begin(lib library) (*Conn, error) {
 // Me is who this process is.
 func (c *Conn) Me() pmi.Identity { return c.me }
 
-// Nodes gives the node of each rank, from 0, or nil if the process manager does not say.
+// Nodes returns the node of each rank, from 0, or nil if the process manager does not say.
 func (c *Conn) Nodes() ([]int, error) {
 	names, err := c.lib.nodes()
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *Conn) Put(key, value string) error { return c.lib.put(key, value) }
 // Fence waits until all processes have called it; what they have put before can be got then.
 func (c *Conn) Fence() error { return c.lib.fence() }
 
-// Get gives a value that a rank has put before the last Fence.
+// Get returns a value that a rank has put before the last Fence.
 func (c *Conn) Get(key string, rank int) (value string, found bool, err error) {
 	if rank < 0 || rank >= c.me.Size {
 		return "", false, fmt.Errorf("rank %d is none of %d", rank, c.me.Size)

@@ -175,7 +175,7 @@ func (d *dancer) join(l link.Link, from wire.HostRank) bool {
 	})
 }
 
-// source gives the address that a link comes from, if the link tells.
+// source returns the address that a link comes from, if the link tells.
 func source(l link.Link) wire.HostID {
 	p, ok := l.(interface{ Peer() string })
 	if !ok {

@@ -89,7 +89,7 @@ func (c *Channels) change(f func(m *agent.Channels)) {
 	})
 }
 
-// Token gives the token that a dialler names to one of our hosts.
+// Token returns the token that a dialler names to one of our hosts.
 func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token, ok bool) {
 	c.with(func(m *agent.Channels) { token, ok = m.Token(h.Rank, name) })
 	return token, ok

@@ -96,7 +96,7 @@ func (h *history) refused(x Pair, reason string) {
 	})
 }
 
-// of gives a copy of a pair's record.
+// of returns a copy of a pair's record.
 func (h *history) of(x Pair) record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *history) of(x Pair) record {
 	return c
 }
 
-// way gives the try of a way, if there was one.
+// way returns the try of a way, if there was one.
 func (r *record) way(transport, address string) (try, bool) {
 	for _, t := range r.tries {
 		if t.transport == transport && t.address == address {

@@ -257,7 +257,7 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, 
 	return d, s
 }
 
-// counted gives the bytes of a link, if they were counted.
+// counted returns the bytes of a link, if they were counted.
 func counted(s wireup.LinkStats) (b links.Bytes) {
 	if s.Counted {
 		b.Sent, b.Received = &s.Sent, &s.Received

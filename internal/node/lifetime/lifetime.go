@@ -63,7 +63,7 @@ func (l *Lifetime) Fail(f *ending.Failure) {
 // Close is for the end of the node: what is reported later has no effect.
 func (l *Lifetime) Close() { l.Report(func(_ time.Time, e *ending.Ending) { e.Close() }) }
 
-// Of gives the failure that ended a context of New, or nil.
+// Of returns the failure that ended a context of New, or nil.
 func Of(ctx context.Context) *ending.Failure {
 	if ctx.Err() == nil {
 		return nil

@@ -56,7 +56,7 @@ func New(s Settings) *Meetings {
 	}
 }
 
-// Keys gives the key by which a greeting must be proved, by the name and the purpose in it.
+// Keys returns the key by which a greeting must be proved, by the name and the purpose in it.
 func (m *Meetings) Keys() dynamic.Keys {
 	own := dynamic.KeysOfJob(m.Token)
 	met := m.secret.World()

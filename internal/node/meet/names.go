@@ -76,7 +76,7 @@ func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meetin
 	}
 }
 
-// client gives the client for the scope that a request has, if it was given one, and the scope to ask
+// client returns the client for the scope that a request has, if it was given one, and the scope to ask
 // its server for.
 func (s *nameService) client(scope string, given bool) (*service.Client, string, error) {
 	file := &s.File
@@ -123,7 +123,7 @@ func (s *nameService) close() {
 	}
 }
 
-// classOfName gives the MPI error class for an error of a request about a name.
+// classOfName returns the MPI error class for an error of a request about a name.
 func classOfName(err error) mpierr.Class {
 	if errors.Is(err, service.ErrDenied) {
 		return mpierr.Access

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/cluster"
 )
 
-// Input gives the head's standard input to a proc of another host.
+// Input passes the head's standard input to a proc of another host.
 func (o *Others) Input() (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -94,7 +94,7 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 	return nil
 }
 
-// serverKnows gives the reason why a job failed before this site had joined it. The server tells sites
+// serverKnows returns the reason why a job failed before this site had joined it. The server tells sites
 // that have not joined only that the job has failed, but one of our own node can be asked.
 func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	if m.Server == nil || !errors.Is(told, startup.ErrFailed) {
@@ -109,7 +109,7 @@ func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	return nil
 }
 
-// untilOver gives a context that ends with ctx, and whose cause is the failure to tell other sites.
+// untilOver returns a context that ends with ctx, and whose cause is the failure to tell other sites.
 func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {

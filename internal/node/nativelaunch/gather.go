@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// gather gives the procs of this host, in their order, when all of them have come.
+// gather returns the procs of this host, in their order, when all of them have come.
 func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	g := &gathering{Launch: l, first: l.Routes.ProcsBefore, joined: make([]procs.Joined, l.Routes.Site.Procs())}
 	within, cancel := context.WithCancel(ctx)

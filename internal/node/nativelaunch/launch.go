@@ -136,7 +136,7 @@ func sameMachine(err error) error {
 	return err
 }
 
-// shim gives the file by which procs call the site's MPI, and what that is called, if it was asked.
+// shim returns the file by which procs call the site's MPI, and what that is called, if it was asked.
 func (l *Launch) shim(ctx context.Context) (path, mpi string, err error) {
 	n := l.Routes.Site.Native
 	if n.Shim != "" {

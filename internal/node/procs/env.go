@@ -18,7 +18,7 @@ var private = []string{
 	siteVariable, "IMPI_SITE_PROC",
 }
 
-// Private tells whether procs do not get a variable of the node's environment.
+// Private reports whether procs do not get a variable of the node's environment.
 func Private(name string) bool { return slices.Contains(private, name) }
 
 // keyVariables are the variables in which the job file's sites have their keys.

@@ -173,7 +173,7 @@ func (s *Set) spec(p *Proc) launch.Spec {
 	}
 }
 
-// stdinOf gives the standard input of a proc: the node's for the one that the
+// stdinOf returns the standard input of a proc: the node's for the one that the
 // site's file names by world rank, as far as that is known before startup.
 func (s *Set) stdinOf(local int) (*os.File, error) {
 	first, ok := s.firstRank()
@@ -222,7 +222,7 @@ func (s *Set) Place() {
 	}
 }
 
-// Of gives the proc of a rank, or nil if it is not of this site.
+// Of returns the proc of a rank, or nil if it is not of this site.
 func (s *Set) Of(r wire.WorldRank) *Proc {
 	i := int(r - routes.FirstProc(s.Routes))
 	if i < 0 || i >= len(s.all) {
@@ -239,7 +239,7 @@ func (s *Set) NameOf(r wire.WorldRank) string {
 	return fmt.Sprintf("rank %d of %s", r, s.Routes.ClientName(s.Routes.World.Procs.At(r).Client))
 }
 
-// Greeted gives each proc once, when it is in Init.
+// Greeted returns each proc once, when it is in Init.
 func (s *Set) Greeted() <-chan *Proc { return s.greeted }
 
 // Missing names the procs that are not in Init yet; first is the number of the first
@@ -268,7 +268,7 @@ func (s *Set) Missing() (who string, first int) {
 	return fmt.Sprintf("%s and %d others", who, others), first
 }
 
-// Finishing tells whether some proc has passed Finalize.
+// Finishing reports whether some proc has passed Finalize.
 func (s *Set) Finishing() bool {
 	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.Phase() == ending.Finished })
 }

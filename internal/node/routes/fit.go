@@ -50,7 +50,7 @@ func (rt *Table) Named(r route.Route, cards ...*dynamic.Card) []string {
 	return names
 }
 
-// Excluded gives the rule for which Ways has no way by a transport, and what it means here.
+// Excluded returns the rule for which Ways has no way by a transport, and what it means here.
 func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route) (rule route.Rule, reason string) {
 	t := rt.Transport(name)
 	switch rule = r.Excludes(name, running(rt)(name), rt.Cards.At(local), rt.Cards.At(peer)); rule {

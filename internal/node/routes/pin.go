@@ -78,7 +78,7 @@ func DataPlanes(names []string) (planes []transports.DataPlane) {
 	return planes
 }
 
-// CheckPins gives an error if a route pins data planes that no transport in its prefer has, so that its
+// CheckPins returns an error if a route pins data planes that no transport in its prefer has, so that its
 // links would never be made.
 func (rt *Table) CheckPins() error {
 	var errs []error
@@ -106,7 +106,7 @@ func (rt *Table) checkPin(r config.Route) error {
 		r.Pos, r.Site, Quoted(r.DataPlane), strings.Join(have, ", "))
 }
 
-// Pinned gives a transport that makes links only with the data planes that the route to a rank pins.
+// Pinned returns a transport that makes links only with the data planes that the route to a rank pins.
 func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport {
 	return t.Through(DataPlanes(rt.RouteTo(rank).DataPlane))
 }
@@ -115,7 +115,7 @@ func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport 
 // little room.
 const maxListeners = 3
 
-// ListenerPlanes gives the data planes to which the listeners of a transport are pinned on each host of
+// ListenerPlanes returns the data planes to which the listeners of a transport are pinned on each host of
 // a site, a list for each listener; nil: any. has are the data planes that the transport can have. A
 // link has its data plane before the greeting says whom it is from. So there is a listener for each
 // list of planes that a route has, and once the peer is known AllowsPlane checks the link.

@@ -115,7 +115,7 @@ func why(s route.Secrecy, transports []string) string {
 	return fmt.Sprintf("has certificates for %s and does not say require_tls = false", strings.Join(transports, ", "))
 }
 
-// strictestRoute gives the site's own route to a client. If the job file does not tell the client's
+// strictestRoute returns the site's own route to a client. If the job file does not tell the client's
 // name, it may be that of any route to a site that the file does not have: the strictest counts.
 func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	name := rt.SiteName(int(to))
@@ -170,7 +170,7 @@ func (rt *Table) ForbidsPlain(to wire.ClientRank) (must bool, says string) {
 	return rt.PinsChannel(to)
 }
 
-// CheckChannels gives an error if there is a host to which no channel is possible that the routes allow.
+// CheckChannels returns an error if there is a host to which no channel is possible that the routes allow.
 func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 	var errs []error
 	for i, x := range rt.World.Hosts {

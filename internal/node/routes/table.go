@@ -57,7 +57,7 @@ func FirstProc(rt *Table) wire.WorldRank {
 	return rt.World.Clients[rt.World.Self].FirstProc + wire.WorldRank(rt.ProcsBefore)
 }
 
-// Transport gives a running transport, or nil.
+// Transport returns a running transport, or nil.
 func (rt *Table) Transport(name string) *Transport {
 	i := slices.IndexFunc(rt.Transports, func(t *Transport) bool { return t.Name == name })
 	if i < 0 {
@@ -84,7 +84,7 @@ func (rt *Table) Running() []*Transport {
 	return append(slices.Clone(rt.Transports), rt.Channels)
 }
 
-// Through gives a transport pinned to data planes; none means any.
+// Through returns a transport pinned to data planes; none means any.
 func (t *Transport) Through(planes []transports.DataPlane) transports.Transport {
 	if len(planes) == 0 || t.Plugin == nil {
 		return t
@@ -92,7 +92,7 @@ func (t *Transport) Through(planes []transports.DataPlane) transports.Transport 
 	return t.Plugin.Pinned(planes)
 }
 
-// ForeignSite gives the site of a client that somebody else runs, with what the
+// ForeignSite returns the site of a client that somebody else runs, with what the
 // job file says of it; a client that the file does not have is one of ours if it
 // has said so at startup.
 func (rt *Table) ForeignSite(c wire.ClientRank) (site config.Site, foreign bool) {

@@ -64,7 +64,7 @@ func hasCertificates(site config.Site) bool {
 	return ok
 }
 
-// certified gives the transport whose certificates the site uses with the server: the first that always
+// certified returns the transport whose certificates the site uses with the server: the first that always
 // encrypts, or else the first that has any.
 func certified(site config.Site) (config.Transport, bool) {
 	var found []config.Transport

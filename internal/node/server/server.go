@@ -90,7 +90,7 @@ func needsTLS(job *config.Job, site config.Site) bool {
 		site.Server.TLS == config.TLSUnsaid && hasCertificates(site) && job.Complete && !foreign
 }
 
-// AuthOf gives the authentication that a block "auth" asks for.
+// AuthOf returns the authentication that a block "auth" asks for.
 func AuthOf(a config.Auth) startup.Auth {
 	return startup.Auth{None: a.None, HasKey: a.Keyed, Key: a.Key}
 }

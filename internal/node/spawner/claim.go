@@ -91,7 +91,7 @@ func (d *Spawner) procsOfHosts() (procs []int) {
 	return procs
 }
 
-// leaving tells whether procs of a claim may be about to end: they have disconnected from their
+// leaving reports whether procs of a claim may be about to end: they have disconnected from their
 // parents, or some have finished. Of those of other hosts that is not known here, and so they may.
 // The caller has the spawner's mu.
 func (d *Spawner) leaving(c claim) bool {

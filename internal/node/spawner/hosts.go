@@ -97,7 +97,7 @@ const (
 	hostRequestTime = 5 * time.Second  // for a host to hear what it is told
 )
 
-// runs tells whether this node has the procs of a host of the site.
+// runs reports whether this node has the procs of a host of the site.
 func (d *Spawner) runs(host int) bool { return d.Hosts == nil || host == d.Self }
 
 // askHost asks the spawner of a host. This one answers itself, as does one that has all hosts.

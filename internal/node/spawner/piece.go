@@ -37,7 +37,7 @@ type piece struct {
 	outcome ending.Outcome // valid then
 }
 
-// here tells whether this node runs it.
+// here reports whether this node runs it.
 func (h *piece) here() bool { return h.spawner.runs(h.at) }
 
 // ask asks the piece's host. What is here is settled by its own end, whoever still waits.
@@ -121,7 +121,7 @@ func (h *piece) isGone(f *failed) {
 	h.forget()
 }
 
-// whyGone gives how a piece of another host has ended, as that tells it: after the end of its world it
+// whyGone returns how a piece of another host has ended, as that tells it: after the end of its world it
 // waits a while for that.
 func (h *piece) whyGone(limit time.Duration) (o ending.Outcome) {
 	late := time.NewTimer(limit)

@@ -50,7 +50,7 @@ func (d *Spawner) plan(ctx context.Context, world string, by *procs.Proc, comman
 	return j.Plan(world, commands)
 }
 
-// namesOf gives what the info key host lists, or the key hosts, which other MPIs have for it.
+// namesOf returns what the info key host lists, or the key hosts, which other MPIs have for it.
 func namesOf(info map[string]string) (names []string, problem string) {
 	list := info["host"]
 	if list == "" {
@@ -131,7 +131,7 @@ func (d *Spawner) hostOfProc(p *procs.Proc) int {
 	return max(0, slices.IndexFunc(d.Routes.Site.Hosts, func(h config.Host) bool { return h.Address.String() == p.Address() }))
 }
 
-// hostsFor gives the hosts of the site that may start a part that another site asks for.
+// hostsFor returns the hosts of the site that may start a part that another site asks for.
 func (d *Spawner) hostsFor(address string) (hosts []int) {
 	world := d.Routes.World
 	first := int(world.Clients[world.Self].FirstHost)

@@ -47,7 +47,7 @@ func (g *Group) done() {
 	}
 }
 
-// Closed tells whether nothing is begun any more.
+// Closed reports whether nothing is begun any more.
 func (g *Group) Closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

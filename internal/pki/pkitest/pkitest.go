@@ -21,7 +21,7 @@ func Authority(t testing.TB) *pki.Authority {
 	return ca
 }
 
-// Site gives the settings cert, key and ca of a site with a certificate of ca that
+// Site returns the settings cert, key and ca of a site with a certificate of ca that
 // trusts only trusted, and more settings.
 func Site(t testing.TB, name string, ca, trusted *pki.Authority, more map[string]any) map[string]any {
 	t.Helper()

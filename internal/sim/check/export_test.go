@@ -30,7 +30,7 @@ func (c *Checker) Line(header []byte) string {
 	return fmt.Sprintf("%d->%d %s%s", src, dest, typeName(p.typ), p.fields())
 }
 
-// Held gives the bytes of packets that the agent of a host has read and not
+// Held returns the bytes of packets that the agent of a host has read and not
 // written, those that it has thrown away included.
 func (c *Checker) Held(host int) int64 { return c.hosts[host].held }
 

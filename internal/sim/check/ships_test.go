@@ -243,7 +243,7 @@ func (p *plant) drain() {
 	}
 }
 
-// quiet tells whether nothing is under way.
+// quiet reports whether nothing is under way.
 func (p *plant) quiet() bool {
 	for _, q := range p.pipes {
 		if len(q.b) > 0 || len(q.from.output()) > 0 {

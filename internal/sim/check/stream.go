@@ -135,7 +135,7 @@ func (s *stream) allowed(p *packet, h []byte) error {
 	return nil
 }
 
-// foreignWriter tells whether the stream's writer is not our code.
+// foreignWriter reports whether the stream's writer is not our code.
 func (s *stream) foreignWriter() bool {
 	h := s.from.Number
 	if s.from.Kind == KindProc {

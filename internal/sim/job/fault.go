@@ -45,7 +45,7 @@ type Fault struct {
 	Event uint64
 }
 
-// String gives the fault in the form that ParseFault reads.
+// String returns the fault in the form that ParseFault reads.
 func (f Fault) String() string {
 	if f.Event > 0 {
 		return fmt.Sprintf("%s #%d %d", f.Kind, f.Event, f.Target)

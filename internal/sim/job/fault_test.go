@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// somewhere gives a fault at any event of a job's life, found by a run without.
+// somewhere returns a fault at any event of a job's life, found by a run without.
 func somewhere(t *testing.T, seed uint64, kind FaultKind, cfg Config) Fault {
 	t.Helper()
 	r := simulate(t, seed, cfg)

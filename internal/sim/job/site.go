@@ -341,7 +341,7 @@ func (s *site) finish() {
 	s.gone()
 }
 
-// allFinished tells whether all hosts have finished, with their procs.
+// allFinished reports whether all hosts have finished, with their procs.
 func (s *site) allFinished() bool {
 	if s.machines != nil {
 		return s.machines.finishing()

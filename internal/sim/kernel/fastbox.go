@@ -90,7 +90,7 @@ func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 // BegunFastBox returns the same message: its data arrive with it.
 func (b *BoxedEnd) BegunFastBox() *link.EagerMessage { return b.NextFastBox() }
 
-// FastBoxData gives its data.
+// FastBoxData returns its data.
 func (b *BoxedEnd) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.boxes.Content(m, n) }
 
 // FastBoxTaken says that it is not needed any more.

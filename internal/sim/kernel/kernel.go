@@ -66,7 +66,7 @@ func (k *Kernel) mixNumbers(numbers ...uint64) {
 // Chance is true with probability p.
 func (k *Kernel) Chance(p float64) bool { return p > 0 && k.rng.Float64() < p }
 
-// Between gives a duration from lo to hi, both included.
+// Between returns a duration from lo to hi, both included.
 func (k *Kernel) Between(lo, hi time.Duration) time.Duration {
 	if hi <= lo {
 		return lo

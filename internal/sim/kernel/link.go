@@ -416,7 +416,7 @@ func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].close
 // Open reports whether e can still send.
 func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }
 
-// Ready tells whether one of want holds.
+// Ready reports whether one of want holds.
 func (e *End) Ready(want link.Interest) bool {
 	return want&link.Readable != 0 && e.readable() || want&link.Writable != 0 && e.writable()
 }

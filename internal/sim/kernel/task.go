@@ -126,10 +126,10 @@ func (t *Task) Kill() {
 	t.stop()
 }
 
-// Running tells whether it is the task's turn.
+// Running reports whether it is the task's turn.
 func (t *Task) Running() bool { return t.k.current == t }
 
-// Ended tells whether the task has returned or was killed.
+// Ended reports whether the task has returned or was killed.
 func (t *Task) Ended() bool { return t.ended }
 
 // Where says what the task waits for; empty if it does not wait.

@@ -77,7 +77,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// constructs tells whether the step makes communicators.
+// constructs reports whether the step makes communicators.
 func (op Operation) constructs() bool { return op.Name == "dup" || strings.HasPrefix(op.Name, "split") }
 
 // grows: communicators of all, or of regular parts of them, cost each proc a few

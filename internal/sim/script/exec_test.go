@@ -156,7 +156,7 @@ func (x *exec) together(r int, comm string, waits, first bool) bool {
 	return x.meeting[pc] == len(g.members) || !waits && !x.strict
 }
 
-// over tells whether a request is complete.
+// over reports whether a request is complete.
 func (x *exec) over(q Req) bool {
 	if q.Side == SendSide {
 		return x.msgs[q.Msg].Mode == Buffered || x.taken[q.Msg]

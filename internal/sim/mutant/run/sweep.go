@@ -68,7 +68,7 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 // worldsPrefix begins the names of faults that are looked for in jobs that meet.
 const worldsPrefix = "worlds-"
 
-// ofWorlds tells whether a fault is one of those.
+// ofWorlds reports whether a fault is one of those.
 func (s *sweeper) ofWorlds(number int) bool {
 	return strings.HasPrefix(s.command.Bench.Faults[number-1].Name, worldsPrefix)
 }

@@ -53,7 +53,7 @@ func try(t *testing.T, s *sweeper, args ...string) (status int, out, report stri
 	return status, o.String(), r.String()
 }
 
-// in gives a sweeper of faults in the module, some of whose files may be other ones.
+// in returns a sweeper of faults in the module, some of whose files may be other ones.
 func in(t *testing.T, others map[string]string, faults ...mutant.Mutant) *sweeper {
 	t.Helper()
 	s := newSweeper(faults)

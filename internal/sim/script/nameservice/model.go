@@ -56,7 +56,7 @@ func (m *Model) node(by Asker) *node {
 	return n
 }
 
-// Publish gives the class of the request to publish a port. If the answer to it is lost it is made
+// Publish returns the class of the request to publish a port. If the answer to it is lost it is made
 // once more on another connection.
 func (m *Model) Publish(by Asker, name Name, port string, lost bool) mpi.Class {
 	n := m.node(by)
@@ -85,7 +85,7 @@ func (m *Model) enter(n *node, name Name, port string, again bool) mpi.Class {
 	return mpierr.Success
 }
 
-// full tells whether there is no room for one more name.
+// full reports whether there is no room for one more name.
 func (m *Model) full(name Name) bool {
 	scope, total := 0, 0
 	for x := range m.names {
@@ -109,7 +109,7 @@ func (m *Model) reconnect(n *node, server int) {
 	}
 }
 
-// Unpublish gives the class of the request to remove a name.
+// Unpublish returns the class of the request to remove a name.
 func (m *Model) Unpublish(by Asker, name Name, lost bool) mpi.Class {
 	n := m.node(by)
 	if n.cut {
@@ -134,7 +134,7 @@ func (m *Model) remove(n *node, name Name) mpi.Class {
 	return mpierr.Success
 }
 
-// Lookup gives the port of a name, or the class of the failure.
+// Lookup returns the port of a name, or the class of the failure.
 func (m *Model) Lookup(by Asker, name Name, lost bool) (port string, class mpi.Class) {
 	n := m.node(by)
 	if n.cut {
