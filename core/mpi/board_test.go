@@ -191,6 +191,10 @@ var boardOps = map[string]func(c *Comm, root, n int) error{
 		sum := make([]int32, n)
 		return agrees(Allreduce(c, boardNumbers(n, c.Rank()), sum, Sum), sum, boardSums(c, n))
 	},
+	"allreduce in place": func(c *Comm, _, n int) error {
+		sum := boardNumbers(n, c.Rank())
+		return agrees(Allreduce(c, nil, sum, Sum), sum, boardSums(c, n))
+	},
 	"allreduce in place, in order": func(c *Comm, _, n int) error {
 		b := boardLines(n, c.Rank(), c.Rank()+1)
 		return agrees(Allreduce(c, nil, b, joined), b, boardLines(n, 0, c.Size()))
@@ -502,6 +506,14 @@ func lendAndChange(c *Comm) error {
 		if me == root {
 			err = first(err, agrees(err, sum, boardSums(c, n)))
 		}
+		long, sums := boardNumbers(2*n, me), make([]int32, 2*n)
+		err = first(err, Allreduce(c, long, sums, Sum))
+		clear(long)
+		err = first(err, agrees(err, sums, boardSums(c, 2*n)))
+		sums = boardNumbers(2*n, me)
+		err = first(err, Allreduce(c, nil, sums, Sum))
+		err = first(err, agrees(err, sums, boardSums(c, 2*n)))
+		clear(sums)
 		send, recv, want := boardCrossing(c, n)
 		err = first(err, Alltoall(c, send, recv))
 		clear(send)

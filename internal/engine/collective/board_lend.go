@@ -34,6 +34,8 @@ func lent(s *proc.BoardPlace, a *Call, block int) bool {
 		return a.Send != nil // in place a member would write over what it lends
 	case reduce:
 		return a.op.Predefined()
+	case allreduce:
+		return n >= fastpath.BoardLendAllreduce && s.Place.Lend != fastpath.BoardLendCrowded && a.op.Predefined() && a.op.Commutative()
 	default:
 		return false
 	}
@@ -142,6 +144,8 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 			boardCopy(s, a.recv, a.Send[me*block:][:block])
 		}
 		return s.Returned(others, t)
+	case allreduce:
+		return allreduceLent(s, a, t, block)
 	case reduce:
 		if me != a.Root {
 			return lendTo(s, a, t, a.Send, root)

@@ -90,7 +90,7 @@ type BoardPlace struct {
 	bells   []machine.Bell // by rank
 	procs   []comm.Proc    // by rank
 	wait    board.Wait
-	Scratch [2][]byte
+	Scratch [3][]byte
 	Lenders []uint64 // where members lend memory, while an operation needs it
 	shared  bool     // with C
 }
