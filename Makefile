@@ -99,7 +99,7 @@ test: ## run all tests; what was not run comes last
 
 # What the tests of these packages watch is other processes, which are built without the race
 # detector, or one goroutine: with it they take three times as long, and it sees nothing.
-PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/matrix/... ./internal/conformance/protocol ./internal/conformance/faults/... ./internal/sim/... ./core/coll ./internal/asked ./internal/repotest ./examples ./cmd/impi-bench/... ./config ./include
+PLAIN := ./internal/peers/... ./internal/ctest ./internal/vendors ./internal/matrix/... ./internal/conformance/protocol ./internal/conformance/faults/... ./internal/sim/... ./core/coll ./internal/cmdline ./internal/repotest ./examples ./cmd/impi-bench/... ./config ./include
 
 soak: export IMPI_TEST_SOAK = $(SOAK)
 soak: ## run all tests, and those that take long, with the race detector where cgo works; SOAK=long: with every repetition, for hours

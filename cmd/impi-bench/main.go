@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/version"
 )
 
@@ -69,11 +69,11 @@ func run(args []string) int {
 	if len(args) > 0 && args[0] == startupWord {
 		return runStartup(args)
 	}
-	if asked.Version(args) {
+	if cmdline.WantsVersion(args) {
 		fmt.Println("impi-bench", version.String())
 		return 0
 	}
-	if asked.Help(args) {
+	if cmdline.WantsHelp(args) {
 		args = []string{"-help"}
 	}
 	o, err := parse(args, streamFor(args))
@@ -91,7 +91,7 @@ func run(args []string) int {
 
 // streamFor is where the help goes: who asks for it gets it on the standard output.
 func streamFor(args []string) io.Writer {
-	if asked.Help(args) {
+	if cmdline.WantsHelp(args) {
 		return os.Stdout
 	}
 	return os.Stderr

@@ -10,7 +10,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/interpreter"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/sdk"
@@ -38,7 +38,7 @@ func run(args []string, out, err io.Writer) int {
 		fmt.Fprint(err, help)
 		return statusUsage
 	}
-	if asked.Version(args) {
+	if cmdline.WantsVersion(args) {
 		fmt.Fprintln(out, "impi-conform", version.String())
 		return statusPass
 	}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/conformance/iut"
 	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/conformance/protocol"
@@ -67,7 +67,7 @@ func parseTrial(args []string) (*trial, error) {
 		}
 		return nil
 	})
-	rest, err := asked.Mixed(f, args)
+	rest, err := cmdline.ParseMixed(f, args)
 	switch {
 	case err != nil:
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/conformance"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/transporttest"
@@ -45,7 +45,7 @@ func parse(args []string) (*request, error) {
 		r.options.Planes = append(r.options.Planes, transports.DataPlane(s))
 		return nil
 	})
-	paths, err := asked.Mixed(f, args)
+	paths, err := cmdline.ParseMixed(f, args)
 	switch {
 	case err != nil:
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/pki"
 )
 
@@ -69,7 +69,7 @@ func parseCert(verb string, args []string) (o *certOptions, err error) {
 	case "issue":
 		f.BoolVar(&o.renew, "renew", false, "replace")
 	}
-	if o.args, err = asked.Mixed(f, args); err != nil {
+	if o.args, err = cmdline.ParseMixed(f, args); err != nil {
 		return nil, err
 	}
 	if verb != "show" && (o.days < 1 || o.days > 36500) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/asked"
 	"github.com/openimpi/impi/internal/bootstrap"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
 )
@@ -75,13 +75,13 @@ func runVerb(args []string, std streams) (status int, found bool) {
 		if v.name != args[0] {
 			continue
 		}
-		if v.help != "" && v.name != "help" && asked.Help(args[1:]) {
+		if v.help != "" && v.name != "help" && cmdline.WantsHelp(args[1:]) {
 			fmt.Fprint(std.out, v.help)
 			return statusOK, true
 		}
 		return v.does(args[1:], std), true
 	}
-	if asked.Version(args) {
+	if cmdline.WantsVersion(args) {
 		return showVersion(std.out), true
 	}
 	if strings.HasPrefix(args[0], "-") {

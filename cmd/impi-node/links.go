@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -49,7 +49,7 @@ func parseLinks(args []string) (*linksOptions, error) {
 	f.StringVar(&o.user, "user", "", "")
 	f.IntVar(&o.pid, "pid", 0, "")
 	f.DurationVar(&o.deadline, "deadline", 2*time.Second, "")
-	rest, err := asked.Mixed(f, args)
+	rest, err := cmdline.ParseMixed(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		o.help = true

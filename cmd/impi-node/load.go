@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/transports"
 )
@@ -166,7 +166,7 @@ func validate(args []string, std streams) int {
 	f := flag.NewFlagSet("validate", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	asJSON := f.Bool("json", false, "print the faults as JSON")
-	files, err := asked.Mixed(f, args)
+	files, err := cmdline.ParseMixed(f, args)
 	if err == nil && len(files) != 1 {
 		err = fmt.Errorf("give one job file, not %d", len(files))
 	}

@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 //go:embed help/plugins.txt
@@ -102,7 +102,7 @@ func parsePlugins(verb string, args []string) (*pluginOptions, error) {
 		f.StringVar(&o.impi, "impi", "", "checkout of impi")
 	}
 	var err error
-	if o.args, err = asked.Mixed(f, args); err != nil {
+	if o.args, err = cmdline.ParseMixed(f, args); err != nil {
 		return nil, err
 	}
 	return o, o.check(verb)

@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/startup"
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/names"
@@ -46,11 +46,11 @@ func main() {
 
 // run is main for given arguments. It returns the exit status.
 func run(args []string, env environment, stdout, stderr io.Writer) int {
-	if asked.Help(args) {
+	if cmdline.WantsHelp(args) {
 		fmt.Fprint(stdout, help)
 		return exitOK
 	}
-	if asked.Version(args) {
+	if cmdline.WantsVersion(args) {
 		return printVersion(stdout)
 	}
 	o, err := parse(args, env)

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/sim"
 	"github.com/openimpi/impi/internal/version"
 )
@@ -35,12 +35,12 @@ const (
 )
 
 func run(ctx context.Context, args []string, out, report io.Writer) int {
-	if asked.Version(args) {
+	if cmdline.WantsVersion(args) {
 		fmt.Fprintln(out, "impi-sim", version.String())
 		return exitOK
 	}
 	o, err := parse(args)
-	if asked.Help(args) || errors.Is(err, flag.ErrHelp) {
+	if cmdline.WantsHelp(args) || errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, help)
 		return exitOK
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/mpiexec"
 	"github.com/openimpi/impi/internal/version"
 )
@@ -25,10 +25,10 @@ func run(args []string) int {
 	switch {
 	case err != nil:
 		return complain(fmt.Errorf("%w\nTry: impiexec -help", err))
-	case r.Help, asked.Help(args) && alone(args):
+	case r.Help, cmdline.WantsHelp(args) && alone(args):
 		fmt.Print(mpiexec.Help())
 		return 0
-	case r.Version, asked.Version(args) && alone(args):
+	case r.Version, cmdline.WantsVersion(args) && alone(args):
 		fmt.Println("impiexec", version.String())
 		return 0
 	}

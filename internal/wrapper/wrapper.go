@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/version"
 )
 
@@ -150,8 +150,8 @@ func (r *request) word() {
 		return
 	}
 	if _, err := os.Stat(r.args[0]); err != nil {
-		r.help = r.help || asked.Help(r.args)
-		r.version = r.version || asked.Version(r.args)
+		r.help = r.help || cmdline.WantsHelp(r.args)
+		r.version = r.version || cmdline.WantsVersion(r.args)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 // Help is what impi-node manifest -h prints.
@@ -37,7 +37,7 @@ func Command(args []string, out io.Writer, load func(path string) *config.Job) e
 	})
 	site := f.String("site", "", "")
 	memory := f.String("memory", "", "")
-	words, err := asked.Mixed(f, args)
+	words, err := cmdline.ParseMixed(f, args)
 	kinds := map[string]func(*config.Job, config.Site, Options) ([]byte, error){"kubernetes": Kubernetes, "nomad": Nomad}
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/openimpi/impi/internal/asked"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/native"
 )
 
@@ -41,7 +41,7 @@ type command struct {
 
 // Run runs the subcommand.
 func Run(args []string, out, complaints io.Writer) (status int) {
-	if len(args) == 0 || asked.Help(args) {
+	if len(args) == 0 || cmdline.WantsHelp(args) {
 		fmt.Fprint(out, Help)
 		return ok
 	}

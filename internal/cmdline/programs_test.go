@@ -1,4 +1,4 @@
-package asked_test
+package cmdline_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package asked
+package cmdline
 
 import (
 	"flag"
@@ -15,7 +15,7 @@ func TestFirstWord(t *testing.T) {
 		"version": {false, true}, "-version": {false, true}, "--version -h": {false, true},
 	} {
 		args := strings.Fields(line)
-		if got := [2]bool{Help(args), Version(args)}; got != want {
+		if got := [2]bool{WantsHelp(args), WantsVersion(args)}; got != want {
 			t.Errorf("%q: %v", line, got)
 		}
 	}
@@ -26,7 +26,7 @@ func TestMixed(t *testing.T) {
 		f := flag.NewFlagSet("", flag.ContinueOnError)
 		f.SetOutput(io.Discard)
 		x := f.Bool("x", false, "")
-		rest, err := Mixed(f, strings.Fields(line))
+		rest, err := ParseMixed(f, strings.Fields(line))
 		if got := fmt.Sprint(rest, *x); (err != nil) != (want == "") || err == nil && got != want {
 			t.Errorf("%q: %s, %v; want %s", line, got, err, want)
 		}
