@@ -135,7 +135,7 @@ func TestStreakStarvesNobody(t *testing.T) {
 		if messages == 1 {
 			return
 		}
-		if i == 2*drive.ScanSeldom*proc.StreakMax/32 {
+		if i == 2*drive.MemoryScanEvery*proc.StreakMax/32 {
 			t.Fatalf("nobody has looked at another link after %d receives", 32*i)
 		}
 		round()

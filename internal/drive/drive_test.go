@@ -233,13 +233,13 @@ func TestColdLinksAreSeen(t *testing.T) {
 		}
 		before := cold.reads
 		cold.come = 1
-		for range ScanSeldom {
+		for range MemoryScanEvery {
 			x.d.Step()
 		}
 		if cold.come != 0 {
 			t.Errorf("memory %v: it was not read", memory)
 		}
-		if cold.reads-before > ScanSeldom { // once it has brought something it is hot
+		if cold.reads-before > MemoryScanEvery { // once it has brought something it is hot
 			t.Errorf("memory %v: it was read %d times", memory, cold.reads-before)
 		}
 	}

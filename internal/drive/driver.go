@@ -36,12 +36,12 @@ const (
 	// scanEvery is the number of steps after which the poll set is asked about the links
 	// that are not polled directly.
 	scanEvery = 16
-	// ScanSeldom is the same if all polled links are in memory; beside those a system call
+	// MemoryScanEvery is used instead if all polled links are in memory: compared with those a system call
 	// is expensive.
-	ScanSeldom = 32
-	// Looks is how often a step looks into memory before it does anything else: together
+	MemoryScanEvery = 32
+	// MemoryPolls is how often a step polls links in memory before it does anything else: together
 	// this takes as long as one system call that brings nothing.
-	Looks = 8
+	MemoryPolls = 8
 )
 
 // ErrNoHandle means that a link has no descriptor on which a poll set could wait.

@@ -19,25 +19,25 @@ func (d *Driver) Step() (progress, scanned bool) {
 		progress = d.Mend()
 	}
 	every := uint(scanEvery)
-	if d.quick() {
-		every = ScanSeldom
-		progress = d.stare() || progress
-	} else if d.look() {
+	if d.allInMemory() {
+		every = MemoryScanEvery
+		progress = d.pollMemory() || progress
+	} else if d.poll() {
 		progress = true
 	}
 	if d.mute > 0 && !progress {
-		progress = d.lookAround()
+		progress = d.pollMute()
 	}
 	scanned = d.polls%every == 0
 	d.polls++
-	if scanned && (d.scan() || d.lookStirred()) {
+	if scanned && (d.scan() || d.readUnseen()) {
 		progress = true
 	}
 	return progress, scanned
 }
 
-// quick reports whether all polled endpoints are in memory.
-func (d *Driver) quick() bool {
+// allInMemory reports whether all polled endpoints are in memory.
+func (d *Driver) allInMemory() bool {
 	for i, p := range &d.hot {
 		if p == nil {
 			return i > 0
@@ -49,10 +49,10 @@ func (d *Driver) quick() bool {
 	return true
 }
 
-// stare is look if all polled endpoints are in memory.
-func (d *Driver) stare() (progress bool) {
-	for i := 0; !d.look(); i++ {
-		if i == Looks || d.Wanted.Load() != 0 {
+// pollMemory is poll if all polled endpoints are in memory.
+func (d *Driver) pollMemory() (progress bool) {
+	for i := 0; !d.poll(); i++ {
+		if i == MemoryPolls || d.Wanted.Load() != 0 {
 			return false
 		}
 		poll.Pause()
@@ -60,8 +60,8 @@ func (d *Driver) stare() (progress bool) {
 	return true
 }
 
-// look reads the polled endpoints.
-func (d *Driver) look() (progress bool) {
+// poll reads the polled endpoints.
+func (d *Driver) poll() (progress bool) {
 	for _, p := range d.hot {
 		switch {
 		case p == nil:
@@ -78,8 +78,8 @@ func (d *Driver) look() (progress bool) {
 	return progress
 }
 
-// lookAround reads the mute endpoints, which also shows whether they have ended.
-func (d *Driver) lookAround() (progress bool) {
+// pollMute reads the mute endpoints, which also shows whether they have ended.
+func (d *Driver) pollMute() (progress bool) {
 	for _, p := range d.endpoints {
 		if p == nil || !p.mute || !p.mover.Receive() {
 			continue
@@ -92,10 +92,10 @@ func (d *Driver) lookAround() (progress bool) {
 	return progress
 }
 
-// lookStirred reads the resumable links that have bytes which the poll set cannot see.
-func (d *Driver) lookStirred() (progress bool) {
+// readUnseen reads the resumable links that have bytes which the poll set cannot see.
+func (d *Driver) readUnseen() (progress bool) {
 	for _, r := range d.resumables.all {
-		if r.Stirred() && d.Has(r.endpoint) && r.endpoint.mover.Receive() {
+		if r.Buffered() && d.Has(r.endpoint) && r.endpoint.mover.Receive() {
 			progress = true
 		}
 	}

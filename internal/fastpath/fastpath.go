@@ -35,12 +35,12 @@ const (
 
 // From how many bytes on a member lends what it would post (docs/decisions/0023-a-board-for-each-host.md).
 const (
-	BoardLend          = 8<<10 + 1   // where each proc of the host has a core
-	BoardLendCrowded   = 32<<10 + 1  // where procs share cores
-	BoardLendBcast     = 128<<10 + 1 // at least, of Bcast
-	BoardLendMost      = 4 << 20     // that C lends, or gets
-	BoardLendAllreduce = 256<<10 + 1 // at least, of Allreduce
-	BoardPiece         = 128 << 10   // of a reduction of what is lent
+	BoardLend               = 8<<10 + 1   // where each proc of the host has a core
+	BoardLendOversubscribed = 32<<10 + 1  // where procs share cores
+	BoardLendBcast          = 128<<10 + 1 // at least, of Bcast
+	BoardLendMost           = 4 << 20     // that C lends, or gets
+	BoardLendAllreduce      = 256<<10 + 1 // at least, of Allreduce
+	BoardPiece              = 128 << 10   // of a reduction of what is lent
 )
 
 // BoardSeldom is the most operations on a board between two looks at the links, which Go does.

@@ -217,7 +217,7 @@ func waitLess(j *Job, p *Pair) (all []string) {
 		case !ok:
 		case w.Setting == "0" || w.Setting == "0s":
 			all = append(all, fmt.Sprintf(`wait { spin = "auto" } at site %s: its procs sleep at once, and waking one takes longer than most messages`, j.siteOf(rank)))
-		case w.Crowded:
+		case w.Oversubscribed:
 			all = append(all, fmt.Sprintf("a core for rank %d: other processes use its own, so it has stopped polling", rank))
 		}
 	}

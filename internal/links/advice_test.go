@@ -146,7 +146,7 @@ func TestAdviceOnWaiting(t *testing.T) {
 	}{
 		{"polling", func(*Proc) {}, ""},
 		{"never polls", func(p *Proc) { p.Wait = Waiting{Setting: "0s"} }, `wait { spin = "auto" } at site beta`},
-		{"crowded", func(p *Proc) { p.Wait.Crowded = true }, "a core for rank 2"},
+		{"crowded", func(p *Proc) { p.Wait.Oversubscribed = true }, "a core for rank 2"},
 		{"silent: nothing is known", func(p *Proc) { p.Wait, p.Silent = Waiting{Setting: "0s"}, "no answer" }, ""},
 	} {
 		j := jobOf(best)

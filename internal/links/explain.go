@@ -101,8 +101,8 @@ func wait(w Waiting) string {
 	if w.State != "" {
 		s += "; now " + w.State
 	}
-	if w.Crowded {
-		s += ", crowded: does not poll"
+	if w.Oversubscribed {
+		s += ", oversubscribed: does not poll"
 	}
 	return s
 }

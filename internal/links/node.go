@@ -104,11 +104,11 @@ type Host struct {
 // Waiting is how somebody waits for messages: by polling until the budget is
 // spent, and asleep from then on.
 type Waiting struct {
-	Setting string        `json:"setting"`         // "auto", or what the wait block says
-	Budget  time.Duration `json:"budget_ns"`       // of polling, for each wait
-	Crowded bool          `json:"crowded"`         // others want the cores: does not poll for now
-	State   string        `json:"state,omitempty"` // "polling", "asleep" or "computing" (not in MPI); empty: not known
-	Score   int           `json:"crowd_score"`     // 0 to 16; polling is given up from 8
+	Setting        string        `json:"setting"`         // "auto", or what the wait block says
+	Budget         time.Duration `json:"budget_ns"`       // of polling, for each wait
+	Oversubscribed bool          `json:"crowded"`         // others want the cores: does not poll for now
+	State          string        `json:"state,omitempty"` // "polling", "asleep" or "computing" (not in MPI); empty: not known
+	Score          int           `json:"crowd_score"`     // 0 to 16; polling is given up from 8
 }
 
 // Proc is a proc of the site.

@@ -156,9 +156,9 @@ func (p *Part) waits() string {
 		if states[state]++; states[state] == 1 {
 			order = append(order, state)
 		}
-		if r.Wait.Crowded {
-			if states["crowded"]++; states["crowded"] == 1 {
-				order = append(order, "crowded")
+		if r.Wait.Oversubscribed {
+			if states["oversubscribed"]++; states["oversubscribed"] == 1 {
+				order = append(order, "oversubscribed")
 			}
 		}
 	}

@@ -109,9 +109,9 @@ func TestNumbersForPeople(t *testing.T) {
 
 func TestWaitingForPeople(t *testing.T) {
 	for want, w := range map[string]Waiting{
-		"wait auto: poll 200us, then sleep; now asleep":                        {Setting: "auto", Budget: 200 * time.Microsecond, State: "asleep"},
-		"wait 0s: sleep at once; now computing":                                {Setting: "0s", State: "computing"},
-		"wait auto: poll 1ms, then sleep; now polling, crowded: does not poll": {Setting: "auto", Budget: time.Millisecond, State: "polling", Crowded: true},
+		"wait auto: poll 200us, then sleep; now asleep":                               {Setting: "auto", Budget: 200 * time.Microsecond, State: "asleep"},
+		"wait 0s: sleep at once; now computing":                                       {Setting: "0s", State: "computing"},
+		"wait auto: poll 1ms, then sleep; now polling, oversubscribed: does not poll": {Setting: "auto", Budget: time.Millisecond, State: "polling", Oversubscribed: true},
 		"wait auto": {Setting: "auto"},
 	} {
 		if got := wait(w); got != want {

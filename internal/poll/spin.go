@@ -15,23 +15,23 @@ const (
 	stolen = 20 * time.Microsecond
 	// shared is how long they take only if another thread ran at all.
 	shared = 1200 * time.Nanosecond
-	// eagerMax is how many polls a waiter with a core of its own makes before it offers the
+	// pollsMax is how many polls a waiter with a core of its own makes before it offers the
 	// core for the first time.
-	eagerMax = 64
+	pollsMax = 64
 	// askEvery is how often a waiter checks whether the core is still shared, in waits,
 	// after other threads have run on it.
 	askEvery = 4
-	// glance is how many polls come before a sleep on a crowded machine: the message may
+	// glance is how many polls come before a sleep on an oversubscribed machine: the message may
 	// have come already.
 	glance = 4
 )
 
-// The score of crowding. Each stolen yield raises it, and each other yield and each sleep
+// The score of oversubscription: more threads compute than there are cores. Each stolen yield raises it, and each other yield and each sleep
 // lowers it, so that a waiter which has given up polling tries it again from time to time.
 const (
-	scoreStolen  = 4
-	scoreCrowded = 8
-	scoreMax     = 16
+	scoreStolen         = 4
+	scoreOversubscribed = 8
+	scoreMax            = 16
 
 	// dozes is how many sleeps of a waiter that nobody wakes count as one: each polling that finds other
 	// threads computing costs as much time as they are long.
@@ -48,11 +48,11 @@ const (
 type Spinner struct {
 	budget  time.Duration
 	fixed   bool          // the operator has set it
-	eager   int           // polls before the first yield
-	unwoken bool          // nobody wakes the waiter
+	polls   int           // polls before the first yield
+	unwoken bool          // nothing wakes the waiter
 	dozes   uint          // its sleeps
 	begun   uint          // waits since the core was first found to be shared
-	score   int           // how crowded the machine seems
+	score   int           // see scoreStolen
 	start   time.Duration // when this wait first offered the core; 0: not yet
 	last    time.Duration // when it last did so
 }
@@ -65,7 +65,7 @@ var origin = time.Now()
 func NewSpinner(setting string) (Spinner, error) {
 	switch setting {
 	case "", "auto":
-		return Spinner{budget: spinMax, eager: eagerMax}, nil
+		return Spinner{budget: spinMax, polls: pollsMax}, nil
 	case "0":
 		return Spinner{fixed: true}, nil
 	}
@@ -73,19 +73,19 @@ func NewSpinner(setting string) (Spinner, error) {
 	if err != nil || d < 0 {
 		return Spinner{}, fmt.Errorf("spin %q: write \"auto\", \"0\" or a duration like \"20us\"", setting)
 	}
-	return Spinner{budget: d, fixed: true, eager: eagerMax}, nil
+	return Spinner{budget: d, fixed: true, polls: pollsMax}, nil
 }
 
 // Begin says that a wait begins. Where cores are shared it offers the core at once, since
 // the peer that is waited for may be waiting for the core.
 func (s *Spinner) Begin() {
 	s.start = 0
-	if s.eager == eagerMax || s.budget == 0 || s.Crowded() {
+	if s.polls == pollsMax || s.budget == 0 || s.Oversubscribed() {
 		return
 	}
 	if s.begun++; s.begun%askEvery == 0 {
 		s.ask()
-	} else if s.eager == 0 {
+	} else if s.polls == 0 {
 		Yield()
 	}
 }
@@ -94,7 +94,7 @@ func (s *Spinner) Begin() {
 // polls would never notice.
 func (s *Spinner) ask() {
 	if yieldTime() <= shared {
-		s.eager++
+		s.polls++
 	}
 }
 
@@ -111,9 +111,9 @@ func (s *Spinner) Over(i int) bool {
 	switch {
 	case s.budget == 0:
 		return true
-	case s.Crowded():
+	case s.Oversubscribed():
 		return i >= glance && s.sleep()
-	case i < s.eager:
+	case i < s.polls:
 		return false
 	}
 	now := time.Since(origin)
@@ -134,19 +134,19 @@ func (s *Spinner) Over(i int) bool {
 func (s *Spinner) observe(yield time.Duration) {
 	switch {
 	case yield > stolen:
-		s.eager = 0
+		s.polls = 0
 		s.score = min(s.score+scoreStolen, scoreMax)
 		return
 	case yield > shared:
-		s.eager = 0
-	case s.eager < eagerMax:
-		s.eager++
+		s.polls = 0
+	case s.polls < pollsMax:
+		s.polls++
 	}
 	s.score = max(s.score-1, 0)
 }
 
-// NobodyWakes says that nobody wakes the waiter, so that its sleeps are short and many.
-func (s *Spinner) NobodyWakes() { s.unwoken = true }
+// SetUnwoken says that nothing wakes the waiter, so that its sleeps are short and many.
+func (s *Spinner) SetUnwoken() { s.unwoken = true }
 
 // sleep records that the waiter goes to sleep.
 func (s *Spinner) sleep() bool {
@@ -159,21 +159,21 @@ func (s *Spinner) sleep() bool {
 	return true
 }
 
-// Eager returns how many polls a waiter makes before it offers the core.
-func (s *Spinner) Eager() int {
-	if s.budget == 0 || s.Crowded() {
+// PollsBeforeYield returns how many polls a waiter makes before it offers the core.
+func (s *Spinner) PollsBeforeYield() int {
+	if s.budget == 0 || s.Oversubscribed() {
 		return 0
 	}
-	return s.eager
+	return s.polls
 }
 
 // Yields reports whether a waiter yields before it sleeps.
-func (s *Spinner) Yields() bool { return s.budget > 0 && !s.Crowded() }
+func (s *Spinner) Yields() bool { return s.budget > 0 && !s.Oversubscribed() }
 
 // Shared reports whether other threads have run on this core lately, so that the peer may
 // have to wait for a core first.
-func (s *Spinner) Shared() bool { return s.budget > 0 && s.eager < eagerMax/2 }
+func (s *Spinner) Shared() bool { return s.budget > 0 && s.polls < pollsMax/2 }
 
-// Crowded reports whether other threads compute on the cores, so that polling would keep
+// Oversubscribed reports whether other threads compute on the cores, so that polling would keep
 // them from it.
-func (s *Spinner) Crowded() bool { return !s.fixed && s.score >= scoreCrowded }
+func (s *Spinner) Oversubscribed() bool { return !s.fixed && s.score >= scoreOversubscribed }

@@ -43,16 +43,16 @@ func TestWaitsThatEndAtOnceFindTheirCoreFree(t *testing.T) {
 	s := spinner(t, "auto")
 	s.observe(took)
 	waits := func() {
-		for range askEvery * eagerMax {
+		for range askEvery * pollsMax {
 			s.Begin()
 		}
 	}
-	if waits(); s.Eager() != 0 {
-		t.Errorf("%d polls where others run", s.Eager())
+	if waits(); s.PollsBeforeYield() != 0 {
+		t.Errorf("%d polls where others run", s.PollsBeforeYield())
 	}
 	took = shared
-	if waits(); s.Eager() != eagerMax {
-		t.Errorf("%d polls where nobody does, want %d", s.Eager(), eagerMax)
+	if waits(); s.PollsBeforeYield() != pollsMax {
+		t.Errorf("%d polls where nobody does, want %d", s.PollsBeforeYield(), pollsMax)
 	}
 }
 
@@ -68,17 +68,17 @@ func polls(s *Spinner) int {
 
 func TestComputingNeighboursEndSpinning(t *testing.T) {
 	s := spinner(t, "auto")
-	if s.observe(time.Millisecond); s.Crowded() {
+	if s.observe(time.Millisecond); s.Oversubscribed() {
 		t.Error("one stolen yield is an accident")
 	}
 	s.observe(time.Millisecond)
-	if !s.Crowded() || polls(&s) != glance {
-		t.Errorf("crowded %v", s.Crowded())
+	if !s.Oversubscribed() || polls(&s) != glance {
+		t.Errorf("oversubscribed %v", s.Oversubscribed())
 	}
 	for range scoreMax {
 		s.sleep()
 	}
-	if s.Crowded() {
+	if s.Oversubscribed() {
 		t.Error("it never tries again")
 	}
 }
@@ -88,14 +88,14 @@ func TestOtherWaitersAreLetIn(t *testing.T) {
 	for range 100 {
 		s.observe(2 * shared)
 	}
-	if s.eager != 0 || s.Crowded() {
-		t.Errorf("eager %d, crowded %v", s.eager, s.Crowded())
+	if s.polls != 0 || s.Oversubscribed() {
+		t.Errorf("polls %d, oversubscribed %v", s.polls, s.Oversubscribed())
 	}
-	for range eagerMax {
+	for range pollsMax {
 		s.observe(shared / 10)
 	}
-	if s.eager != eagerMax {
-		t.Errorf("alone again, but eager is %d", s.eager)
+	if s.polls != pollsMax {
+		t.Errorf("alone again, but polls is %d", s.polls)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestFixedBudgetStays(t *testing.T) {
 	for range 10 {
 		s.observe(time.Millisecond)
 	}
-	if s.Crowded() {
+	if s.Oversubscribed() {
 		t.Error("what the operator has set was overruled")
 	}
 }
@@ -118,7 +118,7 @@ func TestSharedCoresAreNoticed(t *testing.T) {
 	if !s.Shared() {
 		t.Error("somebody else ran")
 	}
-	for range eagerMax {
+	for range pollsMax {
 		s.observe(shared / 2)
 	}
 	if s.Shared() {
@@ -137,10 +137,10 @@ func TestNobodyWakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if unwoken {
-			s.NobodyWakes()
+			s.SetUnwoken()
 		}
 		s.score = scoreMax
-		for s.Crowded() {
+		for s.Oversubscribed() {
 			s.sleep()
 			n++
 		}

@@ -4,14 +4,14 @@ import "time"
 
 // Waiting describes how a Spinner waits at the moment.
 type Waiting struct {
-	Budget  time.Duration // of polling, for each wait
-	Fixed   bool          // the operator has set it
-	Crowded bool          // other threads compute: it sleeps at once
-	Score   int           // the score of crowding, 0 to 16
+	Budget         time.Duration // of polling, for each wait
+	Fixed          bool          // the operator has set it
+	Oversubscribed bool          // other threads compute: it sleeps at once
+	Score          int           // the score of oversubscription, 0 to 16
 }
 
 // Waiting returns how the Spinner waits now. It must not run at the same time as another
 // method.
 func (s *Spinner) Waiting() Waiting {
-	return Waiting{Budget: s.budget, Fixed: s.fixed, Crowded: s.Crowded(), Score: s.score}
+	return Waiting{Budget: s.budget, Fixed: s.fixed, Oversubscribed: s.Oversubscribed(), Score: s.score}
 }

@@ -21,10 +21,10 @@ func TestWaitingTellsTheSetting(t *testing.T) {
 
 func TestWaitingTellsOfCrowds(t *testing.T) {
 	s, _ := NewSpinner("auto")
-	for range scoreCrowded / scoreStolen {
+	for range scoreOversubscribed / scoreStolen {
 		s.observe(2 * stolen)
 	}
-	if w := s.Waiting(); !w.Crowded || w.Score != scoreCrowded {
+	if w := s.Waiting(); !w.Oversubscribed || w.Score != scoreOversubscribed {
 		t.Errorf("%+v", w)
 	}
 }

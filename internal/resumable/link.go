@@ -69,7 +69,7 @@ type Config struct {
 // link.NoHandle if there is none, and who sleeps on it must wait for what Wants returns.
 type Link struct {
 	below    *below // points into places
-	stirred  bool   // Recv may have bytes of which the poll set knows nothing
+	buffered bool   // Recv may return bytes that the poll set does not see
 	pending  bool   // the link below has not taken all bytes
 	up       bool
 	dialler  bool
@@ -150,7 +150,7 @@ func (l *Link) use(x link.Link, now time.Time, install func(link.Link) error) {
 		_ = x.Close()
 		return
 	}
-	l.stirred = true
+	l.buffered = true
 	if all := l.progress(); all != l.moved {
 		l.moved, l.vain = all, 0
 	}
@@ -238,9 +238,9 @@ func (l *Link) Fail(why error) { l.machine.Fail(why) }
 // Lost says that the link below is useless, which the owner was told.
 func (l *Link) Lost(why error) { l.machine.Lost(l.machine.Status().Epoch, why) }
 
-// Stirred reports whether Recv may have bytes although the link below, which a poll set
+// Buffered reports whether Recv may return bytes although the link below, which a poll set
 // sees, has none.
-func (l *Link) Stirred() bool { return l.stirred }
+func (l *Link) Buffered() bool { return l.buffered }
 
 // Wants returns what to wait for on the link below.
 func (l *Link) Wants() link.Interest { return l.machine.Wants() }
@@ -292,7 +292,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 		if n, ok := l.rest(b, batch); ok {
 			return n, nil
 		}
-	case !l.stirred:
+	case !l.buffered:
 		if b.idle() {
 			l.missed()
 			return 0, nil
@@ -316,7 +316,7 @@ func (l *Link) recv(batch [][]byte) (int, error) {
 		l.joined(false)
 	}
 	// Otherwise the machine has found nothing in its last step, or an end after what came.
-	l.stirred = n > 0 && (n == room || l.machine.Readable()) || b != nil && (b.closed || len(b.ahead) > 0)
+	l.buffered = n > 0 && (n == room || l.machine.Readable()) || b != nil && (b.closed || len(b.ahead) > 0)
 	return n, err
 }
 
@@ -326,7 +326,7 @@ func (l *Link) recv(batch [][]byte) (int, error) {
 func (l *Link) Peek() (data []byte, whole, more bool) {
 	b := l.below
 	switch {
-	case b == nil, b.inside, len(b.ahead) == 0 && l.stirred:
+	case b == nil, b.inside, len(b.ahead) == 0 && l.buffered:
 		return nil, false, true
 	case len(b.ahead) == 0 && b.idle():
 		l.missed()
@@ -339,14 +339,14 @@ func (l *Link) Peek() (data []byte, whole, more bool) {
 }
 
 // Discard says that the first n bytes of the last Peek are not needed any more. It reports
-// whether there may be more bytes than the poll set knows of, as Stirred does.
-func (l *Link) Discard(n int) (stirred bool) {
+// whether there may be more bytes than the poll set knows of, as Buffered does.
+func (l *Link) Discard(n int) (buffered bool) {
 	b := l.below
 	used, answer := l.machine.Discard(n)
 	b.bulk = b.bulk && n > 0
 	b.inside = b.bulk
 	l.fed(b, used, n, answer)
-	return l.stirred
+	return l.buffered
 }
 
 // idle looks whether anything has come, without the state machine, and reports whether
@@ -412,7 +412,7 @@ func (l *Link) rest(b *below, batch [][]byte) (n int, ok bool) {
 	case n == 0 && err != nil:
 		return 0, false // the machine has to get the error, too
 	case n == 0:
-		l.stirred = false
+		l.buffered = false
 		l.missed()
 		return 0, true
 	}
@@ -429,7 +429,7 @@ func (l *Link) fed(b *below, used, n int, answer bool) {
 	if answer {
 		l.machine.Flush()
 	}
-	l.stirred = b.closed || len(b.ahead) > 0 || !b.dry
+	l.buffered = b.closed || len(b.ahead) > 0 || !b.dry
 }
 
 // Counts returns how many bytes the owner has sent and received.
@@ -513,7 +513,7 @@ type below struct {
 
 // Recv returns what was read ahead, and then what the link has.
 func (b *below) Recv(batch [][]byte) (n int, err error) {
-	b.owner.stirred = true // the owner's Recv corrects this
+	b.owner.buffered = true // the owner's Recv corrects this
 	switch room := link.Len(batch); {
 	case len(b.ahead) > 0:
 	case b.dry:

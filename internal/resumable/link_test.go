@@ -89,7 +89,7 @@ func TestEndBehindBytes(t *testing.T) {
 	if got := recv(t, r.ends[1], 64); got != "last" {
 		t.Fatalf("%q", got)
 	}
-	if !r.ends[1].Stirred() {
+	if !r.ends[1].Buffered() {
 		t.Error("it says that there is nothing more")
 	}
 	if _, err := r.ends[1].Recv([][]byte{make([]byte, 1)}); err != io.EOF {
@@ -162,7 +162,7 @@ func TestStreams(t *testing.T) {
 				if e.Wants()&link.Writable != 0 {
 					e.Push()
 				}
-				if !e.Stirred() && !readable(e) {
+				if !e.Buffered() && !readable(e) {
 					continue
 				}
 				in := make([]byte, 1+rng.IntN(10_000))
@@ -196,8 +196,8 @@ func TestReadAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := recv(t, b, 3); got != "one" || !b.Stirred() {
-		t.Fatalf("%q, stirred %t", got, b.Stirred())
+	if got := recv(t, b, 3); got != "one" || !b.Buffered() {
+		t.Fatalf("%q, buffered %t", got, b.Buffered())
 	}
 	if readable(b) {
 		t.Error("the link below was not read to its end")
@@ -205,8 +205,8 @@ func TestReadAhead(t *testing.T) {
 	if !b.Arm(link.Readable) {
 		t.Error("it would sleep on what it has")
 	}
-	if got := recv(t, b, 100); got != "twothree" || b.Stirred() || b.Arm(link.Readable) {
-		t.Errorf("%q, stirred %t", got, b.Stirred())
+	if got := recv(t, b, 100); got != "twothree" || b.Buffered() || b.Arm(link.Readable) {
+		t.Errorf("%q, buffered %t", got, b.Buffered())
 	}
 }
 
@@ -514,7 +514,7 @@ func TestLent(t *testing.T) {
 				default:
 					s.give(e.Lend, len(s.buf))
 				}
-				if !e.Stirred() && !readable(e) && rng.IntN(3) > 0 {
+				if !e.Buffered() && !readable(e) && rng.IntN(3) > 0 {
 					continue
 				}
 				in := make([]byte, 1+rng.IntN(10_000))

@@ -35,7 +35,7 @@ func lent(s *proc.BoardPlace, a *Call, block int) bool {
 	case reduce:
 		return a.op.Predefined()
 	case allreduce:
-		return n >= fastpath.BoardLendAllreduce && s.Place.Lend != fastpath.BoardLendCrowded && a.op.Predefined() && a.op.Commutative()
+		return n >= fastpath.BoardLendAllreduce && s.Place.Lend != fastpath.BoardLendOversubscribed && a.op.Predefined() && a.op.Commutative()
 	default:
 		return false
 	}
@@ -59,8 +59,8 @@ func agreeOnLoans(s *proc.BoardPlace) {
 		return
 	}
 	s.Place.Lend = fastpath.BoardLend
-	if p.Boards.Crowded(cores) {
-		s.Place.Lend = fastpath.BoardLendCrowded
+	if p.Boards.Oversubscribed(cores) {
+		s.Place.Lend = fastpath.BoardLendOversubscribed
 	}
 }
 

@@ -64,8 +64,8 @@ func (bs *boards) TakeBoard(fds []int) error {
 	return bs.OnBoard(b, bells, back)
 }
 
-// Crowded reports whether the board's procs are more than so many cores.
-func (bs *boards) Crowded(cores int) bool { return len(bs.bells) > cores }
+// Oversubscribed reports whether the board's procs are more than so many cores.
+func (bs *boards) Oversubscribed(cores int) bool { return len(bs.bells) > cores }
 
 // ProcsOfHost returns the procs of this proc's host.
 func (bs *boards) ProcsOfHost() []wire.WorldRank {

@@ -107,7 +107,7 @@ func (bs *boards) glance(s *BoardPlace) bool {
 	if bs.p.spin.Shared() {
 		return s.wait.Over()
 	}
-	for range drive.Looks {
+	for range drive.MemoryPolls {
 		if s.wait.Over() {
 			return true
 		}

@@ -25,7 +25,7 @@ func (nc *nodeControl) describe() {
 // stats returns the statistics of links and of waiting. The process is locked.
 func (nc *nodeControl) stats() *wireup.Stats {
 	w := nc.p.spin.Waiting()
-	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Crowded, Score: w.Score, State: "computing"}
+	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Oversubscribed, Score: w.Score, State: "computing"}
 	switch {
 	case nc.p.Asleep:
 		s.State = "asleep"

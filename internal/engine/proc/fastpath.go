@@ -196,7 +196,7 @@ func (x *fastPath) open(p *Process) {
 		l.OutAt, l.InAt, out, in = x.links[i].FastBoxesAt()
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
-	x.Polls, x.Yields = int32(p.spin.Eager()), flag(p.spin.Yields())
+	x.Polls, x.Yields = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields())
 	x.Gate.Store(fastpath.Open)
 }
 

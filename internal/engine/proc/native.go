@@ -53,7 +53,7 @@ func (p *Process) UseNative(l *native.Library) {
 	}
 	// On one host all procs find the same. Of several hosts one may have transports that others have not.
 	if p.Native.idle = !machines && !p.Native.Carries(site); !p.Native.idle {
-		p.spin.NobodyWakes()
+		p.spin.SetUnwoken()
 	}
 }
 
@@ -131,7 +131,7 @@ func (n *Native) patience() time.Duration {
 	switch {
 	case now.Sub(n.since) >= napAfter:
 		return nap
-	case n.p.spin.Crowded():
+	case n.p.spin.Oversubscribed():
 		return doze
 	}
 	poll.Yield()

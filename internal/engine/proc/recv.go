@@ -56,7 +56,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 		return st, false
 	}
 	something := false
-	for i := p.spin.Eager(); ; i-- {
+	for i := p.spin.PollsBeforeYield(); ; i-- {
 		if m, ok := p.Eng.RecvEager(l, env, b); ok {
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}

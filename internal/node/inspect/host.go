@@ -26,7 +26,7 @@ func (c *Control) describeHost(ctx context.Context, host int) (links.Host, []lin
 	case <-ctx.Done():
 		return d, nil
 	}
-	d.Wait.Budget, d.Wait.Crowded, d.Wait.Score, d.Wait.State = s.wait.Budget, s.wait.Crowded, s.wait.Score, s.wait.State
+	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.Score, d.Wait.State = s.wait.Budget, s.wait.Oversubscribed, s.wait.Score, s.wait.State
 	var channels []links.Channel
 	for _, x := range s.channels {
 		x.From = int(h.Rank)
@@ -45,7 +45,7 @@ type switchState struct {
 // switchState describes a switch, in whose goroutine it runs.
 func (c *Control) switchState(h *Host) switchState {
 	w := h.Switch.Waiting()
-	st := switchState{wait: links.Waiting{Budget: w.Budget, Crowded: w.Crowded, Score: w.Score}}
+	st := switchState{wait: links.Waiting{Budget: w.Budget, Oversubscribed: w.Oversubscribed, Score: w.Score}}
 	for _, x := range h.Switch.Channels() {
 		d := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
 		from := dial.OriginOf(x.Link)

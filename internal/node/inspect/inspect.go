@@ -252,7 +252,7 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, 
 		d.Silent = err.Error()
 		return d, nil
 	}
-	d.Wait.Budget, d.Wait.Crowded, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Crowded, s.State, s.Score
+	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Crowded, s.State, s.Score
 	d.Agent = counted(s.Agent)
 	return d, s
 }
