@@ -50,11 +50,11 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.Limits.Start)
 	l := &launching{
-		listener: p.others.Listener, cancel: cancel, limit: job.Limits.Stop,
+		listener: p.clusterConfig.Listener, cancel: cancel, limit: job.Limits.Stop,
 		over: make(chan struct{}), left: make(chan struct{}), head: p.order == nil, parts: x.Share.divide(x.Fanout),
 	}
 	ends := make(chan member.HostEnd, len(p.site.Hosts))
-	p.others.Ends = ends
+	p.clusterConfig.Ends = ends
 	words := make([]lastWords, len(l.parts))
 	command.Output = func(machine int) (stdout, stderr io.Writer) { return nil, &words[machine] }
 	said := false

@@ -238,7 +238,7 @@ func plural(n int, thing string) string {
 // useNetwork makes the hosts of p listen and dial at their addresses in the site's network. Their
 // names stay the same, and so does c, which was made from the addresses in the file; it is nil for
 // a node that runs its whole site.
-func useNetwork(p *nodeSpec, c *member.Cluster) error {
+func useNetwork(p *nodeSpec, c *member.ClusterConfig) error {
 	if p.site.Network == (config.Network{}) {
 		return nil
 	}

@@ -19,11 +19,11 @@ type nodeSpec struct {
 	site config.Site
 	host int // index in site.Hosts, or allHosts
 
-	launches bool           // it starts the nodes of other hosts
-	order    *hostOrder     // for those hosts, if this is not the head
-	starter  chan struct{}  // closed when the node that has started this one is gone; nil if none has
-	fault    error          // why this machine cannot be part of the site, reported to the other hosts; or nil
-	others   member.Cluster // how it finds the other hosts, if a launcher has said so
+	launches      bool                 // it starts the nodes of other hosts
+	order         *hostOrder           // for those hosts, if this is not the head
+	starter       chan struct{}        // closed when the node that has started this one is gone; nil if none has
+	fault         error                // why this machine cannot be part of the site, reported to the other hosts; or nil
+	clusterConfig member.ClusterConfig // how it finds the other hosts, if a launcher has said so
 }
 
 const allHosts = -1
@@ -105,11 +105,11 @@ func hostCalled(wanted string, hosts []config.Host) int {
 }
 
 // cluster returns how the node finds those of the site's other hosts; nil if it runs all hosts.
-func (p *nodeSpec) cluster() *member.Cluster {
+func (p *nodeSpec) cluster() *member.ClusterConfig {
 	if p.host == allHosts {
 		return nil
 	}
-	c := p.others
+	c := p.clusterConfig
 	c.Hosts, c.Self = p.site.Hosts, p.host
 	if c.Secret == nil {
 		c.Secret, c.Head = siteSecret(p.site), p.site.HeadAddress().String()

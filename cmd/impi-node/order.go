@@ -52,14 +52,14 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 	if !at.IsValid() {
 		at = netip.AddrPortFrom(p.site.Hosts[0].Address, 0)
 	}
-	if p.others.Listener, err = net.Listen("tcp", at.String()); err != nil {
+	if p.clusterConfig.Listener, err = net.Listen("tcp", at.String()); err != nil {
 		return nil, fmt.Errorf("site %s: the head cannot accept connections of the other hosts: %w", p.site.Name, err)
 	}
-	p.others.Head = p.others.Listener.Addr().String()
-	p.others.Secret = []byte(rand.Text())
+	p.clusterConfig.Head = p.clusterConfig.Listener.Addr().String()
+	p.clusterConfig.Secret = []byte(rand.Text())
 	x = &hostOrder{
 		Environ: os.Environ(), Site: p.site.Name, Hosts: p.site.Hosts, Flags: o.args(*p), Server: p.site.Server, Auth: p.site.Auth, Names: p.site.Names.Auth,
-		Head: p.others.Head, Secret: p.others.Secret, Addresses: names, Program: p.site.Launch.Program, Share: share{1, len(p.site.Hosts)}, Fanout: fanout(p.site),
+		Head: p.clusterConfig.Head, Secret: p.clusterConfig.Secret, Addresses: names, Program: p.site.Launch.Program, Share: share{1, len(p.site.Hosts)}, Fanout: fanout(p.site),
 	}
 	if job.File != "" {
 		if x.File, err = filepath.Abs(job.File); err == nil {
@@ -73,7 +73,7 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 		x.Dir, err = folder(o)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.others.Listener.Close())
+		return nil, errors.Join(err, p.clusterConfig.Listener.Close())
 	}
 	return x, nil
 }
@@ -158,7 +158,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	p.host = self
 	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
 	p.site.Server.Embedded = false
-	p.others = member.Cluster{Secret: x.Secret, Head: x.Head, Started: true}
+	p.clusterConfig = member.ClusterConfig{Secret: x.Secret, Head: x.Head, Started: true}
 	o.apply(&p.site)
 	p.starter = make(chan struct{})
 	go func() {

@@ -104,7 +104,7 @@ func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 		s.Hosts = append(s.Hosts, config.Host{Address: places[i].Address, Procs: b.Procs})
 	}
 	head := places[0]
-	opt.Cluster = &member.Cluster{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
+	opt.Cluster = &member.ClusterConfig{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
 	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // checked already
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
 	h := hmac.New(sha256.New, []byte(head.Secret))

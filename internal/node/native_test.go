@@ -267,7 +267,7 @@ func TestNativeStartTakesTooLong(t *testing.T) {
 		procs = append(procs, pidfd(t, all[0].out.number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
 	}
 	f := end(all)[0]
-	if f == nil || f.Text != "site alpha: 3s passed while waiting for MPI Init of the procs that mpirun starts: 0 of 2 have come" || f.Status != ending.StatusTimeout {
+	if f == nil || f.Text != "site alpha: 3s passed while waiting for MPI Init of the procs that mpirun starts: 0 of 2 are there" || f.Status != ending.StatusTimeout {
 		t.Errorf("%+v", f)
 	}
 	for _, fd := range procs {
@@ -362,7 +362,7 @@ func TestNativeLauncherDoesNotEnd(t *testing.T) {
 	job.Limits.Stop = 200 * time.Millisecond
 	all := start(t, job)
 	f := end(all)[0]
-	if f == nil || !strings.HasPrefix(f.Text, "site alpha: mpirun still runs 200ms after all of its procs have ended, and is ended now") || f.Status != ending.StatusTimeout {
+	if f == nil || !strings.HasPrefix(f.Text, "site alpha: mpirun still runs 200ms after all of its procs have ended, and is stopped now") || f.Status != ending.StatusTimeout {
 		t.Errorf("%+v", f)
 	}
 	if !all[0].n.native.Over() {

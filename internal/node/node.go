@@ -46,12 +46,12 @@ type node struct {
 	stdout   *launch.Output
 	stderr   *launch.Output
 
-	others *member.Others // hosts of the site on other machines; nil: there are none
-	routes routes.Table
-	site   *site.Site
-	hosts  []*ownHost // of the site, with their packet switches
-	procs  *procs.Set
-	native *nativelaunch.Launch // what starts the procs of a native site; nil: the node does
+	cluster *member.Cluster // hosts of the site on other machines; nil: there are none
+	routes  routes.Table
+	site    *site.Site
+	hosts   []*ownHost // of the site, with their packet switches
+	procs   *procs.Set
+	native  *nativelaunch.Launch // what starts the procs of a native site; nil: the node does
 
 	server *server.Server // embedded; nil if it runs elsewhere
 	member *member.Member
@@ -89,7 +89,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		n.spawner = n.newSpawner(ctx)
 		defer n.spawner.Stop(nil)
-		defer context.AfterFunc(ctx, n.others.Stop)() // as the spawner's ends with it here
+		defer context.AfterFunc(ctx, n.cluster.Stop)() // as the spawner's ends with it here
 	}
 	n.end, ctx = lifetime.New(ctx)
 	n.procs.End = n.end
@@ -98,11 +98,11 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	}
 	n.member = member.New(member.Settings{
 		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
-		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Others: n.others,
+		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Cluster: n.cluster,
 	})
-	if n.others != nil {
-		n.others.End = n.end
-		n.end.OnLate = n.others.Late
+	if n.cluster != nil {
+		n.cluster.End = n.end
+		n.end.OnLate = n.cluster.Late
 	}
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
@@ -138,14 +138,14 @@ func newNode(opt Options) *node {
 	if n.opt.spawned != nil {
 		n.moveIn()
 		if c := opt.Cluster; c != nil {
-			n.others = &member.Others{
-				Cluster: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
+			n.cluster = &member.Cluster{
+				ClusterConfig: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
 				Signal: func(syscall.Signal) {}, StopSpawned: func() {}, // by the hosts of the site
 			}
-			n.others.Place()
+			n.cluster.Place()
 		}
 	} else {
-		stdout, stderr := member.NewOutlet(opt.Stdout), member.NewOutlet(opt.Stderr)
+		stdout, stderr := member.NewRedirect(opt.Stdout), member.NewRedirect(opt.Stderr)
 		n.stdout = launch.NewOutput(stdout, n.outputLost)
 		n.stderr = newStderr(stderr)
 		if n.log == nil {
@@ -154,11 +154,11 @@ func newNode(opt Options) *node {
 		n.log = n.log.With("site", opt.Site.Name)
 		if c := opt.Cluster; c != nil {
 			n.log = n.log.With("host", c.Hosts[c.Self].String())
-			n.others = &member.Others{
-				Cluster: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
-				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Outlets: [2]*member.Outlet{stdout, stderr},
+			n.cluster = &member.Cluster{
+				ClusterConfig: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
+				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Redirects: [2]*member.Redirect{stdout, stderr},
 			}
-			n.others.Place()
+			n.cluster.Place()
 		}
 	}
 	n.fallBacks.Log = n.log
@@ -170,12 +170,12 @@ func newNode(opt Options) *node {
 		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
 		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
 	})
-	if !n.others.IsHead() {
-		n.procs.Input = n.others.Input
+	if !n.cluster.IsHead() {
+		n.procs.Input = n.cluster.Input
 	}
 	if n.opt.spawned == nil {
 		n.native = nativelaunch.New(nativelaunch.Settings{
-			Routes: &n.routes, Others: n.others, Procs: n.procs, Launcher: n.launcher, Deadline: n.deadline, Log: n.log,
+			Routes: &n.routes, Cluster: n.cluster, Procs: n.procs, Launcher: n.launcher, Deadline: n.deadline, Log: n.log,
 		})
 	}
 	return n
@@ -183,7 +183,7 @@ func newNode(opt Options) *node {
 
 // outputLost ends a job whose output nobody takes any more.
 func (n *node) outputLost(err error) {
-	if !n.others.IsHead() {
+	if !n.cluster.IsHead() {
 		return // the head is lost, or has ended the job
 	}
 	f := ending.NodeFailed(fmt.Errorf("the output of site %s cannot be written: %w", n.opt.Site.Name, err))
@@ -192,7 +192,7 @@ func (n *node) outputLost(err error) {
 	}
 	n.end.Fail(f)
 	n.spawner.Stop(f)
-	n.others.Stop()
+	n.cluster.Stop()
 }
 
 // run does the steps of a job that goes well, one after the other. When the job fails, its context ends
@@ -266,17 +266,17 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
-	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Others: n.others}) // before others are waited for
+	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster}) // before others are waited for
 	transports := func() error { n.borrowTransports(); return nil }
 	if n.opt.spawned == nil {
 		transports = n.site.BeginTransports(ctx) // meanwhile this host meets the others
 		defer transports()                       //nolint:errcheck // it is returned below, or another one was first
 	}
-	if n.others != nil {
-		if err := n.others.Open(ctx); err != nil {
+	if n.cluster != nil {
+		if err := n.cluster.Open(ctx); err != nil {
 			return err
 		}
-		if err := n.others.Count(ctx); err != nil {
+		if err := n.cluster.Count(ctx); err != nil {
 			return err
 		}
 	}
@@ -410,7 +410,7 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.log.Debug("ending", "reason", f.Text)
 		n.member.Resign(f)
 	}
-	n.others.Over(f)
+	n.cluster.Over(f)
 	if f != nil {
 		n.procs.Tell(f.Text, f.Status)
 	}
@@ -428,15 +428,15 @@ func (n *node) shutDown(f *ending.Failure) {
 		n.meetings.Close()
 	}
 	if n.opt.spawned == nil {
-		leave := n.others.Linger()
-		n.spawner.Wait(n.others.AwaitBelow)
+		leave := n.cluster.Linger()
+		n.spawner.Wait(n.cluster.AwaitBelow)
 		leave()
 	}
 	n.site.Close()
 	if n.opt.spawned == nil { // they are the site's
 		n.site.StopTransports()
 	}
-	n.others.Close()
+	n.cluster.Close()
 	<-declined
 	if n.server != nil {
 		n.server.Close()

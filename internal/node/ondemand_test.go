@@ -77,7 +77,7 @@ func TestHostUnreachedOnDemand(t *testing.T) {
 		switch {
 		case f == nil:
 			t.Errorf("site %d has not failed", i)
-		case strings.Contains(f.Text, "127.0.0.2") && strings.Contains(f.Text, "127.0.0.3") && strings.Contains(f.Text, "was not reached: a packet for it has waited"):
+		case strings.Contains(f.Text, "127.0.0.2") && strings.Contains(f.Text, "127.0.0.3") && strings.Contains(f.Text, "was not reached: a packet waits for it"):
 			named++
 		}
 	}

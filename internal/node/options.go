@@ -44,7 +44,7 @@ type Options struct {
 	RunBase string
 
 	// Cluster says which host of Site this node runs; nil: all of them.
-	Cluster *member.Cluster
+	Cluster *member.ClusterConfig
 
 	// Joined are the procs, in the order of their ranks, where a process manager has started
 	// them; nil: the node starts them.

@@ -30,7 +30,7 @@ func (n *node) passSignals() (stop func()) {
 // signal sends a signal to the procs that run here.
 func (n *node) signal(s syscall.Signal) {
 	if n.opt.spawned == nil {
-		n.others.PassSignal(s)
+		n.cluster.PassSignal(s)
 		n.spawner.Signal(s)
 	}
 	n.procs.Signal(s)

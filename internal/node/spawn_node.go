@@ -35,19 +35,19 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
 			opt := Options{Job: job, Site: site, Now: n.opt.Now, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n}
 			if c := p.Cluster(); c != nil {
-				opt.Cluster = &member.Cluster{Hosts: c.Hosts, Self: c.Self, Secret: c.Secret, Head: c.Head, Listener: c.Listener}
+				opt.Cluster = &member.ClusterConfig{Hosts: c.Hosts, Self: c.Self, Secret: c.Secret, Head: c.Head, Listener: c.Listener}
 			}
 			return spawnedNode{newNode(opt)}
 		},
 	}
-	if o := n.others; o != nil {
+	if o := n.cluster; o != nil {
 		s.Hosts, s.Self, s.ProcsFor, s.Present = o.Hosts, o.Self, o.Procs, o.Present
 		s.Ask = func(ctx context.Context, host int, question []byte) ([]byte, error) {
 			return o.Ask(ctx, member.Spawning, host, question)
 		}
 	}
 	d := spawner.New(ctx, s)
-	if o := n.others; o != nil {
+	if o := n.cluster; o != nil {
 		o.AnswerBy(member.Spawning, d.Answer)
 		o.StopSpawned = func() { d.Stop(ending.ToldBy("the head of the site has ended, or has been told to end, all procs")) }
 	}

@@ -38,7 +38,7 @@ type Settings struct {
 	Procs *procs.Set
 	Ready <-chan struct{} // closed when the job runs, after Run
 
-	Others *member.Others // hosts of the site that have nodes of their own; nil: there are none
+	Cluster *member.Cluster // hosts of the site that have nodes of their own; nil: there are none
 }
 
 // Running has what a node can tell of once the job runs.
@@ -74,8 +74,8 @@ func Open(s Settings) *Control {
 	if err != nil {
 		s.Site.Log.Warn("impi-node links will not find this node", "error", err)
 	}
-	if c.Others != nil {
-		c.Others.AnswerBy(member.Inspection, c.answerOther)
+	if c.Cluster != nil {
+		c.Cluster.AnswerBy(member.Inspection, c.answerOther)
 	}
 	return c
 }
@@ -92,8 +92,8 @@ func (c *Control) TellJob() {
 
 // Close closes the control socket.
 func (c *Control) Close() {
-	if c.Others != nil {
-		c.Others.AnswerBy(member.Inspection, nil)
+	if c.Cluster != nil {
+		c.Cluster.AnswerBy(member.Inspection, nil)
 	}
 	if c.server != nil {
 		c.server.Close()
@@ -119,8 +119,8 @@ func (c *Control) about() links.About {
 	if c.isReady() {
 		a.ID = c.jobID()
 	}
-	if c.Others != nil {
-		a.Host, a.Number = c.hostName(c.Others.Self), c.Others.Self
+	if c.Cluster != nil {
+		a.Host, a.Number = c.hostName(c.Cluster.Self), c.Cluster.Self
 	}
 	return a
 }

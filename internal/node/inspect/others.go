@@ -20,9 +20,9 @@ func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
 	switch {
 	case err != nil:
 		return links.Answer{Error: err.Error()}
-	case c.Others == nil:
+	case c.Cluster == nil:
 		return c.answer(ctx, r)
-	case host != c.Others.Self:
+	case host != c.Cluster.Self:
 		a, err := c.ask(ctx, host, r)
 		if err != nil {
 			return links.Answer{Error: err.Error()}
@@ -37,13 +37,13 @@ func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
 // hostOf is which host of the site a request is for.
 func (c *Control) hostOf(r links.Request) (int, error) {
 	self, hosts := 0, 0
-	if c.Others != nil {
-		self, hosts = c.Others.Self, len(c.Others.Hosts)
+	if c.Cluster != nil {
+		self, hosts = c.Cluster.Self, len(c.Cluster.Hosts)
 	}
 	switch {
 	case r.Host != "":
 		for i := range hosts {
-			if (c.hostName(i) == r.Host || c.Others.Address(i) == r.Host) && (r.Number == 0 || r.Number == i+1) {
+			if (c.hostName(i) == r.Host || c.Cluster.Address(i) == r.Host) && (r.Number == 0 || r.Number == i+1) {
 				return i, nil
 			}
 		}
@@ -63,7 +63,7 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 // hostName is what a host of the site is called: by its name in the file, or else by the address that
 // its links use, which the site's network may have chosen instead of the file's.
 func (c *Control) hostName(host int) string {
-	name := c.Others.Address(host)
+	name := c.Cluster.Address(host)
 	if _, err := netip.ParseAddr(name); err != nil || !c.isReady() {
 		return name
 	}
@@ -74,7 +74,7 @@ func (c *Control) hostName(host int) string {
 // ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named. All
 // hosts together tell of as many pairs as one node would.
 func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
-	n := len(c.Others.Hosts)
+	n := len(c.Cluster.Hosts)
 	r.Views = max(1, links.MaxViews/n)
 	within := ctx
 	if deadline, ok := ctx.Deadline(); ok { // what the others say must come before our own answer
@@ -87,7 +87,7 @@ func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	var wg sync.WaitGroup
 	for host := range n {
 		wg.Go(func() {
-			if host == c.Others.Self {
+			if host == c.Cluster.Self {
 				own = c.answer(ctx, r)
 			} else {
 				all[host] = c.other(within, host, r)
@@ -95,7 +95,7 @@ func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 		})
 	}
 	wg.Wait()
-	own.Others = append(all[:c.Others.Self:c.Others.Self], all[c.Others.Self+1:]...)
+	own.Others = append(all[:c.Cluster.Self:c.Cluster.Self], all[c.Cluster.Self+1:]...)
 	return own
 }
 
@@ -123,7 +123,7 @@ func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.A
 	if err != nil {
 		return a, err
 	}
-	b, err := c.Others.Ask(ctx, member.Inspection, host, question)
+	b, err := c.Cluster.Ask(ctx, member.Inspection, host, question)
 	if err != nil {
 		return a, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Input passes the head's standard input to a proc of another host.
-func (o *Others) Input() (*os.File, error) {
+func (o *Cluster) Input() (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (o *Others) Input() (*os.File, error) {
 
 // finish waits until all hosts of the site have finished, at the head, and until the head
 // says that the job is over, elsewhere.
-func (o *Others) finish(ctx context.Context) error {
+func (o *Cluster) finish(ctx context.Context) error {
 	tree := o.tree.Load()
 	tree.Finish()
 	done := tree.Finished()
@@ -55,7 +55,7 @@ const (
 )
 
 // Ask asks the node of another host, and gives what it makes of the question by AnswerBy.
-func (o *Others) Ask(ctx context.Context, about Topic, host int, question []byte) ([]byte, error) {
+func (o *Cluster) Ask(ctx context.Context, about Topic, host int, question []byte) ([]byte, error) {
 	tree := o.connected()
 	if tree == nil {
 		return nil, cluster.ErrAbsent
@@ -68,13 +68,13 @@ func (o *Others) Ask(ctx context.Context, about Topic, host int, question []byte
 }
 
 // AnswerBy has f answer the questions of other hosts about something. Nil answers none.
-func (o *Others) AnswerBy(about Topic, f func(ctx context.Context, question []byte) []byte) {
+func (o *Cluster) AnswerBy(about Topic, f func(ctx context.Context, question []byte) []byte) {
 	o.answer[about].Store(&f)
 }
 
 // Linger keeps the hosts above this one there until its result is called, for procs that outlive
 // the job.
-func (o *Others) Linger() (leave func()) {
+func (o *Cluster) Linger() (leave func()) {
 	if tree := o.connected(); tree != nil {
 		return tree.Linger()
 	}
@@ -82,30 +82,30 @@ func (o *Others) Linger() (leave func()) {
 }
 
 // AwaitBelow waits until the hosts below this one have left: what runs there may spawn procs here.
-func (o *Others) AwaitBelow() {
+func (o *Cluster) AwaitBelow() {
 	if tree := o.connected(); tree != nil {
 		tree.AwaitBelow(o.leaveTime())
 	}
 }
 
 // leaveTime is how long hosts below may take to leave if they do not say that they stay.
-func (o *Others) leaveTime() time.Duration { return o.Routes.Job.Limits.Stop + 2*time.Second }
+func (o *Cluster) leaveTime() time.Duration { return o.Routes.Job.Limits.Stop + 2*time.Second }
 
 // Present tells, at the head, whether a host is still there.
-func (o *Others) Present(host int) bool {
+func (o *Cluster) Present(host int) bool {
 	tree := o.connected()
 	return tree != nil && tree.Has(host)
 }
 
 // Stop has, at the head, the other hosts end all that was spawned there.
-func (o *Others) Stop() {
+func (o *Cluster) Stop() {
 	if tree := o.connected(); tree != nil && o.IsHead() {
 		tree.Stop()
 	}
 }
 
 // Late tells the head of a proc that failed after its Finalize.
-func (o *Others) Late(f *ending.Failure) {
+func (o *Cluster) Late(f *ending.Failure) {
 	if tree := o.connected(); tree != nil && !o.IsHead() {
 		tree.Fail(reportOf(f, true, time.Now()))
 	}
@@ -113,7 +113,7 @@ func (o *Others) Late(f *ending.Failure) {
 
 // Over says how the job ended: the head to all, the others to the head. f is nil if it went
 // well.
-func (o *Others) Over(f *ending.Failure) {
+func (o *Cluster) Over(f *ending.Failure) {
 	tree := o.connected()
 	if tree == nil {
 		return
@@ -130,7 +130,7 @@ func (o *Others) Over(f *ending.Failure) {
 }
 
 // passOn gives the procs the head's signals once they are in MPI, until Close.
-func (o *Others) passOn() {
+func (o *Cluster) passOn() {
 	select {
 	case <-o.Ready:
 	case <-o.closed:
@@ -147,7 +147,7 @@ func (o *Others) passOn() {
 }
 
 // Close leaves the other hosts, once all output of this one is written.
-func (o *Others) Close() {
+func (o *Cluster) Close() {
 	tree := o.connected()
 	if tree == nil {
 		return
@@ -160,13 +160,13 @@ func (o *Others) Close() {
 	if o.Spawned != "" {
 		return
 	}
-	for _, x := range o.Outlets {
+	for _, x := range o.Redirects {
 		x.to.Store(&x.own)
 	}
 }
 
 // PassSignal passes a signal on to the procs of the other hosts.
-func (o *Others) PassSignal(s syscall.Signal) {
+func (o *Cluster) PassSignal(s syscall.Signal) {
 	if tree := o.connected(); tree != nil && o.IsHead() {
 		tree.Signal(int(s))
 	}

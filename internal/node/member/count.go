@@ -26,9 +26,9 @@ type counts struct {
 const countTurn = 20 * time.Second
 
 // Procs is how many procs a host of the site has. It is known after Count.
-func (o *Others) Procs(host int) int { return o.count.procs[host] }
+func (o *Cluster) Procs(host int) int { return o.count.procs[host] }
 
-func (o *Others) placeProcs() {
+func (o *Cluster) placeProcs() {
 	o.Routes.ProcsBefore = 0
 	for _, n := range o.count.procs[:o.Self] {
 		o.Routes.ProcsBefore += n
@@ -37,7 +37,7 @@ func (o *Others) placeProcs() {
 
 // Count finds how many procs all hosts have, if the file leaves that to their machines. It waits
 // for all of these.
-func (o *Others) Count(ctx context.Context) error {
+func (o *Cluster) Count(ctx context.Context) error {
 	if !slices.ContainsFunc(o.Hosts, func(h config.Host) bool { return h.Auto }) {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (o *Others) Count(ctx context.Context) error {
 
 // answerCount takes what a host tells of itself, and answers what all have; nothing if they are not
 // there soon.
-func (o *Others) answerCount(ctx context.Context, question []byte) []byte {
+func (o *Cluster) answerCount(ctx context.Context, question []byte) []byte {
 	c := &o.count
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,8 +44,8 @@ func (r *hostReport) failure(now time.Time) *ending.Failure {
 	return f
 }
 
-// events are what the tree of hosts tells Others: it is a cluster.Owner.
-type events struct{ o *Others }
+// events handles the events of the tree of hosts. It is a cluster.Owner.
+type events struct{ o *Cluster }
 
 // Waits notes which hosts are missing.
 func (e events) Waits(hosts []int) {
@@ -111,18 +111,18 @@ func (e events) Ask(ctx context.Context, question []byte) []byte {
 // Stop ends what was spawned here.
 func (e events) Stop() { e.o.StopSpawned() }
 
-// Outlet is a writer for a node's output. It writes to the node's own, or to that of the head.
-type Outlet struct {
+// Redirect is a writer that first writes to the node's own output, and to that of the head once they are connected.
+type Redirect struct {
 	own io.Writer
 	to  atomic.Pointer[io.Writer]
 }
 
-// NewOutlet makes one that writes to the node's own output.
-func NewOutlet(own io.Writer) *Outlet {
-	o := &Outlet{own: own}
+// NewRedirect returns a Redirect that writes to the node's own output.
+func NewRedirect(own io.Writer) *Redirect {
+	o := &Redirect{own: own}
 	o.to.Store(&o.own)
 	return o
 }
 
-// Write writes to wherever output goes now.
-func (o *Outlet) Write(b []byte) (int, error) { return (*o.to.Load()).Write(b) }
+// Write writes to the present destination.
+func (o *Redirect) Write(b []byte) (int, error) { return (*o.to.Load()).Write(b) }

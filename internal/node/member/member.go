@@ -36,7 +36,7 @@ type Settings struct {
 	Log      hclog.Logger
 	Deadline time.Time       // until which the operator is told what is waited for
 	Now      <-chan struct{} // once closed, the server is not waited for
-	Others   *Others         // hosts of the site on other machines; nil: there are none
+	Cluster  *Cluster        // hosts of the site on other machines; nil: there are none
 	Spawned  bool            // the job is a spawned world: who has spawned it hears of its end otherwise
 }
 
@@ -61,7 +61,7 @@ func (m *Member) Join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.Others != nil {
+	if m.Cluster != nil {
 		return m.joinWithOthers(ctx, cfg)
 	}
 	return m.joinServer(ctx, cfg)
@@ -186,8 +186,8 @@ func (m *Member) Resign(f *ending.Failure) {
 // Leave ends this site's part of a job that went well: once all hosts of the site have finished it calls
 // last. If the server is in this node, it then waits for the end of the whole job.
 func (m *Member) Leave(ctx context.Context, last func(context.Context) error) error {
-	if m.Others != nil {
-		if err := m.Others.finish(ctx); err != nil {
+	if m.Cluster != nil {
+		if err := m.Cluster.finish(ctx); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 // together is joinWithOthers for a host with a part, which is empty if its procs have all ended and are
 // none of MPI.
 func (m *Member) together(ctx context.Context, part []byte, own startup.ClientConfig) error {
-	o := m.Others
+	o := m.Cluster
 	if !o.IsHead() {
 		defer report.While(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
 		b, err := o.tree.Load().Report(ctx, part)
@@ -70,7 +70,7 @@ var ErrWithoutMPI = errors.New("no proc has called MPI Init")
 // JoinWithoutMPI is Join for a node whose procs have all ended with status 0 and have not called Init.
 // It returns ErrWithoutMPI if those of all other hosts have, too.
 func (m *Member) JoinWithoutMPI(ctx context.Context) error {
-	if m.Others == nil {
+	if m.Cluster == nil {
 		return ErrWithoutMPI
 	}
 	return m.together(ctx, nil, startup.ClientConfig{})
@@ -78,7 +78,7 @@ func (m *Member) JoinWithoutMPI(ctx context.Context) error {
 
 // withoutMPI tells the other hosts, at the head, if the procs of none are in MPI. It fails if those of
 // some are.
-func (o *Others) withoutMPI(parts [][]byte) error {
+func (o *Cluster) withoutMPI(parts [][]byte) error {
 	var without []int
 	for host, part := range parts {
 		if len(part) == 0 {

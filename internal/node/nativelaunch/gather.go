@@ -24,13 +24,13 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	within, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		_ = l.closeDoor()
+		_ = l.closeSocket()
 		if err != nil {
 			g.closeAll()
 		}
 	}()
 	came := make(chan wireup.Attached)
-	go l.takeIn(within, came)
+	go l.acceptProcs(within, came)
 	defer report.While(l.Log, l.Deadline, g.waitsFor)()
 	late := time.NewTimer(time.Until(l.Deadline))
 	defer late.Stop()
@@ -57,19 +57,19 @@ func (l *Launch) gather(ctx context.Context) (all []procs.Joined, err error) {
 	return g.joined, nil
 }
 
-// doorPause is the time between two tries to take a proc in.
-const doorPause = 100 * time.Millisecond
+// acceptPause is the time between two tries to accept a proc.
+const acceptPause = 100 * time.Millisecond
 
-// takeIn passes on who comes to the door, until it is closed.
-func (l *Launch) takeIn(ctx context.Context, came chan<- wireup.Attached) {
+// acceptProcs passes on the procs that connect, until the socket is closed.
+func (l *Launch) acceptProcs(ctx context.Context, came chan<- wireup.Attached) {
 	for {
-		c, err := l.door.AcceptUnix()
+		c, err := l.socket.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil { // as where there are too many open files
 			l.Log.Warn("cannot accept a process at the socket for procs", "reason", err)
-			time.Sleep(doorPause)
+			time.Sleep(acceptPause)
 			continue
 		}
 		go func() {

@@ -1,9 +1,9 @@
-// Package nativelaunch has the procs of a native site started by the launcher of the site's own MPI,
-// and hears from them who they are.
+// Package nativelaunch starts the procs of a native site by the launcher of the site's own MPI, and
+// learns from them who they are.
 //
-// Each host's node opens a door of the same name, an abstract socket, and sees that the shim is there.
-// Once all have, the head starts the launcher with the program and the name of the door. Each proc begins
-// the site's MPI, which tells it its rank, and then comes to the door of its machine.
+// Each host's node listens at an abstract socket of the same name, and checks that the shim is there.
+// Once all do, the head starts the launcher with the program and the name of the socket. Each proc
+// initializes the site's MPI, which tells it its rank, and then connects to the socket of its machine.
 package nativelaunch
 
 import (
@@ -36,7 +36,7 @@ import (
 // Settings are what the start of a native site's procs needs of its node.
 type Settings struct {
 	Routes   *routes.Table // gets the name of the site's MPI
-	Others   *member.Others
+	Cluster  *member.Cluster
 	Procs    *procs.Set // that will have the procs
 	Launcher *launch.Launcher
 	Deadline time.Time // until which all procs must have come
@@ -50,7 +50,7 @@ type Launch struct {
 	End *lifetime.Lifetime // hears how the launcher has ended
 
 	meeting meeting // of the hosts' nodes
-	door    wireup.AttachListener
+	socket  wireup.AttachListener
 	place   native.Place
 	env     string // how processes that have the place are told from others
 
@@ -69,8 +69,8 @@ func New(s Settings) *Launch {
 		return nil
 	}
 	l := &Launch{Settings: s}
-	if s.Others != nil {
-		l.meeting.open(s.Others)
+	if s.Cluster != nil {
+		l.meeting.open(s.Cluster)
 	}
 	return l
 }
@@ -79,13 +79,13 @@ func New(s Settings) *Launch {
 func (l *Launch) Start(ctx context.Context) ([]procs.Joined, error) {
 	site := l.Routes.Site
 	err := l.prepare(ctx)
-	if err == nil && l.Others.IsHead() {
+	if err == nil && l.Cluster.IsHead() {
 		if err = l.run(); err != nil {
 			err = fmt.Errorf("the launcher of its own MPI: %w", err)
 		}
 	}
 	if err != nil {
-		_ = l.closeDoor()
+		_ = l.closeSocket()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -105,30 +105,30 @@ func (l *Launch) prepare(ctx context.Context) (err error) {
 	site := l.Routes.Site
 	l.place = native.Place{Site: site.Name, Procs: l.total()}
 	var a agreed
-	if l.Others.IsHead() {
-		a.Door = wireup.AttachName()
+	if l.Cluster.IsHead() {
+		a.Socket = wireup.AttachName()
 		if a.Shim, a.MPI, err = l.shim(within); err != nil {
 			return err
 		}
 	} else {
-		if a, err = l.meeting.ask(within, l.Others); err != nil {
+		if a, err = l.meeting.ask(within, l.Cluster); err != nil {
 			return err
 		}
 		if err := l.see(within, a.Shim); err != nil {
 			return err
 		}
 	}
-	l.place.Socket, l.place.Shim, l.Routes.Native = a.Door, a.Shim, a.MPI
+	l.place.Socket, l.place.Shim, l.Routes.Native = a.Socket, a.Shim, a.MPI
 	if l.env, err = l.place.Encode(); err != nil {
 		return err
 	}
-	if l.door, err = wireup.ListenAttach(a.Door); err != nil {
+	if l.socket, err = wireup.ListenAttach(a.Socket); err != nil {
 		return sameMachine(err)
 	}
-	return l.meeting.together(within, l.Others, a)
+	return l.meeting.together(within, l.Cluster, a)
 }
 
-// sameMachine explains why a door cannot be opened that only nodes of this job know.
+// sameMachine explains why the socket, whose name only nodes of this job know, cannot be opened.
 func sameMachine(err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("two nodes of the site are on this machine, and the procs that its launcher starts could come to either: write one host for the machine: %w", err)
@@ -167,21 +167,21 @@ func (l *Launch) see(ctx context.Context, shim string) error {
 
 // hosts are all of the site's, of which this node has some.
 func (l *Launch) hosts() []config.Host {
-	if l.Others == nil {
+	if l.Cluster == nil {
 		return l.Routes.Site.Hosts
 	}
-	hosts := slices.Clone(l.Others.Hosts)
+	hosts := slices.Clone(l.Cluster.Hosts)
 	for i := range hosts {
-		hosts[i].Procs = l.Others.Procs(i)
+		hosts[i].Procs = l.Cluster.Procs(i)
 	}
 	return hosts
 }
 
 func (l *Launch) self() int {
-	if l.Others == nil {
+	if l.Cluster == nil {
 		return 0
 	}
-	return l.Others.Self
+	return l.Cluster.Self
 }
 
 func (l *Launch) total() (n int) {
@@ -196,7 +196,7 @@ func (l *Launch) words() []string {
 	switch n := l.Routes.Site.Native; {
 	case n.Launch != nil:
 		return n.Launch
-	case l.Others == nil:
+	case l.Cluster == nil:
 		return []string{"mpirun", "-n", config.NativeProcs}
 	case strings.HasPrefix(l.Routes.Native, "Open MPI"):
 		return []string{"mpirun", "-n", config.NativeProcs, "--hostfile", config.NativeHostfile}
@@ -333,7 +333,7 @@ func (l *Launch) Stop() {
 	if l == nil {
 		return
 	}
-	_ = l.closeDoor()
+	_ = l.closeSocket()
 	l.parents.close()
 	if l.process != nil {
 		if len(l.Procs.All()) > 0 {
@@ -389,9 +389,9 @@ func (l *Launch) PID() int { return l.process.PID() }
 // Over reports whether the launcher has ended, or there is none here.
 func (l *Launch) Over() bool { return l == nil || l.process == nil || l.process.Over() }
 
-func (l *Launch) closeDoor() error {
-	if l.door.UnixListener == nil {
+func (l *Launch) closeSocket() error {
+	if l.socket.UnixListener == nil {
 		return nil
 	}
-	return l.door.Close()
+	return l.socket.Close()
 }

@@ -32,9 +32,9 @@ func oneOf(self int) *Launch {
 	}
 	site.Hosts[1].Name = "node2"
 	rt := &routes.Table{Job: &config.Job{Limits: config.Limits{Start: time.Minute}}, Site: &site}
-	o := &member.Others{Cluster: member.Cluster{Hosts: site.Hosts, Self: self}, Routes: rt}
+	o := &member.Cluster{ClusterConfig: member.ClusterConfig{Hosts: site.Hosts, Self: self}, Routes: rt}
 	o.Place()
-	l := New(Settings{Routes: rt, Others: o, Log: hclog.NewNullLogger(), Deadline: time.Now().Add(time.Hour)})
+	l := New(Settings{Routes: rt, Cluster: o, Log: hclog.NewNullLogger(), Deadline: time.Now().Add(time.Hour)})
 	l.place = native.Place{Procs: l.total()}
 	return l
 }
@@ -65,7 +65,7 @@ func TestWords(t *testing.T) {
 		t.Errorf("%q, %v", words, err)
 	}
 	l = oneOf(0)
-	l.Others = nil
+	l.Cluster = nil
 	if words := l.words(); !slices.Equal(words, []string{"mpirun", "-n", "{procs}"}) {
 		t.Errorf("on one machine: %q", words)
 	}
@@ -144,7 +144,7 @@ func TestEndedEarly(t *testing.T) {
 func TestMeeting(t *testing.T) {
 	l := oneOf(0)
 	m := &l.meeting
-	said := agreed{Door: "impi-X", Shim: "/x/shim.so", MPI: "MPICH 4"}
+	said := agreed{Socket: "impi-X", Shim: "/x/shim.so", MPI: "MPICH 4"}
 	ask := func(q question) (a agreed) {
 		b, err := json.Marshal(q)
 		if err != nil {
@@ -158,14 +158,14 @@ func TestMeeting(t *testing.T) {
 	early := make(chan agreed, 1)
 	go func() { early <- ask(question{Host: 1}) }()
 	met := make(chan error, 1)
-	go func() { met <- m.together(t.Context(), l.Others, said) }()
+	go func() { met <- m.together(t.Context(), l.Cluster, said) }()
 	if a := <-early; a != said {
 		t.Errorf("host 1 hears %+v", a)
 	}
 	for range 2 { // a host may say it again
 		ask(question{Host: 1, Ready: true})
 	}
-	if late := m.late(l.Others); late != "host 10.0.0.3 is" {
+	if late := m.late(l.Cluster); late != "host 10.0.0.3 is" {
 		t.Errorf("%q", late)
 	}
 	select {
@@ -188,7 +188,7 @@ func TestMeetingTakesTooLong(t *testing.T) {
 	l := oneOf(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := l.meeting.together(ctx, l.Others, agreed{Door: "x"})
+	err := l.meeting.together(ctx, l.Cluster, agreed{Socket: "x"})
 	if err == nil || err.Error() != "site alpha: the start took too long, and hosts node2,10.0.0.3 are not ready for procs" {
 		t.Error(err)
 	}

@@ -14,9 +14,9 @@ import (
 
 // agreed is what the head tells the other hosts.
 type agreed struct {
-	Door string `json:"door,omitempty"` // empty: the head does not know yet; ask again
-	Shim string `json:"shim,omitempty"`
-	MPI  string `json:"mpi,omitempty"`
+	Socket string `json:"socket,omitempty"` // empty: the head does not know yet; ask again
+	Shim   string `json:"shim,omitempty"`
+	MPI    string `json:"mpi,omitempty"`
 }
 
 // question is what a host asks the head: what to do, or, once it is Ready, nothing.
@@ -39,7 +39,7 @@ type meeting struct {
 }
 
 // open has the head answer, and must come before other hosts can ask.
-func (m *meeting) open(o *member.Others) {
+func (m *meeting) open(o *member.Cluster) {
 	m.known, m.all, m.ready, m.hosts = make(chan struct{}), make(chan struct{}), make(map[int]bool), len(o.Hosts)
 	if o.IsHead() {
 		o.AnswerBy(member.Starting, m.answer)
@@ -78,14 +78,14 @@ func (m *meeting) answer(ctx context.Context, b []byte) []byte {
 }
 
 // ask gives, elsewhere than at the head, what the head says.
-func (m *meeting) ask(ctx context.Context, o *member.Others) (a agreed, err error) {
-	for a.Door == "" && err == nil {
+func (m *meeting) ask(ctx context.Context, o *member.Cluster) (a agreed, err error) {
+	for a.Socket == "" && err == nil {
 		err = m.tell(ctx, o, question{Host: o.Self}, &a)
 	}
 	return a, err
 }
 
-func (m *meeting) tell(ctx context.Context, o *member.Others, q question, to *agreed) error {
+func (m *meeting) tell(ctx context.Context, o *member.Cluster, q question, to *agreed) error {
 	b, err := json.Marshal(q)
 	if err == nil {
 		b, err = o.Ask(ctx, member.Starting, 0, b)
@@ -100,7 +100,7 @@ func (m *meeting) tell(ctx context.Context, o *member.Others, q question, to *ag
 }
 
 // together says that this host is ready. At the head it waits until all are.
-func (m *meeting) together(ctx context.Context, o *member.Others, a agreed) error {
+func (m *meeting) together(ctx context.Context, o *member.Cluster, a agreed) error {
 	switch {
 	case o == nil:
 		return nil
@@ -123,7 +123,7 @@ func (m *meeting) together(ctx context.Context, o *member.Others, a agreed) erro
 }
 
 // late names the hosts that are not ready.
-func (m *meeting) late(o *member.Others) string {
+func (m *meeting) late(o *member.Cluster) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []string

@@ -26,11 +26,11 @@ func signalWhileHostsConnect(t *testing.T) {
 	t.Helper()
 	job := config.Default(1, []string{"/bin/true"}, nil)
 	site := job.Sites[0]
-	o := &Others{
-		Cluster: Cluster{Hosts: append(site.Hosts, site.Hosts[0]), Secret: []byte("secret"), Head: "127.0.0.1:0"},
-		Routes:  &routes.Table{Job: job, Site: &site}, Log: hclog.NewNullLogger(),
+	o := &Cluster{
+		ClusterConfig: ClusterConfig{Hosts: append(site.Hosts, site.Hosts[0]), Secret: []byte("secret"), Head: "127.0.0.1:0"},
+		Routes:        &routes.Table{Job: job, Site: &site}, Log: hclog.NewNullLogger(),
 		Deadline: time.Now().Add(time.Hour), Ready: make(chan struct{}), Signal: func(syscall.Signal) {},
-		Outlets: [2]*Outlet{NewOutlet(io.Discard), NewOutlet(io.Discard)},
+		Redirects: [2]*Redirect{NewRedirect(io.Discard), NewRedirect(io.Discard)},
 	}
 	o.End, _ = lifetime.New(t.Context())
 	o.Place()

@@ -31,9 +31,9 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// Cluster says which host of its site a node runs, if the others run elsewhere. Host 0 is
+// ClusterConfig says which host of its site a node runs, if the others run elsewhere. Host 0 is
 // the head: its node is the site's client of the server.
-type Cluster struct {
+type ClusterConfig struct {
 	Hosts    []config.Host // all of the site's
 	Self     int
 	Secret   []byte       // all nodes of the site have it, and nobody else
@@ -70,10 +70,10 @@ func signsOfLife(job *config.Job) (beat, silence time.Duration) {
 	return limit / 5, limit * 4 / 5
 }
 
-// Others are the hosts of a node's site that run on other machines. A nil *Others is for a
+// Cluster is how a node works together with the other hosts of its site. A nil *Cluster is for a
 // node that runs its whole site.
-type Others struct {
-	Cluster
+type Cluster struct {
+	ClusterConfig
 	Routes   *routes.Table
 	End      *lifetime.Lifetime // hears of failures of other hosts, and of their loss
 	Log      hclog.Logger
@@ -83,10 +83,10 @@ type Others struct {
 
 	Stdin          *os.File // of the head's node; nil: none
 	Stdout, Stderr *launch.Output
-	Outlets        [2]*Outlet // where Stdout and Stderr write
+	Redirects      [2]*Redirect // where Stdout and Stderr write
 
 	// Spawned names the spawned world of which they are hosts. Its output goes by the hosts of the site:
-	// Stdin, Stdout, Stderr and Outlets are nil. Empty: they are the site's own hosts.
+	// Stdin, Stdout, Stderr and Redirects are nil. Empty: they are the site's own hosts.
 	Spawned string
 
 	StopSpawned func() // ends all that was spawned at this host
@@ -108,7 +108,7 @@ type Others struct {
 }
 
 // Place reduces the routes' site to the host that runs here.
-func (o *Others) Place() {
+func (o *Cluster) Place() {
 	o.over, o.closed, o.signals = make(chan struct{}), make(chan struct{}), make(chan syscall.Signal, maxSignals)
 	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
 	o.Routes.HostsBefore = o.Self
@@ -121,7 +121,7 @@ func (o *Others) Place() {
 }
 
 // connected is this host's place among the others; nil: it has none yet, or there are no others.
-func (o *Others) connected() *cluster.Host {
+func (o *Cluster) connected() *cluster.Host {
 	if o == nil {
 		return nil
 	}
@@ -129,13 +129,13 @@ func (o *Others) connected() *cluster.Host {
 }
 
 // IsHead reports whether this node speaks for its site: it is the head, or has no others.
-func (o *Others) IsHead() bool { return o == nil || o.Self == 0 }
+func (o *Cluster) IsHead() bool { return o == nil || o.Self == 0 }
 
-func (o *Others) name(host int) string { return o.Hosts[host].String() }
+func (o *Cluster) name(host int) string { return o.Hosts[host].String() }
 
 // Open connects this host with the others: at the head it takes connections, elsewhere it
 // blocks until the head has taken it.
-func (o *Others) Open(ctx context.Context) error {
+func (o *Cluster) Open(ctx context.Context) error {
 	within, cancel := context.WithDeadline(ctx, o.Deadline)
 	defer cancel()
 	err := o.open(within)
@@ -155,17 +155,17 @@ func (o *Others) Open(ctx context.Context) error {
 }
 
 // fault is the failure of this host to be part of the site, because of why.
-func (o *Others) fault(why error) *ending.Failure {
+func (o *Cluster) fault(why error) *ending.Failure {
 	return ending.Misconfigured(fmt.Errorf("site %s: host %s: %w", o.Routes.Site.Name, o.name(o.Self), why))
 }
 
 // unfit logs why this host cannot be part of the site, and returns the report of it for the head.
-func (o *Others) unfit(why error) []byte {
+func (o *Cluster) unfit(why error) []byte {
 	o.Log.Error("this host cannot be part of the site; telling its head", "reason", why)
 	return reportOf(o.fault(why), false, time.Now())
 }
 
-func (o *Others) open(ctx context.Context) error {
+func (o *Cluster) open(ctx context.Context) error {
 	if o.Ends != nil {
 		go o.hearEngine()
 	}
@@ -220,7 +220,7 @@ func (o *Others) open(ctx context.Context) error {
 	go o.passOn()
 	if !o.IsHead() && o.Spawned == "" {
 		for i, w := range []io.Writer{tree.Stdout(), tree.Stderr()} {
-			o.Outlets[i].to.Store(&w)
+			o.Redirects[i].to.Store(&w)
 		}
 	}
 	return nil
@@ -228,7 +228,7 @@ func (o *Others) open(ctx context.Context) error {
 
 // remedy says what the operator can do about hosts that are not there: hosts of a spawned world are
 // nobody's to start.
-func (o *Others) remedy(and string) string {
+func (o *Cluster) remedy(and string) string {
 	if o.Spawned != "" {
 		return ""
 	}
@@ -237,7 +237,7 @@ func (o *Others) remedy(and string) string {
 
 // writerTo makes writers for the output of other hosts. Output of a spawned world comes by the site's
 // own hosts, so it is discarded here.
-func (o *Others) writerTo(out *launch.Output) func() io.Writer {
+func (o *Cluster) writerTo(out *launch.Output) func() io.Writer {
 	if o.Spawned != "" {
 		return func() io.Writer { return io.Discard }
 	}
@@ -245,7 +245,7 @@ func (o *Others) writerTo(out *launch.Output) func() io.Writer {
 }
 
 // seeks says which host this one waits for before it has a place in the tree.
-func (o *Others) seeks() string {
+func (o *Cluster) seeks() string {
 	if host := int(o.sought.Load()); host != 0 {
 		return fmt.Sprintf("host %s, which connects this one to the head, as the site has more than %d hosts", o.name(host), membership.Fan)
 	}
@@ -254,7 +254,7 @@ func (o *Others) seeks() string {
 
 // hearEngine takes what the engine sees of the other hosts. What hosts tell each other explains
 // that: the engine is believed where nothing else is heard.
-func (o *Others) hearEngine() {
+func (o *Cluster) hearEngine() {
 	for e := range o.Ends {
 		if e.Host < 0 {
 			o.End.Fail(ending.NodeFailed(fmt.Errorf("site %s: %w", o.Routes.Site.Name, e.Why)))
@@ -267,7 +267,7 @@ func (o *Others) hearEngine() {
 }
 
 // digest is a hash of all that the hosts must have alike in their descriptions of the site.
-func (o *Others) digest() []byte {
+func (o *Cluster) digest() []byte {
 	site := o.Routes.Site
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %q %d\n%+v\n", site.Name, site.Client, site.Program.Command, site.Program.Stdin, site.Protocol)
@@ -297,7 +297,7 @@ func (o *Others) digest() []byte {
 }
 
 // Failed makes a failure of the error with which the hosts of the site did not come together.
-func (o *Others) Failed(ctx context.Context, err error) error {
+func (o *Cluster) Failed(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -313,16 +313,16 @@ func (o *Others) Failed(ctx context.Context, err error) error {
 
 // patience is for how long the head waits for the other hosts: not quite as long as the server
 // for the site.
-func (o *Others) patience() time.Duration {
+func (o *Cluster) patience() time.Duration {
 	return o.Routes.Job.Limits.Start - min(o.Routes.Job.Limits.Start/8, earlier)
 }
 
-func (o *Others) lost(err error) *ending.Failure {
+func (o *Cluster) lost(err error) *ending.Failure {
 	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Weight: ending.Died, Cause: err}
 }
 
 // whatOfMissing says what the operator can do about the hosts that are missing at the limit of the start.
-func whatOfMissing(o *Others) string {
+func whatOfMissing(o *Cluster) string {
 	if o.Spawned != "" {
 		return "let them reach host " + o.name(0)
 	}
@@ -341,20 +341,20 @@ func whatOfMissing(o *Others) string {
 	return fmt.Sprintf("nothing came to %s from %s: %s, and let it reach that port", o.Head, o.names(silent), o.remedy(""))
 }
 
-func (o *Others) waits() []int {
+func (o *Cluster) waits() []int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.missing
 }
 
-func (o *Others) waitsFor() string {
+func (o *Cluster) waitsFor() string {
 	if w := o.waits(); len(w) > 0 {
 		return "hosts of the site: " + o.names(w)
 	}
 	return "the procs of the site's other hosts"
 }
 
-func (o *Others) names(hosts []int) string {
+func (o *Cluster) names(hosts []int) string {
 	var list []string
 	for _, h := range hosts {
 		list = append(list, o.name(h))
@@ -363,11 +363,11 @@ func (o *Others) names(hosts []int) string {
 }
 
 // Address is that of a host of the site, as the job file has it.
-func (o *Others) Address(host int) string { return o.name(host) }
+func (o *Cluster) Address(host int) string { return o.name(host) }
 
 // hostAt finds the host that has an address. An engine gives all hosts the same secret: whoever has
 // another one is not of the site.
-func (o *Others) hostAt(a netip.Addr) (host int, ok bool) {
+func (o *Cluster) hostAt(a netip.Addr) (host int, ok bool) {
 	host = slices.IndexFunc(o.Hosts, func(h config.Host) bool { return h.Address == a })
 	return host, host > 0 && o.Ends == nil
 }
