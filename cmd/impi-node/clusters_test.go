@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/launch/manifest/manifesttest"
 	"github.com/openimpi/impi/internal/launch/pmix/pmixtest"
 	"github.com/openimpi/impi/internal/launch/slurmtest"
 	"github.com/openimpi/impi/internal/launch/sshtest"
@@ -184,30 +185,49 @@ func TestClusterByMpirun(t *testing.T) {
 	}
 }
 
-// TestClustersOfContainers runs the files for Kubernetes and Nomad as their manifests start them, in
-// network namespaces with the variable of a container's index and a name server that answers late.
-func TestClustersOfContainers(t *testing.T) {
-	for name, c := range map[string]struct{ file, variable, manifest string }{
-		"Kubernetes": {"pods.hcl", "JOB_COMPLETION_INDEX", "completions: 3\n"},
-		"Nomad":      {"nomad.hcl", "NOMAD_ALLOC_INDEX", `"Count": 3,`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			machines := netns.New(t, 6)
-			t.Setenv(envDNS, "10.77.0.1:5300")
-			serveNames(t, machines[0], "10.77.0.1:5300")
-			dir, commands := clusterRecipe(t, c.file)
-			for _, command := range commands[:2] {
-				text, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+dir+" && PATH=.:$PATH && "+command+" && cat *.yaml *.json 2>/dev/null; rm -f *.yaml *.json").CombinedOutput()
-				if err != nil || !strings.Contains(string(text), c.manifest) {
-					t.Errorf("%s: %v\n%s", command, err, text)
-				}
-			}
-			nodes := make([]*machineNode, 6)
-			for i := range 6 {
-				nodes[i] = startNode(t, machines[i], "meet", fmt.Sprintf("%s=%d", c.variable, i%3), "-config", filepath.Join(dir, c.file), "-site", []string{"alpha", "beta"}[i/3])
-			}
-			wantBothSites(t, nodes[0], nodes[3], 6)
-			ends(nodes)
-		})
+// TestClustersOfPods runs the manifests that the commands for Kubernetes write, with the key put in by hand, on six
+// machines and with a name server that answers late.
+func TestClustersOfPods(t *testing.T) {
+	checker := manifesttest.Checker(t, manifestCheck)
+	machines := netns.New(t, 6)
+	serveNames(t, machines[0], "10.77.0.1:5300")
+	dir, commands := clusterRecipe(t, "pods.hcl", `"/app/ring"`, `"/app/ring"`)
+	key, err := os.ReadFile(filepath.Join(dir, "job.key"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	var nodes []*machineNode
+	for i, site := range []string{"alpha", "beta"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+dir+" && PATH=.:$PATH && "+commands[i]+" && cat "+site+".yaml").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", commands[i], err, out)
+		}
+		manifest := strings.Replace(string(out), `"put what is in job.key here"`, fmt.Sprintf("%q", key), 1)
+		for _, p := range startKubelet(t, checker, manifest, "meet", machines[3*i:3*i+3]).pods {
+			nodes = append(nodes, p.start(t))
+		}
+	}
+	wantBothSites(t, nodes[0], nodes[3], 6)
+	ends(nodes)
+}
+
+// TestClustersOfAllocations runs the file for Nomad as its manifests start it, in network namespaces with the
+// variable of an allocation's index and a name server that answers late.
+func TestClustersOfAllocations(t *testing.T) {
+	machines := netns.New(t, 6)
+	t.Setenv(envDNS, "10.77.0.1:5300")
+	serveNames(t, machines[0], "10.77.0.1:5300")
+	dir, commands := clusterRecipe(t, "nomad.hcl")
+	for _, command := range commands[:2] {
+		text, err := exec.CommandContext(t.Context(), "sh", "-c", "cd "+dir+" && PATH=.:$PATH && "+command+" && cat *.json; rm -f *.json").CombinedOutput()
+		if err != nil || !strings.Contains(string(text), `"Count": 3,`) {
+			t.Errorf("%s: %v\n%s", command, err, text)
+		}
+	}
+	nodes := make([]*machineNode, 6)
+	for i := range 6 {
+		nodes[i] = startNode(t, machines[i], "meet", fmt.Sprintf("NOMAD_ALLOC_INDEX=%d", i%3), "-config", filepath.Join(dir, "nomad.hcl"), "-site", []string{"alpha", "beta"}[i/3])
+	}
+	wantBothSites(t, nodes[0], nodes[3], 6)
+	ends(nodes)
 }

@@ -1,19 +1,17 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/config"
-	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/launch/manifest/manifesttest"
 )
 
 const jobFile = `job {
@@ -69,34 +67,7 @@ func print[T any](t *testing.T, checker, kind string, args ...string) (objects [
 	if err := Command(append([]string{kind}, args...), &out, load(t)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), checker, kind)
-	cmd.Stdin = strings.NewReader(out.String())
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	b, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s\n%s", err, errs.String(), out.String())
-	}
-	if err := json.Unmarshal(b, &objects); err != nil {
-		t.Fatal(err)
-	}
-	return objects
-}
-
-// check builds the command that has the schedulers' types.
-func check(t *testing.T) (path string) {
-	t.Helper()
-	skips.Short(t)
-	path = filepath.Join(t.TempDir(), "check")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-modfile=check.mod", "-tags=manifests", "-o", path, ".")
-	cmd.Dir = "check"
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if strings.Contains(string(out), "dial tcp") {
-			skips.NotRun(t, "the types of Kubernetes and Nomad cannot be downloaded: "+string(out), "run the test where Go's module proxy is reached, once")
-		}
-		t.Fatalf("%v: %s", err, out)
-	}
-	return path
+	return manifesttest.Objects[T](t, checker, kind, []byte(out.String()), false)
 }
 
 // object is what the test looks at of an object of Kubernetes.
@@ -147,7 +118,7 @@ type k8sObject struct {
 
 func TestKubernetes(t *testing.T) {
 	t.Setenv("ROUNDS", "1: #\"2$(HOME)")
-	checker, file := check(t), write(t, jobFile)
+	checker, file := manifesttest.Checker(t, "check"), write(t, jobFile)
 	for name, args := range map[string][]string{"placeholders": nil, "secrets": {"-secrets"}} {
 		t.Run(name, func(t *testing.T) {
 			objects := print[k8sObject](t, checker, "kubernetes", append(args, file, "-site", "alpha", "-image", "r/ring:1", "-memory", "2Gi")...)
@@ -230,7 +201,7 @@ type nomadJob struct {
 
 func TestNomad(t *testing.T) {
 	t.Setenv("ROUNDS", "3")
-	checker, file := check(t), write(t, jobFile)
+	checker, file := manifesttest.Checker(t, "check"), write(t, jobFile)
 	for name, c := range map[string]struct {
 		args []string
 		key  string
@@ -263,7 +234,7 @@ func TestNomad(t *testing.T) {
 // TestNomadWithoutImages: what is installed on clients is started by who may read the files.
 func TestNomadWithoutImages(t *testing.T) {
 	t.Setenv("ROUNDS", "3")
-	checker, file := check(t), write(t, jobFile)
+	checker, file := manifesttest.Checker(t, "check"), write(t, jobFile)
 	for driver, user := range map[string]string{"exec": "nobody 65534", "raw_exec": " -1"} {
 		x := print[nomadJob](t, checker, "nomad", "-driver", driver, "-site", "beta", file)[0].TaskGroups[0].Tasks[0]
 		who := fmt.Sprintf("%s %d", x.User, x.Templates[1].Uid)
@@ -276,7 +247,7 @@ func TestNomadWithoutImages(t *testing.T) {
 // TestNomadKeepsValues: what Nomad would replace in a task's Env is in a template.
 func TestNomadKeepsValues(t *testing.T) {
 	t.Setenv("ROUNDS", "${NOMAD_TASK_DIR}")
-	x := print[nomadJob](t, check(t), "nomad", "-site", "beta", "-image", "x", write(t, jobFile))[0].TaskGroups[0].Tasks[0]
+	x := print[nomadJob](t, manifesttest.Checker(t, "check"), "nomad", "-site", "beta", "-image", "x", write(t, jobFile))[0].TaskGroups[0].Tasks[0]
 	last := x.Templates[len(x.Templates)-1]
 	if _, there := x.Env["ROUNDS"]; there || last.EmbeddedTmpl != "ROUNDS=${NOMAD_TASK_DIR}\n" {
 		t.Errorf("%q, %+v", x.Env, last)
