@@ -107,10 +107,15 @@ func place(n *bootstrap.Node, places []bootstrap.Place, opt *node.Options) {
 	opt.Cluster = &member.ClusterConfig{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
 	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // checked already
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
-	h := hmac.New(sha256.New, []byte(head.Secret))
-	h.Write([]byte("impi: key of the job"))
-	s.Auth = config.Auth{Keyed: true, Key: binary.BigEndian.Uint64(h.Sum(nil))}
+	s.Auth = config.Auth{Keyed: true, Key: managedKey(head.Secret)}
 	opt.Job.Sites[0] = *s
+}
+
+// managedKey is the key of a job whose head has drawn a secret.
+func managedKey(secret string) uint64 {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte("impi: key of the job"))
+	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
 // networkVariable names those of a machine's addresses that the others reach: a list of networks

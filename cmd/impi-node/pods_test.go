@@ -22,7 +22,7 @@ import (
 func podJob(t *testing.T) (file string, machines []*netns.Machine) {
 	t.Helper()
 	file, machines = machineJob(t, "")
-	t.Setenv("PLAIN", "$(HOME)")
+	t.Setenv("PLAIN", "$(TMPDIR)")
 	t.Setenv("HIDDEN", "a b")
 	self, err := os.Executable()
 	b, err2 := os.ReadFile(file)
@@ -31,7 +31,7 @@ func podJob(t *testing.T) (file string, machines []*netns.Machine) {
 	}
 	for from, to := range map[string]string{
 		"10.77.0.1:7800": "alpha-0.alpha:7800", "10.77.0.[1-3]": "alpha-[0-2].alpha", "10.77.0.[4-6]": "beta-[0-2].beta",
-		fmt.Sprintf("[%q]", self): `["/app/ring", "$(HOME) a b"]  env = { FOR_PROGRAM = "${env.PLAIN} ${env.HIDDEN}" }`,
+		fmt.Sprintf("[%q]", self): `["/app/ring", "$(TMPDIR) a b"]  env = { FOR_PROGRAM = "${env.PLAIN} ${env.HIDDEN}" }`,
 	} {
 		b = bytes.Replace(b, []byte(from), []byte(to), 1)
 	}
