@@ -40,7 +40,7 @@ const ours = "impi"
 func compare(ctx context.Context, o options, w io.Writer) error {
 	var results []result
 	if len(o.on) > 0 {
-		results, err := o.compareBeds(ctx, w)
+		results, err := o.compareTestbeds(ctx, w)
 		if err == nil && o.json {
 			err = printJSON(w, o, results)
 		}

@@ -113,15 +113,15 @@ func TestStartOnMadeMachines(t *testing.T) {
 
 // TestMachinesThatCannotBeMade: what is missing is said, and is an error if nothing is left.
 func TestMachinesThatCannotBeMade(t *testing.T) {
-	b := &bed{ctx: t.Context()}
+	b := &testbed{ctx: t.Context()}
 	defer b.close()
 	t.Setenv("PATH", t.TempDir())
 	_, err := b.make(bySSH, []int{1})
-	if !errors.Is(err, errNoBed) || !strings.Contains(err.Error(), "start by ssh cannot be measured here: ") {
+	if !errors.Is(err, errNoTestbed) || !strings.Contains(err.Error(), "start by ssh cannot be measured here: ") {
 		t.Errorf("%v, want why machines cannot be made", err)
 	}
 	o := parsed(t, "-on", "ssh", "-machines", "1", "-quiet", "start")
-	if _, err := o.compareBeds(t.Context(), io.Discard); !errors.Is(err, errNoBed) {
+	if _, err := o.compareTestbeds(t.Context(), io.Discard); !errors.Is(err, errNoTestbed) {
 		t.Errorf("%v, want that nothing was measured", err)
 	}
 }

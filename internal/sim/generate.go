@@ -250,7 +250,7 @@ func (g *generator) sites(c *Case) {
 		c.Sites[0].Hosts = slices.Repeat([]int{1}, procsAt(c.Sites[:1]))
 	}
 	if g.One(3) {
-		g.estrange(c)
+		g.makeForeign(c)
 	}
 }
 
@@ -308,8 +308,8 @@ func (g *generator) params() startup.Params {
 	return p
 }
 
-// estrange makes some sites foreign, but never all.
-func (g *generator) estrange(c *Case) {
+// makeForeign makes some sites foreign, but never all.
+func (g *generator) makeForeign(c *Case) {
 	for i := range c.Sites[1:] {
 		if g.One(2) {
 			s := &c.Sites[i+1]

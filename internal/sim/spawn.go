@@ -240,8 +240,8 @@ func (c *Case) wellPlaced(world int, sites []job.Site) error {
 	return err
 }
 
-// errStillborn is the error of a proc that must end before it is in MPI.
-var errStillborn = errors.New("it ends before it is in MPI")
+// errEndsEarly is the error of a proc that must end before it is in MPI.
+var errEndsEarly = errors.New("it ends before it is in MPI")
 
 // doomed returns the job of procs whose spawn must fail: they do nothing, or end before Init.
 func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error) {
@@ -256,7 +256,7 @@ func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error
 	if last := procsAt(sites) - 1; program == script.ProcEnds.String() {
 		cfg.Start = func(rank int) error {
 			if rank == last {
-				return errStillborn
+				return errEndsEarly
 			}
 			return nil
 		}

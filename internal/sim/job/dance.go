@@ -99,7 +99,7 @@ func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int) *kernel.Link {
 	p := &proving{w: w, ends: ends, dialler: dialler, busy: [2]bool{true, true}}
 	p.shown = w.k.NewLink(spec, p)
-	w.strands = append(w.strands, &observedLink{l: p.shown, shown: p.shown, ends: ends, proof: p})
+	w.openLinks = append(w.openLinks, &observedLink{l: p.shown, shown: p.shown, ends: ends, proof: p})
 	w.proofs[p.shown] = p
 	return p.shown
 }

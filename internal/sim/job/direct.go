@@ -155,7 +155,7 @@ func (d *linking) over(last dynamic.SearchStep) {
 		_ = d.l.Ends[0].Close()
 	case dynamic.GiveUp:
 		if last.Yielded {
-			w.untied = append(w.untied, x)
+			w.linkless = append(w.linkless, x)
 		}
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
 	case dynamic.DialWay, dynamic.Pause, dynamic.Rest, dynamic.Abandon: // the last step is none of these, or needs no action

@@ -180,12 +180,12 @@ const (
 // harm applies a fault to a link.
 func (w *World) harm(f Fault) {
 	var alive []*observedLink
-	for _, s := range w.strands {
+	for _, s := range w.openLinks {
 		if !s.l.Over() {
 			alive = append(alive, s)
 		}
 	}
-	w.strands = alive
+	w.openLinks = alive
 	if len(alive) == 0 {
 		return
 	}

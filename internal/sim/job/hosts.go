@@ -61,7 +61,7 @@ func (m *machines) link(from, to int) *kernel.Link {
 	x := &observedLink{tree: true}
 	x.l = m.s.w.k.NewLink(spec, nil)
 	x.shown = x.l
-	m.s.w.strands = append(m.s.w.strands, x)
+	m.s.w.openLinks = append(m.s.w.openLinks, x)
 	return x.l
 }
 
@@ -96,9 +96,9 @@ func (m *machines) submit(host int, all []int) {
 	m.tree.Submit(host, b)
 }
 
-// chat makes a host ask a random other one, as nodes do for spawning and impi-node links, and
+// askRandom makes a host ask a random other one, as nodes do for spawning and impi-node links, and
 // checks that the answer is to this question.
-func (m *machines) chat(host int) {
+func (m *machines) askRandom(host int) {
 	w := m.s.w
 	other := w.k.Rand().IntN(len(m.s.hosts))
 	question := fmt.Appendf(nil, "machine %d asks machine %d", host, other)
@@ -113,7 +113,7 @@ func replyTo(question []byte, host int) []byte {
 	return fmt.Appendf(nil, "%s, says machine %d", question, host)
 }
 
-// Asked answers the questions of chat and, at the head, tells a host how many procs all have once
+// Asked answers the questions of askRandom and, at the head, tells a host how many procs all have once
 // that is known.
 func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 	if question[0] != '{' {
@@ -193,7 +193,7 @@ func (m *machines) Started(host int, b []byte) {
 		s.w.wrong = fmt.Errorf("%w: %w", ErrDisorder, err)
 	}
 	s.hosts[host].begin()
-	m.chat(host)
+	m.askRandom(host)
 }
 
 // finishing makes hosts say that they have finished, and reports whether all have.

@@ -103,8 +103,8 @@ func (w *World) agree() error {
 	if failed != nil && w.server.err == nil {
 		return fmt.Errorf("the server knows nothing of it: %w", failed.err)
 	}
-	if len(w.untied) > 0 {
-		x := w.untied[0]
+	if len(w.linkless) > 0 {
+		x := w.linkless[0]
 		return fmt.Errorf("ranks %d and %d have both dialled, again and again, and have no link", x.local, x.peer)
 	}
 	for _, h := range w.hits {

@@ -84,7 +84,7 @@ func (x *resumed) tell() {
 func (x *resumed) below(w kernel.Watcher) *kernel.Link {
 	s := &observedLink{ends: x.places, shown: x.shown, resumes: true}
 	s.l = x.w.k.NewLink(x.spec, &cutter{x: x, next: w})
-	x.w.strands = append(x.w.strands, s)
+	x.w.openLinks = append(x.w.openLinks, s)
 	x.lower = s.l
 	return s.l
 }

@@ -91,11 +91,11 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 
 // cutLasting breaks one of the links that come back, if there is one.
 func cutLasting(w *World, rng *rand.Rand) int {
-	all := w.strands
-	w.strands = slices.DeleteFunc(slices.Clone(all), func(s *observedLink) bool { return !s.resumes || s.l.Over() })
-	n := len(w.strands)
+	all := w.openLinks
+	w.openLinks = slices.DeleteFunc(slices.Clone(all), func(s *observedLink) bool { return !s.resumes || s.l.Over() })
+	n := len(w.openLinks)
 	w.harm(Fault{Kind: []FaultKind{CutLink, HalfClose}[rng.IntN(2)], Target: rng.IntN(64)})
-	w.strands = all
+	w.openLinks = all
 	return min(n, 1)
 }
 
@@ -167,7 +167,7 @@ func TestResumedLinksAreGivenUp(t *testing.T) {
 		k, w := world(t, seed, cfg)
 		k.After(16*time.Millisecond, func() {
 			w.cfg.DialFail = 1
-			for _, s := range w.strands {
+			for _, s := range w.openLinks {
 				if s.resumes {
 					s.l.Cut(errors.New("for good"))
 				}

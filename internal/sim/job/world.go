@@ -24,9 +24,9 @@ type World struct {
 	sites       []*site
 	hosts       map[wire.HostRank]*host
 	procs       []*proc                   // by world rank; nil: not started
-	strands     []*observedLink           // links that may still be in use
+	openLinks   []*observedLink           // links that may still be in use
 	direct      dynamic.DirectLinks[pair] // pairs that never got the link that was to be kept
-	untied      []pair                    // that have waited in vain for the link that was kept
+	linkless    []pair                    // that have waited in vain for the link that was kept
 	sessions    map[resume.Session]*resumed
 	channels    map[*kernel.Link]*resumed // by the first lower link
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
@@ -250,7 +250,7 @@ func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	if w.cfg.Observer != nil {
 		o.to = w.cfg.Observer.Link(x.l, x.ends)
 	}
-	w.strands = append(w.strands, x)
+	w.openLinks = append(w.openLinks, x)
 	return x.l
 }
 

@@ -144,7 +144,7 @@ func (m *survivor) part() error {
 	if err != nil {
 		return err
 	}
-	m.dally()
+	m.delayAccept()
 	c, err := m.pair(port, true)
 	if err == nil {
 		_, err = m.greet(c, true)
@@ -176,8 +176,8 @@ func (m *survivor) port(name string, open bool) (port string, err error) {
 	return x.Ports[name], nil
 }
 
-// dally makes those who connect wait.
-func (m *survivor) dally() {
+// delayAccept makes those who connect wait.
+func (m *survivor) delayAccept() {
 	waited := m.among.Shared().Waited
 	switch before := waited(); {
 	case m.d.At == 3 && m.root:
@@ -298,7 +298,7 @@ func (m *survivor) serve(name string) error {
 	if err != nil {
 		return err
 	}
-	m.dally()
+	m.delayAccept()
 	for attempt, who := 0, -1; who != third; attempt++ {
 		c, err := m.pair(port, true)
 		if err := m.same(fmt.Sprint("Accept ", attempt), c, err); err != nil {

@@ -26,8 +26,8 @@ const (
 // procsPerMachine is how many procs a machine has that -on makes.
 const procsPerMachine = 2
 
-// bed is what machines are made on. It is the TB of the packages that make them for tests.
-type bed struct {
+// testbed makes machines. It is the testing.TB of the packages that make them for tests.
+type testbed struct {
 	ctx     context.Context
 	cleanup []func()
 }
@@ -35,16 +35,16 @@ type bed struct {
 // cannot is why machines cannot be made.
 type cannot string
 
-func (b *bed) Helper()                        {}
-func (b *bed) Logf(string, ...any)            {}
-func (b *bed) Failed() bool                   { return false }
-func (b *bed) Context() context.Context       { return b.ctx }
-func (b *bed) Cleanup(f func())               { b.cleanup = append(b.cleanup, f) }
-func (b *bed) Skip(why ...any)                { panic(cannot(fmt.Sprint(why...))) }
-func (b *bed) Fatal(why ...any)               { panic(cannot(fmt.Sprint(why...))) }
-func (b *bed) Fatalf(format string, a ...any) { panic(cannot(fmt.Sprintf(format, a...))) }
+func (b *testbed) Helper()                        {}
+func (b *testbed) Logf(string, ...any)            {}
+func (b *testbed) Failed() bool                   { return false }
+func (b *testbed) Context() context.Context       { return b.ctx }
+func (b *testbed) Cleanup(f func())               { b.cleanup = append(b.cleanup, f) }
+func (b *testbed) Skip(why ...any)                { panic(cannot(fmt.Sprint(why...))) }
+func (b *testbed) Fatal(why ...any)               { panic(cannot(fmt.Sprint(why...))) }
+func (b *testbed) Fatalf(format string, a ...any) { panic(cannot(fmt.Sprintf(format, a...))) }
 
-func (b *bed) TempDir() string {
+func (b *testbed) TempDir() string {
 	dir, err := os.MkdirTemp("", "impi-bench-")
 	if err != nil {
 		b.Fatal(err)
@@ -53,20 +53,20 @@ func (b *bed) TempDir() string {
 	return dir
 }
 
-func (b *bed) close() {
+func (b *testbed) close() {
 	for _, f := range slices.Backward(b.cleanup) {
 		f()
 	}
 }
 
-// errNoBed is wrapped if this computer cannot make machines of a kind.
-var errNoBed = errors.New("cannot be measured here")
+// errNoTestbed is wrapped if this computer cannot make machines of a kind.
+var errNoTestbed = errors.New("cannot be measured here")
 
 // make makes machines that are reached in a way, as many as the largest of counts.
-func (b *bed) make(way string, counts []int) (m *onMachines, err error) {
+func (b *testbed) make(way string, counts []int) (m *onMachines, err error) {
 	defer func() {
 		if why, ok := recover().(cannot); ok {
-			err = fmt.Errorf("start by %s %w: %s", way, errNoBed, strings.TrimSpace(string(why)))
+			err = fmt.Errorf("start by %s %w: %s", way, errNoTestbed, strings.TrimSpace(string(why)))
 		}
 	}()
 	if way == bySSH {
@@ -77,7 +77,7 @@ func (b *bed) make(way string, counts []int) (m *onMachines, err error) {
 
 // sshMachines makes network namespaces with an sshd in each. Launchers run on the first one, and find an
 // ssh that knows the keys.
-func (b *bed) sshMachines(counts []int) *onMachines {
+func (b *testbed) sshMachines(counts []int) *onMachines {
 	machines := netns.New(b, slices.Max(counts))
 	config := sshtest.StartOn(b, machines)
 	m := &onMachines{counts: counts, way: bySSH, command: machines[0].Command}
@@ -95,7 +95,7 @@ func (b *bed) sshMachines(counts []int) *onMachines {
 
 // slurmMachines starts a Slurm, and gets a job of it for each number of nodes. Launchers run as a batch
 // script does on the job's first node.
-func (b *bed) slurmMachines(counts []int) *onMachines {
+func (b *testbed) slurmMachines(counts []int) *onMachines {
 	most := slices.Max(counts)
 	c := slurmtest.Start(b, most)
 	m := &onMachines{counts: counts, way: bySlurm}
@@ -110,11 +110,11 @@ func (b *bed) slurmMachines(counts []int) *onMachines {
 	return m
 }
 
-// compareBeds measures on machines that are made here, in each way of -on.
-func (o options) compareBeds(ctx context.Context, w io.Writer) (results []result, err error) {
+// compareTestbeds measures on machines that are made here, in each way of -on.
+func (o options) compareTestbeds(ctx context.Context, w io.Writer) (results []result, err error) {
 	for _, way := range o.on {
-		list, err := o.compareBed(ctx, way, w)
-		if errors.Is(err, errNoBed) && ctx.Err() == nil {
+		list, err := o.compareTestbed(ctx, way, w)
+		if errors.Is(err, errNoTestbed) && ctx.Err() == nil {
 			fmt.Fprintf(os.Stderr, "impi-bench: %v\n", err)
 			continue
 		}
@@ -124,13 +124,13 @@ func (o options) compareBeds(ctx context.Context, w io.Writer) (results []result
 		results = append(results, list...)
 	}
 	if len(results) == 0 {
-		return nil, fmt.Errorf("start on %s %w", strings.Join(o.on, " and "), errNoBed)
+		return nil, fmt.Errorf("start on %s %w", strings.Join(o.on, " and "), errNoTestbed)
 	}
 	return results, nil
 }
 
-func (o options) compareBed(ctx context.Context, way string, w io.Writer) ([]result, error) {
-	b := &bed{ctx: ctx}
+func (o options) compareTestbed(ctx context.Context, way string, w io.Writer) ([]result, error) {
+	b := &testbed{ctx: ctx}
 	defer b.close()
 	o.progress("start: making machines for %s", way)
 	m, err := b.make(way, o.counts)
