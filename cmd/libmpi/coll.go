@@ -24,14 +24,14 @@ type blocks struct {
 	bufs           []mpi.Buffer
 }
 
-// taker takes the arguments that the program gave.
-type taker func(c *commObject) (arguments, error)
+// argumentReader reads the arguments that the program gave.
+type argumentReader func(c *commObject) (arguments, error)
 
 // starter begins an operation.
 type starter func(c *commObject, a arguments) (mpi.Request, error)
 
 // collect executes a collective operation.
-func collect(fn string, which int32, c uintptr, take taker, do func(c *commObject, a arguments) error) int32 {
+func collect(fn string, which int32, c uintptr, take argumentReader, do func(c *commObject, a arguments) error) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		a, err := take(c)
 		if err != nil {
@@ -42,7 +42,7 @@ func collect(fn string, which int32, c uintptr, take taker, do func(c *commObjec
 }
 
 // start begins a collective operation.
-func start(fn string, which int32, c, q uintptr, take taker, do starter) int32 {
+func start(fn string, which int32, c, q uintptr, take argumentReader, do starter) int32 {
 	return begin(fn, which, c, q, func(c *commObject) (mpi.Request, error) {
 		a, err := take(c)
 		if err != nil {
@@ -54,7 +54,7 @@ func start(fn string, which int32, c, q uintptr, take taker, do starter) int32 {
 
 // prepare makes the persistent request of an operation. keep copies the arguments that it needs
 // later.
-func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) taker, do starter) int32 {
+func prepare(fn string, which int32, c, info, q uintptr, keep func(k *retained) argumentReader, do starter) int32 {
 	return onComm(fn, which, c, func(c *commObject) error {
 		if _, err := infoOf(info); err != nil {
 			return err
@@ -135,7 +135,7 @@ type side struct {
 	wideCounts     int32   // 1: counts are MPI_Counts, else ints
 	wideDispls     int32   // 1: displs are MPI_Aints, else ints
 	form           form
-	whose          whose
+	significant    significance
 	root           int32
 }
 
@@ -148,11 +148,11 @@ const (
 	apart          // block i has counts[i] items of its own datatype, displs[i] bytes up
 )
 
-// whose says at which members a buffer matters.
-type whose uint8
+// significance says at which members a buffer matters.
+type significance uint8
 
 const (
-	everyone whose = iota
+	everyone significance = iota
 	theRoot
 	theOthers // and the root of an intracommunicator
 )
@@ -165,20 +165,20 @@ func (a side) each() side {
 
 // atRoot matters at the root alone.
 func (a side) atRoot(root int32) side {
-	a.whose, a.root = theRoot, root
+	a.significant, a.root = theRoot, root
 	return a
 }
 
 // others matters to whoever sends to the root, or receives from it.
 func (a side) others(root int32) side {
-	a.whose, a.root = theOthers, root
+	a.significant, a.root = theOthers, root
 	return a
 }
 
 // matters reports whether the buffer matters at the calling proc.
 func (a side) matters(c *commObject) bool {
 	is, other := c.role(a.root)
-	return a.whose == everyone || a.whose == theRoot && is || a.whose == theOthers && other
+	return a.significant == everyone || a.significant == theRoot && is || a.significant == theOthers && other
 }
 
 // take returns the blocks of n members.
@@ -273,11 +273,13 @@ const (
 	typeByte             = 0x247
 )
 
-// nothing is the taker of an operation without arguments.
-func nothing() taker { return func(*commObject) (arguments, error) { return arguments{}, nil } }
+// nothing reads the arguments of an operation without arguments.
+func nothing() argumentReader {
+	return func(*commObject) (arguments, error) { return arguments{}, nil }
+}
 
-// exchange is the taker of an operation that exchanges blocks with the members.
-func exchange(send, recv side) taker {
+// exchange reads the arguments of an operation that exchanges blocks with the members.
+func exchange(send, recv side) argumentReader {
 	return func(c *commObject) (a arguments, err error) {
 		n := c.partners()
 		if a.send, err = send.take(c, n); err == nil {
@@ -287,8 +289,8 @@ func exchange(send, recv side) taker {
 	}
 }
 
-// neighbors is the taker of an operation that exchanges blocks with the neighbours.
-func neighbors(send, recv side) taker {
+// neighbors reads the arguments of an operation that exchanges blocks with the neighbours.
+func neighbors(send, recv side) argumentReader {
 	return func(c *commObject) (a arguments, err error) {
 		in, out, err := c.neighbours()
 		if err != nil {
@@ -301,7 +303,7 @@ func neighbors(send, recv side) taker {
 	}
 }
 
-func bcast(buf uintptr, count int64, t uintptr, root int32) taker {
+func bcast(buf uintptr, count int64, t uintptr, root int32) argumentReader {
 	return func(c *commObject) (a arguments, err error) {
 		if c.Inter() && root == mpi.ProcNull {
 			buf, count, t = 0, 0, typeByte // not significant here, so they may be anything
@@ -328,7 +330,7 @@ func operands(sbuf, rbuf uintptr, scount, rcount int64, t, op uintptr) (a argume
 	return a, err
 }
 
-func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) taker {
+func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) argumentReader {
 	return func(c *commObject) (arguments, error) {
 		is, other := c.role(root)
 		if !is {
@@ -344,11 +346,11 @@ func reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) taker {
 	}
 }
 
-func combine(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+func combine(sbuf, rbuf uintptr, count int64, t, op uintptr) argumentReader {
 	return func(*commObject) (arguments, error) { return operands(sbuf, rbuf, count, count, t, op) }
 }
 
-func reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+func reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) argumentReader {
 	return func(c *commObject) (arguments, error) {
 		all, mine := count*int64(c.Size()), count
 		if sbuf == inPlace {
@@ -358,7 +360,7 @@ func reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
 	}
 }
 
-func reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) taker {
+func reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) argumentReader {
 	return func(c *commObject) (arguments, error) {
 		parts, err := ints("recvcounts", counts, c.Size(), which)
 		if err != nil {

@@ -93,35 +93,35 @@ func (k *retained) side(a side, n int) side {
 
 // The functions below are those of coll.go, with copied arguments.
 
-func (k *retained) nothing() taker { return nothing() }
+func (k *retained) nothing() argumentReader { return nothing() }
 
-func (k *retained) exchange(send, recv side) taker {
+func (k *retained) exchange(send, recv side) argumentReader {
 	n := k.c.partners()
 	return exchange(k.side(send, n), k.side(recv, n))
 }
 
-func (k *retained) neighbors(send, recv side) taker {
+func (k *retained) neighbors(send, recv side) argumentReader {
 	in, out, _ := k.c.neighbours() // the operation reports that there is no topology
 	return neighbors(k.side(send, out), k.side(recv, in))
 }
 
-func (k *retained) bcast(buf uintptr, count int64, t uintptr, root int32) taker {
+func (k *retained) bcast(buf uintptr, count int64, t uintptr, root int32) argumentReader {
 	return bcast(buf, count, k.datatype(t), root)
 }
 
-func (k *retained) reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) taker {
+func (k *retained) reduce(sbuf, rbuf uintptr, count int64, t, op uintptr, root int32) argumentReader {
 	return reduce(sbuf, rbuf, count, k.datatype(t), k.op(op), root)
 }
 
-func (k *retained) combine(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+func (k *retained) combine(sbuf, rbuf uintptr, count int64, t, op uintptr) argumentReader {
 	return combine(sbuf, rbuf, count, k.datatype(t), k.op(op))
 }
 
-func (k *retained) reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) taker {
+func (k *retained) reduceScatterBlock(sbuf, rbuf uintptr, count int64, t, op uintptr) argumentReader {
 	return reduceScatterBlock(sbuf, rbuf, count, k.datatype(t), k.op(op))
 }
 
-func (k *retained) reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) taker {
+func (k *retained) reduceScatter(sbuf, rbuf, counts, t, op uintptr, which int32) argumentReader {
 	return reduceScatter(sbuf, rbuf, k.counts(counts, k.c.Size(), which), k.datatype(t), k.op(op), which)
 }
 

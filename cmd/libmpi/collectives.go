@@ -24,7 +24,7 @@ func abiIbarrier(comm uintptr, request uintptr) int32 {
 
 //export abiBarrierInit
 func abiBarrierInit(comm uintptr, info uintptr, request uintptr) int32 {
-	return prepare("Barrier_init", 0, comm, info, request, func(k *retained) taker {
+	return prepare("Barrier_init", 0, comm, info, request, func(k *retained) argumentReader {
 		return k.nothing()
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ibarrier()
@@ -47,7 +47,7 @@ func abiIbcast(buffer uintptr, count int64, datatype uintptr, root int32, comm u
 
 //export abiBcastInit
 func abiBcastInit(buffer uintptr, count int64, datatype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Bcast_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Bcast_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.bcast(buffer, count, datatype, root)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ibcast(a.send.buf, int(root))
@@ -70,7 +70,7 @@ func abiIgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uint
 
 //export abiGatherInit
 func abiGatherInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Gather_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Gather_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, count: recvcount, t: recvtype}.each().atRoot(root))
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Igather(a.send.buf, a.recv.buf, int(root))
@@ -93,7 +93,7 @@ func abiIgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uin
 
 //export abiGathervInit
 func abiGathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Gatherv_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Gatherv_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.others(root), side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied}.atRoot(root))
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Igatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs, int(root))
@@ -116,7 +116,7 @@ func abiIscatter(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uin
 
 //export abiScatterInit
 func abiScatterInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Scatter_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Scatter_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each().atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root))
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iscatter(a.send.buf, a.recv.buf, int(root))
@@ -139,7 +139,7 @@ func abiIscatterv(sendbuf uintptr, sendcounts uintptr, displs uintptr, sendtype 
 
 //export abiScattervInit
 func abiScattervInit(sendbuf uintptr, sendcounts uintptr, displs uintptr, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Scatterv_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Scatterv_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: displs, wideDispls: which, t: sendtype, form: varied}.atRoot(root), side{buf: recvbuf, count: recvcount, t: recvtype}.others(root))
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iscatterv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, int(root))
@@ -162,7 +162,7 @@ func abiIallgather(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf u
 
 //export abiAllgatherInit
 func abiAllgatherInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Allgather_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Allgather_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each())
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iallgather(a.send.buf, a.recv.buf)
@@ -185,7 +185,7 @@ func abiIallgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf 
 
 //export abiAllgathervInit
 func abiAllgathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Allgatherv_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Allgatherv_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied})
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iallgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
@@ -208,7 +208,7 @@ func abiIalltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf ui
 
 //export abiAlltoallInit
 func abiAlltoallInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Alltoall_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Alltoall_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each())
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ialltoall(a.send.buf, a.recv.buf)
@@ -231,7 +231,7 @@ func abiIalltoallv(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtyp
 
 //export abiAlltoallvInit
 func abiAlltoallvInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Alltoallv_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Alltoallv_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied})
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ialltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
@@ -254,7 +254,7 @@ func abiIalltoallw(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtyp
 
 //export abiAlltoallwInit
 func abiAlltoallwInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Alltoallw_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Alltoallw_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.exchange(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtypes, form: apart})
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ialltoallw(a.send.bufs, a.recv.bufs)
@@ -277,7 +277,7 @@ func abiIreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr,
 
 //export abiReduceInit
 func abiReduceInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, root int32, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Reduce_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Reduce_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.reduce(sendbuf, recvbuf, count, datatype, op, root)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Ireduce(a.send.buf, a.recv.buf, a.op, int(root))
@@ -300,7 +300,7 @@ func abiIallreduce(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintp
 
 //export abiAllreduceInit
 func abiAllreduceInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Allreduce_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Allreduce_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.combine(sendbuf, recvbuf, count, datatype, op)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iallreduce(a.send.buf, a.recv.buf, a.op)
@@ -323,7 +323,7 @@ func abiIreduceScatterBlock(sendbuf uintptr, recvbuf uintptr, recvcount int64, d
 
 //export abiReduceScatterBlockInit
 func abiReduceScatterBlockInit(sendbuf uintptr, recvbuf uintptr, recvcount int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Reduce_scatter_block_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Reduce_scatter_block_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.reduceScatterBlock(sendbuf, recvbuf, recvcount, datatype, op)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IreduceScatterBlock(a.send.buf, a.recv.buf, a.op)
@@ -346,7 +346,7 @@ func abiIreduceScatter(sendbuf uintptr, recvbuf uintptr, recvcounts uintptr, dat
 
 //export abiReduceScatterInit
 func abiReduceScatterInit(sendbuf uintptr, recvbuf uintptr, recvcounts uintptr, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Reduce_scatter_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Reduce_scatter_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.reduceScatter(sendbuf, recvbuf, recvcounts, datatype, op, which)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IreduceScatter(a.send.buf, a.recv.buf, a.recv.counts, a.op)
@@ -369,7 +369,7 @@ func abiIscan(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, o
 
 //export abiScanInit
 func abiScanInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Scan_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Scan_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.combine(sendbuf, recvbuf, count, datatype, op)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iscan(a.send.buf, a.recv.buf, a.op)
@@ -392,7 +392,7 @@ func abiIexscan(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr,
 
 //export abiExscanInit
 func abiExscanInit(sendbuf uintptr, recvbuf uintptr, count int64, datatype uintptr, op uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Exscan_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Exscan_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.combine(sendbuf, recvbuf, count, datatype, op)
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.Iexscan(a.send.buf, a.recv.buf, a.op)
@@ -415,7 +415,7 @@ func abiIneighborAllgather(sendbuf uintptr, sendcount int64, sendtype uintptr, r
 
 //export abiNeighborAllgatherInit
 func abiNeighborAllgatherInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_allgather_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Neighbor_allgather_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, count: recvcount, t: recvtype}.each())
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IneighborAllgather(a.send.buf, a.recv.buf)
@@ -438,7 +438,7 @@ func abiIneighborAllgatherv(sendbuf uintptr, sendcount int64, sendtype uintptr, 
 
 //export abiNeighborAllgathervInit
 func abiNeighborAllgathervInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, displs uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_allgatherv_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Neighbor_allgatherv_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: displs, wideDispls: which, t: recvtype, form: varied})
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IneighborAllgatherv(a.send.buf, a.recv.buf, a.recv.counts, a.recv.displs)
@@ -461,7 +461,7 @@ func abiIneighborAlltoall(sendbuf uintptr, sendcount int64, sendtype uintptr, re
 
 //export abiNeighborAlltoallInit
 func abiNeighborAlltoallInit(sendbuf uintptr, sendcount int64, sendtype uintptr, recvbuf uintptr, recvcount int64, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoall_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Neighbor_alltoall_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.neighbors(side{buf: sendbuf, count: sendcount, t: sendtype}.each(), side{buf: recvbuf, count: recvcount, t: recvtype}.each())
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IneighborAlltoall(a.send.buf, a.recv.buf)
@@ -484,7 +484,7 @@ func abiIneighborAlltoallv(sendbuf uintptr, sendcounts uintptr, sdispls uintptr,
 
 //export abiNeighborAlltoallvInit
 func abiNeighborAlltoallvInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtype uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtype uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoallv_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Neighbor_alltoallv_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: which, t: sendtype, form: varied}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: which, t: recvtype, form: varied})
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IneighborAlltoallv(a.send.buf, a.send.counts, a.send.displs, a.recv.buf, a.recv.counts, a.recv.displs)
@@ -507,7 +507,7 @@ func abiIneighborAlltoallw(sendbuf uintptr, sendcounts uintptr, sdispls uintptr,
 
 //export abiNeighborAlltoallwInit
 func abiNeighborAlltoallwInit(sendbuf uintptr, sendcounts uintptr, sdispls uintptr, sendtypes uintptr, recvbuf uintptr, recvcounts uintptr, rdispls uintptr, recvtypes uintptr, comm uintptr, info uintptr, request uintptr, which int32) int32 {
-	return prepare("Neighbor_alltoallw_init", which, comm, info, request, func(k *retained) taker {
+	return prepare("Neighbor_alltoallw_init", which, comm, info, request, func(k *retained) argumentReader {
 		return k.neighbors(side{buf: sendbuf, counts: sendcounts, wideCounts: which, displs: sdispls, wideDispls: 1, t: sendtypes, form: apart}, side{buf: recvbuf, counts: recvcounts, wideCounts: which, displs: rdispls, wideDispls: 1, t: recvtypes, form: apart})
 	}, func(c *commObject, a arguments) (mpi.Request, error) {
 		return c.IneighborAlltoallw(a.send.bufs, a.recv.bufs)

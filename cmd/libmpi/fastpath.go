@@ -130,7 +130,7 @@ func sortOfNumber(k datatype.Kind) int {
 
 // collectByC is collect for an operation that C can do by itself on the board. It tells C what this call
 // has found out: the communicator's place there, and that there is memory.
-func collectByC(fn string, which int32, c uintptr, take taker, do func(c *commObject, a arguments) error) int32 {
+func collectByC(fn string, which int32, c uintptr, take argumentReader, do func(c *commObject, a arguments) error) int32 {
 	return collect(fn, which, c, take, func(c *commObject, a arguments) error {
 		err := do(c, a)
 		if err == nil && shared.Used != 0 && !c.Inter() {

@@ -56,7 +56,7 @@ type Engine struct {
 // procs are the procs that the engine can talk to, and how it deals with each.
 type procs struct {
 	cfg       Config
-	own       standing // towards the procs of the job
+	own       worldTerms // towards the procs of the job
 	self      *peer
 	directory *Directory
 	worlds    []*met // by AddWorld, ascending
@@ -127,7 +127,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.FirstRequest == 0 {
 		cfg.FirstRequest = 1
 	}
-	own := standing{maxData: int64(cfg.MaxData), limits: flow.Limits{AckMark: cfg.AckMark, HiWater: cfg.HiWater}}
+	own := worldTerms{maxData: int64(cfg.MaxData), limits: flow.Limits{AckMark: cfg.AckMark, HiWater: cfg.HiWater}}
 	if err := own.check(); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 type peer struct {
 	index     Peer
 	proc      wire.Proc
-	as        *standing // what holds between this proc and the procs of the peer's world
+	as        *worldTerms // what holds between this proc and the procs of the peer's world
 	window    flow.Window
 	down      error      // why it cannot be reached, wraps ErrPeerDown; nil: it can
 	link      *linkState // by which packets to it leave; nil: no route yet

@@ -25,15 +25,15 @@ type World struct {
 	Allows bool // both jobs know of allowances; each proc begins with the least allowance
 }
 
-// standing is what holds between this proc and the procs of one world.
-type standing struct {
+// worldTerms are the limits that hold between this proc and the procs of one world.
+type worldTerms struct {
 	self    wire.Proc
 	maxData int64
 	limits  flow.Limits
 	allows  bool
 }
 
-func (s *standing) check() error {
+func (s *worldTerms) check() error {
 	if err := s.limits.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -48,7 +48,7 @@ type met struct {
 	first Peer
 	size  int32
 	host  wire.HostID
-	standing
+	worldTerms
 }
 
 // allowance returns what all its procs may have here at any time.
@@ -64,7 +64,7 @@ func (m *met) allowance() int64 {
 func (e *procs) AddWorld(w World) (first Peer, err error) {
 	m := &met{
 		first: e.next, host: w.Host,
-		standing: standing{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}, w.Allows},
+		worldTerms: worldTerms{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}, w.Allows},
 	}
 	if err := m.check(); err != nil {
 		return NoPeer, err
@@ -88,7 +88,7 @@ func (e *Engine) ForgetWorld(first Peer) {
 		panic(fmt.Sprintf("message: peer %d is not the first of a world", first))
 	}
 	for _, p := range slices.Clone(e.peers.made) {
-		if p.as != &w.standing {
+		if p.as != &w.worldTerms {
 			continue
 		}
 		if p.link != nil {
@@ -99,11 +99,11 @@ func (e *Engine) ForgetWorld(first Peer) {
 		e.lost--
 	}
 	for m := range e.unexpected.All() {
-		if m.peer.as == &w.standing {
+		if m.peer.as == &w.worldTerms {
 			e.lose(m)
 		}
 	}
-	e.peers.remove(func(p *peer) bool { return p.as == &w.standing })
+	e.peers.remove(func(p *peer) bool { return p.as == &w.worldTerms })
 	e.pool.size += w.allowance()
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
 }
@@ -134,8 +134,8 @@ func (e *procs) worldOf(p Peer) *met {
 	return e.worlds[i]
 }
 
-// identity returns a peer's identity on the wire, and the standing of its world.
-func (e *procs) identity(p Peer) (wire.Proc, *standing) {
+// identity returns a peer's identity on the wire, and the worldTerms of its world.
+func (e *procs) identity(p Peer) (wire.Proc, *worldTerms) {
 	if p >= 0 && int(p) < e.directory.Len() {
 		return e.directory.Proc(p), &e.own
 	}
@@ -143,5 +143,5 @@ func (e *procs) identity(p Peer) (wire.Proc, *standing) {
 	if w == nil {
 		panic(fmt.Sprintf("message: no peer %d: the job has %d, and worlds that were met end at %d", p, e.directory.Len(), e.next))
 	}
-	return wire.Proc{Host: w.host, PID: int64(p - w.first)}, &w.standing
+	return wire.Proc{Host: w.host, PID: int64(p - w.first)}, &w.worldTerms
 }

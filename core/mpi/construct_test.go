@@ -215,7 +215,7 @@ func (c *Comm) waitAhead() {
 				return
 			}
 		}
-		c.in().Process().Turn()
+		c.in().Process().AwaitProgress()
 	}
 }
 

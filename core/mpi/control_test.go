@@ -301,7 +301,7 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 	}
 	p.Lock()
 	for len(p.Endpoints.List) < 2 || p.Endpoints.List[1] != nil { // until the link has come and gone
-		p.Turn()
+		p.AwaitProgress()
 	}
 	p.Endpoints.Grace = 0
 	p.Unlock()
@@ -329,7 +329,7 @@ func TestAgentThatEndsDuringFinalize(t *testing.T) {
 	}
 	p.Lock()
 	for p.Endpoints.List[proc.AgentLink] != nil {
-		p.Turn()
+		p.AwaitProgress()
 	}
 	p.Unlock()
 	if _, err := Recv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0); !errors.Is(err, ErrJobOver) || !errors.Is(err, ErrPeerGone) {

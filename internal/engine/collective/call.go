@@ -12,12 +12,12 @@ import (
 // the root: MPI_ROOT (MPI-4.1, 6.2.3).
 const Root = coll.Root
 
-// what says which collective operation a Call is.
-type what uint8
+// operation says which collective operation a Call is.
+type operation uint8
 
 // The operations.
 const (
-	OpBarrier what = iota
+	OpBarrier operation = iota
 	OpBcast
 	gather
 	gatherv
@@ -48,7 +48,7 @@ var whatNames = [...]string{"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", 
 // Call is a collective operation with its arguments, as the planner takes them: native elements of
 // one kind.
 type Call struct {
-	What             what
+	What             operation
 	Kind             datatype.Kind
 	Root             int
 	op               Op

@@ -143,7 +143,7 @@ func (x *collective) run(planned error) error {
 	defer p.Unlock()
 	x.Err = planned
 	for !x.Done() && p.Failure == nil {
-		p.Turn()
+		p.AwaitProgress()
 	}
 	_, err := x.Finish()
 	return err
@@ -235,7 +235,7 @@ func (x *collective) leave() {
 	if i := slices.Index(cs.Turns, proc.BackgroundOp(x)); i >= 0 {
 		cs.Turns = slices.Delete(cs.Turns, i, i+1)
 		if len(cs.Turns) > 0 {
-			x.c.Process().Rouse()
+			x.c.Process().WakeAll()
 		}
 	}
 }
@@ -313,7 +313,7 @@ func (x *collective) outside(work func() error) error {
 	err := work()
 	p.Lock()
 	x.busy = false
-	p.Rouse() // goroutines that wait for the operation have found it busy
+	p.WakeAll() // goroutines that wait for the operation have found it busy
 	return err
 }
 

@@ -42,7 +42,7 @@ type temp struct {
 var nothing = []byte{}
 
 // stage begins the staging of a call.
-func stage(c *proc.Comm, w what) staging {
+func stage(c *proc.Comm, w operation) staging {
 	s := staging{c: c, call: Call{What: w, Kind: datatype.Byte}}
 	s.err = c.Usable()
 	return s

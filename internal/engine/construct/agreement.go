@@ -241,7 +241,7 @@ func (x *agreement) end() {
 // Wait makes progress until the agreement is over.
 func (x *agreement) Wait() {
 	for !x.over && x.p.Failure == nil {
-		x.p.Turn()
+		x.p.AwaitProgress()
 	}
 	if !x.over {
 		x.Err = x.p.Failure

@@ -113,7 +113,7 @@ func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 // Conclude returns the first of the n context IDs that were agreed on. bad is why this member could
 // not take part, fault the error of its messages.
 func Conclude(p *proc.Process, mine comm.Offer, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
-	defer p.Rouse() // constructors with other MPIs wait for their turn
+	defer p.WakeAll() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)
 	if bad == nil && fault == nil && v.Fault == 0 && different == nil {
 		return p.Comms.Contexts.Settle(mine, v.Offer, n)

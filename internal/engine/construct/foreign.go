@@ -36,9 +36,9 @@ func ForeignAgreement(c *proc.Comm, n int, agree func(mine wire.ContextID) (wire
 		agree = proc.DraftAgreement(agree)
 	}
 	for p.Comms.Contexts.Held() && p.Failure == nil {
-		p.Turn()
+		p.AwaitProgress()
 	}
-	defer p.Rouse()
+	defer p.WakeAll()
 	mine := p.Comms.Contexts.Offer(false)
 	agreed, err := agree(mine.Max)
 	if err != nil {

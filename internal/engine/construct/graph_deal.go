@@ -95,7 +95,7 @@ func (x *dealing) exchange(messages map[int][]byte) error {
 func (x *dealing) until(done func() bool) {
 	p := x.c.Process()
 	for x.take(); !done() && p.Failure == nil; x.take() {
-		p.Turn()
+		p.AwaitProgress()
 	}
 }
 

@@ -50,16 +50,16 @@ func (s Step) fault(err error) error {
 
 // Meeting is one side's part in connecting two groups. Its process is locked.
 type Meeting struct {
-	P     *proc.Process
-	C     *proc.Comm
-	Root  int
-	Shown *proc.Procedure
-	seq   uint32             // of the constructor, among those of the communicator
-	near  construct.Exchange // with the members of c
-	tree  comm.Tree
-	me    int     // position in the tree
-	peer  *Remote // at the root, while it has a temporary link; else nil
-	far   far     // at the root: the other side's root
+	P          *proc.Process
+	C          *proc.Comm
+	Root       int
+	Shown      *proc.Procedure
+	seq        uint32             // of the constructor, among those of the communicator
+	near       construct.Exchange // with the members of c
+	tree       comm.Tree
+	me         int        // position in the tree
+	peer       *Remote    // at the root, while it has a temporary link; else nil
+	remoteRoot remoteRoot // at the root: the other side's root
 
 	late      *deadline // the time limit of all of it; nil: none
 	accepting uint64    // the number of the accept that waits at the node; 0: none
@@ -93,8 +93,8 @@ func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 	return m.complete(err)
 }
 
-// far exchanges messages with the root of the other side.
-type far interface {
+// remoteRoot exchanges messages with the root of the other side.
+type remoteRoot interface {
 	// swap sends body, or the error bad instead, and returns what the other side sends.
 	swap(s Step, body []byte, bad error) ([]byte, error)
 }
@@ -233,7 +233,7 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 	if err != nil || opener != m.P.Worlds.Member(comm.Proc(m.P.Job.Rank)) {
 		return err
 	}
-	_, err = m.far.swap(StepSizes, nil, stepTemporary.fault(fmt.Errorf("%w: the port is this proc's own, and it cannot be in both groups", comm.ErrComm)))
+	_, err = m.remoteRoot.swap(StepSizes, nil, stepTemporary.fault(fmt.Errorf("%w: the port is this proc's own, and it cannot be in both groups", comm.ErrComm)))
 	return err
 }
 
@@ -271,7 +271,7 @@ func (m *Meeting) welcome(d proc.Delivery, name dynamic.World, connecting bool, 
 		g.leave()
 		return stepTemporary.fault(err)
 	}
-	m.peer, m.far = g, g
+	m.peer, m.remoteRoot = g, g
 	m.Took(stepTemporary, func() string {
 		return fmt.Sprintf("both roots have a temporary link, with context %d; this one is %d there, the other %d", TemporaryContext, g.exchange.Base, g.exchange.Self.Rank)
 	})
@@ -298,7 +298,7 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 		if then != nil {
 			then()
 		}
-		p.Rouse()
+		p.WakeAll()
 		p.Unlock()
 	})
 	return d

@@ -79,7 +79,7 @@ func (g *Remote) introduce(late *deadline) error {
 	for theirs == nil && !g.lost && !late.over && p.Failure == nil {
 		takeIntroductions(p)
 		if theirs = p.Worlds.Introduced[g.q.Peer]; theirs == nil {
-			p.Turn()
+			p.AwaitProgress()
 		}
 	}
 	if theirs == nil && late.over {
@@ -122,7 +122,7 @@ func takeIntroductions(p *proc.Process) {
 			p.Worlds.Introduced = make(map[message.Peer]*proc.Introduced)
 		}
 		p.Worlds.Introduced[status.Peer] = x
-		p.Rouse()
+		p.WakeAll()
 	}
 }
 
@@ -186,15 +186,15 @@ func (g *Remote) leave() {
 	if g.lost {
 		g.forget()
 	} else {
-		g.p.Background.Dispatch(departure{g})
+		g.p.Background.Dispatch(linkClosing{g})
 	}
 }
 
-// departure is the background operation that ends the link to a remote proc.
-type departure struct{ *Remote }
+// linkClosing is the background operation that ends the link to a remote proc.
+type linkClosing struct{ *Remote }
 
 // CarryOn implements proc.BackgroundOp.
-func (d departure) CarryOn() bool {
+func (d linkClosing) CarryOn() bool {
 	if !d.lost && d.p.Eng.HasOutput(d.q.ID) {
 		return false // a send may be done before the link has taken all of its packet
 	}

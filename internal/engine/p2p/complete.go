@@ -58,7 +58,7 @@ func settle(q *proc.Request) bool {
 	}
 	p := q.Comm().Process()
 	for r.Generation() == q.Gen && !r.Done() && p.Failure == nil {
-		p.Turn()
+		p.AwaitProgress()
 	}
 	if r.Generation() != q.Gen || !r.Done() || r.Err() != nil || r.User != nil {
 		return false
@@ -206,7 +206,7 @@ func await(reqs []proc.Request) {
 			return // another goroutine has completed it while this one did not hold the lock
 		}
 	}
-	p.Turn()
+	p.AwaitProgress()
 }
 
 // progress makes the progress that needs no waiting.

@@ -60,7 +60,7 @@ func (g *generalized) end() error {
 		return fmt.Errorf("%w: it is complete already", proc.ErrRequest)
 	}
 	g.complete = true
-	p.Rouse()
+	p.WakeAll()
 	if g.orphan {
 		return g.release()
 	}

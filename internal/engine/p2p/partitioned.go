@@ -103,7 +103,7 @@ func (x *partitioned) send() {
 	out := p.Data.Items(x.with, x.buf)
 	x.items = out.Items
 	x.r = p.Isend(x.with, x.env, message.Standard, &out, false)
-	p.Rouse() // a goroutine may wait for the request already
+	p.WakeAll() // a goroutine may wait for the request already
 }
 
 func PreadyRange(q *proc.Request, low, high int) error {

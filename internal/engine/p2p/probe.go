@@ -21,7 +21,7 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 		if err := hopeless(c.Process(), from); err != nil {
 			return proc.Status{}, err
 		}
-		c.Process().Turn()
+		c.Process().AwaitProgress()
 	}
 }
 
@@ -77,7 +77,7 @@ func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, 
 		if err := hopeless(p, from); err != nil {
 			return nil, proc.Status{}, err
 		}
-		p.Turn()
+		p.AwaitProgress()
 		m, st, ok = p.Eng.Take(env, from)
 	}
 	if !ok {

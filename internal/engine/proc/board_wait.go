@@ -47,7 +47,7 @@ func (s *BoardPlace) linger() error {
 		if err := s.lost(); err != nil {
 			return err
 		}
-		p.Boards.turnAtBoard(s)
+		p.Boards.awaitAtBoard(s)
 	}
 	return nil
 }
@@ -59,8 +59,8 @@ func (s *BoardPlace) Notify() {
 	}
 }
 
-// turnAtBoard is Process.Turn for a goroutine that waits for something on the board.
-func (bs *boards) turnAtBoard(s *BoardPlace) {
+// awaitAtBoard is Process.AwaitProgress for a goroutine that waits for something on the board.
+func (bs *boards) awaitAtBoard(s *BoardPlace) {
 	if bs.p.Driving {
 		if bs.p.Asleep { // a driver that sleeps does not look at s
 			bs.p.Driver.Wake()
@@ -120,7 +120,7 @@ func (bs *boards) glance(s *BoardPlace) bool {
 func (bs *boards) lookAtBoards() (progress bool) {
 	for _, s := range bs.places {
 		if s.wait.Over() {
-			bs.p.Rouse()
+			bs.p.WakeAll()
 			return true
 		}
 	}
@@ -161,7 +161,7 @@ func (s *BoardPlace) Enter() (board.Turn, error) {
 		p.Test()
 	}
 	for s.Place.Busy != 0 && p.Failure == nil {
-		p.Turn()
+		p.AwaitProgress()
 	}
 	if p.Failure != nil {
 		return 0, p.Failure
@@ -178,7 +178,7 @@ func (s *BoardPlace) Leave() {
 	s.Notify()
 	s.Place.Busy = 0
 	if s.C.p.Waiters > 0 {
-		s.C.p.Rouse()
+		s.C.p.WakeAll()
 	}
 }
 

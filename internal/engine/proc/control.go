@@ -232,7 +232,7 @@ func (es *endpoints) openDirect(peer message.Peer) bool {
 func (p *Process) SetFailed(err error) {
 	if p.Failure == nil {
 		p.Failure = fmt.Errorf("%w: %w", ErrJobOver, err)
-		p.Rouse()
+		p.WakeAll()
 	}
 }
 
@@ -258,7 +258,7 @@ func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (Delivery, erro
 		return Delivery{}, err
 	}
 	for q.Answer == nil && nc.p.Failure == nil {
-		nc.p.Turn()
+		nc.p.AwaitProgress()
 	}
 	if q.Answer == nil {
 		return Delivery{}, nc.p.Failure
@@ -277,7 +277,7 @@ func (nc *nodeControl) answered(d Delivery) {
 		return
 	}
 	q.Answer = &d
-	nc.p.Rouse()
+	nc.p.WakeAll()
 }
 
 // refusal returns the error that an answer reports, or nil.

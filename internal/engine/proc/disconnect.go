@@ -139,7 +139,7 @@ func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 	case w == wordClose && q.closing == staying:
 		dc.p.Eng.Release(dc.say(q, wordStay))
 	}
-	dc.p.Rouse() // goroutines may wait for the answer
+	dc.p.WakeAll() // goroutines may wait for the answer
 }
 
 // done reports whether nothing here needs the world at the other end of q.
@@ -188,7 +188,7 @@ func (dc *disconnects) Settled(g *comm.Group) error {
 		}) {
 			return nil
 		}
-		dc.p.Turn()
+		dc.p.AwaitProgress()
 	}
 	return dc.p.Failure
 }

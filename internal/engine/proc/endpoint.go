@@ -148,7 +148,7 @@ func (q *Endpoint) Flush() (progress bool) {
 		}
 		if q.Full {
 			if p.Asleep && (q.native || !p.Driver.Rearm(&q.Endpoint)) { // so that the driver wakes up when q can take more
-				p.Rouse()
+				p.WakeAll()
 			}
 			break
 		}
@@ -345,7 +345,7 @@ func (q *Endpoint) Lose(cause error) {
 	p := q.p
 	q.tellLost(cause)
 	p.Eng.Detach(q.ID, cause)
-	p.Rouse() // also those that probe
+	p.WakeAll() // also those that probe
 	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {
 		p.Endpoints.lost = cause
 		p.SetFailed(cause)

@@ -11,7 +11,7 @@ import (
 // request, a communicator that is being made. Its process is locked at all calls; an operation that
 // runs code of the program unlocks it meanwhile.
 //
-// An operation that goes on without a message calls Process.Rouse.
+// An operation that goes on without a message calls Process.WakeAll.
 type operation interface {
 	// Generation changes when the operation is finished, so that copies of its request can be
 	// recognised.

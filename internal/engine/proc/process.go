@@ -100,7 +100,7 @@ func (p *Process) tell() (news bool) {
 		return false
 	}
 	p.told = n
-	p.Rouse()
+	p.WakeAll()
 	return true
 }
 
@@ -112,8 +112,8 @@ func (p *Process) own(r *message.Request) {
 	}
 }
 
-// Rouse makes all sleepers check again whether they have what they wait for.
-func (p *Process) Rouse() {
+// WakeAll makes all sleepers check again whether they have what they wait for.
+func (p *Process) WakeAll() {
 	if p.Waiters > 0 {
 		p.Driver.Wanted.Add(int32(p.Waiters))
 		p.Waiters = 0

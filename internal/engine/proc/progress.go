@@ -18,13 +18,13 @@ const (
 // Wait makes progress until r is done.
 func (p *Process) Wait(r *message.Request) {
 	for !r.Done() && p.Failure == nil {
-		p.Turn()
+		p.AwaitProgress()
 	}
 }
 
-// Turn makes some progress, or sleeps until there is some; the caller then checks whether that
+// AwaitProgress makes some progress, or sleeps until there is some; the caller then checks whether that
 // was what it waits for. p is locked, but may be unlocked meanwhile.
-func (p *Process) Turn() {
+func (p *Process) AwaitProgress() {
 	if p.Driving {
 		p.watch()
 		return
@@ -242,7 +242,7 @@ func (p *Process) Settle(done func() bool) error {
 		if p.output(); done() {
 			return nil
 		}
-		p.Turn()
+		p.AwaitProgress()
 	}
 	return p.Failure
 }

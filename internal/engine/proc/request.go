@@ -121,7 +121,7 @@ func (q *Request) wait() (Status, error) {
 		if done || q.c.p.Failure != nil {
 			return q.Finish()
 		}
-		q.c.p.Turn()
+		q.c.p.AwaitProgress()
 	}
 }
 

@@ -123,7 +123,7 @@ func (q *Endpoint) Ask(why error, epoch uint64) bool {
 }
 
 // Resumed wakes goroutines that wait for room.
-func (q *Endpoint) Resumed() { q.p.Rouse() }
+func (q *Endpoint) Resumed() { q.p.WakeAll() }
 
 // Ended forgets the link. If it has failed, the node refuses further connections, so that the peer
 // learns of it instead of making one after the other.
@@ -143,7 +143,7 @@ func (q *Endpoint) Ended(why error) {
 		}
 		q.Drop(why)
 	}
-	p.Rouse()
+	p.WakeAll()
 }
 
 // Tend calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine that makes

@@ -84,7 +84,7 @@ func (b *SendBuffer) Detach() (size int, err error) {
 		if done {
 			return size, nil
 		}
-		p.Turn()
+		p.AwaitProgress()
 	}
 	return 0, p.Failure
 }

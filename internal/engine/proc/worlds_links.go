@@ -70,7 +70,7 @@ func (ws *worlds) takeLink(d Delivery, w *MetWorld, peer message.Peer) {
 	if d.L == nil {
 		w.lost = true
 		ws.p.Eng.PeerDown(peer, fmt.Errorf("%w: %s", ErrUnreachable, d.Msg.Reason))
-		ws.p.Rouse()
+		ws.p.WakeAll()
 		return
 	}
 	w.opening[peer] = true // requests wait for the proc, even if the world is left
@@ -116,7 +116,7 @@ func (q *Endpoint) loseForeign(cause error) {
 		p.Eng.Release(q.said)
 		q.said = nil
 	}
-	p.Rouse()
+	p.WakeAll()
 	if g := p.Worlds.Remotes[q.Peer]; g != nil {
 		g.Gone()
 		return
