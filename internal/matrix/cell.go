@@ -79,7 +79,9 @@ type Transport struct {
 
 // has reports whether there are cells with a plane in a mode. On several machines there are those of
 // transports that leave a machine, by their first plane and by rings: whether bytes pass through the
-// plugin matters there, and how does not.
+// plugin matters there, and how does not. A transport that stays on the machine has its first plane
+// there, for the links between procs of one machine. It has no channels there: these are between hosts,
+// and each machine is one.
 func (t Transport) has(plane, mode string) bool {
 	switch {
 	case t.Natives != nil:
@@ -87,7 +89,7 @@ func (t Transport) has(plane, mode string) bool {
 	case mode == Direct || mode == Agents:
 		return true
 	case t.Machine:
-		return false
+		return mode == DirectApart && plane == t.Planes[0]
 	}
 	return plane == t.Planes[0] || plane == string(transports.PlaneRing)
 }
@@ -138,7 +140,7 @@ func (c Cell) breaks() bool {
 // final returns why a cell's job cannot survive its fault and must end with an error that
 // names the link's ends; "" if it can.
 func (c Cell) final() string {
-	if c.Fault == LinkCut && c.Mode == Direct && c.Plane == string(transports.PlanePeerSHM) {
+	if c.Fault == LinkCut && !c.byAgents() && c.Plane == string(transports.PlanePeerSHM) {
 		return "the job ends at once and says between which ranks the link broke: its rings are the procs' own memory, which only the end of a proc takes away, " +
 			"so that procs do not resume it; what was cut is the socket beside the rings"
 	}

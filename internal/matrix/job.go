@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,6 +35,7 @@ var jobFile = template.Must(template.New("job").Funcs(template.FuncMap{
 	"add":    func(a, b int) int { return a + b },
 	"mul":    func(a, b int) int { return a * b },
 	"inside": func(block, site string) string { return strings.ReplaceAll(block, "SITE", site) },
+	"list":   func(names []string) string { return `["` + strings.Join(names, `", "`) + `"]` },
 }).Parse(`{{if .Apart}}job {
   embedded_server { listen = "10.77.0.1:{{.Server}}" }
   auth "key" { file = "job.key" }
@@ -45,16 +47,16 @@ program {
   dir     = "{{.Dir}}"
 }
 route "*" {
-  prefer     = ["{{.Transport}}"]
+  prefer     = {{list .Prefer}}
   direct     = {{.Direct}}
-  data_plane = ["{{.Plane}}"]
+  data_plane = {{list .Planes}}
 {{if .Resume}}  resume     = true
 {{end}}}
 {{range $i, $site := .Sites}}site "{{$site}}" {
   client = {{$i}}
 {{if $.Apart}}  hosts = "10.77.0.[{{add (mul $i 3) 1}}-{{mul (add $i 1) 3}}]"
-  procs = 1
-{{else}}  host { address = "127.0.0.{{add $i 2}}"  procs = 2 }
+  procs = {{$.Procs}}
+{{else}}  host { address = "127.0.0.{{add $i 2}}"  procs = {{$.Procs}} }
 {{end}}{{if $.Block}}  transport "{{$.Transport}}" { {{inside $.Block $site}} }
 {{end}}{{if $.Natives}}  {{inside (index $.Natives $i) $site}}
 {{end}}}
@@ -150,10 +152,15 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 // write makes the job file.
 func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, error) {
 	var b bytes.Buffer
+	var prefer, planes []string
+	for _, k := range c.kinds(t) {
+		prefer, planes = append(prefer, k.transport), append(planes, k.plane)
+	}
 	err := jobFile.Execute(&b, map[string]any{
 		"Command": r.command(c, dir, length), "Dir": r.Repository,
 		"Transport": t.As, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
-		"Direct": !c.byAgents(), "Plane": c.Plane, "Resume": c.breaks(), "Apart": c.apart(), "Server": serverPort, "Natives": t.Natives,
+		"Prefer": slices.Compact(prefer), "Planes": slices.Compact(planes), "Procs": procsPerMachine,
+		"Direct": !c.byAgents(), "Resume": c.breaks(), "Apart": c.apart(), "Server": serverPort, "Natives": t.Natives,
 	})
 	if err == nil && c.apart() {
 		err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)
@@ -180,6 +187,13 @@ var workloads = map[string]workload{
 
 // amount returns the work of a cell's program.
 func (w workload) amount(c Cell, length int) int {
+	if c.apart() {
+		// Three times as many procs wait for each other, and each machine thinks that its two have all cores.
+		w.whole = max(1, w.whole/5)
+		if c.Program == "ring" {
+			w.broken, w.unbroken = w.broken/4, w.unbroken/8
+		}
+	}
 	switch {
 	case c.Fault == NoFault:
 		return w.whole

@@ -8,10 +8,15 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/transports"
 )
 
-// machinesPerSite is how many machines a site has in cells that have several.
-const machinesPerSite = 3
+// machinesPerSite is how many machines a site has in cells that have several. Each has as many procs as
+// a site on one machine, so that such jobs have links within machines beside those between them.
+const (
+	machinesPerSite = 3
+	procsPerMachine = 2
+)
 
 // Ports of the job's server and of the heads of its sites, whose connections are no links.
 const (
@@ -24,6 +29,24 @@ func (c Cell) apart() bool { return c.Mode == DirectApart || c.Mode == AgentsApa
 
 // byAgents reports whether the cell's packets go through agents.
 func (c Cell) byAgents() bool { return c.Mode == Agents || c.Mode == AgentsApart }
+
+// kind is what links are like.
+type kind struct{ transport, plane string }
+
+// kinds returns what the links of the cell's job are like: those within a machine, then those between
+// machines. The cell is about the second, and the first are of shared memory, unless its transport stays
+// on the machine: then it is about the first, and the second are plain TCP. On one machine, and by
+// agents, whose channels lead from machine to machine, all are the same.
+func (c Cell) kinds(t Transport) [2]kind {
+	own := kind{t.As, c.Plane}
+	switch {
+	case c.Mode != DirectApart:
+		return [2]kind{own, own}
+	case t.Machine:
+		return [2]kind{own, {"tcp", string(transports.PlaneFD)}}
+	}
+	return [2]kind{{"shm", string(transports.PlanePeerSHM)}, own}
+}
 
 // machines are network namespaces for one job.
 type machines struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -19,8 +20,8 @@ var lastWords = map[string]string{
 
 // What the nodes log, at level debug, about the links of a job.
 var (
-	madeLink    = regexp.MustCompile(`direct link: .*\btransport=(\S+) data_plane=(\S+)`)
-	madeChannel = regexp.MustCompile(`channel: .*\btransport=(\S+) data_plane=(\S+)`)
+	madeLink    = regexp.MustCompile(`direct link: .*\brank=(\d+) peer=(\d+) transport=(\S+) data_plane=(\S+)`)
+	madeChannel = regexp.MustCompile(`channel: .*\bfrom=(\d+) to=(\d+) transport=(\S+) data_plane=(\S+)`)
 	launched    = regexp.MustCompile(`the launcher of the site's MPI is started`)
 	noLink      = regexp.MustCompile(`no direct link: packets go through the agents.*`)
 )
@@ -52,15 +53,36 @@ func (c Cell) prove(log string, t Transport) error {
 	return c.used(links, t)
 }
 
-// used checks that there were links, all of the cell's transport and data plane.
+// used checks that there were links, all of them of the kind that they must be of; within machines and
+// between them, if there are several.
 func (c Cell) used(made [][]string, t Transport) error {
 	if len(made) == 0 {
 		return fmt.Errorf("%w: no link was made", errUnproven)
 	}
+	kinds, seen := c.kinds(t), [2]bool{}
 	for _, m := range made {
-		if m[1] != t.As || m[2] != c.Plane {
-			return fmt.Errorf("%w: a link is %s by %s", errUnproven, m[1], m[2])
+		where := between
+		if !c.byAgents() && machineOf(m[1]) == machineOf(m[2]) {
+			where = within
+		}
+		if seen[where] = true; (kind{m[3], m[4]}) != kinds[where] {
+			return fmt.Errorf("%w: the link of %s and %s is %s by %s", errUnproven, m[1], m[2], m[3], m[4])
 		}
 	}
+	if c.Mode == DirectApart && seen != [2]bool{true, true} {
+		return fmt.Errorf("%w: there are no links within machines, or none between them", errUnproven)
+	}
 	return nil
+}
+
+// Places of links, of which Cell.kinds tells.
+const (
+	within = iota
+	between
+)
+
+// machineOf returns the number of the machine of a rank, if a job is on several.
+func machineOf(rank string) int {
+	r, _ := strconv.Atoi(rank) // the expression has digits alone
+	return r / procsPerMachine
 }

@@ -13,10 +13,13 @@ func TestProof(t *testing.T) {
 		link    = "[DEBUG] impi-node: direct link: rank=0 peer=2 transport=tcp data_plane=ring reason=\"it is so\"\n"
 		channel = "[DEBUG] impi-node: channel: from=0 to=1 transport=tcp data_plane=fd\n"
 		right   = "[0] ring: 4 ranks, as it must be\n"
+		near    = "[DEBUG] impi-node: direct link: rank=0 peer=1 transport=shm data_plane=peer-shm reason=x\n"
 		none    = "[INFO]  impi-node: no direct link: packets go through the agents: from=0 to=2\n"
 	)
 	direct := Cell{"tcp", "ring", Direct, "ring", NoFault}
 	agents := Cell{"tcp", "fd", Agents, "ring", NoFault}
+	apart, byAgents := direct, agents
+	apart.Mode, byAgents.Mode = DirectApart, AgentsApart
 	for name, c := range map[string]struct {
 		cell Cell
 		log  string
@@ -27,16 +30,27 @@ func TestProof(t *testing.T) {
 		"no result":            {direct, channel + link, "did not print"},
 		"unknown program":      {Cell{"tcp", "ring", Direct, "sleep", NoFault}, channel + link + right, "did not print"},
 		"no link":              {direct, channel + right, "no link was made"},
-		"another plane":        {direct, link + strings.Replace(link, "=ring", "=fd", 1) + right, "a link is tcp by fd"},
-		"another transport":    {direct, strings.Replace(link, "=tcp", "=unix", 1) + right, "a link is unix by ring"},
+		"another plane":        {direct, link + strings.Replace(link, "=ring", "=fd", 1) + right, "the link of 0 and 2 is tcp by fd"},
+		"another transport":    {direct, strings.Replace(link, "=tcp", "=unix", 1) + right, "the link of 0 and 2 is unix by ring"},
 		"some by the agents":   {direct, link + none + right, "no direct link"},
 		"no channel":           {agents, right, "no link was made"},
+		"machines":             {apart, near + link + right, ""},
+		"machines, agents":     {byAgents, channel + right, ""},
+		"none within":          {apart, link + right, "no links within machines"},
+		"none between":         {apart, near + right, "no links within machines, or none between"},
+		"within as between":    {apart, link + strings.Replace(link, "peer=2", "peer=1", 1) + right, "the link of 0 and 1 is tcp by ring"},
+		"between as within":    {apart, near + strings.Replace(near, "peer=1", "peer=2", 1) + right, "the link of 0 and 2 is shm by peer-shm"},
 		"a link where none is": {agents, channel + link + right, "direct link"},
 	} {
 		err := c.cell.prove(c.log, Transport{As: "tcp"})
 		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, errUnproven) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	unix := Cell{"unix", "fd", DirectApart, "ring", NoFault}
+	err := unix.prove(strings.Replace(near, "shm data_plane=peer-shm", "unix data_plane=fd", 1)+strings.Replace(link, "=ring", "=fd", 1)+right, Transport{As: "unix", Machine: true})
+	if err != nil {
+		t.Errorf("a transport that stays on its machine: %v", err)
 	}
 }
 
