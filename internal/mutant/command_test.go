@@ -43,17 +43,23 @@ func says(name, result string) Mutant {
 	return Mutant{Name: name, What: "Word", File: "core/core.go", Old: "\treturn \"right\"\n", New: "\treturn " + result + "\n"}
 }
 
-// talker is a command that wants the program to say something else with a fault.
-func talker(t *testing.T, faults ...Mutant) *Command {
+// writeModule makes the module in a folder of the test.
+func writeModule(t *testing.T) (root string) {
 	t.Helper()
-	root := t.TempDir()
+	root = t.TempDir()
 	for name, text := range module {
 		path := filepath.Join(root, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := &Command{Name: "talker", Bench: Bench{Root: root, Faults: faults, Programs: []string{"./cmd/talk"}, Workers: 2}}
+	return root
+}
+
+// talker is a command that wants the program to say something else with a fault.
+func talker(t *testing.T, faults ...Mutant) *Command {
+	t.Helper()
+	c := &Command{Name: "talker", Bench: Bench{Root: writeModule(t), Faults: faults, Programs: []string{"./cmd/talk"}, Workers: 2}}
 	expected, missed := "right", make([]bool, len(faults))
 	word := func(ctx context.Context, number int) string {
 		out, err := c.Bench.Command(ctx, number, "talk").Output()
@@ -96,6 +102,22 @@ func ran(t *testing.T, c *Command, args ...string) (status int, out, report stri
 	var o, r bytes.Buffer
 	status = c.Run(t.Context(), args, &o, &r)
 	return status, o.String(), r.String()
+}
+
+// TestCheck: faults with type errors are named, and others are not.
+func TestCheck(t *testing.T) {
+	skips.Program(t, "go")
+	root := writeModule(t)
+	if err := Check(t.Context(), root, []Mutant{says("wrong", `"wrong"`)}); err != nil {
+		t.Error(err)
+	}
+	err := Check(t.Context(), root, []Mutant{says("wrong", `"wrong"`), says("no string", "1"), says("no name", "x")})
+	if err == nil || !strings.Contains(err.Error(), "core/no string:2: cannot use 1") || !strings.Contains(err.Error(), "core/no name:2: undefined: x") || strings.Contains(err.Error(), "wrong") {
+		t.Error(err)
+	}
+	if err := Check(t.Context(), filepath.Dir(root), nil); err != nil {
+		t.Error("no faults:", err)
+	}
 }
 
 // One build has all faults, and each is on when it is tried.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/internal/conformance/play"
 	"github.com/openimpi/impi/internal/mutant"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // TestFit keeps the list from rotting: each fault has its place in a function of the
@@ -24,6 +25,18 @@ func TestFit(t *testing.T) {
 		if strings.Contains(all[i].What, "[") {
 			t.Errorf("%s: its cases cannot be read: %q", m.Name, all[i].What)
 		}
+	}
+}
+
+// TestTypes: the sources compile with all faults. What does not compile shows nothing about tests.
+func TestTypes(t *testing.T) {
+	skips.Program(t, "go")
+	dir, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mutant.Check(t.Context(), dir, Mutants(load(t))); err != nil {
+		t.Error(err)
 	}
 }
 

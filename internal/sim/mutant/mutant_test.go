@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/internal/mutant"
+	"github.com/openimpi/impi/internal/skips"
 )
 
 // root is where the files of the list are, seen from here.
@@ -34,6 +35,22 @@ func TestFit(t *testing.T) {
 		if _, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestTypes: the sources compile with all faults. What does not compile shows nothing about tests.
+func TestTypes(t *testing.T) {
+	skips.Program(t, "go")
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mutant.Check(t.Context(), dir, all); err != nil {
+		t.Error(err)
 	}
 }
 
