@@ -3,11 +3,8 @@ package native
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"runtime"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/link"
 )
@@ -303,130 +300,6 @@ func (l *Link) giveBack(nth int) {
 			return
 		}
 		nth--
-	}
-}
-
-// Recv delivers what Hub.Poll has found.
-func (l *Link) Recv(batch [][]byte) (n int, err error) {
-	if l.closed {
-		return 0, link.ErrClosed
-	}
-	total := link.Len(batch)
-	for len(l.queue) > 0 && n < total && !l.queue[0].lost {
-		p := &l.queue[0]
-		if p.held != none || p.begun {
-			if n > 0 {
-				return n, nil // so that the next call names the memory behind this
-			}
-			if done, err := l.receiveLong(p, batch); err != nil {
-				p.lost = true
-				l.release(p)
-				l.fail(err)
-				break
-			} else if !done {
-				return 0, nil
-			}
-			if p.buf == nil { // it is in batch
-				n = p.size
-				l.took()
-				continue
-			}
-		}
-		k := spread(batch, n, p.buf[p.at:p.size])
-		n += k
-		if p.at += k; p.at == p.size {
-			l.release(p)
-			l.took()
-		}
-	}
-	if n > 0 || total == 0 {
-		return n, nil
-	}
-	l.calm()
-	if len(l.queue) == 0 && l.eof {
-		return 0, io.EOF
-	}
-	return 0, l.err
-}
-
-// receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it is in
-// batch then.
-func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
-	if !p.begun {
-		dst := batch[0]
-		if len(dst) >= p.size {
-			p.pin = l.hub.pinner()
-			p.pin.Pin(&dst[0])
-		} else if dst, err = mapped(p.size); err != nil {
-			return false, err
-		} else {
-			p.own = true
-		}
-		p.buf = dst[:p.size]
-		p.number, err = l.hub.lib.recv(p.held, unsafe.Pointer(&dst[0]), p.size)
-		p.held = none
-		if err != nil {
-			return false, err
-		}
-		p.begun = true
-	}
-	if done, err = l.hub.lib.test(p.number); !done && err == nil {
-		return false, nil
-	}
-	if p.begun = false; err != nil {
-		return false, err
-	}
-	if p.pin != nil {
-		l.hub.unpin(p.pin)
-		p.pin = nil
-		if len(batch[0]) >= p.size && &batch[0][0] == &p.buf[0] {
-			p.buf = nil
-		} else { // the receive was given up meanwhile, and the engine drops what comes
-			p.buf, p.dropped = make([]byte, p.size), true
-		}
-	}
-	return true, nil
-}
-
-// spread copies b to batch, behind its first n bytes.
-func spread(batch [][]byte, n int, b []byte) (copied int) {
-	for _, to := range batch {
-		if n >= len(to) {
-			n -= len(to)
-			continue
-		}
-		k := copy(to[n:], b[copied:])
-		n = 0
-		if copied += k; copied == len(b) {
-			break
-		}
-	}
-	return copied
-}
-
-// release frees the memory of what has come.
-func (l *Link) release(p *piece) {
-	switch {
-	case p.own:
-		_ = unix.Munmap(p.buf) // fails for nothing that was mapped
-	case p.pin != nil:
-		l.hub.unpin(p.pin)
-	case p.buf != nil && !p.dropped:
-		l.hub.free = append(l.hub.free, p.buf[:chunkSize])
-	}
-	p.buf, p.pin, p.own = nil, nil, false
-}
-
-// took says that the first of queue was delivered, and tells the peer now and then.
-func (l *Link) took() {
-	copy(l.queue, l.queue[1:])
-	l.queue[len(l.queue)-1] = piece{}
-	l.queue = l.queue[:len(l.queue)-1]
-	if l.owed++; l.owed < window/2 || l.err != nil {
-		return
-	}
-	if b, err := l.hub.chunk(); err == nil {
-		l.launch(tagCredit, b[:prefixSize], b)
 	}
 }
 

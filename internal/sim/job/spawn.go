@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -45,18 +44,6 @@ type spawned struct {
 	over     bool // nothing is left of it
 }
 
-// part is what one site starts of a spawned world.
-type part struct {
-	*spawn.Placed
-	of      *spawned
-	at      *site // a site of a job that existed from the start
-	granted []int
-	pieces  []spawn.Piece
-	site    *site // the site of the spawned world, perhaps shared with the neighbouring parts; nil: it was not started
-	procs   int   // how many are in MPI
-	ended   bool
-}
-
 // homeOf returns the site in whose node a spawned site's node runs, and whose slots it uses: a site
 // of a job that was not spawned.
 func homeOf(s *site) *site {
@@ -98,25 +85,6 @@ func (d *spawner) withSlots(f func(now time.Time)) {
 	if at, ok := d.slots.Deadline(); ok {
 		d.k.After(at.Sub(now), func() { d.withSlots(d.slots.Tick) })
 	}
-}
-
-// local reports whether the part is at the site that spawns.
-func (p *part) local() bool { return p.at == homeOf(p.of.parents) }
-
-func (p *part) leaving() bool {
-	if p.local() && p.of.State() == spawn.Disconnected {
-		return true
-	}
-	return p.site != nil && slices.ContainsFunc(p.site.procs, func(x *proc) bool { return x.fini })
-}
-
-// tell runs f at the node that spawns, or at another one that has a part of the world.
-func (p *part) tell(f func()) {
-	if p.local() {
-		f()
-		return
-	}
-	p.of.a.after(2*time.Millisecond, f)
 }
 
 // after runs f some time later, and keeps the simulation going until then.
@@ -199,40 +167,6 @@ func (w *spawned) reserve() {
 	})
 }
 
-// reserve is what the part's site does: it grants slots, or says why not.
-func (p *part) reserve(answer func(spawn.Reply)) {
-	r := p.Part.Check()
-	if r == nil && p.at.left && !p.local() {
-		r = spawn.Refuse(-1, "site %d is ending", p.at.rank)
-	}
-	wish, problem := spawn.NewSlotRequest(p.Commands, p.hosts())
-	if r = cmp.Or(r, problem); r != nil {
-		answer(spawn.Reply{Refused: r})
-		return
-	}
-	d := p.at.spawner
-	d.asked[p] = func(a spawn.SlotAnswer[*part]) {
-		p.granted, p.pieces = a.Granted, a.Pieces
-		answer(spawn.Reply{Granted: a.Granted, Refused: a.Refused})
-	}
-	d.withSlots(func(now time.Time) {
-		d.slots.Reserve(now, p, wish)
-	})
-}
-
-// hosts returns the hosts of the site that may start the part.
-func (p *part) hosts() (hosts []int) {
-	if p.local() {
-		return p.Placed.Hosts
-	}
-	for i := range p.at.hosts {
-		if p.Host == "" && (i == 0 || p.at.machines != nil) || p.Host == address(p.at.rank, i).Addr().String() {
-			hosts = append(hosts, i)
-		}
-	}
-	return hosts
-}
-
 // begin starts the world: its server, and the nodes of its parts.
 func (w *spawned) begin() {
 	if r := w.Begin(); r != nil {
@@ -273,36 +207,6 @@ func total(procs []int) (n int) {
 		n += k
 	}
 	return n
-}
-
-// parts are the parts of a spawned world that one of its sites has.
-type parts []*part
-
-// procOf returns the part of a proc of the site, and its command among all of the spawn.
-func (all parts) procOf(local int) (p *part, command int) {
-	for _, p := range all {
-		for i := range p.pieces {
-			for c, n := range p.pieces[i].Procs {
-				if local < n {
-					return p, p.Commands[c].Number
-				}
-				local -= n
-			}
-		}
-	}
-	panic("job: a proc of no command")
-}
-
-// inMPI counts one more proc of the part that is in MPI.
-func (p *part) inMPI() {
-	if p.procs++; p.procs < total(p.granted) {
-		return
-	}
-	p.tell(func() {
-		if p.of.InInit() {
-			p.of.started()
-		}
-	})
 }
 
 // started tells the spawning proc that all procs are in MPI, once they are.
@@ -349,16 +253,6 @@ func (w *spawned) end(why string) {
 	}
 }
 
-// end gives back the part's slots, or ends what was started.
-func (p *part) end(why string) {
-	switch {
-	case p.site == nil:
-		p.at.spawner.withSlots(func(time.Time) { p.at.spawner.slots.Release(p) })
-	case !p.site.left:
-		p.site.fail(ending.Ended(why))
-	}
-}
-
 // refuse ends a spawn that fails.
 func (w *spawned) refuse(r *spawn.Refusal) {
 	if !w.Refuse(r) {
@@ -387,24 +281,6 @@ func (w *spawned) answer() {
 		m.Reason, m.Meeting.Class = r.Reason, int(mpierr.Spawn)
 	}
 	w.a.tell(w.By, m, nil)
-}
-
-// gone records that nothing is left of the part.
-func (p *part) gone() {
-	if p.ended {
-		return
-	}
-	p.ended = true
-	w, d := p.of, p.at.spawner
-	w.a.after(200*time.Microsecond, func() {
-		d.running = slices.DeleteFunc(d.running, func(x *part) bool { return x == p })
-		d.withSlots(func(time.Time) { d.slots.Release(p) })
-		p.tell(func() {
-			w.refuse(spawn.Refuse(-1, "%s: %v", w.name, p.site.err))
-			w.answerRefused()
-			w.check()
-		})
-	})
 }
 
 // check checks whether the world is over, and tells all that need to know.

@@ -1,0 +1,191 @@
+package job
+
+import (
+	"fmt"
+	"github.com/openimpi/impi/core/ending"
+	"slices"
+	"time"
+)
+
+// finish leaves a job that ended in order, once everything of this site has ended.
+func (s *site) finish() {
+	if s.left || s.dead {
+		return
+	}
+	if !s.allFinished() || s.left {
+		return
+	}
+	err := s.client.Finish()
+	s.say()
+	var f *ending.Failure
+	if err != nil { // the server was lost while the procs ended
+		f = ending.NodeFailed(err)
+	}
+	s.end.Close()
+	s.left, s.done, s.finished = true, true, err == nil
+	s.over(f)
+	s.conn.finish()
+	s.timer.Stop()
+	if s.machines != nil {
+		s.machines.end(nil)
+	}
+	s.gone()
+}
+
+// allFinished reports whether all hosts have finished, with their procs.
+func (s *site) allFinished() bool {
+	if s.machines != nil {
+		return s.machines.finishing()
+	}
+	return !slices.ContainsFunc(s.hosts, func(h *host) bool { return !h.over }) && !slices.ContainsFunc(s.procs, func(p *proc) bool { return !p.judged })
+}
+
+// over records how the job has ended for the site. f is the failure with which it was shut down, or
+// nil.
+func (s *site) over(f *ending.Failure) {
+	s.outcome = s.end.Over(f)
+	if f := s.outcome.Failure; f != nil {
+		s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
+	}
+}
+
+// gone is called once nothing of the site is left.
+func (s *site) gone() {
+	s.names.close()
+	for _, p := range s.parts {
+		p.gone()
+	}
+}
+
+// fail reports a failure. The job goes on until it is decided which failure is to blame.
+func (s *site) fail(f *ending.Failure) {
+	s.report(func(now time.Time) { s.end.Fail(now, f) })
+}
+
+// report calls f, which tells the site's ending something, and acts on the result.
+func (s *site) report(f func(now time.Time)) {
+	if s.left || s.dead {
+		return
+	}
+	_, waited := s.end.Deadline()
+	now := s.w.time()
+	f(now)
+	at, waits := s.end.Deadline()
+	if waits || s.end.Made() {
+		s.w.broken()
+	}
+	if waits && !waited {
+		s.w.broke.waits = max(s.w.broke.waits, at.Sub(now))
+	}
+	if waits {
+		s.w.k.After(at.Sub(now), s.decide)
+		return
+	}
+	s.decide()
+}
+
+// decide ends the job at this site once the cause is known.
+func (s *site) decide() {
+	if s.left || s.dead {
+		return
+	}
+	s.end.Tick(s.w.time())
+	if f := s.end.Cause(); f != nil {
+		s.giveUp(f)
+	}
+}
+
+// giveUp ends the job at this site, and tells the others.
+func (s *site) giveUp(f *ending.Failure) {
+	s.left = true
+	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
+	s.w.k.Note("site %d fails: %v", s.rank, f)
+	s.client.Fail(f)
+	s.say()
+	if s.conn != nil {
+		s.conn.finish()
+	}
+	s.timer.Stop()
+	if s.machines != nil {
+		s.machines.end(f)
+		return
+	}
+	s.w.k.After(s.w.k.Between(0, time.Millisecond), s.shutDown)
+}
+
+// shutDown ends everything that is left of a site that has failed.
+func (s *site) shutDown() {
+	if s.done {
+		return
+	}
+	s.done = true
+	for _, p := range s.procs {
+		p.down()
+		s.w.cfg.Worlds.gone(p)
+	}
+	for _, h := range s.hosts {
+		h.close()
+	}
+	s.parentsFailed()
+	s.over(s.end.Cause())
+	s.gone()
+}
+
+// close ends the connections of a host, and its procs.
+func (h *host) close() {
+	for _, p := range h.s.procs {
+		if p.h == h {
+			p.down()
+			h.s.w.cfg.Worlds.gone(p)
+		}
+	}
+	h.cut()
+}
+
+// cut closes the connections of a host.
+func (h *host) cut() {
+	if h.sw != nil {
+		h.sw.crash()
+	}
+	for _, e := range h.conns {
+		_ = e.Close()
+	}
+	for _, x := range h.backlog {
+		_ = x.e.Close()
+	}
+	for _, e := range h.links {
+		_ = e.Close()
+	}
+}
+
+// crash is the sudden end of the node's process: the kernel closes its connections, and its procs
+// end.
+func (s *site) crash() {
+	if s.dead || s.done {
+		return
+	}
+	s.dead, s.left, s.done = true, true, true
+	s.over(ending.NodeFailed(fmt.Errorf("the node of site %d has crashed", s.rank)))
+	s.timer.Stop()
+	if s.conn != nil {
+		s.conn.close()
+	}
+	if s.machines != nil {
+		s.machines.crash()
+	}
+	for _, h := range s.hosts {
+		h.cut()
+		s.w.crashed(Endpoint{AtAgent, int(h.rank)})
+	}
+	for _, p := range s.procs {
+		s.w.k.After(s.w.k.Between(0, 100*time.Microsecond), p.down)
+		s.w.cfg.Worlds.gone(p)
+	}
+	if len(s.parts) == 0 {
+		for _, p := range slices.Clone(s.spawner.running) { // their nodes are in the same process
+			p.site.crash()
+		}
+	}
+	s.parentsFailed()
+	s.gone()
+}
