@@ -13,6 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
+	"github.com/openimpi/impi/internal/status"
 )
 
 // verb is a command of impi-node other than running a job.
@@ -35,6 +36,7 @@ func verbs() []verb {
 		{name: config.NativeName, help: trial.Help, does: func(args []string, std streams) int { return trial.Run(args, std.out, std.err) }},
 		{name: "plugins", does: plugins},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
+		{name: "status", help: status.Help, does: func(args []string, std streams) int { return status.Run(args, std.out, std.err) }},
 		{name: "validate", help: validateHelp, does: validate},
 		{name: "version", help: help, does: func(_ []string, std streams) int { return showVersion(std.out) }},
 	}
@@ -61,7 +63,7 @@ func printManifest(args []string, std streams) int {
 
 // meantBy maps words of other programs to the commands here.
 var meantBy = map[string]string{
-	"status": "links", "ps": "links", "top": "links", "list": "links", "show": "links",
+	"ps": "status", "top": "status", "list": "status", "show": "links",
 	"check": "validate", "lint": "validate", "certs": "cert", "plugin": "plugins",
 	"k8s": "manifest", "kubernetes": "manifest", "nomad": "manifest", "openmpi": "native", "mpich": "native",
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
+	"github.com/openimpi/impi/internal/status"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -37,6 +38,7 @@ var topics = map[string]string{
 	"exit":     exitHelp,
 	"files":    filesHelp,
 	"site":     siteHelp,
+	"status":   status.Help,
 }
 
 func printHelp(args []string, out, err io.Writer) int {

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -61,24 +59,9 @@ func parseLinks(args []string) (*linksOptions, error) {
 	case o.deadline <= 0:
 		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
 	case o.user != "":
-		o.uid, err = uidOf(o.user)
+		o.uid, err = links.UserID(o.user)
 	}
 	return o, err
-}
-
-// uidOf returns the number of a user. Only root may ask about another user.
-func uidOf(name string) (int, error) {
-	if os.Geteuid() != 0 {
-		return 0, errors.New("-user is for root: a node answers only its own user and root")
-	}
-	if n, err := strconv.Atoi(name); err == nil {
-		return n, nil
-	}
-	u, err := user.Lookup(name)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(u.Uid)
 }
 
 // fewPairs is the number of pairs up to which a node also shows unused ones.

@@ -55,6 +55,10 @@ type Hello struct {
 	// their nodes.
 	Probe bool
 
+	// Status says that the dialler's node asks how the procs of the acceptor's site are. No packets
+	// follow.
+	Status bool
+
 	// Session, if not zero, is the name of a link that resumes. Again says that this is a further
 	// connection for it, and Hosts that it is a channel's, perhaps the first one: Src and Dst are
 	// host ranks then (IMPI ch.2, Host-to-host connections).
@@ -111,6 +115,8 @@ func (h *Hello) String() string {
 	switch {
 	case h.Connect:
 		return "connection to a port"
+	case h.Status:
+		return fmt.Sprintf("question of rank %d's node to rank %d's", h.Src, h.Dst)
 	case h.Spawn:
 		return fmt.Sprintf("spawn request from host %d to host %d", h.Src, h.Dst)
 	case h.World != World{}:
@@ -129,6 +135,8 @@ func (h *Hello) kind() kind {
 	switch {
 	case h.Probe:
 		return kindProbe
+	case h.Status:
+		return kindStatus
 	case h.Spawn:
 		return kindSpawn
 	case h.Connect:
@@ -150,6 +158,7 @@ func (h *Hello) kind() kind {
 // set sets the fields of h that a message of kind k implies.
 func (h *Hello) set(k kind) {
 	h.Probe = k == kindProbe
+	h.Status = k == kindStatus
 	h.Again = k == kindAgain || k == kindHosts
 	h.Hosts = k == kindHosts
 	h.Lost = k == kindLost
@@ -160,7 +169,7 @@ func (h *Hello) set(k kind) {
 // helloSizeOf returns the size of a dialler's first message of that kind, 0 if k is none.
 func helloSizeOf(k kind) int {
 	switch k {
-	case kindHello, kindProbe, kindSpawn, kindConnect:
+	case kindHello, kindProbe, kindSpawn, kindConnect, kindStatus:
 		return helloSize
 	case kindResumable, kindAgain, kindHosts:
 		return helloSize + SessionSize
@@ -240,6 +249,7 @@ const (
 	kindSpawn     // a HELLO between nodes, with host ranks; a request follows, and no packets
 	kindConnect   // a HELLO with a port's key
 	kindMeet      // a HELLO with the secret of another world; the dialler's world follows
+	kindStatus    // a HELLO between nodes; a question follows, and no packets; older acceptors refuse it as malformed
 )
 
 // magic begins every message; its last byte is the version of the greeting.

@@ -451,6 +451,8 @@ func TestGreetingPurposes(t *testing.T) {
 	}{
 		{job, Hello{Src: 1, Dst: 2}, Accepted},
 		{job, Hello{Src: 1, Dst: 2, Spawn: true}, Accepted},
+		{job, Hello{Src: 1, Dst: 2, Status: true}, Accepted},
+		{job.Meeting(), Hello{Src: 1, Dst: 2, Status: true}, WrongJob},
 		{job, Hello{Connect: true}, ClosedPort},
 		{job, Hello{Src: 1, Dst: 2, World: World{9}}, WrongJob},
 		{port, Hello{Connect: true, Port: port.World()}, Accepted},

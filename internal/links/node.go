@@ -121,6 +121,46 @@ type Proc struct {
 	Wait   Waiting `json:"wait"`
 	Agent  Bytes   `json:"agent"`            // what went over the link to its agent
 	Silent string  `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
+
+	State   ProcState `json:"state"`
+	Ended   string    `json:"ended,omitempty"`   // how
+	Blocked *Blocked  `json:"blocked,omitempty"` // nil: it is not, or has not said
+}
+
+// ProcState is how far a proc has got.
+type ProcState string
+
+// The states of a proc.
+const (
+	ProcStarting ProcState = "starting"    // it has not called MPI_Init
+	ProcInit     ProcState = "in MPI_Init" // it waits there for the others
+	ProcRunning  ProcState = "running"     // between MPI_Init and MPI_Finalize
+	ProcFinished ProcState = "finished"    // after MPI_Finalize
+	ProcEnded    ProcState = "ended"
+)
+
+// Blocked is what a proc that sleeps in a call of MPI waits for.
+type Blocked struct {
+	Time     time.Duration `json:"time_ns"`         // so long
+	Calls    []Call        `json:"calls,omitempty"` // of its goroutines or threads that wait
+	Partners []Partner     `json:"partners,omitempty"`
+	Left     int           `json:"left_out,omitempty"` // partners that are left out
+}
+
+// Call is a call of MPI, as the program writes it.
+type Call struct {
+	Name string `json:"name"`
+	At   string `json:"at,omitempty"` // file and line of a Go program
+}
+
+// Partner is another proc, and what is wanted of it.
+type Partner struct {
+	What string `json:"what"`          // "recv", "send", or "collective": that it comes to an operation
+	Any  bool   `json:"any,omitempty"` // from any source: Peer has no meaning
+	Peer int    `json:"peer"`          // its rank in the world
+	Tag  int    `json:"tag"`           // -1: any
+	Comm string `json:"comm,omitempty"`
+	Why  string `json:"why,omitempty"` // what one that has begun waits for
 }
 
 // Transport is a transport that the node runs.

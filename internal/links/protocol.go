@@ -45,6 +45,7 @@ type Request struct {
 	// address; 0: the first one.
 	Number int
 	Here   bool // links: without Host, only the host whose node is asked
+	Sites  bool // links: unless Here, the job's other sites too
 	All    bool // links: pairs of which nothing is used too
 	Few    int  // links: All if the site has no more pairs than this
 	Views  int  // links: how many pairs an answer has; 0: MaxViews

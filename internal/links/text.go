@@ -88,7 +88,7 @@ func writeSites(w io.Writer, j *Job) {
 	var t table
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		t.add("site "+p.Label(), p.ranks(), strings.Join(p.Hosts, " "), strings.TrimSpace(p.node()+"  "+p.waits()))
+		t.add("site "+p.Label(), p.ranks(), strings.Join(p.Hosts, " "), strings.TrimSpace(p.Answer("links")+"  "+p.waits()))
 	}
 	t.write(w, "  ")
 	fmt.Fprintln(w)
@@ -105,17 +105,22 @@ func (p *Part) ranks() string {
 	return fmt.Sprintf("ranks %d-%d", p.First, p.First+p.Procs-1)
 }
 
-// node says who answered for a site, or why there was no answer.
-func (p *Part) node() string {
+// Answer says who answered a command of impi-node for a site, or why there was no answer.
+func (p *Part) Answer(command string) string {
 	switch {
 	case !p.Own:
 		return "another MPI"
-	case !p.Here:
-		return "elsewhere, or another user's: run impi-node links there too"
+	case !p.Here && p.Phase == "" && p.Problem != "":
+		return "elsewhere: " + p.Problem
+	case !p.Here && p.Phase == "":
+		return fmt.Sprintf("elsewhere, or another user's: run impi-node %s there too", command)
 	case len(p.Nodes) > 0:
 		return p.nodes()
 	case p.Problem != "":
 		return fmt.Sprintf("node %d: %s", p.PID, p.Problem)
+	}
+	if !p.Here {
+		return "elsewhere, " + string(p.Phase)
 	}
 	return fmt.Sprintf("node %d %s", p.PID, p.Phase)
 }

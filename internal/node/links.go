@@ -73,6 +73,8 @@ func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 		return n.meetings.AcceptLink(ctx, a.Link, a.Greeting, hello, t)
 	case hello.Probe:
 		return n.prober.Answer(ctx, a)
+	case hello.Status:
+		return n.control.Serve(ctx, a)
 	}
 	return n.direct.Accept(ctx, a)
 }

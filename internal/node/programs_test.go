@@ -74,6 +74,21 @@ var programs = map[string]func(){
 		_ = mpi.Barrier(w)
 		panic("the barrier was passed without rank 1")
 	},
+	"blocked": func() { // of four
+		w := initialize()
+		var x [1]int64
+		switch w.Rank() {
+		case 0:
+			_, _ = mpi.Recv(w, x[:], 2, 5)
+		case 1:
+			_, _ = mpi.Recv(w, x[:], mpi.AnySource, 9)
+		case 2:
+			_ = mpi.Ssend(w, x[:], 0, 6)
+		default:
+			_ = mpi.Barrier(w)
+		}
+		panic("nobody has stopped it")
+	},
 	"three": func() {
 		if initialize().Rank() == 1 {
 			os.Exit(3)

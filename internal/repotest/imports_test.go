@@ -18,7 +18,7 @@ var layers = map[string]int{
 	doubles:      9, // for tests alone
 
 	// The rooms of the engine behind core/mpi.
-	"internal/engine/proc": 0, "internal/engine/p2p": 1, "internal/engine/object": 1, "internal/engine/collective": 2, "internal/engine/construct": 3,
+	"internal/engine/calls": -1, "internal/engine/proc": 0, "internal/engine/p2p": 1, "internal/engine/object": 1, "internal/engine/collective": 2, "internal/engine/construct": 3,
 	"internal/engine/meet": 4, "internal/engine/window": 4, "internal/engine/file": 4, "internal/engine/tool": 4, "internal/engine/life": 5,
 }
 

@@ -13,7 +13,61 @@ type Stats struct {
 	State   string      `json:"state"`           // "polling", "asleep" or "computing"
 	Agent   LinkStats   `json:"agent"`
 	Links   []LinkStats `json:"links,omitempty"`
+	Wait    *Wait       `json:"wait,omitempty"` // what it waits for, if it is asleep in a call of MPI
 	More    bool        `json:"more,omitempty"` // another record follows, with more Links
+}
+
+// Bounds of a Wait.
+const (
+	maxCalls    = 16
+	maxCallName = 256
+	MaxPartners = 16
+)
+
+// Wait is what a proc waits for.
+type Wait struct {
+	Time  int64  `json:"time_ns"`         // so long
+	Calls []Call `json:"calls,omitempty"` // of its goroutines or threads that wait
+
+	// Partners are messages that it wants, or wants to be rid of, and procs that have not come to a
+	// collective operation, MaxPartners at most.
+	Partners []Partner `json:"partners,omitempty"`
+	Left     int       `json:"left,omitempty"` // how many more there are
+}
+
+// Call is a call of MPI.
+type Call struct {
+	Name string `json:"name"`
+	At   string `json:"at,omitempty"` // file and line of a Go program
+}
+
+// Partner is another proc, and what is wanted of it.
+type Partner struct {
+	What string         `json:"what"`          // "recv", "send" or "collective"
+	Any  bool           `json:"any,omitempty"` // recv: from any source; Peer has no meaning
+	Peer wire.WorldRank `json:"peer"`
+	Tag  int            `json:"tag"` // recv and send; AnyTag: any
+	Comm string         `json:"comm,omitempty"`
+	Why  string         `json:"why,omitempty"` // what a send or a receive that has begun waits for
+}
+
+// Bound cuts what is longer than a proc of this release says.
+func (w *Wait) Bound() {
+	if w == nil {
+		return
+	}
+	w.Calls, w.Partners = w.Calls[:min(len(w.Calls), maxCalls)], w.Partners[:min(len(w.Partners), MaxPartners)]
+	short := func(s *string) { *s = (*s)[:min(len(*s), maxCallName)] }
+	for i := range w.Calls {
+		short(&w.Calls[i].Name)
+		short(&w.Calls[i].At)
+	}
+	for i := range w.Partners {
+		p := &w.Partners[i]
+		short(&p.What)
+		short(&p.Comm)
+		short(&p.Why)
+	}
 }
 
 // LinkStats is what a proc knows of a link, or of a peer to which packets go

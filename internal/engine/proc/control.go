@@ -36,6 +36,7 @@ type nodeControl struct {
 	asked     atomic.Bool  // the node has asked for statistics of links
 	inboxLock sync.Mutex
 	inbox     []Delivery
+	taken     uint64                   // how many have come out of the inbox; guarded by the process's lock
 	Asking    map[uint64]*inquiry      // requests that the node has not answered
 	Questions uint64                   // how many requests were made
 	PortKeys  map[string]dynamic.Token // keys of open ports, by name
@@ -170,6 +171,7 @@ func (nc *nodeControl) takeDeliveries() (progress bool) {
 	nc.inbox = nil
 	nc.news.Store(false)
 	nc.inboxLock.Unlock()
+	nc.taken += uint64(len(inbox))
 	for _, d := range inbox {
 		nc.Take(d)
 	}

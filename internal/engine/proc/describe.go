@@ -1,18 +1,26 @@
 package proc
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // describe sends the node the statistics of links and of waiting. It takes the lock once, and
 // nothing is counted for it.
 func (nc *nodeControl) describe() {
+	before, waiting := time.Now(), calls.Waiting()
 	nc.p.Lock()
 	s := nc.stats()
+	if nc.p.Asleep && nc.p.rest.since.Before(before) {
+		s.Wait = nc.waitOf(waiting)
+	}
 	nc.p.Unlock()
 	nc.asked.Store(false) // a later question is answered by this answer or another one
 	for _, part := range InParts(s, wireup.MaxStats) {
@@ -55,6 +63,59 @@ func (nc *nodeControl) stats() *wireup.Stats {
 		}
 	}
 	return s
+}
+
+// waitOf describes what the goroutines wait for, which are in these calls. The process is locked.
+func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
+	p := nc.p
+	w := &wireup.Wait{Time: int64(time.Since(p.rest.since))}
+	for _, c := range waiting {
+		w.Calls = append(w.Calls, wireup.Call(c))
+	}
+	add := func(x wireup.Partner) {
+		if len(w.Partners) == wireup.MaxPartners {
+			w.Left++
+			return
+		}
+		w.Partners = append(w.Partners, x)
+	}
+	for x := range p.Eng.Pending() {
+		if x.What != "message" { // which nobody waits for
+			add(nc.partner(x))
+		}
+	}
+	for _, s := range p.Boards.places {
+		for rank, peer := range s.procs {
+			if s.wait.Left()&board.Member(rank) != 0 {
+				add(wireup.Partner{What: "collective", Peer: wire.WorldRank(peer), Comm: p.Comms.nameOf(s.C.Context())})
+			}
+		}
+	}
+	return w
+}
+
+func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
+	w := wireup.Partner{What: x.What, Peer: rank(x.Peer), Tag: int(x.Env.Tag), Comm: nc.p.Comms.nameOf(x.Env.Context)}
+	if w.Any = x.Peer == message.NoPeer; w.Any {
+		w.Peer = 0
+	}
+	if x.Total >= 0 {
+		w.Why = x.Why
+	}
+	if x.Env.Context%2 == 1 {
+		w.What, w.Tag = "collective", 0
+	}
+	return w
+}
+
+// nameOf returns the name of the communicator with a context ID, as far as that is known.
+func (cs *communicators) nameOf(id wire.ContextID) string {
+	for _, c := range []*Comm{cs.World, cs.Self, cs.Parent.Load()} {
+		if c != nil && (id == c.Context() || id == c.CollectiveContext()) {
+			return c.Name()
+		}
+	}
+	return fmt.Sprintf("the communicator with context ID %d", id&^1)
 }
 
 // measure takes a link's own statistics.

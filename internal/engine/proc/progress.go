@@ -137,6 +137,7 @@ func (p *Process) park() {
 			return
 		}
 	}
+	p.rest.begin(p)
 	p.Asleep = true
 	events, err := p.doze()
 	p.Asleep = false
@@ -146,6 +147,22 @@ func (p *Process) park() {
 	}
 	p.Driver.Handle(events)
 	p.output()
+}
+
+// rest is since when the driver waits for the same, with interruptions.
+type rest struct {
+	ended uint64 // counts what waits have ended with, so that it is the same as before if the wait is
+	since time.Time
+}
+
+func (r *rest) begin(p *Process) {
+	ended := p.Eng.Completed() + p.Node.taken
+	for _, s := range p.Boards.places {
+		ended += uint64(s.Place.Ops)
+	}
+	if r.since.IsZero() || r.ended != ended {
+		*r = rest{ended, time.Now()}
+	}
 }
 
 // doze sleeps without the lock, and takes the lock again even if the machine ends this proc

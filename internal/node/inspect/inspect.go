@@ -12,8 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/channel"
@@ -62,6 +64,7 @@ type Control struct {
 	Settings
 	Running
 	server *links.Server // nil if it could not be opened
+	asked  atomic.Int32  // questions of other sites that are being answered
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
@@ -175,7 +178,13 @@ func (c *Control) isReady() bool {
 // out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
-		return &links.Node{About: c.about(), Phase: links.PhaseStarting}
+		d := &links.Node{About: c.about(), Phase: links.PhaseStarting}
+		for _, p := range c.Procs.All() {
+			x := links.Proc{Rank: -1, PID: p.PID()}
+			x.State, x.Ended = stateOf(p)
+			d.Procs = append(d.Procs, x)
+		}
+		return d
 	}
 	d := &links.Node{About: c.about(), Phase: c.phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
 	ctx, cancel := context.WithTimeout(ctx, procsLimit)
@@ -247,17 +256,50 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, 
 		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
 		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)},
 	}
+	d.State, d.Ended = stateOf(p)
 	s, err := p.Stats(ctx)
 	if err != nil {
 		d.Silent = err.Error()
 		return d, nil
 	}
+	d.Blocked = blocked(s.Wait)
 	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Crowded, s.State, s.Score
 	d.Agent = counted(s.Agent)
 	return d, s
 }
 
 // counted returns the bytes of a link, if they were counted.
+// stateOf returns how far a proc has got, and if it has ended how.
+func stateOf(p *procs.Proc) (s links.ProcState, ended string) {
+	if how, over := p.Ended(); over {
+		return links.ProcEnded, how
+	}
+	switch p.Phase() {
+	case ending.Starting:
+		return links.ProcStarting, ""
+	case ending.Greeted:
+		return links.ProcInit, ""
+	case ending.InMPI:
+		return links.ProcRunning, ""
+	default:
+		return links.ProcFinished, ""
+	}
+}
+
+func blocked(w *wireup.Wait) *links.Blocked {
+	if w == nil {
+		return nil
+	}
+	b := &links.Blocked{Time: time.Duration(w.Time), Left: w.Left}
+	for _, c := range w.Calls {
+		b.Calls = append(b.Calls, links.Call(c))
+	}
+	for _, x := range w.Partners {
+		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
+	}
+	return b
+}
+
 func counted(s wireup.LinkStats) (b links.Bytes) {
 	if s.Counted {
 		b.Sent, b.Received = &s.Sent, &s.Received

@@ -16,6 +16,9 @@ import (
 
 // Answer answers a request at the control socket, for any host of the site.
 func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
+	if r.Op == links.OpLinks && r.Sites && r.Host == "" && !r.Here {
+		return c.ofJob(ctx, r)
+	}
 	host, err := c.hostOf(r)
 	switch {
 	case err != nil:
@@ -73,15 +76,33 @@ func (c *Control) hostName(host int) string {
 
 // ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named. All
 // hosts together tell of as many pairs as one node would.
+// ofJob asks all sites of the job.
+func (c *Control) ofJob(ctx context.Context, r links.Request) links.Answer {
+	r.Sites = false
+	within, cancel := beforehand(ctx)
+	defer cancel()
+	var elsewhere []links.Other
+	var wg sync.WaitGroup
+	wg.Go(func() { elsewhere = c.ofSites(within, r) })
+	own := c.Answer(ctx, r)
+	wg.Wait()
+	own.Others = append(own.Others, elsewhere...)
+	return own
+}
+
+// beforehand returns a context for what must come before the own answer.
+func beforehand(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(deadline)*7/8)
+	}
+	return ctx, func() {}
+}
+
 func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	n := len(c.Cluster.Hosts)
 	r.Views = max(1, links.MaxViews/n)
-	within := ctx
-	if deadline, ok := ctx.Deadline(); ok { // what the others say must come before our own answer
-		limited, cancel := context.WithTimeout(ctx, time.Until(deadline)*7/8)
-		defer cancel()
-		within = limited
-	}
+	within, cancel := beforehand(ctx)
+	defer cancel()
 	all := make([]links.Other, n)
 	var own links.Answer
 	var wg sync.WaitGroup

@@ -66,6 +66,7 @@ func (q *inquiry) heard(s *wireup.Stats, most int) bool {
 	if len(s.Links) > most {
 		return false
 	}
+	s.Wait.Bound()
 	if q.parts = s; s.More {
 		return true
 	}

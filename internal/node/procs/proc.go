@@ -69,6 +69,14 @@ func (p *Proc) Identity() int64 {
 // Over reports whether its process has ended.
 func (p *Proc) Over() bool { return p.os.Over() }
 
+// Ended returns how its process has ended.
+func (p *Proc) Ended() (how string, over bool) {
+	if !p.os.Over() {
+		return "", false
+	}
+	return p.os.Exit().String(), true
+}
+
 // Judged is closed when its process has ended and, where that was too early, this is reported.
 func (p *Proc) Judged() <-chan struct{} { return p.judged }
 

@@ -2,8 +2,6 @@ package spawner
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,63 +15,26 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// A node asks another one of its job to spawn procs there: over
-// a link like that between two procs of the sites, by JSON objects behind their
-// lengths.
+// A node asks another one of its job to spawn procs there: over a link like that between two procs of the
+// sites, by dial.Messages.
 //
 //	spawn.Part  -->
 //	            <--  spawn.Reply: what it grants, or why not
 //	start       -->
 //	            <--  spawn.Reply: the procs are in Init, or why not
 //
-// It is not gRPC, which reads and writes at the same time: a link has one descriptor, for which one
-// goroutine at a time may wait. If one side closes the link before the last message, the spawn is given
+// If one side closes the link before the last message, the spawn is given
 // up. After that the spawned world's own server tells of its end.
 
 // maxMessage is the most bytes of such an object.
 const maxMessage = 1 << 17
-
-// messages are such objects on a link.
-type messages struct{ *dial.Blocking }
-
-var errMessage = errors.New("malformed message between nodes")
-
-func (m messages) write(x any) error {
-	b, err := json.Marshal(x)
-	if err != nil {
-		return err
-	}
-	if len(b) > maxMessage {
-		return fmt.Errorf("%w: %d bytes, at most %d", errMessage, len(b), maxMessage)
-	}
-	return m.WriteAll(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
-}
-
-func (m messages) read(x any) error {
-	var size [4]byte
-	if err := m.ReadFull(size[:]); err != nil {
-		return err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > maxMessage {
-		return fmt.Errorf("%w: %d bytes, at most %d", errMessage, n, maxMessage)
-	}
-	b := make([]byte, n)
-	if err := m.ReadFull(b); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, x); err != nil {
-		return fmt.Errorf("%w: %w", errMessage, err)
-	}
-	return nil
-}
 
 // remote is another site's part of a world that was spawned here: the dialler's end of a request.
 type remote struct {
 	part   *spawn.Placed
 	name   string // of the site
 	link   link.Link
-	node   messages
+	node   dial.Messages
 	begun  bool
 	cancel context.CancelFunc
 }
@@ -90,13 +51,14 @@ func (d *Spawner) request(ctx context.Context, part *spawn.Placed) (*remote, spa
 	}
 	p := &remote{part: part, name: d.Routes.SiteName(int(part.Client)), link: l}
 	ctx, p.cancel = context.WithCancel(ctx)
+	p.node.Most = maxMessage
 	if p.node.Blocking, err = dial.NewBlocking(ctx, l); err != nil {
 		p.close()
 		return refuse("%v", err)
 	}
 	var a spawn.Reply
-	if err = p.node.write(&part.Part); err == nil {
-		err = p.node.read(&a)
+	if err = p.node.Write(&part.Part); err == nil {
+		err = p.node.Read(&a)
 	}
 	switch {
 	case err != nil:
@@ -134,7 +96,7 @@ var errNoWay = errors.New("no transport is common to both sites, or the route ha
 
 func (p *remote) begin(s start) error {
 	p.begun = true
-	if err := p.node.write(s); err != nil {
+	if err := p.node.Write(s); err != nil {
 		p.close()
 		return err
 	}
@@ -145,7 +107,7 @@ func (p *remote) begin(s start) error {
 func (p *remote) settled() *spawn.Refusal {
 	defer p.close()
 	var r spawn.Reply
-	if err := p.node.read(&r); err != nil {
+	if err := p.node.Read(&r); err != nil {
 		return p.part.Commands[0].Refuse(fmt.Sprintf("the node of site %s is gone: %v", p.name, err))
 	}
 	return r.Refused

@@ -39,19 +39,19 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 	if err != nil {
 		return
 	}
-	node := messages{b}
+	node := dial.Messages{Blocking: b, Most: maxMessage}
 	var part spawn.Part
-	if err := node.read(&part); err != nil {
+	if err := node.Read(&part); err != nil {
 		d.Log.Debug("a spawn request ends", "error", err)
 		return
 	}
 	all, answer := d.reserveFor(ctx, &part)
 	var order start
-	if err = node.write(answer); answer.Refused != nil {
+	if err = node.Write(answer); answer.Refused != nil {
 		return
 	}
 	if err == nil && len(all) > 0 {
-		err = node.read(&order)
+		err = node.Read(&order)
 	}
 	if err != nil || order.Client < 0 || order.Client >= len(order.Sites) || len(order.Sites) > spawn.MaxClients {
 		d.Log.Debug("the site that asked for a spawn has cancelled it", "world", part.World, "error", err)
@@ -59,11 +59,11 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 		return
 	}
 	if err := all.begin(order); err != nil {
-		_ = node.write(spawn.Reply{Refused: part.Commands[0].Refuse(err.Error())})
+		_ = node.Write(spawn.Reply{Refused: part.Commands[0].Refuse(err.Error())})
 		all.end(nil)
 		return
 	}
-	if len(all) > 0 && node.write(spawn.Reply{Refused: all.watch(ctx, part.World, l)}) == nil {
+	if len(all) > 0 && node.Write(spawn.Reply{Refused: all.watch(ctx, part.World, l)}) == nil {
 		_ = node.ReadFull(make([]byte, 1)) // who asked ends the link
 	}
 }

@@ -27,9 +27,10 @@ type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Op    string                 `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"` // links, probe or reload
 	// links
-	All  bool  `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`    // pairs of which nothing is used too
-	Few  int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"`    // all of them if there are no more pairs than this
-	Here bool  `protobuf:"varint,10,opt,name=here,proto3" json:"here,omitempty"` // of the host alone whose node is asked
+	All   bool  `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`      // pairs of which nothing is used too
+	Few   int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"`      // all of them if there are no more pairs than this
+	Here  bool  `protobuf:"varint,10,opt,name=here,proto3" json:"here,omitempty"`   // of the host alone whose node is asked
+	Sites bool  `protobuf:"varint,11,opt,name=sites,proto3" json:"sites,omitempty"` // unless here, of all sites of the job
 	// probe
 	Local         int64  `protobuf:"varint,4,opt,name=local,proto3" json:"local,omitempty"` // a rank of the node's
 	Peer          int64  `protobuf:"varint,5,opt,name=peer,proto3" json:"peer,omitempty"`
@@ -95,6 +96,13 @@ func (x *Question) GetFew() int64 {
 func (x *Question) GetHere() bool {
 	if x != nil {
 		return x.Here
+	}
+	return false
+}
+
+func (x *Question) GetSites() bool {
+	if x != nil {
+		return x.Sites
 	}
 	return false
 }
@@ -191,13 +199,14 @@ var File_control_proto protoreflect.FileDescriptor
 
 const file_control_proto_rawDesc = "" +
 	"\n" +
-	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xdc\x01\n" +
+	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xf2\x01\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\tR\x02op\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x10\n" +
 	"\x03few\x18\x03 \x01(\x03R\x03few\x12\x12\n" +
 	"\x04here\x18\n" +
 	" \x01(\bR\x04here\x12\x14\n" +
+	"\x05sites\x18\v \x01(\bR\x05sites\x12\x14\n" +
 	"\x05local\x18\x04 \x01(\x03R\x05local\x12\x12\n" +
 	"\x04peer\x18\x05 \x01(\x03R\x04peer\x12\x1c\n" +
 	"\ttransport\x18\x06 \x01(\tR\ttransport\x12\x14\n" +

@@ -1,0 +1,81 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/links"
+)
+
+// blockedJob asks a node of a job again and again, until all four procs are blocked.
+func blockedJob(t *testing.T, dir string) links.Job {
+	t.Helper()
+	for {
+		found := links.Survey(t.Context(), []string{dir}, patience, links.Request{Sites: true})
+		if len(found) > 0 && found[0].Err != nil {
+			t.Fatal(found[0].Err)
+		}
+		jobs := links.Merge(found)
+		if len(jobs) != 1 {
+			continue
+		}
+		n := 0
+		for _, s := range jobs[0].Sites {
+			for _, p := range s.Ranks {
+				if p.Blocked != nil && len(p.Blocked.Calls) == 1 && len(p.Blocked.Partners) > 0 {
+					n++
+				}
+			}
+		}
+		if n == 4 {
+			return jobs[0]
+		}
+	}
+}
+
+// blockedIn is a call, and what it wants.
+type blockedIn struct {
+	call    string
+	partner links.Partner
+}
+
+// wantBlocked is what the procs of the program do, by rank.
+var wantBlocked = []blockedIn{
+	{"mpi.Recv", links.Partner{What: "recv", Peer: 2, Tag: 5, Comm: "MPI_COMM_WORLD"}},
+	{"mpi.Recv", links.Partner{What: "recv", Any: true, Tag: 9, Comm: "MPI_COMM_WORLD"}},
+	{"mpi.Ssend", links.Partner{What: "send", Peer: 0, Tag: 6, Comm: "MPI_COMM_WORLD", Why: "SYNCACK"}},
+	{"mpi.Barrier", links.Partner{What: "collective", Comm: "MPI_COMM_WORLD"}},
+}
+
+// TestStatusOfOtherSites: a node tells of all sites of its job in which calls their procs are blocked, and
+// since when.
+func TestStatusOfOtherSites(t *testing.T) {
+	all := start(t, route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true}))
+	for _, s := range all {
+		<-s.n.ready
+	}
+	for _, asked := range all {
+		j := blockedJob(t, asked.n.dir.Path)
+		again := blockedJob(t, asked.n.dir.Path)
+		for i, s := range j.Sites {
+			if s.Here != (s.Client == asked.n.site.Routes.Site.Client) || s.Phase != links.PhaseRunning || s.Problem != "" || len(s.Ranks) != 2 {
+				t.Errorf("%+v", s)
+			}
+			for k, p := range s.Ranks {
+				b, later := p.Blocked, again.Sites[i].Ranks[k].Blocked
+				if p.State != links.ProcRunning || later.Time <= b.Time || later.Time-b.Time > time.Hour {
+					t.Errorf("%+v, later %+v", p, later)
+				}
+				x := b.Partners[0]
+				if x.What == "collective" {
+					x.Peer = 0 // it depends on the algorithm
+				}
+				if got, w := (blockedIn{b.Calls[0].Name, x}), wantBlocked[p.Rank]; got != w || !strings.Contains(b.Calls[0].At, "programs_test.go:") {
+					t.Errorf("rank %d: %+v, want %+v", p.Rank, b, w)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package status
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+const world = "MPI_COMM_WORLD"
+
+// waits is a proc that is blocked.
+func waits(rank int, call string, d time.Duration, partners ...links.Partner) links.Proc {
+	return links.Proc{Rank: rank, PID: 100 + rank, State: links.ProcRunning, Wait: links.Waiting{State: "asleep"},
+		Blocked: &links.Blocked{Time: d, Calls: []links.Call{{Name: call}}, Partners: partners}}
+}
+
+func from(peer int) links.Partner {
+	return links.Partner{What: "recv", Peer: peer, Tag: 7, Comm: world}
+}
+
+func job(procs ...links.Proc) *links.Job {
+	s := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
+	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.Part{{Site: s, Here: true, PID: 42, Phase: links.PhaseRunning, Ranks: procs}}}
+}
+
+func TestDeadlock(t *testing.T) {
+	long := 3 * time.Second
+	anySource := links.Partner{What: "recv", Any: true, Tag: 1}
+	moving := links.Partner{What: "recv", Peer: 0, Tag: 7, Why: "the rest of the message"}
+	finished := links.Proc{Rank: 1, State: links.ProcFinished}
+	for name, c := range map[string]struct {
+		job  *links.Job
+		want *Deadlock
+	}{
+		"two":               {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", 2*long, from(0))), &Deadlock{long, []int{0, 1}}},
+		"a tail":            {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(2)), waits(2, "mpi.Recv", long, from(1))), &Deadlock{long, []int{1, 2}}},
+		"any source":        {job(waits(0, "mpi.Recv", long, anySource), waits(1, "mpi.Recv", long, from(0))), &Deadlock{long, []int{0, 1}}},
+		"of one":            {job(waits(0, "mpi.Recv", long, from(0))), &Deadlock{long, []int{0}}},
+		"for who has ended": {job(waits(0, "mpi.Recv", long, from(1)), finished), &Deadlock{For: long}},
+		"one computes":      {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning}), nil},
+		"not for long":      {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", time.Millisecond, from(0))), nil},
+		"bytes move":        {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, moving)), nil},
+		"accepts others":    {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Accept", long)), nil},
+		"nobody":            {job(), nil},
+	} {
+		got := findDeadlock(c.job)
+		if (got == nil) != (c.want == nil) || got != nil && (got.For != c.want.For || !slices.Equal(got.Cycle, c.want.Cycle)) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+	other := job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
+	other.Sites = append(other.Sites, links.Part{Site: links.Site{Name: "beta", First: 2, Procs: 1}})
+	if got := findDeadlock(other); got != nil {
+		t.Errorf("%+v, though a site was not asked", got)
+	}
+}
+
+func TestText(t *testing.T) {
+	j := job(
+		waits(0, "MPI_Recv", 40*time.Second+100*time.Millisecond, from(3)),
+		waits(1, "mpi.Waitall", 75*time.Minute, links.Partner{What: "send", Peer: 2, Tag: 1, Comm: world, Why: "SYNCACK"}, links.Partner{What: "recv", Any: true, Tag: -1}),
+		waits(2, "mpi.Barrier", 12*time.Millisecond, links.Partner{What: "collective", Peer: 0, Comm: world}, links.Partner{What: "collective", Peer: 3, Comm: world}),
+		links.Proc{Rank: 3, PID: 103, State: links.ProcRunning, Wait: links.Waiting{State: "computing"}},
+		links.Proc{Rank: 4, PID: 104, State: links.ProcRunning, Silent: "it does not answer"},
+		links.Proc{Rank: 5, PID: 105, State: links.ProcInit},
+		links.Proc{Rank: 6, PID: 106, State: links.ProcEnded, Ended: "was killed by signal 9 (killed)"},
+	)
+	j.Sites[0].Ranks[1].Blocked.Calls[0].At = "heat/main.go:88"
+	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}}
+	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, Phase: links.PhaseRunning, Ranks: []links.Proc{
+		{Rank: 7, PID: 7, Host: 1, State: links.ProcFinished}, {Rank: 8, PID: 7, Host: 2, State: links.ProcFinished},
+	}, Agents: []links.Host{{Rank: 1, Address: "10.0.0.2"}, {Rank: 2, Address: "10.0.0.13"}}})
+	j.Sites = append(j.Sites, links.Part{Site: links.Site{Client: 2, First: 9, Procs: 1}})
+	j.Pairs = []links.Pair{{State: links.StateLinked, Transport: "tcp"}, {State: links.StateLinked, Transport: "tcp"}, {State: links.StateAgents}, {State: links.StateUnused}}
+	var b bytes.Buffer
+	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{90 * time.Second, []int{0, 3}}}}})
+	want := `job heat  (a1b2)
+
+  site alpha  ranks 0-6  node 42 running  plugin tcp started 3 times, plugin quic failed
+    rank 0  pid 100  blocked for 40.1 s in MPI_Recv (from rank 3, tag 7 in MPI_COMM_WORLD)
+    rank 1  pid 101  blocked for 1h15m0s in mpi.Waitall (to rank 2, tag 1 in MPI_COMM_WORLD, which has not begun to receive; from any rank, any tag) at heat/main.go:88
+    rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD)
+    rank 3  pid 103  computing
+    rank 4  pid 104  silent: it does not answer
+    rank 5  pid 105  in MPI_Init
+    rank 6  pid 106  was killed by signal 9 (killed)
+
+  site beta  ranks 7-8  elsewhere, running
+    rank 7  10.0.0.2   pid 7  finished
+    rank 8  10.0.0.13  pid 7  finished
+
+  site client 2  rank 9  another MPI
+
+  links: 1 through the agents, 2 tcp (impi-node links shows them)
+
+  probable deadlock: all procs wait for others, for 1m30s
+    rank 0 --> rank 3 --> rank 0
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for line, want := range map[string]int{
+		"-h": statusOK, "x": statusUsage, "-deadline 0s": statusUsage, "-every 1ms": statusUsage, "-y": statusUsage,
+		"-run-dir /nowhere": statusNoJob, "-run-dir /nowhere -watch": statusNoJob,
+	} {
+		var out, errs bytes.Buffer
+		if got := Run(strings.Fields(line), &out, &errs); got != want || (out.Len() > 0) != (got == statusOK) || (errs.Len() > 0) == (got == statusOK) {
+			t.Errorf("%q: status %d, want %d; printed %q and %q", line, got, want, &out, &errs)
+		}
+	}
+	if Run([]string{"-help"}, io.Discard, io.Discard) != statusOK {
+		t.Error("-help failed")
+	}
+}

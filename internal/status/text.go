@@ -1,0 +1,217 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// write shows to people how far each proc of the jobs is, and what it waits for.
+func write(w io.Writer, r *Report) {
+	for i := range r.Jobs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		writeJob(w, &r.Jobs[i])
+	}
+}
+
+func writeJob(w io.Writer, j *Job) {
+	fmt.Fprintf(w, "job %s", j.Name)
+	if j.ID != "" {
+		fmt.Fprintf(w, "  (%s)", j.ID)
+	}
+	fmt.Fprint(w, "\n")
+	for i := range j.Sites {
+		p := &j.Sites[i]
+		fmt.Fprintf(w, "\n  %s\n", join("  ", "site "+p.Label(), ranks(p), p.Answer("status"), plugins(p)))
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		for k := range p.Ranks {
+			x := &p.Ranks[k]
+			fmt.Fprintf(t, "    %s\t%spid %d\t%s\n", label(x), hostOf(p, x), x.PID, does(x))
+		}
+		_ = t.Flush()
+	}
+	if s := linksInShort(j); s != "" {
+		fmt.Fprintf(w, "\n  links: %s\n", s)
+	}
+	if j.Deadlock != nil {
+		writeDeadlock(w, j.Deadlock)
+	}
+}
+
+// join joins what is not empty.
+func join(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
+}
+
+// plugins names those that do not just run.
+func plugins(p *links.Part) string {
+	var s []string
+	for _, t := range p.Transports {
+		on := ""
+		if t.Host != "" {
+			on = " on " + t.Host
+		}
+		if t.State != "healthy" {
+			s = append(s, fmt.Sprintf("plugin %s%s %s", t.Name, on, t.State))
+		}
+		if t.Starts > 1 {
+			s = append(s, fmt.Sprintf("plugin %s%s started %d times", t.Name, on, t.Starts))
+		}
+	}
+	return strings.Join(s, ", ")
+}
+
+func label(p *links.Proc) string {
+	if p.Rank < 0 {
+		return "no rank yet"
+	}
+	return fmt.Sprintf("rank %d", p.Rank)
+}
+
+// hostOf returns the column with the address of a proc's host; there is none if the site has one host.
+func hostOf(p *links.Part, x *links.Proc) string {
+	if len(p.Agents) < 2 {
+		return ""
+	}
+	for _, a := range p.Agents {
+		if a.Rank == x.Host {
+			return a.Address + "\t"
+		}
+	}
+	return ""
+}
+
+// does says what a proc does.
+func does(p *links.Proc) string {
+	switch {
+	case p.State == links.ProcEnded:
+		return p.Ended
+	case p.State != links.ProcRunning && p.State != "": // older nodes do not say
+		return string(p.State)
+	case p.Silent != "":
+		return "silent: " + p.Silent
+	case p.Blocked != nil:
+		return wait(p.Blocked)
+	}
+	return cmp.Or(map[string]string{"computing": "computing", "polling": "waits in MPI, since a moment"}[p.Wait.State], "running")
+}
+
+// wait says what a proc waits for, and for how long.
+func wait(b *links.Blocked) string {
+	var calls, at, partners []string
+	for _, c := range b.Calls {
+		calls = append(calls, c.Name)
+		if c.At != "" {
+			at = append(at, c.At)
+		}
+	}
+	slices.Sort(calls)
+	for _, p := range b.Partners {
+		partners = append(partners, wanted(p))
+	}
+	if partners = slices.Compact(partners); len(partners) > 4 {
+		partners = append(partners[:4], fmt.Sprintf("%d more", len(partners)-4+b.Left))
+	}
+	s := "blocked for " + ago(b.Time)
+	if len(calls) > 0 {
+		s += " in " + strings.Join(slices.Compact(calls), ", ")
+	}
+	if len(partners) > 0 {
+		s += " (" + strings.Join(partners, "; ") + ")"
+	}
+	if len(at) > 0 {
+		s += " at " + strings.Join(at, ", ")
+	}
+	return s
+}
+
+// ago shows a time of waiting.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// wanted says what is wanted of another proc.
+func wanted(p links.Partner) string {
+	in := ""
+	if p.Comm != "" {
+		in = " in " + p.Comm
+	}
+	tag := fmt.Sprintf("tag %d", p.Tag)
+	if p.Tag < 0 {
+		tag = "any tag"
+	}
+	switch {
+	case p.What == "collective":
+		return fmt.Sprintf("rank %d%s", p.Peer, in)
+	case p.Any:
+		return "from any rank, " + tag + in
+	case p.What == "recv":
+		return fmt.Sprintf("from rank %d, %s%s", p.Peer, tag, in)
+	case p.Why == whySyncAck:
+		return fmt.Sprintf("to rank %d, %s%s, which has not begun to receive", p.Peer, tag, in)
+	}
+	return fmt.Sprintf("to rank %d, %s%s", p.Peer, tag, in)
+}
+
+// linksInShort counts the pairs that have a link, by transport.
+func linksInShort(j *Job) string {
+	count := make(map[string]int)
+	for i := range j.Pairs {
+		p := &j.Pairs[i]
+		switch p.State {
+		case links.StateLinked:
+			count[cmp.Or(p.Transport, "native")]++
+		case links.StateUnused:
+		case links.StateAgents:
+			count["through the agents"]++
+		default:
+			count[string(p.State)]++
+		}
+	}
+	var s []string
+	for name, n := range count {
+		s = append(s, fmt.Sprintf("%d %s", n, name))
+	}
+	slices.Sort(s)
+	if len(s) == 0 {
+		return ""
+	}
+	return strings.Join(s, ", ") + " (impi-node links shows them)"
+}
+
+// ranks is "ranks 0-3".
+func ranks(p *links.Part) string {
+	switch p.Procs {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("rank %d", p.First)
+	}
+	return fmt.Sprintf("ranks %d-%d", p.First, p.First+p.Procs-1)
+}
+
+func writeDeadlock(w io.Writer, d *Deadlock) {
+	fmt.Fprintf(w, "\n  probable deadlock: all procs wait for others, for %s\n", ago(d.For))
+	if len(d.Cycle) == 0 {
+		return
+	}
+	var s []string
+	for _, r := range append(d.Cycle, d.Cycle[0]) {
+		s = append(s, fmt.Sprintf("rank %d", r))
+	}
+	fmt.Fprintf(w, "    %s\n", strings.Join(s, " --> "))
+}
