@@ -79,4 +79,8 @@ func TestMachineThatDoesNotReachItsHead(t *testing.T) {
 			t.Errorf("machine %d does not say %q:\n%s", i, want, log)
 		}
 	}
+	waits, ended, _ := strings.Cut(nodes[5].err.String(), "15s passed: ")
+	wantLine(t, "the host, while it waits,", waits, "[WARN]", "no answer within 4s: start impi-node there; if it runs, open that port to this host, or write head = ",
+		"host 10.77.0.4 at 10.77.0.4:7802 was not reached from 10.77.0.6: ")
+	wantLine(t, "the host, at the end,", ended, "run impi-node there with the same file, and let this host reach that address")
 }

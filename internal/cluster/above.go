@@ -68,7 +68,7 @@ func (a *above) connect(ctx context.Context) error {
 				return &unfit{a.cannot(fmt.Errorf("%w: let this host reach that port, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", err))}
 			case !silence.told:
 				silence.told = true
-				h.log.Warn("no answer yet: start impi-node there; if it runs, open that port to this host, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", "reason", err)
+				h.log.Warn("no answer within "+reach.String()+": start impi-node there; if it runs, open that port to this host, or write head = \"ADDRESS:PORT\" with one that it reaches in the site block", "reason", err)
 			}
 		}
 		switch code := status.Code(err); {

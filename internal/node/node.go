@@ -210,6 +210,7 @@ func (n *node) run(ctx context.Context) error {
 		for _, l := range h.Direct { // channels come there, too
 			arrivals.Serve(l)
 		}
+		n.direct.Prove(h.Rank)
 	}
 	channels, err := n.channels.Connect(ctx)
 	if err != nil {

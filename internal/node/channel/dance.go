@@ -162,9 +162,9 @@ func (d *dancer) dial(x agent.Dial) {
 			limit := dial.Limit
 			if listens {
 				if end.IsZero() {
-					end = time.Now().Add(reachDial)
+					end = time.Now().Add(dial.Reach)
 				}
-				limit = share(time.Until(end), ways[step.Way:])
+				limit = dial.Share(time.Until(end), ways[step.Way:])
 			}
 			if w.Plain && !x.Address.Proves {
 				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:], limit)
@@ -181,27 +181,12 @@ func (d *dancer) dial(x agent.Dial) {
 		missed := s.FailedWays()
 		return missed[len(missed)-1].Err // of IMPI's own way
 	}
-	unanswered := 0 // times in a row
+	r := rounds{d: d, host: x.Host, ways: ways, must: must, listens: listens, began: time.Now()}
 	s.Rests = func() {
 		end = time.Time{}
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
-		switch what := answerOf(s.FailedWays(), must); {
-		case what == answers:
-			unanswered = 0
-		case what == mayBeSlow && unanswered == 0:
-			unanswered++
-			if listens {
-				d.c.Log.Warn("no answer yet; the next failure ends the job", "host", d.c.Routes.HostName(x.Host), "from", d.h.Config.Address, "reason", d.c.withRemedy(err, to, ways))
-			}
-		case must && to == d.c.Routes.World.Self:
-			d.noAnswer(x.Host, ways, s.Errors())
-			return
-		case !must, listens:
-			d.noAnswer(x.Host, ways, err)
-			return
-		}
-		d.tell(func() { d.dance.DialFailed(x.Host, err) })
+		r.failed(s.FailedWays(), err, s.Errors())
 	}
 	l, w, last := s.Run(d.ctx)
 	switch {
@@ -216,6 +201,53 @@ func (d *dancer) dial(x agent.Dial) {
 			d.dance.Unreachable(x.Host, fmt.Errorf("no channel to %s is possible: %w", d.c.Routes.HostName(x.Host), err))
 		})
 	}
+}
+
+// rounds are attempts to reach a host of lower rank, each by all ways, which have failed.
+type rounds struct {
+	d             *dancer
+	host          wire.HostRank
+	ways          []routes.Way
+	must, listens bool // by one of the route's transports; the host runs impi
+	began         time.Time
+	slow          bool // nothing came in time in the last round, which may be for other reasons
+	told          bool // the operator
+}
+
+// failed is called after each round. ways is what became of each way, why says so for the operator.
+func (r *rounds) failed(missed []dynamic.FailedWay, why, ways error) {
+	own := r.d.c.Routes.World.Hosts[r.host].Client == r.d.c.Routes.World.Self
+	switch what := answerOf(missed, r.must); {
+	case what == answers:
+		r.slow = false
+	case what == mayBeSlow && !r.slow:
+		r.slow = true
+		if r.listens {
+			r.warn(own, why)
+		}
+	case r.must && own:
+		r.d.noAnswer(r.host, r.ways, ways)
+		return
+	case !r.must, r.listens:
+		if r.listens && !own && !r.told && time.Since(r.began) >= notice {
+			r.warn(own, why)
+		}
+		r.d.noAnswer(r.host, r.ways, why)
+		return
+	}
+	r.d.tell(func() { r.d.dance.DialFailed(r.host, why) })
+}
+
+// warn tells the operator that nothing answers, while there is time.
+func (r *rounds) warn(own bool, why error) {
+	r.told = true
+	then := fmt.Sprintf("the job ends if this lasts for %v", farLimit)
+	if own {
+		then = fmt.Sprintf("the job ends after %v more", dial.Reach)
+	}
+	c := r.d.c
+	c.Log.Warn("no answer yet; "+then, "from", r.d.h.Config.Address, "to", c.Routes.HostName(r.host),
+		"reason", c.withRemedy(why, c.Routes.World.Hosts[r.host].Client, r.ways))
 }
 
 // What is known of a host to which all ways have failed.
@@ -250,30 +282,14 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	return least
 }
 
-// How long hosts of the site and of others that listen may be out of reach, how long attempts to connect
-// to one of them by all ways take, and how long one of these attempts takes at least. Between sites there
-// may be a tunnel that has to come up first, or a network that loses packets.
+// How long hosts of the site and of others that listen may be out of reach. Between sites there may be a
+// tunnel that has to come up first, or a network that loses packets: after notice the next attempt that
+// fails is a warning, which comes within reachLimit too, as a pause between two attempts is 2 s at most.
 const (
 	reachLimit = 5 * time.Second
 	farLimit   = 20 * time.Second
-	reachDial  = 4500 * time.Millisecond
-	leastDial  = 200 * time.Millisecond
+	notice     = 3 * time.Second
 )
-
-// share is how long the first of the ways to a host may take, of the time that is left for all of them.
-// What stays on a machine has all the time, since no firewall keeps it from an answer.
-func share(left time.Duration, ways []routes.Way) time.Duration {
-	if ways[0].T.Machine() {
-		return dial.Limit
-	}
-	away := 0
-	for _, w := range ways {
-		if !w.T.Machine() {
-			away++
-		}
-	}
-	return max(left/time.Duration(away), leastDial)
-}
 
 // noAnswer tells the dance that nothing of a host answers, as err says of a connection that was
 // not made by some ways, and what to do about it.
@@ -284,19 +300,10 @@ func (d *dancer) noAnswer(h wire.HostRank, by []routes.Way, err error) {
 	})
 }
 
-// withRemedy adds to the error what to do about hosts that cannot reach those of a client of ours by some
-// ways: the port of a host block is that of IMPI's own way.
+// withRemedy adds to the error what to do about hosts that cannot reach those of a client by some ways.
 func (c *Channels) withRemedy(err error, client wire.ClientRank, by []routes.Way) error {
-	ports := "write port = N in their host blocks and open that"
-	if w := by[len(by)-1]; !w.Plain {
-		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", w.T.Name)
-	}
-	const which = "at free TCP ports, or UDP ports by quic: remove firewalls between them, or"
-	switch {
-	case client == c.Routes.World.Self:
-		return fmt.Errorf("%w. Hosts of a site connect to each other %s %s; or choose their addresses by network = \"10.77.0.0/16\" in the site block", err, which, ports)
-	case c.Routes.World.Listens(client):
-		return fmt.Errorf("%w. Hosts of %s connect to those of %s %s %s", err, c.Routes.ClientName(c.Routes.World.Self), c.Routes.ClientName(client), which, ports)
+	if what := dial.Remedy(c.Routes, client, by[len(by)-1]); what != "" {
+		return fmt.Errorf("%w. %s", err, what)
 	}
 	return err
 }

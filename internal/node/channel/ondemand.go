@@ -66,14 +66,14 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x.run()
 }
 
-// limit is how long a dial by a way may take: all of the first reachDial together, so that a host that
+// limit is how long a dial by a way may take: all of the first dial.Reach together, so that a host that
 // cannot be reached is given up then, and of later rounds as many.
 func (x *making) limit(way int) time.Duration {
-	left := time.Until(x.began.Add(reachDial))
+	left := time.Until(x.began.Add(dial.Reach))
 	if left <= 0 {
-		left = reachDial
+		left = dial.Reach
 	}
-	return share(left, x.Ways[way:])
+	return dial.Share(left, x.Ways[way:])
 }
 
 // run makes the channel, or says that there will be none.
@@ -83,7 +83,7 @@ func (x *making) run() {
 	given := false
 	x.Rests = func() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
-		if given = x.unheard() && time.Since(x.began) >= reachDial; given || !x.wanted() {
+		if given = x.unheard() && time.Since(x.began) >= dial.Reach; given || !x.wanted() {
 			cancel()
 		}
 	}

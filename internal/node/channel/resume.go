@@ -100,20 +100,7 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 	if r := c.Routes.FirstOf(peer); r >= 0 && !w.Plain {
 		t = c.Routes.Pinned(w.T, r)
 	}
-	return dial.Greeted(ctx, token, quick{t, limit}, &hello, w)
-}
-
-// quick is a transport whose dials are limited.
-type quick struct {
-	transports.Transport
-	limit time.Duration
-}
-
-// Dial dials by the transport, within the limit.
-func (q quick) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(ctx, q.limit)
-	defer cancel()
-	return q.Transport.Dial(ctx, to)
+	return dial.Greeted(ctx, token, dial.Limited(t, limit), &hello, w)
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.

@@ -1,11 +1,13 @@
 package dial
 
 import (
+	"net/netip"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
@@ -45,10 +47,20 @@ func (f *FallBacks) level(to wire.ClientRank, by string) hclog.Level {
 	return hclog.Warn
 }
 
-// ByAgents warns that the packets of a pair go through the agents, although its
-// route wants direct links.
-func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason string) {
-	f.Log.Log(f.level(f.Routes.World.Procs.At(to).Client, ""), "no direct link: packets go through the agents", "from", from, "to", to, "reason", reason)
+// ByAgents warns that the packets of a pair go through the agents, although its route wants direct links.
+// remedy is what to do about it; empty: that is not known.
+func (f *FallBacks) ByAgents(from, to wire.WorldRank, reason, remedy string) {
+	w := f.Routes.World
+	args := []any{"from", from, "to", to, "from_host", addressOf(w, from), "to_host", addressOf(w, to), "reason", reason}
+	if remedy != "" {
+		args = append(args, "remedy", remedy)
+	}
+	f.Log.Log(f.level(w.Procs.At(to).Client, ""), "no direct link: packets go through the agents", args...)
+}
+
+// addressOf is the address of a proc's host.
+func addressOf(w *startup.Job, rank wire.WorldRank) netip.Addr {
+	return w.Hosts[w.Procs.At(rank).Host].Address.Addr()
 }
 
 // Warn warns that a link is not by the transport that the file prefers most, if another one was

@@ -2,7 +2,6 @@ package dial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -85,12 +84,28 @@ func (s *Search) Reasons() string {
 	return strings.Join(list, "; ")
 }
 
-// Errors joins the errors of all ways that have failed.
+// Errors joins the errors of all ways that have failed, in one line.
 func (s *Search) Errors() error {
-	var errs []error
+	var all joined
 	for _, m := range s.FailedWays() {
 		w := s.Ways[m.Way]
-		errs = append(errs, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
+		all = append(all, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
 	}
-	return errors.Join(errs...)
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
+
+// joined is what errors.Join makes, but of one line.
+type joined []error
+
+func (j joined) Error() string {
+	var list []string
+	for _, err := range j {
+		list = append(list, err.Error())
+	}
+	return strings.Join(list, "; ")
+}
+
+func (j joined) Unwrap() []error { return j }

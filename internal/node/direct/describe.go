@@ -90,7 +90,7 @@ func (d *Links) Path(x Pair) wireup.Path {
 	case len(d.Ways(x)) > 0:
 		return wireup.PathDirect
 	case d.Routes.Cards.At(x.Local) != nil && d.Routes.Cards.At(x.Peer) != nil && d.Routes.RouteTo(x.Peer).Direct:
-		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoWay)
+		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoWay, "")
 	}
 	return wireup.PathChannel
 }

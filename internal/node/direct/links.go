@@ -49,11 +49,12 @@ type Links struct {
 	mu       sync.Mutex
 	links    dynamic.DirectLinks[Pair]
 	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
+	proofs   map[leg]proof
 }
 
 // New makes Links of which there are none.
 func New(s Settings) *Links {
-	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc)}
+	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof)}
 }
 
 // locked calls f with the state of all links.
@@ -96,7 +97,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 				}
 			}
 			hello.Again = step.Again
-			l, err := d.Dial(ctx, &hello, w)
+			l, err := d.dial(ctx, &hello, w, d.limit(w))
 			if errors.Is(err, dial.ErrUncertain) {
 				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Uncertain(x, hello.Session) })
 			}
@@ -122,9 +123,9 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 		d.give(p, x.Peer, l, w.T.Name, hello.Session, true)
 	case last.Action != dynamic.GiveUp || d.Tasks.Err() != nil:
 	case last.Yielded:
-		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.Peer, dynamic.MaxYields*dynamic.YieldTime))
+		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.Peer, dynamic.MaxYields*dynamic.YieldTime), "")
 	default:
-		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoWay))
+		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoWay), d.remedy(x, &s))
 	}
 }
 
@@ -143,13 +144,18 @@ func (d *Links) Ways(x Pair) []routes.Way {
 // Dial makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
 // other node. It takes the session out of hello for a link that needs none.
 func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Way) (link.Link, error) {
-	return dial.Greeted(within, d.Token, d.Routes.Pinned(w.T, hello.Dst), hello, w)
+	return d.dial(within, hello, w, dial.Limit)
+}
+
+// dial is Dial with a limit for the connection below the greeting.
+func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Way, limit time.Duration) (link.Link, error) {
+	return dial.Greeted(within, d.Token, dial.Limited(d.Routes.Pinned(w.T, hello.Dst), limit), hello, w)
 }
 
 // fallBack sends the pair's packets through the agent.
-func (d *Links) fallBack(p *procs.Proc, x Pair, reason string) {
+func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
 	d.past.refused(x, reason)
-	d.FallBacks.ByAgents(x.Local, x.Peer, reason)
+	d.FallBacks.ByAgents(x.Local, x.Peer, reason, remedy)
 	if err := p.Tell(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
 		d.Log.Debug("cannot send to a proc", "proc", p.Who(), "error", err)
 	}

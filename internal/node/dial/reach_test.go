@@ -1,4 +1,4 @@
-package channel
+package dial
 
 import (
 	"testing"
@@ -15,17 +15,17 @@ func TestShare(t *testing.T) {
 	away := routes.Way{T: routestest.Transport("quic", transports.ReachNetwork)}
 	here := routes.Way{T: routestest.Transport("unix", transports.ReachMachine)}
 	for n, ways := range [][]routes.Way{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
-		left := reachDial
+		left := Reach
 		for i, w := range ways {
-			limit := share(left, ways[i:])
+			limit := Share(left, ways[i:])
 			if w == here {
-				if limit < reachDial {
+				if limit < Reach {
 					t.Errorf("%d: the machine's own way has %v", n, limit)
 				}
 				continue
 			}
 			left -= limit
-			if limit < reachDial/time.Duration(len(ways)) {
+			if limit < Reach/time.Duration(len(ways)) {
 				t.Errorf("%d: way %d has %v", n, i, limit)
 			}
 		}
@@ -33,7 +33,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("%d: %v are left", n, left)
 		}
 	}
-	if limit := share(0, []routes.Way{away}); limit != leastDial {
+	if limit := Share(0, []routes.Way{away}); limit != leastShare {
 		t.Errorf("the last one has %v", limit)
 	}
 }
