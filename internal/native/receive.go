@@ -1,10 +1,12 @@
 package native
 
 import (
-	"github.com/openimpi/impi/core/link"
-	"golang.org/x/sys/unix"
 	"io"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/link"
 )
 
 // Recv delivers what Hub.Poll has found.

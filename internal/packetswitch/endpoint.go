@@ -2,12 +2,13 @@ package packetswitch
 
 import (
 	"errors"
+	"io"
+
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/machine"
-	"io"
 )
 
 // endpoint is the switch's end of a link.

@@ -2,13 +2,14 @@ package meet
 
 import (
 	"fmt"
+	"time"
+
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
-	"time"
 )
 
 // reach makes the temporary link. The connecting root has a limited time until it is accepted; the

@@ -2,9 +2,10 @@ package job
 
 import (
 	"fmt"
-	"github.com/openimpi/impi/core/ending"
 	"slices"
 	"time"
+
+	"github.com/openimpi/impi/core/ending"
 )
 
 // finish leaves a job that ended in order, once everything of this site has ended.

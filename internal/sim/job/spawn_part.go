@@ -2,10 +2,11 @@ package job
 
 import (
 	"cmp"
-	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/core/spawn"
 	"slices"
 	"time"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/spawn"
 )
 
 // part is what one site starts of a spawned world.
