@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/life"
@@ -18,7 +20,6 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/transports/socket"
-	"golang.org/x/sys/unix"
 )
 
 // node is the node's side of a proc's start, played by a test.
@@ -96,6 +97,20 @@ func ends() (l *socket.Link, fd int, err error) {
 	return l, fds[1], err
 }
 
+// sendLink sends the proc a direct link to rank 1, and returns the other end.
+func (n *node) sendLink(t *testing.T) *socket.Link {
+	t.Helper()
+	direct, fd, err := ends()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(fd)
+	return direct
+}
+
 var goodWelcome = wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version}
 
 // packet reads one packet with n bytes of data from a link.
@@ -124,14 +139,7 @@ func TestDirectLinkIsAskedForAndUsed(t *testing.T) {
 	if err != nil || ask.Kind != wireup.KindOpen || ask.Peer != 1 {
 		t.Fatalf("got %+v, %v", ask, err)
 	}
-	direct, fd, err := ends()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
-		t.Fatal(err)
-	}
-	_ = unix.Close(fd)
+	direct := n.sendLink(t)
 	h, data := packet(t, direct, 5)
 	if h.Type != wire.PkDataSync || h.Tag != 3 || !bytes.Equal(data, []byte("hello")) {
 		t.Errorf("got %v %q", h.Type, data)
@@ -256,14 +264,7 @@ func TestLinkThatThePeerOpenedIsUsedBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	direct, fd, err := ends()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
-		t.Fatal(err)
-	}
-	_ = unix.Close(fd)
+	direct := n.sendLink(t)
 	peers := layout{procs: 2}.job(0).Procs
 	h := wire.Packet{Type: wire.PkData, Src: peers[1].Identity(), Dest: peers[0].Identity(), LSRank: 1, Len: 1, MsgLen: 1}
 	b := make([]byte, wire.HeaderSize+1)
@@ -286,14 +287,7 @@ func TestBrokenLinkWaitsForTheNodesWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Endpoints.Grace = time.Hour
-	direct, fd, err := ends()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
-		t.Fatal(err)
-	}
-	_ = unix.Close(fd)
+	direct := n.sendLink(t)
 	_ = direct.Close()
 	q, err := Irecv((*Comm)(p.Comms.World), make([]byte, 1), 1, 0)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/wireup"
-	"golang.org/x/sys/unix"
 )
 
 // TestNodeAsksAboutLinks: a proc that computes, and one that waits, tell what went
@@ -23,14 +22,7 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	if ask, _, err := n.control.Recv(); err != nil || ask.Kind != wireup.KindOpen {
 		t.Fatalf("%+v %v", ask, err)
 	}
-	direct, fd, err := ends()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.control.Send(wireup.Message{Kind: wireup.KindLink, Peer: 1, Transport: "unix"}, fd); err != nil {
-		t.Fatal(err)
-	}
-	_ = unix.Close(fd)
+	direct := n.sendLink(t)
 	if _, err := request.Wait(); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (c collective) export(form string, p Pair) string {
 	var body string
 	switch {
 	case strings.HasSuffix(form, "_init"):
-		body = fmt.Sprintf("prepare(%q, %s, comm, info, request, func(k *retained) taker {\n\t\treturn k.%s\n\t}, %s)", form, which, take, begun)
+		body = fmt.Sprintf("prepare(%q, %s, comm, info, request, func(k *retained) argumentReader {\n\t\treturn k.%s\n\t}, %s)", form, which, take, begun)
 	case form != c.name:
 		body = fmt.Sprintf("start(%q, %s, comm, request, %s, %s)", form, which, take, begun)
 	default:

@@ -38,7 +38,7 @@ func TestCollectiveForms(t *testing.T) {
 			"\treturn start(\"Igatherv\", which, comm, request, " + taken + ", func(c *commObject, a arguments) (mpi.Request, error) {\n" +
 			"\t\treturn c.Igatherv(",
 		"func abiGathervInit(" + params + "info uintptr, request uintptr, which int32) int32 {\n" +
-			"\treturn prepare(\"Gatherv_init\", which, comm, info, request, func(k *retained) taker {\n" +
+			"\treturn prepare(\"Gatherv_init\", which, comm, info, request, func(k *retained) argumentReader {\n" +
 			"\t\treturn k." + taken + "\n\t}, func(c *commObject, a arguments) (mpi.Request, error) {\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -163,16 +162,5 @@ func TestFaceOfSomethingElse(t *testing.T) {
 
 func TestFaceUpToDate(t *testing.T) {
 	files, err := Face()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		old, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(old) != text {
-			t.Errorf("%s is out of date: go generate ./internal/abi", name)
-		}
-	}
+	wantUpToDate(t, files, err)
 }

@@ -10,18 +10,7 @@ import (
 
 func TestFortranUpToDate(t *testing.T) {
 	files, err := GenerateFortran(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		old, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(old) != text {
-			t.Errorf("%s is out of date: go generate ./internal/abi", name)
-		}
-	}
+	wantUpToDate(t, files, err)
 	// Fixed form ends a line at column 72, and begins statements at column 7.
 	for line := range strings.Lines(files[fortranHeader]) {
 		statement := strings.TrimSuffix(line, "\n")

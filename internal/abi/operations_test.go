@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
@@ -85,16 +84,5 @@ func (c *Comm) Iexscan(send, recv Buffer, op Op) (Request, error) {
 
 func TestOperationsUpToDate(t *testing.T) {
 	files, err := Operations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		old, err := os.ReadFile("../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(old) != text {
-			t.Errorf("%s is out of date: go generate ./internal/abi", name)
-		}
-	}
+	wantUpToDate(t, files, err)
 }
