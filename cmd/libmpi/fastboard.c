@@ -20,6 +20,9 @@ struct op {
 	int read;        // something in an area was read, or in a member's memory
 	int lent;        // what is posted is lent
 	uint64_t to;     // the members to which this one has lent memory
+	unsigned what;   // the operation, if memory is lent
+	const void *from; // that memory
+	uint64_t size;
 };
 
 static inline _Atomic uint64_t *progress(struct board *b, uint32_t m) { return (_Atomic uint64_t *)(b->slot + SLOT_HEAD + m * MEMBER); }
@@ -79,12 +82,15 @@ static inline void give_back(struct op *o)
 
 static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want);
 
-// returned reports whether those to whom memory is lent have read it, or do within a few looks.
+// returned reports whether those to whom memory is lent have read it, or do within a few looks. For one
+// that cannot read it and asks for it Go posts it.
 static inline int returned(struct op *o)
 {
-	for (uint64_t left = o->to; left != 0; left &= left - 1)
-		if (!reached(o, progress(o->b, __builtin_ctzll(left)), o->turn | READ))
+	for (uint64_t left = o->to; left != 0; left &= left - 1) {
+		_Atomic uint64_t *at = progress(o->b, __builtin_ctzll(left)), *asked = at + ASKED_AT / sizeof *at;
+		if (!reached(o, at, o->turn | READ) || LOAD(*asked) == o->turn)
 			return 0;
+	}
 	return 1;
 }
 
@@ -106,7 +112,7 @@ static inline int finish(struct op *o)
 	int over = returned(o);
 	leave();
 	if (!over)
-		return fastPathReturned(slot, o->to, o->turn);
+		return fastPathReturned(slot, o->to, o->turn, o->what, W(o->from), o->size);
 	if (asleep)
 		fastPathRing(slot);
 	return 1;
@@ -208,6 +214,9 @@ static inline int give(struct op *o, unsigned what, const void *from, uint64_t n
 	atomic_exchange((_Atomic uint64_t *)e, o->turn);
 	o->posted = LEND_SIZE;
 	o->to = to;
+	o->what = what;
+	o->from = from;
+	o->size = n;
 	return 1;
 }
 

@@ -53,7 +53,7 @@ struct request {
 
 // A communicator's place on the board: see core/board, whose layout this is.
 enum { SLOTS = 16, ENTRIES = 8, INLINE = 48, ROOM = 4096, HALF = 128 << 10, AREA = ENTRIES * ROOM + 2 * HALF };
-enum { SLOT_HEAD = 256, ENTRIES_AT = 128, ENTRY = 64, MEMBER = ENTRIES_AT + ENTRIES * ENTRY, STEP_BITS = 16, READ = 1 };
+enum { SLOT_HEAD = 256, ENTRIES_AT = 128, ENTRY = 64, MEMBER = ENTRIES_AT + ENTRIES * ENTRY, STEP_BITS = 16, READ = 1, ASKED_AT = 8 };
 
 // What C does there, and how the board calls it: see package internal/fastpath.
 enum { MOST = 32 << 10, PAIR_MOST = 8 << 10, ALLREDUCE_MOST = 4 << 10, SELDOM = 32 };

@@ -11,7 +11,7 @@ import (
 
 // The layout: see the package comment.
 const (
-	version    = 1
+	version    = 2
 	byteOrder  = 0x01020304
 	page       = 4096
 	headerSize = page
@@ -23,6 +23,8 @@ const (
 	roomSize   = 4 << 10
 	halfSize   = 128 << 10
 	areaSize   = entries*roomSize + 2*halfSize
+
+	atAsked = 8 // of a member's line
 
 	atVersion = 8
 	atOrder   = 12
@@ -45,6 +47,7 @@ const (
 const (
 	StepBits   = stepBits
 	DoneBit    = doneBit
+	AskedAt    = atAsked
 	SlotHead   = slotHead
 	MemberSize = memberSize
 	EntriesAt  = line

@@ -38,7 +38,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for name, mem := range map[string][]byte{
 		"nothing": nil, "too short": good[:len(good)-8], "not aligned": append(good[1:len(good):len(good)], 0),
-		"another board's magic": change(0, 1), "version": change(atVersion, 2),
+		"another board's magic": change(0, 1), "version": change(atVersion, version+1),
 		"byte order": change(atOrder, 0x04030201), "number of procs": change(atProcs, 3),
 	} {
 		if _, err := Open(mem, 2); !errors.Is(err, ErrBoard) {

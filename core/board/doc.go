@@ -9,7 +9,7 @@
 // apart, two cache lines, since processors fetch them in pairs.
 //
 //	0      8  "impiboar"
-//	8      4  version of the layout, 1
+//	8      4  version of the layout, 2
 //	12     4  0x01020304
 //	16     4  how many procs share the board
 //	128    8  bit s: slot s is taken
@@ -19,6 +19,8 @@
 // bit for each) and how many have left, and has a part for each member:
 //
 //	0      8  how far the member is: a Turn
+//	8      8  the last Turn in which it could not read what others lent
+//	16     8  who they were, a bit for each
 //	128       entries of 64 bytes: the Turn that it belongs to, what it is and how
 //	          long (8 bits, 56 bits), and the data if they fit, or where in the
 //	          member's memory they are if it lends them
@@ -36,7 +38,9 @@
 // wants to overwrite an entry knows from the others' turns whether they still have to read
 // it.
 //
-// A member that lends memory waits until the others' turns say that they have read it.
+// A member that lends memory waits until the others' turns say that they have read it. One that
+// could not read it says so before it ends the turn. Then the lender posts the same bytes in further
+// steps of the operation, in pieces, for those that have asked.
 //
 // # Trust
 //

@@ -3,6 +3,7 @@ package board
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
@@ -23,10 +24,14 @@ type Offer struct {
 // offerSize is what an Offer takes on the board.
 const offerSize = int(unsafe.Sizeof(Offer{}))
 
+// Cores are the CPUs that a proc may use: how many, and the first of them, by which procs that are bound
+// to different ones are known.
+type Cores struct{ N, First uint32 }
+
 // Lending is how a proc reads the memory of other procs of its host, and they read its own.
 type Lending struct {
 	Offer Offer
-	Cores int // of the machine, as far as the proc may use them
+	Cores Cores
 	// Fetch copies memory of another proc. It fails if the memory, or the process, is not there.
 	Fetch func(from *Offer, addr uint64, to []byte) error
 }
@@ -71,6 +76,46 @@ func (p *Place) Lent(m int, t Turn, what uint8, n int) (uint64, error) {
 	p.took = true
 	p.b.between()
 	return *(*uint64)(unsafe.Pointer(&p.b.mem[e+16])), nil
+}
+
+// Ask says, before End, that this member could not read what some members lend in t, and wants it posted.
+func (p *Place) Ask(t Turn, lenders uint64) {
+	at := p.part(p.me)
+	p.b.word(at + atAsked + 8).Store(lenders)
+	p.b.word(at + atAsked).Store(uint64(t))
+	p.took = true
+}
+
+// Askers returns those of some members that have asked for what this member lends in t; a Wait of Taken
+// must be over for them.
+func (p *Place) Askers(t Turn, members uint64) (askers uint64) {
+	for left := members; left != 0; left &= left - 1 {
+		m := bits.TrailingZeros64(left)
+		at := p.part(m)
+		if Turn(p.b.word(at+atAsked).Load()) == t && p.b.word(at+atAsked+8).Load()&Member(p.me) != 0 {
+			askers |= Member(m)
+		}
+	}
+	return askers
+}
+
+// VacantFor is Vacant for a post that only some members read, as they have read all posts since a turn.
+func (p *Place) VacantFor(t Turn, n int, since Turn, readers uint64) Wait {
+	if was := p.lastUse(t, n); was >= since {
+		return p.Taken(readers, was)
+	}
+	return p.Vacant(t, n)
+}
+
+// Lenders returns the members that have lent n bytes in t so far, as this member has.
+func (p *Place) Lenders(t Turn, what uint8, n int) (lenders uint64) {
+	for left := p.Others(); left != 0; left &= left - 1 {
+		m := bits.TrailingZeros64(left)
+		if _, err := p.posted(m, t, what|LentBit, n); err == nil {
+			lenders |= Member(m)
+		}
+	}
+	return lenders
 }
 
 // publish makes entry e that of t.

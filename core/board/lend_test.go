@@ -55,3 +55,65 @@ func TestOffers(t *testing.T) {
 		t.Errorf("of another operation: %v", err)
 	}
 }
+
+// Who could not read what is lent asks for it, in that operation only, and gets it in further steps.
+func TestAsk(t *testing.T) {
+	p, q := pair(t, open(t, 2), 0)
+	long := []byte(pattern(roomSize+1, 1))
+	for i := range uint64(3 * entries) {
+		turn := NewTurn(i)
+		p.Begin(turn)
+		q.Begin(turn)
+		p.LendOut(turn, 7, long)
+		q.LendOut(turn, 7, long)
+		if got := q.Lenders(turn, 7, len(long)); got != Member(0) {
+			t.Fatalf("lenders of the same: %b", got)
+		}
+		if got := q.Lenders(turn, 7, len(long)+1); got != 0 {
+			t.Fatalf("lenders of more: %b", got)
+		}
+		asks := i%3 != 0
+		if asks {
+			q.Ask(turn, Member(0))
+		}
+		q.Done()
+		p.Done()
+		if w := p.Taken(Member(1), turn); !w.Over() {
+			t.Fatal("not returned by who has asked")
+		}
+		if got := p.Askers(turn, p.Others()); (got == Member(1)) != asks || q.Askers(turn, q.Others()) != 0 {
+			t.Fatalf("operation %d: asked by %b", i, got)
+		}
+		for step, k := turn, 0; asks && k < 2*entries+1; k++ {
+			step = step.Step(2)
+			p.Begin(step)
+			if w := p.VacantFor(step, len(long), turn, Member(1)); !w.Over() {
+				t.Fatalf("step %d: no room though all was read", k)
+			}
+			copy(p.Room(step, len(long)), long)
+			p.Post(step, 7, len(long))
+			if w := p.VacantFor(step, len(long), turn, Member(1)); w.Over() {
+				t.Fatalf("step %d: written again before it was read", k)
+			}
+			q.Begin(step)
+			if b, err := q.Look(0, step, 7, len(long)); err != nil || string(b) != string(long) {
+				t.Fatalf("step %d: %v", k, err)
+			}
+			q.Done()
+		}
+	}
+}
+
+// Who comes after the members of a slot is not asked by them.
+func TestAskLeaves(t *testing.T) {
+	b := open(t, 2)
+	p, q := pair(t, b, 1)
+	q.Begin(NewTurn(0))
+	q.Ask(NewTurn(0), Member(0))
+	p.Leave()
+	q.Leave()
+	p, _ = pair(t, b, 1)
+	if got := p.Askers(NewTurn(0), p.Others()); got != 0 {
+		t.Errorf("asked by %b", got)
+	}
+}

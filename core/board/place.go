@@ -118,6 +118,12 @@ func (p *Place) End() bool {
 	return true
 }
 
+// Done is End where others may wait for this member though it has read little or nothing.
+func (p *Place) Done() {
+	p.took = true
+	p.End()
+}
+
 // Backing returns the part of the memory that posting n bytes needs, if it was not asked
 // for before: the caller may have to allocate it.
 func (p *Place) Backing(n int) (at, size int) {
@@ -223,6 +229,7 @@ func (p *Place) Leave() {
 	}
 	for m := range p.n {
 		p.turn(m).Store(0)
+		p.b.word(p.part(m) + atAsked).Store(0)
 		for i := range entries {
 			p.b.word(p.part(m) + line + i*entrySize).Store(0)
 		}
@@ -259,15 +266,21 @@ func (p *Place) Taken(members uint64, t Turn) Wait {
 
 // Vacant returns a Wait until n bytes can be posted in t.
 func (p *Place) Vacant(t Turn, n int) Wait {
-	was := p.Written[t.index()%entries]
-	if n > roomSize {
-		was = max(was, p.Rooms[t.index()%2])
-	}
+	was := p.lastUse(t, n)
 	if was == 0 || p.Seen > was {
 		return Wait{}
 	}
 	p.Seen = p.slowest()
 	return p.Taken(p.Others(), was)
+}
+
+// lastUse is when this member last wrote what it needs to post n bytes in t.
+func (p *Place) lastUse(t Turn, n int) Turn {
+	was := p.Written[t.index()%entries]
+	if n > roomSize {
+		was = max(was, p.Rooms[t.index()%2])
+	}
+	return was
 }
 
 // slowest is the turn that all the others have reached.

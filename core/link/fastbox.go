@@ -107,6 +107,8 @@ const (
 	// FastBoxPiece is how much of longer data is written before the reader may copy it, so
 	// that both copy at the same time.
 	FastBoxPiece = 16 << 10
+	// leastPage is the size of the smallest pages of machines.
+	leastPage = 4 << 10
 	// patience is how often a reader looks for the next piece before it does other things.
 	patience = 4 << 10
 )
@@ -256,6 +258,9 @@ func (l *FastBoxes) look() {
 // reordered with that check.
 func (l *FastBoxes) Post(data []byte, at uint64) {
 	i, n := l.Sent%FastBoxCount, uint64(len(data))
+	if n > FastBoxPiece {
+		touch(data)
+	}
 	box := &l.Out[i]
 	box.message.Len = uint32(n)
 	to := box.message.Data[:]
@@ -283,6 +288,16 @@ func (l *FastBoxes) Post(data []byte, at uint64) {
 		part += ntcopy.Copy(to[part:], data[part:min(len(data), part+FastBoxPiece)])
 		atomic.SwapUint32(box.message.filled(), uint32(part))
 	}
+}
+
+// touch reads a byte of each page, so that data that are not there fault before their message has begun.
+//
+//go:noinline
+func touch(data []byte) (sum byte) {
+	for i := 0; i < len(data); i += leastPage {
+		sum += data[i]
+	}
+	return sum + data[len(data)-1]
 }
 
 // Next returns the fast-box message whose position is at, or nil if there is none yet, or if

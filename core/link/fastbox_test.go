@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"github.com/openimpi/impi/core/link"
@@ -47,6 +49,43 @@ func take(t *testing.T, l *link.FastBoxes, at uint64, tag int32) {
 		t.Fatalf("fast-box message %d behind %d bytes, want %d behind %d", n.Tag, n.Context, tag, at)
 	}
 	l.Take(0)
+}
+
+// Data that are not there fault before anything of their message is seen.
+func TestFastBoxFault(t *testing.T) {
+	const n = 60000
+	memory, err := unix.Mmap(-1, 0, 64<<10, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	for _, hole := range []int{0, 4 << 10, 20 << 10, 56 << 10} { // its page is not there
+		w, r := boxSides(0)
+		area := make([]byte, link.MaxFastBoxArea)
+		w.OutData, w.OutArea, r.InData, r.InArea = &area[0], uint64(len(area)), &area[0], uint64(len(area))
+		if err := unix.Mprotect(memory[hole:hole+4<<10], unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			defer func() { _ = recover() }()
+			w.Room(n)
+			w.Post(memory[:n], 0)
+			t.Errorf("no fault at %d", hole)
+		}()
+		if w.Sent != 0 || w.Placed != 0 || r.Begun(0) != nil {
+			t.Errorf("a fault at %d: a message has begun", hole)
+		}
+		if err := unix.Mprotect(memory[hole:hole+4<<10], unix.PROT_READ|unix.PROT_WRITE); err != nil {
+			t.Fatal(err)
+		}
+		memory[0], memory[n-1] = 7, 9
+		w.Room(n)
+		w.Post(memory[:n], 0)
+		if m := r.Next(0); m == nil || !bytes.Equal(r.Content(m, m.Len), memory[:n]) {
+			t.Errorf("after a fault at %d the next message is wrong", hole)
+		}
+	}
 }
 
 func TestFastBoxRoom(t *testing.T) {

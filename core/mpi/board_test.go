@@ -9,10 +9,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/collective"
@@ -103,7 +105,7 @@ func putOnBoards(t *testing.T, procs []*proc.Process) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lends.Cores = len(mates) - len(procs)%2 // both limits are tested
+		lends.Cores = board.Cores{N: uint32(len(mates) - len(procs)%2)} // both limits are tested
 		for _, r := range mates {
 			procs[r].Boards.Lends = lends
 			if err := procs[r].Boards.OnBoard(b, bells, nil); err != nil {
@@ -534,7 +536,7 @@ func lendAndChange(c *Comm) error {
 // If one proc cannot read the others' memory none lends, and all else is as ever.
 func TestBoardUnreadable(t *testing.T) {
 	onlyBoards(t)
-	for _, lends := range []*board.Lending{nil, {Cores: 9, Fetch: func(*board.Offer, uint64, []byte) error { return wireup.ErrUnreadable }}} {
+	for _, lends := range []*board.Lending{nil, {Cores: board.Cores{N: 9}, Fetch: func(*board.Offer, uint64, []byte) error { return wireup.ErrUnreadable }}} {
 		procs := layout{procs: 3}.start(t)
 		procs[1].Boards.Lends = lends
 		done := make(chan error)
@@ -556,25 +558,174 @@ func TestBoardUnreadable(t *testing.T) {
 	}
 }
 
-// Memory that is not there is an error of who reads it, and who has lent it waits no longer.
-func TestBoardLostMemory(t *testing.T) {
+// What procs cannot read of what others lend they get in another way, wherever that happens.
+func TestBoardCopiesUnreadable(t *testing.T) {
+	onlyBoards(t)
+	for _, procs := range []int{2, 3, 4} {
+		for _, nth := range []int64{1, 2, 5} { // which reads fail
+			all := layout{procs: procs}.start(t)
+			var reads, failed atomic.Int64
+			for _, p := range all[1:] { // and one that can read all
+				lends := *p.Boards.Lends
+				lends.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+					if len(to) > 16 && reads.Add(1)%nth == 0 {
+						failed.Add(1)
+						return wireup.ErrUnreadable
+					}
+					return all[0].Boards.Lends.Fetch(from, addr, to)
+				}
+				p.Boards.Lends = &lends
+			}
+			done := make(chan error)
+			for _, p := range all {
+				go func() { done <- lentOperations((*Comm)(p.Comms.World)) }()
+			}
+			for range procs {
+				if err := <-done; err != nil {
+					t.Errorf("%d procs, every read of %d: %v", procs, nth, err)
+				}
+			}
+			if failed.Load() == 0 {
+				t.Errorf("%d procs: all could be read", procs)
+			}
+		}
+	}
+}
+
+// lentOperations does all operations with long blocks, from all roots, and then some where members
+// change what they have sent.
+func lentOperations(c *Comm) error {
+	for root := range c.Size() {
+		for _, n := range []int{9000, 33000, 70001} {
+			for _, name := range slices.Sorted(maps.Keys(boardOps)) {
+				if err := boardOps[name](c, root, n); err != nil {
+					return fmt.Errorf("%s of %d from %d: %w", name, n, root, err)
+				}
+			}
+			b := boardNumbers(n, c.Rank())
+			if c.Rank() != root {
+				if err := Reduce(c, b, nil, Sum, root); err != nil {
+					return fmt.Errorf("reduce of %d to %d: %w", n, root, err)
+				}
+			} else if err := Reduce(c, nil, b, Sum, root); agrees(err, b, boardSums(c, n)) != nil {
+				return fmt.Errorf("reduce in place of %d to %d: %w", n, root, agrees(err, b, boardSums(c, n)))
+			}
+		}
+	}
+	for _, n := range []int{70001, 300001} {
+		sum, b := make([]int32, n), boardNumbers(n, c.Rank())
+		err := agrees(Allreduce(c, b, sum, Sum), sum, boardSums(c, n))
+		if err == nil {
+			err = agrees(Allreduce(c, nil, b, Sum), b, boardSums(c, n))
+		}
+		if err != nil {
+			return fmt.Errorf("allreduce of %d: %w", n, err)
+		}
+	}
+	return lendAndChange(c)
+}
+
+// Who has no memory for what others lend waits until they have read what it lends itself.
+func TestBoardOwnMemory(t *testing.T) {
+	onlyBoards(t)
+	for _, name := range []string{"allgather", "alltoall"} {
+		procs := layout{procs: 3}.start(t)
+		lends := procs[0].Boards.Lends
+		var over atomic.Bool
+		for i, p := range procs {
+			x := *lends
+			x.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
+				for i > 0 && len(to) > 16 && !over.Load() && !asleep(procs[0]) {
+					runtime.Gosched()
+				}
+				if i == 0 && len(to) > 16 {
+					return wireup.ErrUnreadable
+				}
+				return lends.Fetch(from, addr, to)
+			}
+			p.Boards.Lends = &x
+		}
+		procs[0].Boards.There = func([]byte) bool { return false }
+		done := make(chan error)
+		for _, p := range procs[1:] {
+			go func() { done <- boardOps[name]((*Comm)(p.Comms.World), 0, 20000) }()
+		}
+		c := (*Comm)(procs[0].Comms.World)
+		send, recv, call := boardNumbers(20000, 0), make([]int32, 60000), Allgather[int32]
+		if name == "alltoall" {
+			send, recv, _ = boardCrossing(c, 20000)
+			call = Alltoall[int32]
+		}
+		err := call(c, send, recv)
+		clear(send)
+		over.Store(true)
+		if !errors.Is(err, ErrBuffer) {
+			t.Errorf("%s: without memory: %v", name, err)
+		}
+		for range procs[1:] {
+			if err := <-done; err != nil {
+				t.Errorf("%s: the others: %v", name, err)
+			}
+		}
+	}
+}
+
+// asleep reports whether a proc sleeps.
+func asleep(p *proc.Process) bool {
+	if !p.Mu.TryLock() {
+		return false
+	}
+	defer p.Mu.Unlock()
+	return p.Asleep
+}
+
+// Who lends memory does not wait for a member that wants another length.
+func TestBoardLentToOther(t *testing.T) {
+	onlyBoards(t)
+	const n = 100000
+	for name, call := range map[string]func(c *Comm, n int) error{
+		"bcast":  func(c *Comm, n int) error { return Bcast(c, make([]int32, n), 0) },
+		"gather": func(c *Comm, n int) error { return Gather(c, make([]int32, n), make([]int32, n*c.Size()), 1) },
+		"reduce": func(c *Comm, n int) error { return Reduce(c, make([]int32, n), make([]int32, n), Sum, 1) },
+		"scatter": func(c *Comm, n int) error {
+			return Scatter(c, make([]int32, n*c.Size()), make([]int32, n), 0)
+		},
+		"allgather": func(c *Comm, n int) error { return Allgather(c, make([]int32, n), make([]int32, n*c.Size())) },
+	} {
+		procs := layout{procs: 2}.start(t)
+		done := make(chan error)
+		go func() { done <- call((*Comm)(procs[1].Comms.World), n-500) }()
+		err := call((*Comm)(procs[0].Comms.World), n)
+		if name == "allgather" && !errors.Is(err, coll.ErrCount) || name != "allgather" && err != nil {
+			t.Errorf("%s: who lends: %v", name, err)
+		}
+		if err := <-done; !errors.Is(err, coll.ErrCount) {
+			t.Errorf("%s: who wants less: %v", name, err)
+		}
+	}
+}
+
+// An operation that C has done, and whose end Go has waited for in vain, is not done again.
+func TestBoardEndedInVain(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 2}.start(t)
-	lends := *procs[0].Boards.Lends
-	lends.Fetch = func(from *board.Offer, addr uint64, to []byte) error {
-		if len(to) > 16 {
-			return wireup.ErrUnreadable
-		}
-		return procs[1].Boards.Lends.Fetch(from, addr, to)
-	}
-	procs[0].Boards.Lends = &lends
 	done := make(chan error)
-	go func() { done <- boardOps["gather"]((*Comm)(procs[1].Comms.World), 0, 20000) }()
-	if err := boardOps["gather"]((*Comm)(procs[0].Comms.World), 0, 20000); !errors.Is(err, ErrBuffer) {
-		t.Errorf("who reads: %v", err)
+	for _, p := range procs {
+		go func() { done <- Barrier((*Comm)(p.Comms.World)) }()
 	}
-	if err := <-done; err != nil {
-		t.Errorf("who lends: %v", err)
+	if err := first(<-done, <-done); err != nil {
+		t.Fatal(err)
+	}
+	s, bad := collective.BoardPlace(procs[0].Comms.World), errors.New("for the test")
+	s.Ended = bad
+	if err := Bcast((*Comm)(procs[0].Comms.World), []byte{1}, 0); !errors.Is(err, bad) { // nobody else calls it
+		t.Errorf("what Go was told: %v", err)
+	}
+	for _, p := range procs {
+		go func() { done <- boardOps["allgather"]((*Comm)(p.Comms.World), 0, 10) }()
+	}
+	if err := first(<-done, <-done); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

@@ -222,6 +222,23 @@ func TestFastBoard(t *testing.T) {
 	}
 }
 
+// TestLending has members of one host lend each other memory where that does not work.
+func TestLending(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "lending.c")
+	for _, tc := range []struct{ procs, stop string }{{"2", "odd"}, {"3", "all"}, {"4", "odd"}} {
+		t.Run(tc.procs+" procs, "+tc.stop, func(t *testing.T) {
+			output, status := run(t, []string{k.Command("impiexec"), "-n", tc.procs, program, tc.stop})
+			if strings.Contains(output, "seccomp is not there") {
+				skips.NotRun(t, "the kernel has no filters of system calls", "allow seccomp")
+			}
+			if status != 0 || !strings.Contains(output, "OK lending") {
+				t.Errorf("status %d:\n%s", status, output)
+			}
+		})
+	}
+}
+
 // memoryShapes are shapes, and others in which messages take other ways.
 var memoryShapes = append(slices.Clone(shapes), []shape{
 	{"by agents", func(t *testing.T, k *Kit, command []string) []string {

@@ -17,7 +17,8 @@ import (
 // maxFetch bounds what one system call copies.
 const maxFetch = 1 << 20
 
-// ErrUnreadable is wrapped by the error for memory of another process that cannot be read.
+// ErrUnreadable is wrapped by the error for memory of another process that cannot be read, though the
+// process may well be there.
 var ErrUnreadable = errors.New("the memory cannot be read")
 
 // NewLending lets the procs of the host read this process's memory, as far as the kernel allows.
@@ -30,9 +31,22 @@ func NewLending() (*board.Lending, error) {
 	own[0], own[1] = binary.NativeEndian.Uint64(random[:8]), binary.NativeEndian.Uint64(random[8:])
 	return &board.Lending{
 		Offer: board.Offer{Process: uint64(os.Getpid()), Addr: uint64(uintptr(unsafe.Pointer(own))), Key: *own},
-		Cores: runtime.NumCPU(),
+		Cores: usable(),
 		Fetch: fetch,
 	}, nil
+}
+
+// usable returns the CPUs that this process may use.
+func usable() board.Cores {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil {
+		for cpu := range 8 * int(unsafe.Sizeof(set)) {
+			if set.IsSet(cpu) {
+				return board.Cores{N: uint32(set.Count()), First: uint32(cpu)}
+			}
+		}
+	}
+	return board.Cores{N: uint32(runtime.NumCPU())}
 }
 
 // ownKey proves to others that the memory that they read is that of this process. It is there as long as
@@ -53,6 +67,9 @@ func fetch(from *board.Offer, addr uint64, to []byte) error {
 		remote[1] = unix.RemoteIovec{Base: uintptr(addr), Len: n}
 		got, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(from.Process),
 			uintptr(unsafe.Pointer(&local)), 2, uintptr(unsafe.Pointer(&remote)), 2, 0)
+		if errno == unix.ESRCH {
+			return fmt.Errorf("process %d has ended: %w", from.Process, errno)
+		}
 		if errno != 0 || int(got) != n+int(unsafe.Sizeof(found)) || found != from.Key {
 			return fmt.Errorf("process %d: %w", from.Process, errors.Join(ErrUnreadable, errnoOrNil(errno)))
 		}

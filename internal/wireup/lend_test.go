@@ -3,11 +3,13 @@ package wireup
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -37,5 +39,33 @@ func TestFetch(t *testing.T) {
 		if !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// Procs that are bound to different cores say so, or others would take them to share one.
+func TestUsable(t *testing.T) {
+	runtime.LockOSThread() // and never unlock: the thread ends with this goroutine
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := range 1024 {
+		if !all.IsSet(cpu) {
+			continue
+		}
+		var one unix.CPUSet
+		one.Set(cpu)
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := usable(), (board.Cores{N: 1, First: uint32(cpu)}); got != want {
+			t.Errorf("bound to CPU %d: %+v", cpu, got)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	if got := usable(); int(got.N) != all.Count() {
+		t.Errorf("not bound: %+v of %d", got, all.Count())
 	}
 }

@@ -2,11 +2,13 @@ package collective
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // Long blocks are not copied to the board: a member lends them where they are, and those that need them
@@ -22,7 +24,7 @@ func lent(s *proc.BoardPlace, a *Call, block int) bool {
 	if a.What == scatter || a.What == alltoall {
 		n *= uint64(s.C.Size()) // what a member lends
 	}
-	if n < s.Place.Lend || s.Place.Lend == 0 {
+	if n < s.Place.Lend || s.Place.Lend == 0 || n > mostLent {
 		return false
 	}
 	switch a.What {
@@ -55,62 +57,79 @@ func agreeOnLoans(s *proc.BoardPlace) {
 	}
 	defer s.Leave()
 	cores, err := exchangeOffers(s, t)
-	if err != nil || cores == 0 {
+	if err != nil || slices.Contains(cores, board.Cores{}) {
 		return
 	}
 	s.Place.Lend = fastpath.BoardLend
-	if p.Boards.Oversubscribed(cores) {
+	if oversubscribed(cores, p.Boards.Procs()) {
 		s.Place.Lend = fastpath.BoardLendOversubscribed
 	}
 }
 
-// exchangeOffers returns how many cores the members have, or 0 if one cannot read another's memory.
-func exchangeOffers(s *proc.BoardPlace, t board.Turn) (cores int, err error) {
+// oversubscribed reports whether procs share cores, by what the members of a communicator may use, of the procs
+// that the host has.
+func oversubscribed(members []board.Cores, procs int) bool {
+	bound := map[uint32]uint32{} // cores by the first of them
+	for _, c := range members {
+		bound[c.First] = max(bound[c.First], c.N)
+	}
+	if len(bound) == len(members) {
+		return false // each has its own, and so have the host's other procs
+	}
+	cores := 0
+	for _, n := range bound {
+		cores += int(n)
+	}
+	return procs > cores
+}
+
+// exchangeOffers returns the cores of the members, none of one that cannot read another's memory.
+func exchangeOffers(s *proc.BoardPlace, t board.Turn) ([]board.Cores, error) {
 	lends := s.C.Process().Boards.Lends
 	var own board.Offer
+	var cores board.Cores
 	if lends != nil {
-		own = lends.Offer
+		own, cores = lends.Offer, lends.Cores
 	}
 	if err := s.Await(s.Place.Vacant(t, board.OfferSize())); err != nil {
-		return 0, err
+		return nil, err
 	}
 	s.Place.PostOffer(t, agreeing, own)
 	s.Notify()
-	if lends != nil {
-		cores = lends.Cores
-	}
 	for m := range s.C.Size() {
 		if m == s.C.Rank() {
 			continue
 		}
 		if err := s.Await(s.Place.Posted(board.Member(m), t)); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if err := s.Place.TakeOffer(m, t, agreeing); err != nil {
-			return 0, err
+			return nil, err
 		}
-		if o := &s.Place.Offers[m]; cores > 0 && (o.Addr == 0 || lends.Fetch(o, o.Addr, make([]byte, 1)) != nil) {
-			cores = 0
+		if o := &s.Place.Offers[m]; cores.N > 0 && (o.Addr == 0 || lends.Fetch(o, o.Addr, make([]byte, 1)) != nil) {
+			cores = board.Cores{}
 		}
 	}
-	return fewestCores(s, t.Step(2), cores)
+	return exchangeCores(s, t.Step(2), cores)
 }
 
-// fewestCores returns the smallest number that a member gives.
-func fewestCores(s *proc.BoardPlace, t board.Turn, cores int) (int, error) {
+// exchangeCores returns what each member gives.
+func exchangeCores(s *proc.BoardPlace, t board.Turn, own board.Cores) ([]board.Cores, error) {
 	s.Place.Begin(t)
 	a := &Call{What: agreeing}
-	if err := post(s, a, t, binary.NativeEndian.AppendUint32(nil, uint32(cores))); err != nil {
-		return 0, err
+	b := binary.NativeEndian.AppendUint32(nil, own.N)
+	if err := post(s, a, t, binary.NativeEndian.AppendUint32(b, own.First)); err != nil {
+		return nil, err
 	}
-	for m := range s.C.Size() {
-		b, err := look(s, a, t, m, 4)
+	all := make([]board.Cores, s.C.Size())
+	for m := range all {
+		b, err := look(s, a, t, m, 8)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		cores = min(cores, int(binary.NativeEndian.Uint32(b)))
+		all[m] = board.Cores{N: binary.NativeEndian.Uint32(b), First: binary.NativeEndian.Uint32(b[4:])}
 	}
-	return cores, nil
+	return all, nil
 }
 
 func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
@@ -125,14 +144,15 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		if me != a.Root {
 			return lendTo(s, a, t, a.Send, root)
 		}
-		if err := fetchBlocks(s, a, t, 0, block); err != nil {
+		asked, err := fetchBlocks(s, a, t, 0, block)
+		if err != nil {
 			return err
 		}
 		giveBack(s)
 		if a.Send != nil {
-			boardCopy(s, a.recv[me*block:][:block], a.Send)
+			err = copyOwn(s, a.recv[me*block:][:block], a.Send)
 		}
-		return nil
+		return first(err, (&pieces{op: a.What, begun: t, behind: t, asked: asked, length: same(block), take: blocks(s, a, 0)}).exchange(s))
 	case scatter:
 		if me != a.Root {
 			return fetch(s, a, t, a.Root, a.recv, me*block, len(a.recv)*s.C.Size())
@@ -140,10 +160,11 @@ func doLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		if err := lend(s, a, t, a.Send); err != nil {
 			return err
 		}
+		var err error
 		if a.recv != nil {
-			boardCopy(s, a.recv, a.Send[me*block:][:block])
+			err = copyOwn(s, a.recv, a.Send[me*block:][:block])
 		}
-		return s.Returned(others, t)
+		return first(err, returned(s, a.What, t, a.Send, others))
 	case allreduce:
 		return allreduceLent(s, a, t, block)
 	case reduce:
@@ -169,13 +190,32 @@ func exchangeLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if err := lend(s, a, t, from); err != nil {
 		return err
 	}
+	asked, err := fetchBlocks(s, a, t, at, len(from))
+	giveBack(s)
 	if a.Send != nil {
-		boardCopy(s, own, from[at:][:block])
+		err = first(err, copyOwn(s, own, from[at:][:block]))
 	}
-	if err := fetchBlocks(s, a, t, at, len(from)); err != nil {
+	if err != nil { // the others read on; those that do something else do not
+		s.Place.Done()
+		return first(err, returned(s, a.What, t, from, s.Place.Lenders(t, uint8(a.What), len(from))))
+	}
+	if err := s.Returned(s.Place.Others(), t); err != nil {
 		return err
 	}
-	return s.Returned(s.Place.Others(), t)
+	return (&pieces{
+		op: a.What, begun: t, behind: t, lent: from, askers: s.Place.Askers(t, s.Place.Others()),
+		asked: asked, length: same(len(from)), take: blocks(s, a, at),
+	}).exchange(s)
+}
+
+// first returns the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // giveBack says that this member has read all that it needs of the operation.
@@ -192,7 +232,7 @@ func reduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		return err
 	}
 	if s.C.Size() > 2 || !a.op.Commutative() {
-		return reduceLentPieces(s, a, lenders)
+		return reduceLentPieces(s, a, t, lenders)
 	}
 	result, own, x, other := a.recv, a.Send, a.recv, 1-s.C.Rank()
 	if own == nil {
@@ -200,25 +240,20 @@ func reduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 		own = x
 	}
 	if err := s.Fetch(other, lenders[other], x); err != nil {
-		return err
+		return reduceAsked(s, a, t, 0, err)
 	}
 	giveBack(s)
 	return apply(s, a, own, result)
 }
 
 // reduceLentPieces combines piece by piece, so that they stay in the cache.
-func reduceLentPieces(s *proc.BoardPlace, a *Call, lenders []uint64) error {
+func reduceLentPieces(s *proc.BoardPlace, a *Call, t board.Turn, lenders []uint64) error {
 	me, last, block := s.C.Rank(), s.C.Size()-1, len(a.recv)
 	most := fastpath.BoardPiece / a.Kind.Size() * a.Kind.Size()
 	for at := 0; at < block; at += most {
 		n := min(most, block-at)
 		result := a.recv[at : at+n]
-		own := result
-		if a.Send != nil {
-			own = a.Send[at : at+n]
-		} else if me != last {
-			own = keep(s, 0, result)
-		}
+		own := ownPiece(s, a, at, n)
 		for m := last; m >= 0; m-- {
 			x := own
 			if m != me {
@@ -226,18 +261,35 @@ func reduceLentPieces(s *proc.BoardPlace, a *Call, lenders []uint64) error {
 					x = room(s, 1, n)
 				}
 				if err := s.Fetch(m, lenders[m]+uint64(at), x); err != nil {
-					return err
+					if a.Send == nil {
+						copy(result, own)
+					}
+					return reduceAsked(s, a, t, at, err)
 				}
 			}
-			switch {
-			case m != last:
-				if err := apply(s, a, x, result); err != nil {
-					return err
-				}
-			case m == me:
-				copy(result, own)
+			if err := addPiece(s, a, m, x, result); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// ownPiece returns a piece of this member's operand, which is a copy if the result is put there.
+func ownPiece(s *proc.BoardPlace, a *Call, at, n int) []byte {
+	if a.Send != nil {
+		return a.Send[at : at+n]
+	}
+	return keep(s, 0, a.recv[at:at+n])
+}
+
+// addPiece combines a piece of member m's operand with those of all later ranks.
+func addPiece(s *proc.BoardPlace, a *Call, m int, x, result []byte) error {
+	if m < s.C.Size()-1 {
+		return apply(s, a, x, result)
+	}
+	if &x[0] != &result[0] {
+		boardCopy(s, result, x)
 	}
 	return nil
 }
@@ -272,7 +324,7 @@ func lendTo(s *proc.BoardPlace, a *Call, t board.Turn, b []byte, members uint64)
 	if err := lend(s, a, t, b); err != nil {
 		return err
 	}
-	return s.Returned(members, t)
+	return returned(s, a.What, t, b, members)
 }
 
 // find waits until a member lends n bytes, and returns where.
@@ -286,21 +338,51 @@ func find(s *proc.BoardPlace, a *Call, t board.Turn, member, n int) (uint64, err
 // fetch fills to with the bytes from offset at on of the n that a member lends.
 func fetch(s *proc.BoardPlace, a *Call, t board.Turn, member int, to []byte, at, n int) error {
 	addr, err := find(s, a, t, member, n)
-	if err != nil {
+	if err == nil {
+		err = s.Fetch(member, addr+uint64(at), to)
+	}
+	if !errors.Is(err, wireup.ErrUnreadable) {
 		return err
 	}
-	return s.Fetch(member, addr+uint64(at), to)
+	s.Place.Ask(t, board.Member(member))
+	giveBack(s)
+	return (&pieces{op: a.What, begun: t, behind: t, asked: board.Member(member), length: same(n), take: func(_, from int, piece []byte) error {
+		copyPart(s, to, at, piece, from)
+		return nil
+	}}).exchange(s)
 }
 
-// fetchBlocks fills the blocks of the other members with what each lends, n bytes, from offset at on.
-func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) error {
+// fetchBlocks fills the blocks of the other members with what each lends, n bytes, from offset at on. It
+// returns the members whose memory it could not read, and which it has asked. If there is no memory for
+// what one lends it goes on, as the others do.
+func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked uint64, err error) {
 	me, size := s.C.Rank(), s.C.Size()
 	block := len(a.recv) / size
 	for i := 1; i < size; i++ {
 		m := (me + i) % size
-		if err := fetch(s, a, t, m, a.recv[m*block:][:block], at, n); err != nil {
-			return err
+		addr, bad := find(s, a, t, m, n)
+		if bad != nil {
+			return 0, bad
+		}
+		bad = s.Fetch(m, addr+uint64(at), a.recv[m*block:][:block])
+		switch {
+		case errors.Is(bad, wireup.ErrUnreadable):
+			asked |= board.Member(m)
+		default:
+			err = first(err, bad)
 		}
 	}
-	return nil
+	if err == nil && asked != 0 {
+		s.Place.Ask(t, asked)
+	}
+	return asked, err
+}
+
+// blocks returns what fills the blocks of members with pieces of what they were asked for, from offset at on.
+func blocks(s *proc.BoardPlace, a *Call, at int) taker {
+	block := len(a.recv) / s.C.Size()
+	return func(m, from int, piece []byte) error {
+		copyPart(s, a.recv[m*block:][:block], at, piece, from)
+		return nil
+	}
 }

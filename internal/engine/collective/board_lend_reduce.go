@@ -1,17 +1,22 @@
 package collective
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // allreduceLent is Allreduce where members lend their operands: each combines its part of all of them,
 // lends the result in a second step, and all copy the parts. An element is combined by one member, so
 // all get the same to the last bit.
 func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	me, size, own := s.C.Rank(), s.C.Size(), a.Send
+	me, own := s.C.Rank(), a.Send
 	if own == nil {
 		own = a.recv
 	}
@@ -22,34 +27,171 @@ func allreduceLent(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if err != nil {
 		return err
 	}
+	x := &parts{s: s, a: a, t: t, step: t.Step(2), block: block, at: at}
 	from, to := partOf(s, a, block, me)
-	if err := combinePart(s, a, at, from, own[from:to], a.recv[from:to]); err != nil {
+	x.done[me], err = combinePart(s, a, at, from, own[from:to], a.recv[from:to])
+	if err != nil && !errors.Is(err, wireup.ErrUnreadable) {
 		return err
 	}
-	parts := t.Step(2)
-	s.Place.Begin(parts)
-	if err := lend(s, a, parts, a.recv[from:to]); err != nil {
+	s.Place.Begin(x.step)
+	if err == nil {
+		err = lend(s, a, x.step, a.recv[from:to])
+	} else {
+		err = post(s, a, x.step, binary.NativeEndian.AppendUint64(nil, uint64(x.done[me])))
+	}
+	if err != nil {
 		return err
 	}
-	// In place, the part that member m has combined is written over operands that m has read by then,
-	// and nobody else reads.
+	return first(x.find(), x.fetch(), x.finish())
+}
+
+// parts are the parts of the result of an Allreduce.
+type parts struct {
+	s     *proc.BoardPlace
+	a     *Call
+	t     board.Turn
+	step  board.Turn // in which they are lent
+	block int
+	at    []uint64 // where
+
+	// How much each member has combined of its part. One that could not read all operands posts that
+	// instead of lending its part, and all members combine the rest for themselves.
+	done [board.MaxProcs]int
+}
+
+// length returns the length of a member's part.
+func (x *parts) length(m int) int {
+	from, to := partOf(x.s, x.a, x.block, m)
+	return to - from
+}
+
+// find waits for all parts. Until then no operand of another member's part is written over, in place.
+func (x *parts) find() error {
+	me, size := x.s.C.Rank(), x.s.C.Size()
 	for i := 1; i < size; i++ {
 		m := (me + i) % size
-		from, to := partOf(s, a, block, m)
-		if err := fetch(s, a, parts, m, a.recv[from:to], 0, to-from); err != nil {
+		addr, err := find(x.s, x.a, x.step, m, x.length(m))
+		x.at[m], x.done[m] = addr, x.length(m)
+		if !isMismatch(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := x.s.Place.Look(m, x.step, uint8(x.a.What), 8)
+		if err != nil {
+			return err
+		}
+		done := binary.NativeEndian.Uint64(b)
+		if done >= uint64(x.length(m)) || int(done)%x.piece() != 0 {
+			return fmt.Errorf("%w: rank %d says that it has combined %d bytes of %d", board.ErrBoard, m, done, x.length(m))
+		}
+		x.done[m] = int(done)
+	}
+	return nil
+}
+
+func isMismatch(err error) bool {
+	var m *board.Mismatch
+	return errors.As(err, &m)
+}
+
+// piece is the size of the pieces in which operands are combined.
+func (x *parts) piece() int { return board.MaxPost / x.a.Kind.Size() * x.a.Kind.Size() }
+
+// fetch copies the parts of the other members that are complete.
+func (x *parts) fetch() error {
+	s, me, size := x.s, x.s.C.Rank(), x.s.C.Size()
+	var asked uint64
+	for i := 1; i < size; i++ {
+		m := (me + i) % size
+		if x.done[m] < x.length(m) {
+			continue
+		}
+		from, to := partOf(s, x.a, x.block, m)
+		err := s.Fetch(m, x.at[m], x.a.recv[from:to])
+		switch {
+		case errors.Is(err, wireup.ErrUnreadable):
+			asked |= board.Member(m)
+		case err != nil:
 			return err
 		}
 	}
-	return s.Returned(s.Place.Others(), parts)
+	if asked != 0 {
+		s.Place.Ask(x.step, asked)
+	}
+	if err := s.Returned(s.Place.Others(), x.step); err != nil {
+		return err
+	}
+	from, to := partOf(s, x.a, x.block, me)
+	return (&pieces{
+		op: x.a.What, size: x.piece(), begun: x.t, behind: x.step, lent: x.a.recv[from:to],
+		askers: s.Place.Askers(x.step, s.Place.Others()), asked: asked, length: x.length,
+		take: func(m, at int, piece []byte) error {
+			from, _ := partOf(s, x.a, x.block, m)
+			boardCopy(s, x.a.recv[from+at:][:len(piece)], piece)
+			return nil
+		},
+	}).exchange(s)
+}
+
+// finish has all members combine what is left of the parts.
+func (x *parts) finish() error {
+	s, most := x.s, x.piece()
+	behind := x.step
+	skip := func(n int) { behind = behind.Step(2 * ((n + most - 1) / most)) }
+	longest := 0
+	for m := range s.C.Size() {
+		longest = max(longest, x.length(m))
+	}
+	skip(longest) // fetch may have had so many steps
+	for m := range s.C.Size() {
+		if x.done[m] == x.length(m) {
+			continue
+		}
+		if err := x.rest(m, behind); err != nil {
+			return err
+		}
+		skip(x.length(m))
+	}
+	return nil
+}
+
+// rest distributes what member m has combined of its part, and combines the rest.
+func (x *parts) rest(m int, behind board.Turn) error {
+	s, a, others := x.s, x.a, x.s.Place.Others()
+	from, to := partOf(s, a, x.block, m)
+	middle := from + x.done[m]
+	own := a.Send
+	if own == nil {
+		own = a.recv
+	}
+	whole := &pieces{op: a.What, size: x.piece(), begun: x.t, behind: behind, length: same(x.done[m]), take: func(_, at int, piece []byte) error {
+		boardCopy(s, a.recv[from+at:][:len(piece)], piece)
+		return nil
+	}}
+	if m == s.C.Rank() {
+		whole.lent, whole.askers = a.recv[from:middle], others
+	} else {
+		whole.asked = board.Member(m)
+	}
+	if err := whole.exchange(s); err != nil {
+		return err
+	}
+	return (&pieces{
+		op: a.What, size: x.piece(), begun: x.t, behind: behind.Step(2 * (x.done[m] / x.piece())), lent: own[middle:to], askers: others,
+		asked: others, length: same(to - middle), take: adder(s, a, middle, to-middle, x.piece(), 0),
+	}).exchange(s)
 }
 
 // combinePart combines a part of all operands, which begins at offset from of each: the own one, and
 // those at addresses of the other members. It does so piece by piece, so that they stay in the cache,
 // and writes the result by stores that leave nothing there: between cores without a common cache it
-// takes five times as long to read what another core has just written otherwise.
-func combinePart(s *proc.BoardPlace, a *Call, at []uint64, from int, own, result []byte) error {
+// takes five times as long to read what another core has just written otherwise. It returns how many
+// bytes it has combined.
+func combinePart(s *proc.BoardPlace, a *Call, at []uint64, from int, own, result []byte) (done int, err error) {
 	most := fastpath.BoardPiece / a.Kind.Size() * a.Kind.Size()
-	for done := 0; done < len(result); done += most {
+	for done < len(result) {
 		n := min(most, len(result)-done)
 		sum := room(s, 1, n)
 		for i := 1; i < len(at); i++ {
@@ -58,16 +200,17 @@ func combinePart(s *proc.BoardPlace, a *Call, at []uint64, from int, own, result
 				x = room(s, 2, n)
 			}
 			if err := s.Fetch(m, at[m]+uint64(from+done), x); err != nil {
-				return err
+				return done, err
 			}
 			if i == 1 {
 				x = own[done:][:n]
 			}
 			if err := apply(s, a, x, sum); err != nil {
-				return err
+				return done, err
 			}
 		}
 		boardMove(s, result[done:][:n], sum, ntcopy.Copy)
+		done += n
 	}
-	return nil
+	return done, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
@@ -141,17 +142,38 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	p := s.C.Process()
 	p.Lock()
 	defer p.Unlock()
+	if err := s.Ended; err != nil { // C has done it
+		s.Ended = nil
+		return err
+	}
 	t, err := s.Enter()
 	if err != nil {
 		return err
 	}
-	err = do(s, a, t, block)
+	err = guarded(func() error { return do(s, a, t, block) })
 	runtime.KeepAlive(a) // others may have read what it lends
+	if err != nil {
+		s.Place.Done() // others may wait for this member to read what they lend
+	}
 	s.Leave()
 	if err != nil {
 		return misread(err)
 	}
 	return nil
+}
+
+// guarded calls f, and returns the error of memory of the program that is not there, if the C library has
+// faults panic.
+func guarded(f func() error) (err error) {
+	defer func() {
+		r := recover()
+		if at, ok := r.(interface{ Addr() uintptr }); ok {
+			err = fmt.Errorf("%w: there is no memory at %#x", proc.ErrBuffer, at.Addr())
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	return f()
 }
 
 // misread returns the errors that the board reports where members call different operations their
@@ -166,8 +188,14 @@ func misread(err error) error {
 
 func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	me := s.C.Rank()
-	if lent(s, a, block) {
-		return doLent(s, a, t, block)
+	inParts := piecemeal(s, a, block) || a.What == allreduce && lent(s, a, block)
+	if there := s.C.Process().Boards.There; inParts && there != nil && !there(a.recv) { // the others need this member's part
+		b := *a
+		b.recv = slices.Clone(a.recv)
+		return first(doParts(s, &b, t, block), fmt.Errorf("%w: there is no memory for a result of %d bytes", proc.ErrBuffer, block))
+	}
+	if inParts || lent(s, a, block) {
+		return doParts(s, a, t, block)
 	}
 	switch a.What {
 	case OpBarrier:
@@ -186,11 +214,16 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	case alltoall:
 		return boardAlltoall(s, a, t, block)
 	default:
-		if piecemeal(s, a, block) {
-			return reducePieces(s, a, t, block)
-		}
 		return boardReduce(s, a, t, block)
 	}
+}
+
+// doParts is do for what is lent, or done in pieces.
+func doParts(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
+	if lent(s, a, block) {
+		return doLent(s, a, t, block)
+	}
+	return reducePieces(s, a, t, block)
 }
 
 // post posts b on the board, for the other members to read.
@@ -235,8 +268,16 @@ func boardMove(s *proc.BoardPlace, dst, src []byte, by func(dst, src []byte) int
 	}
 	p := s.C.Process()
 	p.Unlock()
+	defer p.Lock()
 	by(dst, src)
-	p.Lock()
+}
+
+// copyOwn is boardCopy that returns the error of memory that is not there, where others go on.
+func copyOwn(s *proc.BoardPlace, dst, src []byte) error {
+	return guarded(func() error {
+		boardCopy(s, dst, src)
+		return nil
+	})
 }
 
 func boardGather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
@@ -267,19 +308,25 @@ func boardScatter(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	if me != a.Root {
 		return take(s, a, t, a.Root, a.recv, me*block, n*block)
 	}
+	if err := post(s, a, t, a.Send); err != nil { // first: there may be no memory for the own block
+		return err
+	}
 	if a.recv != nil {
 		boardCopy(s, a.recv, a.Send[me*block:][:block])
 	}
-	return post(s, a, t, a.Send)
+	return nil
 }
 
 func boardAllgather(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	own := a.recv[s.C.Rank()*block:][:block]
-	if a.Send != nil {
-		boardCopy(s, own, a.Send)
+	own, send := a.recv[s.C.Rank()*block:][:block], a.Send
+	if send == nil {
+		send = own
 	}
-	if err := post(s, a, t, own); err != nil {
+	if err := post(s, a, t, send); err != nil {
 		return err
+	}
+	if a.Send != nil {
+		boardCopy(s, own, send)
 	}
 	return collect(s, a, t, s.C.Size(), block)
 }
@@ -289,11 +336,12 @@ func boardAlltoall(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 	send := a.Send
 	if send == nil {
 		send = a.recv
-	} else {
-		boardCopy(s, a.recv[me*block:][:block], send[me*block:])
 	}
 	if err := post(s, a, t, send); err != nil {
 		return err
+	}
+	if a.Send != nil {
+		boardCopy(s, a.recv[me*block:][:block], send[me*block:])
 	}
 	for i := 1; i < n; i++ {
 		m := (me + i) % n

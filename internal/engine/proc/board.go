@@ -25,9 +25,10 @@ type boards struct {
 	bells  []machine.Bell   // to wake each of these procs
 	bell   machine.Bell     // wakes this proc
 	Back   func(at, size int) error
-	Lends  *board.Lending // how blocks are lent; nil: not at all
-	places []*BoardPlace  // of communicators whose goroutines wait
-	asleep bool           // they have announced on the board that they sleep
+	Lends  *board.Lending      // how blocks are lent; nil: not at all
+	There  func(b []byte) bool // whether memory of the program can be written; nil: all can
+	places []*BoardPlace       // of communicators whose goroutines wait
+	asleep bool                // they have announced on the board that they sleep
 }
 
 // OnBoard gives the proc the board that it shares with the procs of its host, before any
@@ -64,8 +65,8 @@ func (bs *boards) TakeBoard(fds []int) error {
 	return bs.OnBoard(b, bells, back)
 }
 
-// Oversubscribed reports whether the board's procs are more than so many cores.
-func (bs *boards) Oversubscribed(cores int) bool { return len(bs.bells) > cores }
+// Procs returns how many procs share the board.
+func (bs *boards) Procs() int { return len(bs.bells) }
 
 // ProcsOfHost returns the procs of this proc's host.
 func (bs *boards) ProcsOfHost() []wire.WorldRank {
@@ -92,6 +93,7 @@ type BoardPlace struct {
 	wait    board.Wait
 	Scratch [3][]byte
 	Lenders []uint64 // where members lend memory, while an operation needs it
+	Ended   error    // of an operation that C has done, for Go to report
 	shared  bool     // with C
 }
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"syscall"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/poll"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 const (
@@ -184,31 +184,41 @@ func (s *BoardPlace) Leave() {
 
 // Room waits until there is memory for n bytes, and returns it.
 func (s *BoardPlace) Room(t board.Turn, n int) ([]byte, error) {
+	return s.room(t, n, s.Place.Vacant(t, n))
+}
+
+// RoomFor is Room for a post that only some members read, as they have read all posts since a turn.
+func (s *BoardPlace) RoomFor(t board.Turn, n int, since board.Turn, readers uint64) ([]byte, error) {
+	return s.room(t, n, s.Place.VacantFor(t, n, since, readers))
+}
+
+func (s *BoardPlace) room(t board.Turn, n int, vacant board.Wait) ([]byte, error) {
 	if at, size := s.Place.Backing(n); size > 0 && s.C.p.Boards.Back != nil {
 		if err := s.C.p.Boards.Back(at, size); err != nil {
 			s.Place.Backed = [2]uint32{}
 			return nil, fmt.Errorf("%d bytes of shared memory: %w", size, err)
 		}
 	}
-	if err := s.Await(s.Place.Vacant(t, n)); err != nil {
+	if err := s.Await(vacant); err != nil {
 		return nil, err
 	}
 	return s.Place.Room(t, n), nil
 }
 
-// Fetch copies memory that a member lends, as Place.Lent tells. The process is unlocked meanwhile.
+// Fetch copies memory that a member lends, as Place.Lent tells. The process is unlocked meanwhile. The
+// error wraps wireup.ErrUnreadable if only that member can read the memory, so that it has to copy it.
 func (s *BoardPlace) Fetch(member int, addr uint64, to []byte) error {
 	p := s.C.p
 	p.Unlock()
 	defer p.Lock()
 	err := p.Boards.Lends.Fetch(&s.Place.Offers[member], addr, to)
-	switch {
-	case errors.Is(err, syscall.ESRCH):
-		return fmt.Errorf("rank %d: %w", member, err)
-	case err != nil:
-		return fmt.Errorf("%w: %d bytes of rank %d, or where they go: %w", ErrBuffer, len(to), member, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, wireup.ErrUnreadable) && p.Boards.There != nil && !p.Boards.There(to) {
+		return fmt.Errorf("%w: there is no memory for the %d bytes of rank %d", ErrBuffer, len(to), member)
+	}
+	return fmt.Errorf("rank %d: %w", member, err)
 }
 
 // Returned says that this member has read all that it needs of the operation, and waits until other

@@ -225,6 +225,7 @@ func UseMemoryCheck(there func(b []byte) bool) {
 		defer p.Unlock()
 		p.Data.guarded = true
 		p.Eng.CheckMemory(there)
+		p.Boards.There = there
 	}
 }
 

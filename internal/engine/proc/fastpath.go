@@ -297,18 +297,8 @@ func RingFastPath(slot int) {
 	}
 }
 
-// ReturnFastPath waits until members have read what C has lent them in an operation. It returns false if
-// one of them cannot any more.
-func ReturnFastPath(slot int, members, turn uint64) bool {
-	p, err := Current()
-	if err != nil {
-		return false
-	}
-	p.Lock()
-	defer p.Unlock()
-	s := p.FastPath.places[slot]
-	return s != nil && s.Returned(members, board.Turn(turn)) == nil
-}
+// PlaceAt returns the place in a slot of the board in which C does operations.
+func (x *fastPath) PlaceAt(slot int) *BoardPlace { return x.places[slot] }
 
 func (x *fastPath) ring(slot int) {
 	x.p.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // hostBoard is the memory that the procs of a host share for collective operations.
@@ -76,6 +77,13 @@ func (p *proc) joinBoard() error {
 	return p.mpi.OnBoard(b, bells)
 }
 
+// One in so many times a proc cannot read memory that another one lends. What procs try first, keySize
+// bytes at most, they can.
+const (
+	unreadable = 7
+	keySize    = 16
+)
+
 // coresOfHost is how many cores a host has, so that procs of larger hosts share cores.
 const coresOfHost = 3
 
@@ -89,9 +97,14 @@ func (p *proc) lending(procs int) *board.Lending {
 	}
 	return &board.Lending{
 		Offer: board.Offer{Process: uint64(p.rank), Addr: uint64(uintptr(unsafe.Pointer(p)))},
-		Cores: coresOfHost,
+		Cores: board.Cores{N: coresOfHost},
 		Fetch: func(from *board.Offer, addr uint64, to []byte) error {
 			p.interleave()
+			if len(to) > keySize {
+				if p.fetches++; p.fetches%unreadable == 0 {
+					return wireup.ErrUnreadable
+				}
+			}
 			for _, q := range p.s.procs {
 				if uint64(q.rank) == from.Process && !q.task.Ended() && !q.frozen && !q.crashed {
 					copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), len(to)))

@@ -34,6 +34,7 @@ type proc struct {
 	judged  bool          // its node has noticed its end
 	crashed bool
 	between bool  // it is delayed in the middle of an MPI call
+	fetches int   // how often it has read memory of another proc
 	frozen  bool  // it is stopped in the middle of something, until it dies
 	err     error // the error of its program
 }

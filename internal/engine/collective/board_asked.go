@@ -1,0 +1,173 @@
+package collective
+
+import (
+	"errors"
+	"math/bits"
+
+	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/ntcopy"
+	"github.com/openimpi/impi/internal/engine/proc"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// What is lent can be memory that the kernel reads for nobody else, such as a mapping of a device, and
+// it may stop reading any. A member that could not read asks the lender, which then posts all of it in
+// pieces, in steps of the same operation.
+
+// mostLent is how many bytes can be lent: an operation has steps for twice as many.
+const mostLent = board.MaxSteps / 4 * board.MaxPost
+
+// taker takes a piece of what member m lends, which begins at an offset.
+type taker func(m, at int, piece []byte) error
+
+// pieces are what members post for those that could not read it.
+type pieces struct {
+	op     operation
+	size   int        // of a piece; 0: as large as it can be
+	begun  board.Turn // the operation
+	behind board.Turn // the step behind which the pieces are posted
+	lent   []byte     // what this member posts
+	askers uint64     // for whom
+	asked  uint64     // who post something for this member
+	length func(m int) int
+	take   taker // of those in asked, from the last rank to the first, and in its turn of nil for this member
+}
+
+// returned waits until members have read what this one has lent in t, and posts it for those that could not.
+func returned(s *proc.BoardPlace, op operation, t board.Turn, lent []byte, members uint64) error {
+	err := s.Returned(members, t)
+	return first(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Place.Askers(t, members)}).exchange(s))
+}
+
+// same is a length that is the same for all members.
+func same(n int) func(int) int { return func(int) int { return n } }
+
+// exchange posts and takes all pieces. Those for whom nothing is posted, and who post nothing, need not
+// call it.
+func (x *pieces) exchange(s *proc.BoardPlace) error {
+	if x.askers|x.asked == 0 {
+		return nil
+	}
+	longest, most := 0, board.MaxPost
+	if x.size > 0 {
+		most = x.size
+	}
+	if x.askers != 0 {
+		longest = len(x.lent)
+	}
+	for left := x.asked; left != 0; left &= left - 1 {
+		longest = max(longest, x.length(bits.TrailingZeros64(left)))
+	}
+	step := x.behind
+	for at := 0; at < longest; at += most {
+		step = step.Step(2)
+		s.Place.Begin(step)
+		s.Notify()
+		if err := x.post(s, step, at, most); err != nil {
+			return err
+		}
+		if err := x.collect(s, step, at, most); err != nil {
+			return err
+		}
+	}
+	s.Place.Done() // however little it has read: they wait for it
+	return s.Returned(x.askers, step)
+}
+
+// post posts a piece that begins at an offset.
+func (x *pieces) post(s *proc.BoardPlace, step board.Turn, at, most int) error {
+	n := min(most, len(x.lent)-at)
+	if x.askers == 0 || n <= 0 {
+		return nil
+	}
+	to, err := s.RoomFor(step, n, x.begun, x.askers)
+	if err != nil {
+		return err
+	}
+	boardMove(s, to, x.lent[at:at+n], ntcopy.Copy)
+	s.Place.Post(step, uint8(x.op), n)
+	s.Notify()
+	return nil
+}
+
+// collect takes the pieces that others post in a step.
+func (x *pieces) collect(s *proc.BoardPlace, step board.Turn, at, most int) error {
+	for m := s.C.Size() - 1; m >= 0 && x.asked != 0; m-- {
+		var piece []byte
+		if m != s.C.Rank() {
+			n := min(most, x.length(m)-at)
+			if x.asked&board.Member(m) == 0 || n <= 0 {
+				continue
+			}
+			var err error
+			if piece, err = look(s, &Call{What: x.op}, step, m, n); err != nil {
+				return err
+			}
+		}
+		if err := x.take(m, at, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyPart copies to the memory of what begins at offset at the part that is in a piece which begins at from.
+func copyPart(s *proc.BoardPlace, to []byte, at int, piece []byte, from int) {
+	low, high := max(at, from), min(at+len(to), from+len(piece))
+	if low < high {
+		boardCopy(s, to[low-at:high-at], piece[low-from:])
+	}
+}
+
+// reduceAsked goes on with a Reduce from offset from on when memory could not be read, for which cause is
+// the error.
+func reduceAsked(s *proc.BoardPlace, a *Call, t board.Turn, from int, cause error) error {
+	if !errors.Is(cause, wireup.ErrUnreadable) {
+		return cause
+	}
+	s.Place.Ask(t, s.Place.Others())
+	giveBack(s)
+	most := board.MaxPost / a.Kind.Size() * a.Kind.Size()
+	return (&pieces{
+		op: a.What, size: most, begun: t, behind: t, asked: s.Place.Others(), length: same(len(a.recv)),
+		take: adder(s, a, 0, len(a.recv), most, from),
+	}).exchange(s)
+}
+
+// adder returns what combines the pieces of all operands, of which those from an offset on are posted, n
+// bytes, in pieces of most. It leaves out those before done.
+func adder(s *proc.BoardPlace, a *Call, from, n, most, done int) taker {
+	me, last := s.C.Rank(), s.C.Size()-1
+	var own []byte
+	return func(m, at int, x []byte) error {
+		if at < done {
+			return nil
+		}
+		k := min(most, n-at)
+		if m == last {
+			own = ownPiece(s, a, from+at, k)
+		}
+		if m == me {
+			x = own
+		}
+		return addPiece(s, a, m, x, a.recv[from+at:][:k])
+	}
+}
+
+// ReturnFastPath waits until members have read what C has lent them in an operation. It returns false if
+// one of them cannot any more. Go then reports that as the end of the operation instead of doing it again:
+// the others would not.
+func ReturnFastPath(slot int, members, turn uint64, op uint8, lent []byte) bool {
+	p, err := proc.Current()
+	if err != nil {
+		return false
+	}
+	p.Lock()
+	defer p.Unlock()
+	s := p.FastPath.PlaceAt(slot)
+	if s == nil {
+		return false
+	}
+	s.Ended = returned(s, operation(op), board.Turn(turn), lent, members)
+	return s.Ended == nil
+}
