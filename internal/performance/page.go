@@ -13,14 +13,15 @@ import (
 
 const head = `# Performance
 
-Made by ` + "`make performance`" + ` on %s. [performance.json](performance.json) has the figures as impi-bench printed them.
+See here how fast impi is beside other MPIs, and what its features cost. Compare the ratios and not
+the figures: those of one machine mean little elsewhere, and on a shared machine they change by the
+minute. All figures of a table are of one run, in which all took turns, and are medians of its
+repetitions. A ratio above 1 means that ours is that many times better, unless the text says
+otherwise. Some rows have a goal: "≥ 0.67" after the ratio says that it is met, bold type that it is
+missed. What made the difference, what did not, and figures of earlier days are in [the history of
+experiments](decisions/0039-experiments-on-speed.md).
 
-See here how fast impi is beside other MPIs, and what its features cost. Compare the ratios and not the figures: those of
-one machine mean little elsewhere, and on a shared machine they change by the minute. All figures of a table are of one
-run, in which everybody took turns, and are medians of its repetitions. A ratio above 1 means that ours is that many times
-better, unless the text says otherwise. Some rows have a goal: "≥ 0.67" behind the ratio says that it is met, bold type that
-it is missed. What made the difference, what did not, and figures of earlier days are in
-[the history of experiments](decisions/0039-experiments-on-speed.md).
+Made by ` + "`make performance`" + ` on %s. [performance.json](performance.json) has the figures as impi-bench printed them.
 
 Machine: %s.
 
