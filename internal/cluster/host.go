@@ -241,8 +241,8 @@ func (h *Host) Report(ctx context.Context, own []byte) (job []byte, err error) {
 	}
 }
 
-// Called reports, at the head, whether a host has reached it, be it there or not.
-func (h *Host) Called(host int) bool {
+// ReachedBy reports, at the head, whether a host has connected to it, even if it is gone again.
+func (h *Host) ReachedBy(host int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.called[host]

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBoards runs collective operations of all kinds on the board of a host, of all its procs and of
-// some, with blocks that fit into an entry, into a room and into a half, and that are lent.
+// TestBoards runs collective operations of all kinds on the board of a host, with all of its procs
+// and with some, and with blocks that fit into an entry, a room or a half, or are lent.
 func TestBoards(t *testing.T) {
 	text := "seed 1\njob direct=yes boards=yes\nsite hosts=4\nprocs 4\n" +
 		"split w new=c1,c2 colors=0,1,0,1 keys=0,0,0,0\n"
@@ -42,8 +42,8 @@ func TestBoards(t *testing.T) {
 	}
 }
 
-// TestBoxes has messages of one packet and of several go by a link with fast boxes, and wants those of
-// one host to use them.
+// TestBoxes sends messages of one packet and of several over links with fast boxes, and checks that
+// those inside a host use them.
 func TestBoxes(t *testing.T) {
 	const program = "procs 2\n" +
 		"message 1 from=0 to=1 comm=w tag=1 type=int32 len=3\nmessage 2 from=0 to=1 comm=w tag=1 type=int32 len=300\n" +

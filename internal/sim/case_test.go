@@ -35,7 +35,7 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// TestTextIsTheCase: a case that was written and read does the same.
+// TestTextIsTheCase: a case that was formatted and parsed behaves the same.
 func TestTextIsTheCase(t *testing.T) {
 	for seed := range uint64(200) {
 		c := Generate(seed, Limits{})
@@ -115,7 +115,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestNoFaultsChangesNothingElse: what is wrong without faults is easier to see.
+// TestNoFaultsChangesNothingElse: a seed without faults is the same case, in which an error is
+// easier to see.
 func TestNoFaultsChangesNothingElse(t *testing.T) {
 	faults := regexp.MustCompile(`(?m)^fault .*\n| cuts=\S*`)
 	for seed := range uint64(100) {

@@ -13,16 +13,16 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// ManyConnects is many procs that call one port at once: those of the first world accept some
-// of them, and then close it. Some callers end without having disconnected.
+// ManyConnects is many procs that connect to one port at once: those of the first world accept some
+// of them, and then close it. Some callers end without disconnecting.
 type ManyConnects struct {
 	Seed    uint64
-	Worlds  []int // procs: of the one that accepts, and of those that call
-	Backlog int   // callers that may wait; the others are refused and call again
+	Worlds  []int // number of procs: of the world that accepts, and of those that connect
+	Backlog int   // callers that may wait; the others are refused and connect again
 	Served  int   // how many are accepted
 }
 
-// NewManyConnects makes the case of a seed, of so many callers.
+// NewManyConnects makes the case of a seed, with so many callers.
 func NewManyConnects(seed uint64, callers int) *ManyConnects {
 	rng := rand.New(rand.NewPCG(seed, 0x63726f7764))
 	c := &ManyConnects{Seed: seed, Worlds: []int{1 + rng.IntN(3)}, Backlog: 1 + rng.IntN(callers), Served: 1 + rng.IntN(callers)}
@@ -36,12 +36,12 @@ func NewManyConnects(seed uint64, callers int) *ManyConnects {
 	return c
 }
 
-// String is the case in one line.
+// String formats the case in one line.
 func (c *ManyConnects) String() string {
 	return fmt.Sprintf("seed %d: worlds of %v procs; %d callers may wait, %d are served", c.Seed, c.Worlds, c.Backlog, c.Served)
 }
 
-// Run lets it happen, and says what is wrong.
+// Run runs the case, and returns what is wrong.
 func (c *ManyConnects) Run() *Verdict {
 	base := Generate(c.Seed, Limits{Worlds: true, NoFaults: true}) // its links
 	base.Sites, base.Backlog, base.Program = nil, c.Backlog, &script.Program{Worlds: c.Worlds}
@@ -61,12 +61,12 @@ func (c *ManyConnects) Run() *Verdict {
 				x.records[p.number].Comms = []script.Membership{{Step: -1, Name: string(rune('a' + base.Program.WorldOf(p.number))), Rank: p.World().Rank(), Size: p.World().Size()}}
 				return nil
 			}
-			return play(e) // nothing, but that nothing is left
+			return play(e) // nothing to do but to check that nothing is left
 		}
 	})
 }
 
-// deserts reports whether a caller ends without a word, as all of its world do.
+// deserts reports whether a caller ends without disconnecting, like all of its world.
 func (c *ManyConnects) deserts(proc int) bool {
 	p := script.Program{Worlds: c.Worlds}
 	return (uint64(p.WorldOf(proc))+c.Seed)%4 == 0
@@ -80,7 +80,7 @@ func (c *ManyConnects) runProc(p player) error {
 	return c.call(p)
 }
 
-// failedMPI wraps what MPI has failed with.
+// failedMPI wraps an error of MPI.
 func failedMPI(err error) error {
 	if err == nil {
 		return nil
@@ -88,10 +88,10 @@ func failedMPI(err error) error {
 	return fmt.Errorf("%w: %w", script.ErrMPI, err)
 }
 
-// receive accepts callers, talks to them and parts, and closes the port.
+// receive accepts callers, exchanges messages with them, disconnects and closes the port.
 func (c *ManyConnects) receive(p player) error {
 	world, port := p.World(), ""
-	var deserted []*mpi.Comm // whose other side ends with its job, for which it waits
+	var deserted []*mpi.Comm // the other sides of these end with their jobs, and it waits for that
 	var err error
 	if world.Rank() == 0 {
 		if port, err = p.MPI().OpenPort(nil); err != nil {
@@ -134,7 +134,7 @@ func (c *ManyConnects) receive(p player) error {
 	return nil
 }
 
-// call connects to the port until that is good or the port is closed.
+// call connects to the port until that succeeds or the port is closed.
 func (c *ManyConnects) call(p player) error {
 	for n := 0; p.x.shared.Ports["port"] == ""; n++ {
 		p.Pause(20 * time.Microsecond << min(n, 8))
@@ -171,7 +171,7 @@ func (c *ManyConnects) talkToAll(p player, with *mpi.Comm) error {
 	return failedMPI(with.Disconnect())
 }
 
-// TestManyConnects has 100 procs call a port at once.
+// TestManyConnects makes 100 procs connect to a port at once.
 func TestManyConnects(t *testing.T) {
 	covered := map[string]int64{}
 	for seed := uint64(1); seed <= 6; seed++ {

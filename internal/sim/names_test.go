@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// naming is two jobs that share a name server, of two sites and of one, and a world that the first spawns.
+// naming is two jobs that share a name server, one of two sites and one of one, and a world that
+// the first spawns.
 const naming = `seed 1
 job names=2
 site hosts=1
@@ -14,7 +15,7 @@ site hosts=1
 procs 2 1 1
 `
 
-// TestNames runs programs about names that have one outcome each.
+// TestNames runs programs about names, each of which has one possible outcome.
 func TestNames(t *testing.T) {
 	for name, program := range map[string]string{
 		"seen by all":            "publish 0 heat text=1\nlookup 2 heat\nunpublish 1 heat\nlookup 2 heat\n",
@@ -43,7 +44,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreJudged wants an outcome to be wrong that differs from the model's.
+// TestNamesAreJudged: an outcome that differs from the model's is found.
 func TestNamesAreJudged(t *testing.T) {
 	c, err := Parse(strings.Replace(naming, "procs 2 1 1", "procs 2 1", 1) + "publish 0 a text=1\npublish 0 b text=1\npublish 0 c text=1\n")
 	if err != nil {

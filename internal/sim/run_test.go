@@ -60,7 +60,7 @@ func TestCaseThatCannotBeRun(t *testing.T) {
 	}
 }
 
-// TestJudge has outcomes judged that no correct implementation has.
+// TestJudge judges outcomes that no correct implementation has.
 func TestJudge(t *testing.T) {
 	clean := strings.Replace(small, "fault cut #12 3\n", "", 1)
 	for _, test := range []struct {
@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// forget is the program of a rank that loses what it got.
+// forget is the program of a rank that loses what it received.
 func (x *execution) forget(e script.Env) error {
 	rec := x.records[e.World().Rank()]
 	err := script.Run(x.c.Program, e, rec)
@@ -110,7 +110,7 @@ func (x *execution) forget(e script.Env) error {
 	return err
 }
 
-// TestShrink: a case is left with what it fails of, and with what that needs.
+// TestShrink: only the part of a case that fails is left, with what that needs.
 func TestShrink(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails func(c *Case) bool
@@ -151,14 +151,14 @@ func TestShrink(t *testing.T) {
 }
 
 func TestShrinkTakesItsTime(t *testing.T) {
-	for _, budget := range []time.Duration{0, time.Hour} { // in which nothing fails
+	for _, budget := range []time.Duration{0, time.Hour} { // in these nothing fails
 		if c, runs := Shrink(Generate(4, Limits{}), &Limits{}, "x", budget); c.String() != Generate(4, Limits{}).String() || runs > 400*tries {
 			t.Errorf("%d runs:\n%v", runs, c)
 		}
 	}
 }
 
-// TestShrinkWorlds: those that meet are made smaller in both ways, too.
+// TestShrinkWorlds: cases of several worlds are made smaller in both ways, too.
 func TestShrinkWorlds(t *testing.T) {
 	l := Limits{Worlds: true, NoFaults: true}
 	fails := func(c *Case) bool {
@@ -180,7 +180,7 @@ func TestShrinkWorlds(t *testing.T) {
 	}
 }
 
-// TestSweepFindsTheSameOnAllCores: which seeds fail does not depend on that.
+// TestSweepFindsTheSameOnAllCores: which seeds fail does not depend on the number of workers.
 func TestSweepFindsTheSameOnAllCores(t *testing.T) {
 	failing := func(seed uint64, s Sweep) result {
 		v := &Verdict{Coverage: Coverage{"jobs": 1}, Events: seed}

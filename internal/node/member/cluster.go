@@ -328,7 +328,7 @@ func whatOfMissing(o *Cluster) string {
 	}
 	var silent []int
 	for _, host := range o.waits() {
-		if !o.tree.Load().Called(host) {
+		if !o.tree.Load().ReachedBy(host) {
 			silent = append(silent, host)
 		}
 	}

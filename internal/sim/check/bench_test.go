@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// course is links that packets of one pair pass again and again.
+// course is a chain of links that packets of one pair pass again and again.
 type course struct {
 	c     *Checker
 	stops []Endpoint
@@ -40,7 +40,7 @@ func (r *course) hop(tb testing.TB, i int, down bool, b []byte) {
 	}
 }
 
-// round takes a batch of packets there and their PROTOACK back.
+// round sends a batch of packets there and their PROTOACK back.
 func (r *course) round(tb testing.TB, batch, ack []byte) {
 	last := len(r.stops) - 2
 	for i := range last + 1 {
@@ -58,7 +58,7 @@ func batchOf(n int) (batch []byte) {
 	return batch
 }
 
-// What a round costs, by the bytes that are written: three links see each.
+// The cost of a round, by bytes written: three links see each byte.
 func BenchmarkRound(b *testing.B) {
 	for _, test := range []struct {
 		name string

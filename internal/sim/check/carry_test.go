@@ -106,8 +106,7 @@ func TestConservation(t *testing.T) {
 	})
 }
 
-// A job that ended by a fault may have lost anything, but what did arrive must be
-// right.
+// A job that ended by a fault may have lost anything, but what arrived must be right.
 func TestUncleanEnd(t *testing.T) {
 	r := newRig(t)
 	r.hop(ProcEnd(0), AgentEnd(0), msg(0, 3, 8).bytes())
@@ -132,7 +131,7 @@ func TestFirstViolationIsFinal(t *testing.T) {
 	}
 }
 
-// A link under test, as a resumed one, must bring what was written.
+// A link that may change its bytes, such as a resumable one, must deliver what was written.
 func TestRead(t *testing.T) {
 	a, b := msg(0, 2, 8).bytes(), syncAck(0, 2, 0, 0).bytes()
 	stream := append(append([]byte{}, a...), msg(0, 2, 3).bytes()...)

@@ -32,7 +32,7 @@ func answerTo(label, mask uint32, values []byte) []byte {
 	return cmd("COLL", append(u32(label, mask), values...)...)
 }
 
-// values is what a client of the test job says for a label.
+// values are the values of a label that a client of the test job sends.
 func values(label uint32, client int) []byte {
 	var ranks []int
 	for r, p := range testJob().Procs {
@@ -74,8 +74,7 @@ var standardLabels = []uint32{
 	0x1000, 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1600, 0x2000, 0x2100, 0x2200, 0x2300, 0x2400, 0x3000, 0x3100,
 }
 
-// dialogue is a whole startup, in lock-step. skip tells which client leaves out
-// which label.
+// dialogue is a whole startup in lock-step. skip says which client leaves out which label.
 func dialogue(labels []uint32, skip func(client int, label uint32) bool) (d []say) {
 	up := func(c int, name string, b []byte) { d = append(d, say{fmt.Sprintf("%d %s", c, name), c, true, b}) }
 	down := func(c int, name string, b []byte) { d = append(d, say{fmt.Sprintf("%s %d", name, c), c, false, b}) }
@@ -97,7 +96,7 @@ func dialogue(labels []uint32, skip func(client int, label uint32) bool) (d []sa
 				up(c, name, coll(l, values(l, c)))
 				all = append(all, values(l, c)...)
 				mask |= 1 << c
-			} else if i+1 < len(labels) { // the next one comes early, to say so
+			} else if i+1 < len(labels) { // announce the next one early
 				up(c, fmt.Sprintf("%x", labels[i+1]), coll(labels[i+1], values(labels[i+1], c)))
 			}
 		}
@@ -162,7 +161,7 @@ func TestStartup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := talkRig(t)
 			for i, s := range d {
-				if slices.IndexFunc(d, func(x say) bool { return x.name == s.name }) == i { // but for what came early
+				if slices.IndexFunc(d, func(x say) bool { return x.name == s.name }) == i { // except for early ones
 					r.say(s)
 				}
 			}
@@ -172,7 +171,7 @@ func TestStartup(t *testing.T) {
 	}
 }
 
-// Every byte may come alone.
+// Every byte may arrive by itself.
 func TestStartupByteByByte(t *testing.T) {
 	r := talkRig(t)
 	for _, s := range dialogue(standardLabels, nil) {
@@ -184,12 +183,12 @@ func TestStartupByteByByte(t *testing.T) {
 	wants(t, r.err, "")
 }
 
-// change is what happens in place of one command of the dialogue.
+// change replaces a command of the dialogue.
 type change struct {
 	name string
 	at   string // name of the command
 	want Rule
-	b    []byte // in its place; nil: it is left out
+	b    []byte // the replacement; nil: the command is left out
 }
 
 func TestStartupViolations(t *testing.T) {
@@ -271,7 +270,7 @@ func TestStartupViolations(t *testing.T) {
 					r.must()
 				}
 				if r.err == nil && s.client == 2 && c.name == "no DONE for a client" {
-					r.c.clients[2].foreign = false // only ours must have it
+					r.c.clients[2].foreign = false // only our clients must have it
 				}
 				r.say(s)
 			}
@@ -300,7 +299,7 @@ func TestExtensionsNeedAllClients(t *testing.T) {
 	wants(t, r.err, RuleLabel)
 }
 
-// A foreign client may say everything at once.
+// A foreign client may send everything at once.
 func TestForeignClientInOneGo(t *testing.T) {
 	var early []byte
 	for _, l := range standardLabels {

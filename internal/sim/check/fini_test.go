@@ -96,7 +96,7 @@ func TestFini(t *testing.T) {
 			r.write(AgentEnd(0), AgentEnd(1), b[:10])
 			r.read(AgentEnd(1), AgentEnd(0))
 			r.write(AgentEnd(0), AgentEnd(1), b[10:])
-			r.must() // nobody reads it, and that is the fault
+			r.must() // nobody reads it, which is the fault
 			r.hop(AgentEnd(0), AgentEnd(2), nil)
 			r.note(r.c.Finish(true))
 		}},

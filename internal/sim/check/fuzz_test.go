@@ -36,8 +36,8 @@ func op(kind, link int, fromA bool, n int) []byte {
 	return b
 }
 
-// FuzzChecker feeds the checker with anything: it finds violations, but it does
-// not panic, and what it has found stays found.
+// FuzzChecker feeds the checker with anything: it may find violations, must not panic, and must
+// keep what it has found.
 func FuzzChecker(f *testing.F) {
 	short := msg(0, 3, 3).bytes()
 	f.Add([]byte{})
@@ -82,7 +82,7 @@ func FuzzChecker(f *testing.F) {
 	})
 }
 
-// fuzzStep does one operation and gives the rest of the program.
+// fuzzStep does one operation and returns the rest of the program.
 func fuzzStep(c *Checker, program []byte) (rest []byte, err error) {
 	kind, id := int(program[0])%opCount, int(program[0])/opCount%len(fuzzLinks)
 	a, n := program[1]&1 == 1, int(program[1]>>1)
@@ -131,7 +131,7 @@ func fuzzOther(c *Checker, id, n int) error {
 	return c.Link(100+id, fuzzLinks[id][0], fuzzLinks[id][1])
 }
 
-// FuzzLine describes any bytes.
+// FuzzLine formats any bytes.
 func FuzzLine(f *testing.F) {
 	f.Add(msg(0, 3, 3).bytes())
 	f.Add([]byte{0, 0, 0, 7})

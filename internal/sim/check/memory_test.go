@@ -35,7 +35,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// An agent that keeps what nobody will read has not ended in order.
+// An agent that keeps bytes that will never be read has not ended in order.
 func TestNothingIsQueuedInTheEnd(t *testing.T) {
 	for _, queued := range []int64{0, 1} {
 		r := newRig(t)
@@ -51,7 +51,7 @@ func TestNothingIsQueuedInTheEnd(t *testing.T) {
 	}
 }
 
-// What passes through and what agents say or hear themselves is not held.
+// Bytes that pass through, and bytes that agents send or receive themselves, are not held.
 func TestHeldIsNothingInTheEnd(t *testing.T) {
 	r := newRig(t)
 	r.carry(msg(0, 3, 8), msg(0, 3, 8), ack(3, 0), msg(4, 1, 1), sync(1, 4, 3, 3), syncAck(4, 1, 3, 0), ack(1, 4))
@@ -64,8 +64,8 @@ func TestHeldIsNothingInTheEnd(t *testing.T) {
 	}
 }
 
-// Senders that keep the windows cannot make an agent hold more than the bound,
-// and can make it hold all of it but what completes headers and PROTOACKs.
+// Senders that respect the windows cannot make an agent hold more than the bound, but can make it
+// hold all of it except incomplete headers and PROTOACKs.
 func TestBoundIsReached(t *testing.T) {
 	r := newRig(t)
 	rng := rand.New(rand.NewPCG(1, 2))

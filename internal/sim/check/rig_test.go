@@ -20,7 +20,7 @@ type rig struct {
 	c     *Checker
 	ids   map[[2]Endpoint]int // of links, by both orders of their ends
 	first map[int]Endpoint
-	left  map[[2]Endpoint]int // written and not read, by writer and reader
+	left  map[[2]Endpoint]int // bytes written and not read, by writer and reader
 	err   error
 }
 
@@ -138,7 +138,7 @@ func (r *rig) hop(from, to Endpoint, b []byte) {
 	r.read(from, to)
 }
 
-// way is the endpoints that a packet passes from one proc to another.
+// way returns the endpoints that a packet passes from one proc to another.
 func way(src, dest int) []Endpoint {
 	job := testJob()
 	g, h := job.Procs[src].Host, job.Procs[dest].Host
@@ -156,7 +156,7 @@ func way(src, dest int) []Endpoint {
 	return w
 }
 
-// carry takes packets of one pair to their destination by the agents, one by one.
+// carry moves packets of one pair to their destination by the agents, one by one.
 func (r *rig) carry(packets ...pk) {
 	r.t.Helper()
 	for _, p := range packets {
@@ -173,7 +173,7 @@ func (r *rig) ended(rank int) {
 	r.note(r.c.Ended(id, r.first[id] == ProcEnd(rank)))
 }
 
-// end ends all procs, sends FINI all round and finishes.
+// end ends all procs, exchanges FINI everywhere and finishes.
 func (r *rig) end() {
 	r.t.Helper()
 	for rank := range 4 {
@@ -189,7 +189,7 @@ func (r *rig) end() {
 	r.note(r.c.Finish(true))
 }
 
-// wants compares what was found with the rule that should have been violated.
+// wants checks that the rule that should have been violated was found.
 func wants(t *testing.T, err error, want Rule) {
 	t.Helper()
 	var v *Violation
@@ -204,7 +204,7 @@ func wants(t *testing.T, err error, want Rule) {
 	}
 }
 
-// script is a test: what happens, and the rule that is violated, "" for none.
+// script is a test: a sequence of events, and the rule that it violates, or "".
 type script struct {
 	name string
 	want Rule
@@ -224,8 +224,8 @@ func runScripts(t *testing.T, scripts []script) {
 	}
 }
 
-// pk is a packet to build; its fields are as in the standard. len is what pk_len
-// says, data what follows: both are made to fit if data is nil.
+// pk is a packet to build; its fields are named as in the standard. len is pk_len, data is what
+// follows: if data is nil, both are made to fit.
 type pk struct {
 	typ                  uint32
 	src, dest            int

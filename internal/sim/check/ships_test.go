@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// These tests run the engines and agents that ship under a checker: whatever they
-// say must be right, in all orders and pieces.
+// These tests run the engines and agents that ship under a checker: whatever they send must be
+// right, in all orders and pieces.
 
 // mover is an engine's or an agent's side of a link.
 type mover struct {
@@ -22,7 +22,7 @@ type mover struct {
 	sent     func(int)
 }
 
-// machine is what engines and agents have in common.
+// machine is the common part of engines and agents.
 type machine[L any] interface {
 	Input(L) [][]byte
 	Received(L, int) error
@@ -59,8 +59,8 @@ type plant struct {
 	recvs   []*message.Request
 }
 
-// newPlant makes a job of three hosts, the third one foreign as far as agents
-// know, and direct links between some procs of the others.
+// newPlant makes a job of three hosts, the third of which is foreign for the agents, and direct
+// links between some procs of the others.
 func newPlant(t *testing.T, seed uint64) *plant {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	a := uint32(1 + rng.IntN(4))
@@ -131,7 +131,7 @@ func (p *plant) wire() {
 		b.AttachPeer(message.LinkID(1+ends[0]), message.Peer(ends[0]))
 		p.connect(ProcEnd(ends[0]), ProcEnd(ends[1]), side(a, message.LinkID(1+ends[1])), side(b, message.LinkID(1+ends[0])))
 		a.SetRoute(message.Peer(ends[1]), message.LinkID(1+ends[1]))
-		if p.rng.IntN(2) == 0 { // else they answer by the agents
+		if p.rng.IntN(2) == 0 { // otherwise they answer by the agents
 			b.SetRoute(message.Peer(ends[0]), message.LinkID(1+ends[0]))
 		}
 	}
@@ -172,7 +172,7 @@ func (p *plant) read(q *pipe, n int) {
 	p.must(q.to.received(k))
 }
 
-// step moves something somewhere.
+// step moves some bytes somewhere.
 func (p *plant) step() {
 	q := p.pipes[p.rng.IntN(len(p.pipes))]
 	if p.rng.IntN(2) == 0 {
@@ -192,7 +192,7 @@ func (p *plant) step() {
 	}
 }
 
-// act has a random proc begin, cancel or take something.
+// act makes a random proc begin, cancel or receive something.
 func (p *plant) act() {
 	src := p.rng.IntN(len(p.engines))
 	e := p.engines[src]
@@ -220,7 +220,7 @@ func (p *plant) act() {
 	}
 }
 
-// drain receives what there is until nobody waits for anything.
+// drain receives what has arrived until no request is left.
 func (p *plant) drain() {
 	any := message.Envelope{Rank: message.AnySource, Tag: message.AnyTag}
 	for round := 0; !p.quiet(); round++ {

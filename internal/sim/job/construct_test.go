@@ -11,9 +11,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// family is what a proc knows of communicators that overlap, while more of them
-// are made. The plan is the same in all procs; what is this proc's own decides
-// only in which order it does things that need no order.
+// family is what a proc knows of overlapping communicators while more of them are made. The plan is
+// the same in all procs; each proc decides only the order of things whose order is free.
 type family struct {
 	e         Env
 	plan, own *rand.Rand
@@ -23,15 +22,14 @@ type family struct {
 	used      map[wire.ContextID]bool
 }
 
-// member is a communicator: its world ranks by rank, and nil unless this proc is
-// among them.
+// member is a communicator: its world ranks by rank, and the communicator itself, nil unless this
+// proc is a member.
 type member struct {
 	c     *mpi.Comm
 	ranks []int
 }
 
-// overlapping makes communicators of communicators, of every kind, several at a
-// time.
+// overlapping makes communicators of communicators, of every kind, several at a time.
 func overlapping(seed uint64, steps int) func(Env) error {
 	return func(e Env) error {
 		c := e.World()
@@ -64,7 +62,7 @@ func overlapping(seed uint64, steps int) func(Env) error {
 	}
 }
 
-// made takes up a communicator of world ranks.
+// made records a communicator of world ranks.
 func (f *family) made(c *mpi.Comm, err error, ranks []int) error {
 	if err != nil {
 		return err
@@ -169,7 +167,7 @@ func (f *family) split(p member) error {
 	return err
 }
 
-// some picks world ranks of a communicator, in any order.
+// some picks world ranks of a communicator, in random order.
 func (f *family) some(p member) ([]int, *mpi.Group, error) {
 	ranks := slices.Clone(p.ranks)
 	f.plan.Shuffle(len(ranks), func(i, j int) { ranks[i], ranks[j] = ranks[j], ranks[i] })
@@ -197,7 +195,7 @@ func (f *family) createGroup(p member) error {
 	return f.made(c, err, ranks)
 }
 
-// merge makes two parts of a communicator, joins and merges them.
+// merge makes two parts of a communicator, connects and merges them.
 func (f *family) merge(p member) error {
 	if len(p.ranks) < 2 {
 		return nil
@@ -230,9 +228,8 @@ func (f *family) merge(p member) error {
 	return f.made(c, err, ranks)
 }
 
-// Procs of several sites make communicators that overlap, several at a time and
-// each in an order of its own: none waits for ever, and no proc has a context
-// twice.
+// Procs of several sites make overlapping communicators, several at a time and each in its own
+// order: none waits for ever, and no proc gets a context twice.
 func TestOverlappingCommunicators(t *testing.T) {
 	for seed := range seeds(150) {
 		cfg := twoSites(overlapping(seed, 12))

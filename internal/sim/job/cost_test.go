@@ -33,8 +33,8 @@ func BenchmarkRing(b *testing.B) {
 	b.ReportMetric(float64(events)/float64(b.N), "events/op")
 }
 
-// TestNothingIsLeft: when a job is over, whatever came over it, its procs have
-// ended and there is no coroutine; and it has cost little.
+// TestNothingIsLeft: when a job is over, whatever happened to it, its procs have ended and no
+// coroutine is left; and it has taken little memory.
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var most uint64

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// somewhere returns a fault at any event of a job's life, found by a run without.
+// somewhere returns a fault at a random event of a job, known from a run without it.
 func somewhere(t *testing.T, seed uint64, kind FaultKind, cfg Config) Fault {
 	t.Helper()
 	r := simulate(t, seed, cfg)
@@ -16,13 +16,13 @@ func somewhere(t *testing.T, seed uint64, kind FaultKind, cfg Config) Fault {
 	return Fault{Kind: kind, Event: 1 + rng.Uint64N(r.World.k.Events()), Target: rng.IntN(64)}
 }
 
-// TestFaults: wherever a part of the job dies, all that is left ends, soon and
-// in agreement. simulate looks at Result.Err, which says so.
+// TestFaults: wherever a part of the job dies, all that is left ends, soon and with the same
+// result. simulate checks that by Result.Err.
 func TestFaults(t *testing.T) {
 	for _, kind := range []FaultKind{CrashProc, CrashNode, CrashServer, CutLink, HalfClose} {
 		t.Run(string(kind), func(t *testing.T) {
 			deadly, lived := uint64(0), 0
-			tries := max(seeds(100), 100) // of fewer half-closes too many may hit what has served its purpose
+			tries := max(seeds(100), 100) // with fewer, too many half-closes might hit links that are not needed any more
 			for seed := range tries {
 				cfg := twoSites(ring)
 				cfg.Direct = seed%3 > 0
@@ -73,8 +73,7 @@ func TestParseFault(t *testing.T) {
 	}
 }
 
-// TestFaultAtEvent: it happens before the event with its number, and the same
-// happens again.
+// TestFaultAtEvent: a fault happens before the event with its number, and again in the same way.
 func TestFaultAtEvent(t *testing.T) {
 	for range 2 {
 		r := simulate(t, 3, twoSites(ring), Fault{Kind: CrashNode, Event: 333, Target: 1})

@@ -23,11 +23,11 @@ func optional() (all []wire.Label) {
 	return all
 }
 
-// foreign makes a foreign site of chance.
+// foreign makes a random foreign site.
 func foreign(rng *rand.Rand) Site {
 	one := func(n int) bool { return rng.IntN(n) == 0 }
 	f := &Foreign{Eager: one(2), Habits: one(2), FalseLen: one(2)}
-	marks := one(3) // without a hiwater there is no sense in an ackmark
+	marks := one(3) // an ackmark is of no use without a hiwater
 	for _, l := range optional() {
 		if l == wire.LabelAckMark || l == wire.LabelHiWater {
 			if marks {
@@ -50,7 +50,7 @@ func foreign(rng *rand.Rand) Site {
 	return Site{Hosts: []int{2, 1}[:1+rng.IntN(2)], Foreign: f, Params: p}
 }
 
-// TestForeignSites: beside sites that do whatever the protocol allows.
+// TestForeignSites: jobs with sites that do whatever the protocol allows.
 func TestForeignSites(t *testing.T) {
 	for seed := range seeds(150) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -68,7 +68,7 @@ func TestForeignSites(t *testing.T) {
 	}
 }
 
-// TestForeignSitesAlone: a job that our clients are not in settles the same way.
+// TestForeignSitesAlone: a job without clients of ours comes to the same result.
 func TestForeignSitesAlone(t *testing.T) {
 	for seed := range seeds(30) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -142,7 +142,7 @@ func TestFalseLengths(t *testing.T) {
 	}
 }
 
-// falsehoods counts the packets whose lengths are not those of truth.
+// falsehoods counts the packets whose lengths differ from those in truth.
 func falsehoods(t *testing.T, got, truth []byte) (lies int) {
 	for len(truth) > 0 {
 		n := 0

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestAMachineIsLost: before its site is there, during startup and while procs run, whether others
-// see its connections end or hear nothing more of it. The site says which one it was, and how soon
-// depends on how it was lost.
+// TestAMachineIsLost: a machine is lost before its site is there, during startup or while procs
+// run, and others see its connections end or nothing at all. The site names it, as soon as that is
+// possible.
 func TestAMachineIsLost(t *testing.T) {
 	const machines = 7 // 1 and 2 below the head, 3 to 6 below those
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 
 var factor = flag.Uint64("factor", 1, "run so many times as many seeds")
 
-// seeds is how many seeds a test runs that usually runs n.
+// seeds returns how many seeds a test runs that usually runs n.
 func seeds(n uint64) uint64 {
 	if raced {
 		return max(n**factor/20, 1)
@@ -33,7 +33,7 @@ func twoSites(program func(Env) error) Config {
 	}
 }
 
-// rough are links that do whatever links may.
+// rough are links that do everything that links may do.
 func rough() Links {
 	spec := kernel.LinkSpec{Delay: 20 * time.Microsecond, Jitter: 300 * time.Microsecond, Capacity: 3000, Chop: 0.3}
 	far := spec
@@ -88,7 +88,7 @@ func world(t *testing.T, seed uint64, cfg Config) (*kernel.Kernel, *World) {
 	return k, w
 }
 
-// simulate runs a job with faults, and wants that it ends as all jobs must.
+// simulate runs a job with faults, and checks that it ends as all jobs must.
 func simulate(t *testing.T, seed uint64, cfg Config, faults ...Fault) Result {
 	t.Helper()
 	k, w := world(t, seed, cfg)
@@ -102,7 +102,7 @@ func simulate(t *testing.T, seed uint64, cfg Config, faults ...Fault) Result {
 	return r
 }
 
-// clean wants a job to have ended in order.
+// clean checks that a job has ended in order.
 func clean(t *testing.T, seed uint64, r Result) {
 	t.Helper()
 	if err := errors.Join(append(append(r.Sites(), r.Server()), r.Procs()...)...); err != nil {

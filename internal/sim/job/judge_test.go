@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// ended is a world of two sites that have ended, for better or worse.
+// ended is a world of two sites that have ended, in order or not.
 func ended(t *testing.T, change func(w *World)) error {
 	t.Helper()
 	_, w := world(t, 1, twoSites(ring))
@@ -51,20 +51,20 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestReactionIsBounded: all have failed, but late, or in too many steps.
+// TestReactionIsBounded: all parts have failed, but late, or after too many events.
 func TestReactionIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		took   time.Duration
 		events int
 		ready  bool
-		again  time.Duration // when something else is hit
+		again  time.Duration // when a second fault hits
 		want   error
 	}{
 		{50 * time.Millisecond, 100, true, 0, ErrLate},
 		{50 * time.Millisecond, 100, true, 49 * time.Millisecond, nil},
 		{50 * time.Millisecond, 100, true, time.Millisecond, ErrLate},
 		{time.Millisecond, 100, true, 0, nil},
-		{50 * time.Millisecond, 100, false, 0, nil}, // somebody waits for who does not come
+		{50 * time.Millisecond, 100, false, 0, nil}, // some site waits for one that does not join
 		{2 * time.Minute, 100, false, 0, ErrLate},
 		{time.Millisecond, 60_000, true, 0, ErrLate},
 	} {
@@ -100,7 +100,7 @@ func TestStuckJobSaysWhoWaits(t *testing.T) {
 	}
 }
 
-// TestJobsMustBeTheSame: a client that has another idea of the job is found.
+// TestJobsMustBeTheSame: a client that derived another job is found.
 func TestJobsMustBeTheSame(t *testing.T) {
 	_, w := world(t, 1, twoSites(ring))
 	own := []startup.ClientInfo{{Own: true}, {Own: true}}

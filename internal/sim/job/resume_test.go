@@ -14,8 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// bursts sends more than is received for a while, so that much is on its way
-// when links break.
+// bursts sends more than is received for a while, so that much is under way when links break.
 func bursts(e Env) error {
 	w := e.World()
 	me, n := w.Rank(), w.Size()
@@ -46,7 +45,7 @@ func bursts(e Env) error {
 	return nil
 }
 
-// resuming is a job whose links come back.
+// resuming is a job with resumable links.
 func resuming(seed uint64) Config {
 	cfg := twoSites([]func(Env) error{ring, bursts}[seed%4/2])
 	cfg.Direct = seed%2 == 0
@@ -89,7 +88,7 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 	}
 }
 
-// cutLasting breaks one of the links that come back, if there is one.
+// cutLasting breaks a lower link of a resumable link, if there is one.
 func cutLasting(w *World, rng *rand.Rand) int {
 	all := w.openLinks
 	w.openLinks = slices.DeleteFunc(slices.Clone(all), func(s *observedLink) bool { return !s.resumes || s.l.Over() })
@@ -99,7 +98,7 @@ func cutLasting(w *World, rng *rand.Rand) int {
 	return min(n, 1)
 }
 
-// streams is an observer that wants each link to deliver what was sent.
+// streams is an observer that checks that each link delivers what was sent.
 type streams struct {
 	of    map[*kernel.Link]*stream
 	wrong error
@@ -108,8 +107,8 @@ type streams struct {
 type stream struct {
 	all  *streams
 	l    *kernel.Link
-	sent [2][]byte // by each end, and not received
-	ends [2]bool   // that have said that they send no more
+	sent [2][]byte // sent by each end, and not received
+	ends [2]bool   // ends that have said that they send no more
 	cut  bool
 }
 
@@ -159,8 +158,8 @@ func (s *stream) SawEnd(by *kernel.End) {
 	}
 }
 
-// TestResumedLinksAreGivenUp: if a link cannot be had again, the job fails, and
-// does not wait for ever.
+// TestResumedLinksAreGivenUp: if a link cannot be resumed, the job fails instead of waiting for
+// ever.
 func TestResumedLinksAreGivenUp(t *testing.T) {
 	for seed := range seeds(40) {
 		cfg := resuming(seed)
@@ -180,7 +179,7 @@ func TestResumedLinksAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestFaultsOfResumedJobs: what dies is still noticed.
+// TestFaultsOfResumedJobs: deaths are still noticed.
 func TestFaultsOfResumedJobs(t *testing.T) {
 	for seed := range seeds(150) {
 		cfg := resuming(seed)

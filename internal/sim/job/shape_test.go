@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// characters are links of very different kinds.
+// characters are very different kinds of link.
 var characters = map[string]kernel.LinkSpec{
 	"immediate":  {Capacity: 1 << 20},
 	"fast":       {Delay: time.Microsecond, Jitter: time.Microsecond, Capacity: 64 << 10},
@@ -24,8 +24,8 @@ var characters = map[string]kernel.LinkSpec{
 	"treasonous": {Delay: time.Millisecond, Capacity: 3000, Chop: 0.5, Reset: 1},
 }
 
-// TestLinkCharacters: any kind of link is good enough for any place, but local
-// sockets do not lose what was sent.
+// TestLinkCharacters: a job works with any kind of link in any place, except that local sockets do
+// not lose what was sent.
 func TestLinkCharacters(t *testing.T) {
 	for name, spec := range characters {
 		for place := range 4 {
@@ -47,8 +47,8 @@ func TestLinkCharacters(t *testing.T) {
 	}
 }
 
-// TestShapes: few sites with many hosts, many with one rank, with direct links
-// between some of them.
+// TestShapes: few sites with many hosts, many sites with one rank, with direct links between some
+// of them.
 func TestShapes(t *testing.T) {
 	for seed := range seeds(25) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -75,7 +75,7 @@ func TestOneRankAlone(t *testing.T) {
 	}
 }
 
-// TestNoDirect: a site without direct links has none, and the others have theirs.
+// TestNoDirect: a site without direct links gets none, and the others get theirs.
 func TestNoDirect(t *testing.T) {
 	cfg := Config{Direct: true, Links: rough(), Program: ring, Sites: []Site{{Hosts: []int{1}}, {Hosts: []int{2}, NoDirect: true}, {Hosts: []int{1}}}}
 	r := simulate(t, 1, cfg)

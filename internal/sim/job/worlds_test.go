@@ -29,7 +29,7 @@ func two(t *testing.T, seed uint64, cfg WorldsConfig, a, b func(Env) error) (*Wo
 
 func rankOf(e Env) *mpi.Proc { return e.(*proc).MPI() }
 
-// TestWorlds has two jobs meet.
+// TestWorlds makes two jobs meet.
 func TestWorlds(t *testing.T) {
 	for seed := range seeds(20) {
 		port := ""
@@ -70,7 +70,7 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// TestWorldsRefuses: who calls a port that is closed, or full, hears it.
+// TestWorldsRefuses: a caller of a port that is closed or full is told so.
 func TestWorldsRefuses(t *testing.T) {
 	for name, backlog := range map[string]int{"closed": 0, "full": 1} {
 		port, waits := "", 0
@@ -114,7 +114,8 @@ func TestWorldsRefuses(t *testing.T) {
 	}
 }
 
-// TestWorldsNames: jobs see each other's names, but for those of their own servers, and none is left.
+// TestWorldsNames: jobs see each other's names, except for names at their own servers, and none is
+// left.
 func TestWorldsNames(t *testing.T) {
 	published, asked := 0, 0
 	together, results := two(t, 1, WorldsConfig{}, func(e Env) error {

@@ -22,7 +22,7 @@ func run(t *testing.T, k *Kernel) {
 	}
 }
 
-// pump moves data from one end to the other with two tasks and gives what arrived.
+// pump moves data from one end to the other with two tasks and returns what arrived.
 func pump(k *Kernel, l *Link, data []byte) (got *[]byte, end *error) {
 	got, end = new([]byte), new(error)
 	for i, e := range l.Ends {
@@ -323,7 +323,7 @@ func TestTimersFireInOrder(t *testing.T) {
 	}
 }
 
-// TestSendToAClosedEnd leaves what was sent back, unless the link is like TCP.
+// TestSendToAClosedEnd: what was sent back can still be received, unless the link is like TCP.
 func TestSendToAClosedEnd(t *testing.T) {
 	for _, reset := range []float64{0, 1} {
 		k := New(1)

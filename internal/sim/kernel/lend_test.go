@@ -9,15 +9,15 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// lenders makes the ends of a link that lends whenever it may.
+// lenders makes the ends of a link that lends whenever it can.
 func lenders(seed uint64) (k *Kernel, from, to *End) {
 	k = New(seed)
 	l := k.NewLink(LinkSpec{Name: "ab", Delay: time.Microsecond, Capacity: 300, Chop: 0.3, Lend: 1}, nil)
 	return k, l.Ends[0], l.Ends[1]
 }
 
-// TestLend: what is lent comes as it was, is given back in order, and none of it
-// before it was taken unless it was copied.
+// TestLend: lent bytes arrive unchanged and are given back in order, and not before they were
+// received unless they were copied.
 func TestLend(t *testing.T) {
 	for seed := range uint64(50) {
 		k, from, to := lenders(seed)
@@ -71,7 +71,7 @@ func lentUncopied(t *testing.T) (k *Kernel, from, to *End, text []byte) {
 	return nil, nil, nil, nil
 }
 
-// TestBadBorrowers: whoever does not keep to the contract is found.
+// TestBadBorrowers: whoever breaks the contract is found.
 func TestBadBorrowers(t *testing.T) {
 	for name, wrong := range map[string]func(from *End, text []byte){
 		"memory changed":  func(_ *End, text []byte) { clear(text) },
@@ -93,8 +93,8 @@ func TestBadBorrowers(t *testing.T) {
 	}
 }
 
-// TestLoanEnds: after a cut, and after Close, memory that was lent is the owner's
-// again, and the rest is lost.
+// TestLoanEnds: after a cut, and after Close, lent memory belongs to the owner again, and the rest
+// is lost.
 func TestLoanEnds(t *testing.T) {
 	for name, end := range map[string]func(from *End){
 		"cut":   func(from *End) { from.Link().Cut(errors.New("cut")) },

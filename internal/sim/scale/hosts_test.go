@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/agent"
 )
 
-// TestHostsGrowth: with more hosts a head is told no more for each of them, the tree's depth grows
-// like a logarithm, and simulated time by what the depth adds.
+// TestHostsGrowth: with more hosts a head receives no more for each of them, the tree's depth grows
+// like a logarithm, and simulated time with the depth.
 func TestHostsGrowth(t *testing.T) {
 	const sites, procs = 2, 16
 	for _, c := range []struct{ hosts, depth int }{{1, 0}, {32, 1}, {33, 1}, {34, 2}, {256, 2}, {1024, 2}, {1100, 3}} {
@@ -25,7 +25,7 @@ func TestHostsGrowth(t *testing.T) {
 			t.Errorf("%d hosts: one makes %d channels at the start, more than %d", c.hosts, r.Channels, most)
 		}
 		for what, x := range map[string]struct{ got, each int }{
-			"messages to the head":          {r.HeadMessages, 3}, // where is my parent, and what the head's children pass on
+			"messages to the head":          {r.HeadMessages, 3}, // questions for the parent's address, and what the head's children pass on
 			"bytes to the head":             {r.HeadIn, 260 + 4*procs},
 			"messages of both sites":        {r.Messages, sites * 8},
 			"bytes of the job":              {r.Job, sites * (150 + 5*procs)},
@@ -36,7 +36,7 @@ func TestHostsGrowth(t *testing.T) {
 				t.Errorf("%d hosts: %d %s, more than %d for each host", c.hosts, x.got, what, x.each)
 			}
 		}
-		// Come, ask for the parent and be accepted by it, whether it was there or not; then the parts.
+		// Connect, ask for the parent and be accepted by it; then the parts.
 		if most := inSite + 50*time.Millisecond + time.Duration(6*c.depth)*inSite; r.Gathered > most {
 			t.Errorf("%d hosts: the head knows them after %v, not %v", c.hosts, r.Gathered, most)
 		}

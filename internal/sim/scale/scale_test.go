@@ -19,14 +19,14 @@ func measure(t *testing.T, clients, hosts, procs int) Report {
 	return r
 }
 
-// TestGrowth: between sites nothing depends on the number of procs; inside of
-// them depth grows like a tree's.
+// TestGrowth: between sites nothing depends on the number of procs; inside sites depth grows like a
+// tree's.
 func TestGrowth(t *testing.T) {
 	small, large := measure(t, 32, 1, 320), measure(t, 32, 1, 3200)
 	for i, s := range small.Operations {
 		l := large.Operations[i]
 		same := s.Messages == l.Messages && s.PerSite == l.PerSite
-		if s.Name == "split, pairs" { // half as many groups as procs do not go into one packet
+		if s.Name == "split, pairs" { // half as many groups as procs do not fit into one packet
 			same = l.Messages < 2*s.Messages
 		}
 		if !same || s.FarDepth != l.FarDepth {
@@ -35,9 +35,9 @@ func TestGrowth(t *testing.T) {
 		if s.constructs() {
 			grows(t, s, small.Procs, l, large.Procs)
 		}
-		// Up the tree, down the tree, and the site's master may be the last to know.
+		// Up the tree, down the tree, and the site's master may be the last to learn of it.
 		most := 3 * (1 + bits.Len(3200/32))
-		if l.Name == distGraph { // twice, for the contexts and at the end, and two letters with their acknowledgements
+		if l.Name == distGraph { // twice, for the contexts and at the end, and two messages with their acknowledgements
 			most = 2*most + 4
 			fewLetters(t, s, small.Procs)
 			fewLetters(t, l, large.Procs)
@@ -80,9 +80,8 @@ func TestHosts(t *testing.T) {
 // constructs reports whether the step makes communicators.
 func (op Operation) constructs() bool { return op.Name == "dup" || strings.HasPrefix(op.Name, "split") }
 
-// grows: communicators of all, or of regular parts of them, cost each proc a few
-// messages, and nobody, whatever the size, hears of more than its place in the
-// trees needs.
+// grows: communicators of all, or of regular parts of them, cost each proc a few messages, and no
+// proc receives more than its place in the trees needs.
 func grows(t *testing.T, s Operation, few int, l Operation, many int) {
 	t.Helper()
 	if s.All > 2*few+few/32 || l.All > 2*many+many/32 {
@@ -92,8 +91,8 @@ func grows(t *testing.T, s Operation, few int, l Operation, many int) {
 	if each := l.AllBytes / many; each > 512+16*depth {
 		t.Errorf("%s: %d bytes for each of %d procs", l.Name, each, many)
 	}
-	// What members say comes to rank 0, in 8 bytes each; acknowledgements and
-	// headers are for its children.
+	// What members send comes to rank 0, in 8 bytes each; acknowledgements and headers are for its
+	// children.
 	if most := 8*many + 20*many/2 + 400*(depth+l.PerSite); l.MostBytes > most {
 		t.Errorf("%s: a proc got %d bytes, more than %d", l.Name, l.MostBytes, most)
 	}
@@ -109,7 +108,7 @@ func fewLetters(t *testing.T, op Operation, procs int) {
 	if each := op.AllBytes / procs; each > 1200 {
 		t.Errorf("%s: %d bytes for each of %d procs", op.Name, each, procs)
 	}
-	// Those of the trees, and letters with their acknowledgements.
+	// Those of the trees, and messages with their acknowledgements.
 	if most := 400 * (bits.Len(uint(procs)) + op.PerSite/10); op.MostBytes > most {
 		t.Errorf("%s: a proc got %d bytes, more than %d", op.Name, op.MostBytes, most)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// module is one in which impi-sim says and does what its core says.
+// module is a module whose impi-sim behaves as its core says.
 var module = map[string]string{
 	"go.mod": "module example.org/m\n\ngo 1.26\n",
 	"cmd/impi-sim/main.go": `package main
@@ -40,12 +40,12 @@ func Do(n int) (string, int) {
 `,
 }
 
-// fault is one of the module's.
+// fault is a fault of the module.
 func fault(name, body string) mutant.Mutant {
 	return mutant.Mutant{Name: name, What: "Do", File: "core/core.go", Old: "\tseeds := \"400\"\n", New: "\tseeds := \"400\"\n" + body}
 }
 
-// try tries faults of the module, and gives the exit status and what was printed.
+// try tries faults of the module, and returns the exit status and the output.
 func try(t *testing.T, s *sweeper, args ...string) (status int, out, report string) {
 	t.Helper()
 	var o, r bytes.Buffer
