@@ -10,7 +10,7 @@ import (
 // slowest of the other packages' tests; `make sim` runs 2,000 without it.
 const seeds = 400
 
-// TestSeeds runs the seeds and wants everything as it must be, and nothing left out.
+// TestSeeds runs the seeds; all must be right, and everything must have happened.
 func TestSeeds(t *testing.T) {
 	s := Sweep{Count: seeds, Workers: runtime.GOMAXPROCS(0), Twice: 16}
 	if testing.Short() {

@@ -14,8 +14,8 @@ site hosts=1 slots=%d
 procs 3 %d
 `
 
-// TestSpawn has procs spawned at all places there are, and wants each of them to have as many slots
-// as it needs and not one less.
+// TestSpawn spawns procs at all places there are, each with as many slots as it needs and not one
+// less.
 func TestSpawn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		program string
@@ -58,7 +58,7 @@ func TestSpawn(t *testing.T) {
 	}
 }
 
-// TestSpawnFails wants spawns that cannot be to fail at all members, and to leave nothing.
+// TestSpawnFails: spawns that cannot succeed fail at all members, and leave nothing.
 func TestSpawnFails(t *testing.T) {
 	const head = "seed 1\njob direct=yes\nsite hosts=2 slots=2\nsite hosts=1 slots=1\nsite hosts=1\nprocs 3 1\n"
 	for step, want := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// TestWorldsSeeds runs seeds of jobs that meet, some of them twice, and wants nothing left out.
+// TestWorldsSeeds runs seeds of jobs that meet, some of them twice; everything must have happened.
 func TestWorldsSeeds(t *testing.T) {
 	s := Sweep{Count: 200, Workers: runtime.GOMAXPROCS(0), Twice: 16, Limits: Limits{Worlds: true}}
 	if testing.Short() {
@@ -29,7 +29,7 @@ func TestWorldsSeeds(t *testing.T) {
 	}
 }
 
-// TestDeaths has a root die in each step, on each side, and wants the others to go on.
+// TestDeaths: a root dies in each step, on each side, and the others go on.
 func TestDeaths(t *testing.T) {
 	s := Sweep{Count: 400, Workers: runtime.GOMAXPROCS(0), Limits: Limits{Worlds: true, deaths: true}}
 	tally := s.Run(t.Context())
@@ -43,7 +43,7 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// TestWorldsText: a case of jobs that meet that was written and read does the same.
+// TestWorldsText: a case of jobs that meet behaves the same after it was formatted and parsed.
 func TestWorldsText(t *testing.T) {
 	for seed := range uint64(60) {
 		c := Generate(seed, Limits{Worlds: true})
@@ -63,7 +63,7 @@ func TestWorldsText(t *testing.T) {
 	}
 }
 
-// TestWorldsOracles wants each of them to see what is wrong.
+// TestWorldsOracles: each of them finds what is wrong.
 func TestWorldsOracles(t *testing.T) {
 	seed := uint64(1)
 	for c := Generate(seed, Limits{Worlds: true, NoFaults: true}); len(c.Program.Messages) == 0; c = Generate(seed, Limits{Worlds: true, NoFaults: true}) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// legal reads a program and checks it.
+// legal parses a program and checks it.
 func legal(t *testing.T, text string) *Program {
 	t.Helper()
 	p, err := Parse(text)
@@ -19,8 +19,7 @@ func legal(t *testing.T, text string) *Program {
 	return p
 }
 
-// Each of these would hang, or give something else each time, in some legal MPI.
-// The second line of each is what makes it legal again: how the steps change.
+// Each of these would hang, or vary, in some legal MPI. The second line of each says what is wrong.
 func TestCheckRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a send waited for before its receive": {`
@@ -223,7 +222,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// What the cases above lack is what makes them legal.
+// The cases above with what they lack are legal.
 func TestCheckAccepts(t *testing.T) {
 	for name, text := range map[string]string{
 		"buffered sends wait for nobody": `
@@ -308,8 +307,8 @@ func TestCheckAccepts(t *testing.T) {
 	}
 }
 
-// The strict executor hangs in some of what Check refuses, which shows that it
-// can see a deadlock.
+// The strict executor hangs in some programs that Check refuses, which shows that it can find
+// deadlocks.
 func TestExecutorSeesDeadlocks(t *testing.T) {
 	for _, text := range []string{
 		"message 1 from=0 to=1 comm=w tag=1 type=int8 len=1\nsend 1\nbarrier w\nrecv 1",

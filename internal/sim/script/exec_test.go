@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// exec is a small MPI that only matches. It is as strict as MPI allows: no send
-// but a buffered one ends before it is matched, detaching waits for that, too,
-// ready sends must find their receive, and what comes first is left to chance.
+// exec is a small MPI that only matches. It is as strict as MPI allows: only buffered sends end
+// before they are matched, detaching waits for that too, ready sends must find their receive, and
+// the order of messages is random.
 type exec struct {
 	t       *testing.T
 	p       *Program
@@ -19,13 +19,13 @@ type exec struct {
 	ranks   []*execRank
 	network map[[3]any][]int // messages under way: from, to, communicator
 	lanes   [][3]any         // the keys of network
-	arrived []int            // unexpected messages, in the order of their coming
-	posted  []int            // receives without a message, in the order of their posting
+	arrived []int            // unexpected messages, in the order of arrival
+	posted  []int            // receives without a message, in the order of posting
 	got     map[int]int      // the message of each receive
-	taken   map[int]bool     // messages that a receive has got
+	taken   map[int]bool     // messages that a receive has received
 	told    map[int]string   // fate of cancelled sends
 	meeting map[int]int      // by step: how many have come to a collective operation
-	strict  bool             // all collective operations wait for everybody
+	strict  bool             // all collective operations wait for all members
 }
 
 type execRank struct {
@@ -52,7 +52,7 @@ func newExec(t *testing.T, p *Program, seed uint64) *exec {
 	return x
 }
 
-// run executes the program, and says who waits if not all come to the end.
+// run executes the program, and says which ranks wait if not all finish.
 func (x *exec) run() error {
 	for idle := 0; ; idle++ {
 		if idle > 50*(len(x.ranks)+len(x.lanes)+1) {
@@ -85,7 +85,7 @@ func (x *exec) stuck() error {
 	return fmt.Errorf("%s", text)
 }
 
-// move lets a rank go on by one step, if it can.
+// move advances a rank by one step, if it can.
 func (x *exec) move(r int) (bool, error) {
 	rank := x.ranks[r]
 	if rank.pc == len(x.p.Steps) {
@@ -206,7 +206,7 @@ func (x *exec) post(id int) {
 	x.posted = append(x.posted, id)
 }
 
-// deliver brings the next message of a lane to its receiver.
+// deliver brings the next message of a queue to its receiver.
 func (x *exec) deliver(k [3]any) bool {
 	if len(x.network[k]) == 0 {
 		return false
@@ -232,7 +232,7 @@ func remove(list []int, id int) ([]int, bool) {
 	return slices.Delete(slices.Clone(list), i, i+1), true
 }
 
-// cancel takes a send back if it is not matched, and a receive.
+// cancel takes back a receive, or a send that is not matched.
 func (x *exec) cancel(r int, s Cancel, first bool) (done bool, err error) {
 	m := x.msgs[s.Msg]
 	if s.Side == RecvSide {
@@ -314,8 +314,8 @@ func (x *exec) records() []*Record {
 	return records
 }
 
-// The programs end though nothing is buffered, whatever comes first, and the
-// results are what Verify wants.
+// Programs end although nothing is buffered, in any order of events, and their results satisfy
+// Verify.
 func TestGeneratedProgramsCannotDeadlock(t *testing.T) {
 	programs(t, 300, func(t *testing.T, seed uint64, p *Program) {
 		for order := range uint64(4) {
@@ -333,7 +333,7 @@ func TestGeneratedProgramsCannotDeadlock(t *testing.T) {
 	})
 }
 
-// uses tells which communicator a step needs, and which it makes.
+// uses returns the communicators that a step needs, and those that it makes.
 func uses(s Step) (comm string, made []string) {
 	switch s := s.(type) {
 	case Lone:

@@ -68,7 +68,7 @@ func TestExpectedResults(t *testing.T) {
 	}
 }
 
-// What own would be is replaced by small numbers to see the reductions.
+// Replaces what own returns by small numbers, so that reductions can be checked.
 func TestExpectedReductions(t *testing.T) {
 	vec := func(v ...int32) vector { return &elements[int32]{a: kinds[Int32].make(0).(*elements[int32]).a, v: v} }
 	sum := func(ranks ...int) vector {

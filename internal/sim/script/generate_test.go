@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sizes are the jobs that generated programs are for.
+// sizes are the jobs that programs are generated for.
 var sizes = []struct{ procs, dataLen int }{{1, 1}, {2, 16}, {3, 1024}, {5, 64}, {8, 4096}, {17, 256}}
 
 // example is the program that a seed gives.
@@ -78,7 +78,7 @@ func TestGenerateIsDetermined(t *testing.T) {
 	}
 }
 
-// Everything that a program can have comes up.
+// Everything that a program can contain is generated.
 func TestGenerateCovers(t *testing.T) {
 	seen := map[string]int{}
 	programs(t, 400, func(t *testing.T, seed uint64, p *Program) {

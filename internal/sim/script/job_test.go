@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/transports/socket"
 )
 
-// realJob is the ranks of a job as goroutines, with a socket between each two that
-// have something to say to each other.
+// realJob runs the ranks of a job as goroutines, with a socket between each two that exchange
+// messages.
 type realJob struct {
 	mu    sync.Mutex
 	procs []*mpi.Proc
@@ -30,7 +30,7 @@ type realNode struct {
 	me int
 }
 
-// Send gives both ends of a new link to who asks for it and to the peer.
+// Send gives both ends of a new link to the rank that asks for it and to the peer.
 func (n realNode) Send(m wireup.Message) error {
 	if m.Kind != wireup.KindOpen {
 		return nil
@@ -57,14 +57,14 @@ func (n realNode) Send(m wireup.Message) error {
 	return nil
 }
 
-// realEnv does not spend the time that programs spend.
+// realEnv skips the time that programs spend.
 type realEnv struct{ *mpi.Proc }
 
 func (realEnv) Pause(time.Duration) { runtime.Gosched() }
 func (realEnv) Log(string, ...any)  {}
 
-// realRanks makes the ranks of a job. Every third is of another client, which is another
-// MPI to the others.
+// realRanks makes the ranks of a job. Every third belongs to another client, which counts as
+// another MPI.
 func realRanks(t *testing.T, procs, dataLen int) []*mpi.Proc {
 	t.Helper()
 	j := &realJob{pairs: map[[2]int]bool{}}
@@ -90,7 +90,7 @@ func realRanks(t *testing.T, procs, dataLen int) []*mpi.Proc {
 	return j.procs
 }
 
-// realRun runs a program and gives the records, and what each rank ended with.
+// realRun runs a program and returns the records, and the error of each rank.
 func realRun(t *testing.T, p *Program, dataLen int) ([]*Record, error) {
 	t.Helper()
 	records, errs := make([]*Record, p.Procs), make([]error, p.Procs)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGeneratedWorldsAreLegal wants programs in which worlds meet and part, each kind of step
-// among them, which can be written and read.
+// TestGeneratedWorldsAreLegal: generated programs in which worlds meet are legal, have each kind of
+// step, and can be formatted and parsed.
 func TestGeneratedWorldsAreLegal(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(300) {
@@ -41,8 +41,8 @@ func TestGeneratedWorldsAreLegal(t *testing.T) {
 	}
 }
 
-// TestMeetingsRefused wants steps refused that make no sense. There are worlds a of two procs
-// and b of one.
+// TestMeetingsRefused: steps that make no sense are refused. There are worlds a of two procs and b
+// of one.
 func TestMeetingsRefused(t *testing.T) {
 	open, meet := "openport 0 1\n", "meet a with=b new=x withroot=2 port=1\n"
 	part := "closeport 0 1\ndisconnect x\n"
@@ -97,7 +97,7 @@ func TestMeetingsRefused(t *testing.T) {
 	}
 }
 
-// TestPrune: what is left is legal where only what was left out was in the way.
+// TestPrune: the rest is legal if only what was left out was illegal.
 func TestPrune(t *testing.T) {
 	p, err := Parse(`procs 2 1
 openport 0 1

@@ -73,8 +73,7 @@ func TestParseErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-// Whatever Parse accepts comes back from what String writes of it, and Check
-// has an opinion of it.
+// Whatever Parse accepts is the same after String and Parse, and Check accepts or refuses it.
 func FuzzParse(f *testing.F) {
 	f.Add("procs 2\nmessage 1 from=0 to=1 comm=w tag=1 type=int8 len=1\nexchange 1\nbarrier w\nwait 0 s1 r1")
 	f.Add("procs 3\nwindow w seed=4 len=70\nsplit w new=a,b colors=7,none,0 keys=1,-1,0\ncart w new=c dims=3,1 periodic=yes,no\ncartsub c new=d keep=yes,no\nfree a")

@@ -12,8 +12,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Two ranks that execute different programs are as good as a fault of MPI: one of
-// them must see it.
+// Two ranks that execute different programs are like a fault of MPI: one of them must find it.
 func TestRunSeesWrongResults(t *testing.T) {
 	const message = "message 1 from=0 to=1 comm=w tag=1 type=int32 len=9"
 	const wild = "message 3 from=1 to=1 comm=w tag=1 type=int32 len=9 anysource=yes\n" +
@@ -43,7 +42,7 @@ func TestRunSeesWrongResults(t *testing.T) {
 	}
 }
 
-// What MPI refuses is told apart from what it does wrong.
+// What MPI refuses is distinguished from what it does wrong.
 func TestRunTellsMPIErrors(t *testing.T) {
 	p := legal(t, "procs 1\nattach 0 10000\ndetach 0")
 	x := realRanks(t, 1, 64)[0]
@@ -73,7 +72,7 @@ func TestRunRefusesIllegalPrograms(t *testing.T) {
 	}
 }
 
-// A world of another size than the program's is seen at once.
+// A world of another size than the program's is noticed at once.
 func TestRunComparesTheWorld(t *testing.T) {
 	p := legal(t, "procs 2\nbarrier w")
 	if err := Run(p, realEnv{realRanks(t, 1, 64)[0]}, &Record{}); !errors.Is(err, ErrMismatch) {
@@ -81,7 +80,7 @@ func TestRunComparesTheWorld(t *testing.T) {
 	}
 }
 
-// logged is an Env that keeps what it is told.
+// logged is an Env that keeps its log.
 type logged struct {
 	realEnv
 	lines  []string

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// rich is a program with some of everything that Verify judges.
+// rich is a program with something of everything that Verify judges.
 const rich = `procs 3
 message 1 from=0 to=1 comm=w tag=1 type=int32 len=20
 message 2 from=0 to=1 comm=w tag=1 type=int32 len=20
@@ -49,7 +49,7 @@ func richRecords(t *testing.T) (*Program, []*Record) {
 	return p, x.records()
 }
 
-// delivery finds what the receive of a message got.
+// delivery finds what the receive of a message received.
 func delivery(records []*Record, msg int) *Delivery {
 	for _, rec := range records {
 		for i := range rec.Deliveries {
@@ -70,8 +70,7 @@ func drop(rec *Record, msg int) {
 	rec.Deliveries = slices.DeleteFunc(rec.Deliveries, func(d Delivery) bool { return d.Msg == msg })
 }
 
-// ordered puts the wildcard receives into the order in which the messages were
-// sent.
+// ordered sorts the wildcard receives by the order in which the messages were sent.
 func ordered(records []*Record) { arrange(records, 3, 4, 5) }
 
 // arrange makes the three wildcard receives get these messages.
@@ -177,7 +176,7 @@ func TestVerifyWildcardOrders(t *testing.T) {
 	}
 }
 
-// What a failed rank has not got is excused; what it has got is judged.
+// What a failed rank has not received is excused; what it has received is judged.
 func TestVerifyAfterAFailure(t *testing.T) {
 	p, records := richRecords(t)
 	ordered(records)

@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// rig is a tree and what its owner has heard.
+// rig is a tree and the events that its owner was told of.
 type rig struct {
 	k     *kernel.Kernel
 	t     *Tree
@@ -85,7 +85,7 @@ func (r *rig) until(t *testing.T, end time.Duration) {
 
 func (r *rig) wants(t *testing.T, want ...string) {
 	t.Helper()
-	slices.Sort(r.heard) // of what happens at one time the order is left to chance
+	slices.Sort(r.heard) // the order of events at the same time is random
 	slices.Sort(want)
 	if !reflect.DeepEqual(r.heard, want) {
 		t.Errorf("the owner has heard %q, not %q", r.heard, want)
@@ -141,7 +141,7 @@ func TestAHostDoesNotCome(t *testing.T) {
 	r.wants(t, "1m0s alone: 3", "1m0s missing: [1 3]")
 }
 
-// TestHostsAsk has hosts ask each other, one that is gone, and one that does not answer in time.
+// TestHostsAsk: hosts ask each other, a host that is gone, and one that does not answer in time.
 func TestHostsAsk(t *testing.T) {
 	r := newRig(t, 8, 2)
 	r.until(t, 10*time.Second)
