@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/internal/made"
+	"github.com/openimpi/impi/internal/provenance"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -59,10 +59,10 @@ const (
 // Result is a cell and its verdict.
 type Result struct {
 	Cell
-	Verdict Verdict       `json:"verdict"`
-	Reason  string        `json:"reason,omitempty"`
-	Took    time.Duration `json:"took_ns"`
-	Made    made.Made     `json:"made"`
+	Verdict Verdict          `json:"verdict"`
+	Reason  string           `json:"reason,omitempty"`
+	Took    time.Duration    `json:"took_ns"`
+	Made    provenance.Stamp `json:"made"`
 }
 
 // Transport is a row of the matrix.

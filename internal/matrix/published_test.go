@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/internal/made"
+	"github.com/openimpi/impi/internal/provenance"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -38,16 +38,16 @@ func TestPublishedMatrix(t *testing.T) {
 			t.Errorf("cells are not run, or have failed:\n%s", part)
 		}
 	}
-	if err := made.History("../.."); err != nil {
+	if err := provenance.History("../.."); err != nil {
 		skips.NotRun(t, err.Error(), "test a checkout with its history")
 	}
 	for i, part := range []string{ours, others} {
-		commits := made.Commits(part)
+		commits := provenance.Commits(part)
 		if len(commits) == 0 {
 			t.Errorf("part %d does not say of which commit it is", i+1)
 		}
 		for _, c := range commits {
-			n, err := made.Behind("../..", c, "transports", "plugins", "internal/node")
+			n, err := provenance.Behind("../..", c, "transports", "plugins", "internal/node")
 			if err != nil || n > maxBehind {
 				t.Errorf("it is of commit %s, and transports, plugins or the node were changed %d commits later, %d at most: run make matrix (%v)", c, n, maxBehind, err)
 			}

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openimpi/impi/internal/made"
+	"github.com/openimpi/impi/internal/provenance"
 )
 
 // Answer is the result of a run of impi-bench, with where and when it was made.
 type Answer struct {
-	Question string    `json:"question"` // its name
-	Made     made.Made `json:"made"`
-	Machine  Machine   `json:"machine"`
-	Command  []string  `json:"command"`
-	Figures  Figures   `json:"figures"`
+	Question string           `json:"question"` // its name
+	Made     provenance.Stamp `json:"made"`
+	Machine  Machine          `json:"machine"`
+	Command  []string         `json:"command"`
+	Figures  Figures          `json:"figures"`
 }
 
 // Machine is what the figures depend on.

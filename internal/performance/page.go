@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/openimpi/impi/internal/made"
+	"github.com/openimpi/impi/internal/provenance"
 )
 
 const head = `# Performance
@@ -30,14 +30,14 @@ Machine: %s.
 // Write writes the page.
 func Write(w io.Writer, answers []Answer) error {
 	var b strings.Builder
-	var dates []made.Made
+	var dates []provenance.Stamp
 	for _, a := range answers {
 		dates = append(dates, a.Made)
 	}
 	if len(answers) == 0 {
 		return fmt.Errorf("there are no figures")
 	}
-	fmt.Fprintf(&b, head, made.Dates(dates), answers[0].Machine)
+	fmt.Fprintf(&b, head, provenance.Dates(dates), answers[0].Machine)
 	tables := make([]string, 0, len(Questions))
 	var sum summary
 	for i := range Questions {
@@ -114,7 +114,7 @@ func section(q *Question, a *Answer, sum *summary) string {
 	}
 	slices.Sort(spreads)
 	fmt.Fprintf(&b, "\nMedians of %d repetitions, whose spreads (largest less smallest, as a part of the median) are %.0f %% in the median and at most %.0f %%. "+
-		"%s, load before it %s.\n\n", a.Figures.Repeat, 100*spreads[len(spreads)/2], 100*spreads[len(spreads)-1], made.Dates([]made.Made{a.Made}), a.Machine.Load)
+		"%s, load before it %s.\n\n", a.Figures.Repeat, 100*spreads[len(spreads)/2], 100*spreads[len(spreads)-1], provenance.Dates([]provenance.Stamp{a.Made}), a.Machine.Load)
 	return b.String()
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/internal/made"
+	"github.com/openimpi/impi/internal/provenance"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -36,11 +36,11 @@ func TestPublished(t *testing.T) {
 	if err := Write(&b, answers); err != nil || b.String() != string(page) {
 		t.Errorf("the page is not what its figures give: go run ./internal/performance/run -render (%v)", err)
 	}
-	if err := made.History("../.."); err != nil {
+	if err := provenance.History("../.."); err != nil {
 		skips.NotRun(t, err.Error(), "test a checkout with its history")
 	}
 	for _, a := range answers {
-		if _, err := made.Behind("../..", a.Made.Commit, "core"); err != nil || strings.HasSuffix(a.Made.Commit, "-dirty") {
+		if _, err := provenance.Behind("../..", a.Made.Commit, "core"); err != nil || strings.HasSuffix(a.Made.Commit, "-dirty") {
 			t.Errorf("%s is of commit %s (%v)", a.Question, a.Made.Commit, err)
 		}
 	}

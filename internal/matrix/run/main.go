@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/internal/made"
 	"github.com/openimpi/impi/internal/matrix"
+	"github.com/openimpi/impi/internal/provenance"
 )
 
 //go:embed help.txt
@@ -88,7 +88,7 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 		return nil, err
 	}
 	r.Temp = temp
-	now, err := made.Now(r.Repository)
+	now, err := provenance.Now(r.Repository)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func report(results []matrix.Result, out string, asJSON, quick bool) int {
 
 func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, quick bool) error {
 	var b strings.Builder
-	dates := make([]made.Made, len(results))
+	dates := make([]provenance.Stamp, len(results))
 	for i, r := range results {
 		dates[i] = r.Made
 	}
@@ -173,7 +173,7 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 		"Of the six machines each has two procs. With direct links these have one of shared memory between them, and those to other\n"+
 		"machines are of the row's transport. The links of unix and shm cannot leave a machine: in their rows they are those within the\n"+
 		"machines, and between these is tcp by fd. They have no rows by agents there, as channels are between hosts, and each machine is one.\n\n",
-		made.Dates(dates), counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
+		provenance.Dates(dates), counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
 	if quick {
 		fmt.Fprint(&b, "This is the quick selection (`-quick`), which shows each data plane with each fault once; \"not run\"\nis what it leaves out.\n\n")
 	}

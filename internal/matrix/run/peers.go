@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/internal/made"
 	"github.com/openimpi/impi/internal/matrix"
+	"github.com/openimpi/impi/internal/provenance"
 )
 
 // peersHeading begins the part of the file that is about jobs with peers.
@@ -79,7 +79,7 @@ func reportPeers(results []matrix.PeerResult, out string, asJSON bool) error {
 		e.SetIndent("", "  ")
 		return e.Encode(results)
 	}
-	now, err := made.Now(".")
+	now, err := provenance.Now(".")
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func reportPeers(results []matrix.PeerResult, out string, asJSON bool) error {
 		counts[r.Verdict]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, peersText, made.Dates([]made.Made{now}), counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
+	fmt.Fprintf(&b, peersText, provenance.Dates([]provenance.Stamp{now}), counts[matrix.OK], counts[matrix.Failed], counts[matrix.Unsupported])
 	matrix.PeerTable(&b, results)
 	if out == "" {
 		_, err := io.WriteString(os.Stdout, b.String())

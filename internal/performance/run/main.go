@@ -21,8 +21,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/internal/made"
 	"github.com/openimpi/impi/internal/performance"
+	"github.com/openimpi/impi/internal/provenance"
 )
 
 //go:embed help.txt
@@ -111,7 +111,7 @@ func read(data string) (answers []performance.Answer, err error) {
 // ask runs impi-bench for a question.
 func ask(ctx context.Context, bin string, q performance.Question) (a performance.Answer, err error) {
 	a = performance.Answer{Question: q.Name, Machine: performance.ThisMachine(), Command: append([]string{"impi-bench"}, q.Args...)}
-	if a.Made, err = made.Now("."); err != nil {
+	if a.Made, err = provenance.Now("."); err != nil {
 		return a, err
 	}
 	begun := time.Now()

@@ -1,4 +1,4 @@
-package made
+package provenance
 
 import (
 	"os"
@@ -68,7 +68,7 @@ func TestBehind(t *testing.T) {
 	if err != nil || !strings.HasSuffix(m.Commit, "-dirty") {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if got := Commits("on " + Dates([]Made{m, m, {"2026-01-02", "abcdef0"}})); !slices.Equal(got, []string{m.Commit, "abcdef0"}) {
+	if got := Commits("on " + Dates([]Stamp{m, m, {"2026-01-02", "abcdef0"}})); !slices.Equal(got, []string{m.Commit, "abcdef0"}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -1,6 +1,6 @@
-// Package made says when, and from which commit, a published result was made, and how many
+// Package provenance says when, and from which commit, a published result was made, and how many
 // commits the code has changed since.
-package made
+package provenance
 
 import (
 	"errors"
@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// Made is the day of a result and the commit of the code that was tested.
-type Made struct {
+// Stamp is the day of a result and the commit of the code that was tested.
+type Stamp struct {
 	Day    string `json:"day"`    // as 2006-01-02
 	Commit string `json:"commit"` // abbreviated; "-dirty" behind it: with changes that are in no commit
 }
 
 // Now is the present state of the checkout in root. What is written below docs/ does not
 // count as a change: results are kept there.
-func Now(root string) (Made, error) {
+func Now(root string) (Stamp, error) {
 	commit, err := git(root, "rev-parse", "--short=12", "HEAD")
 	if err != nil {
-		return Made{}, err
+		return Stamp{}, err
 	}
 	changed, err := git(root, "status", "--porcelain", "--", ".", ":!docs")
 	if err != nil {
-		return Made{}, err
+		return Stamp{}, err
 	}
 	if changed != "" {
 		commit += "-dirty"
 	}
-	return Made{Day: time.Now().UTC().Format(time.DateOnly), Commit: commit}, nil
+	return Stamp{Day: time.Now().UTC().Format(time.DateOnly), Commit: commit}, nil
 }
 
 // Dates lists when and of which commits results were made, each once, in their order.
-func Dates(all []Made) string {
+func Dates(all []Stamp) string {
 	var list []string
 	for _, m := range all {
 		s := fmt.Sprintf("%s of commit %s", m.Day, m.Commit)
