@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -128,9 +129,18 @@ func (s *siteDraft) site() {
 	own, shared := s.layers("wait")
 	s.Wait = pick(Wait{Auto: true}, "spin", own, shared)
 	s.log()
+	metricsOf(s)
 	s.spawn()
 	s.names()
 	s.native()
+}
+
+func metricsOf(s *siteDraft) {
+	own, shared := s.layers("metrics")
+	fill(&s.Metrics, own, shared)
+	if in := cmp.Or(own, shared); in != nil {
+		s.Metrics.Pos = in.at("listen")
+	}
 }
 
 func (s *siteDraft) log() {

@@ -79,7 +79,7 @@ func (b *builder) checkTogether() {
 func (b *builder) checkPorts() {
 	taken := map[netip.AddrPort]string{}
 	claim := func(s *siteDraft, at netip.AddrPort, pos Pos, who string) {
-		if !at.Addr().IsValid() || s.notHere(at.Addr(), pos, who) || at.Port() == 0 {
+		if !at.Addr().IsValid() || !at.Addr().IsUnspecified() && s.notHere(at.Addr(), pos, who) || at.Port() == 0 {
 			return
 		}
 		if first, again := taken[at]; again {
@@ -95,6 +95,9 @@ func (b *builder) checkPorts() {
 		}
 	}
 	for _, s := range b.ours() {
+		if at := s.Metrics.Listen; at.IsValid() && s.here() { // other machines may have the same
+			claim(s, at, s.Metrics.Pos, "what serves metrics of site "+quote(s.Name))
+		}
 		if s.Server.Embedded {
 			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
 		}

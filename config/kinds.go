@@ -299,6 +299,20 @@ func endpoint(lowestPort int) kind {
 	})
 }
 
+// metricsAt is an address of this machine, or all of them, with a port.
+func metricsAt() kind {
+	return written("an IP address with a port", `"127.0.0.1:9464"`, func(s string) (any, *wrong) {
+		at, err := netip.ParseAddrPort(s)
+		if err != nil || at.Addr().Zone() != "" || at.Addr().IsMulticast() {
+			return nil, &wrong{
+				problem: quote(s) + " is no IP address with a port",
+				remedy:  `write listen = "127.0.0.1:9464", or "0.0.0.0:9464" for all addresses of the machine`, element: -1,
+			}
+		}
+		return place{addr: at.Addr().Unmap(), port: at.Port(), listener: true}, nil
+	})
+}
+
 // cutPort splits "host:port" and "[host]:port".
 func cutPort(s string) (host, port string, found bool) {
 	i := strings.LastIndexByte(s, ':')

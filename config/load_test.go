@@ -139,6 +139,9 @@ func TestFullFile(t *testing.T) {
 		}
 	})
 	t.Run("merged attribute by attribute", func(t *testing.T) {
+		if at := netip.MustParseAddrPort("127.0.0.1:0"); alpha.Metrics.Listen != at || beta.Metrics.Listen != at || alpha.Metrics.Pos.Line == 0 {
+			t.Errorf("metrics: alpha %+v, beta %+v", alpha.Metrics, beta.Metrics)
+		}
 		if beta.Protocol.DataLen != 1024 || beta.Protocol.HiWater != 128 || alpha.Protocol.DataLen != 262144 {
 			t.Errorf("protocol: alpha %+v, beta %+v", alpha.Protocol, beta.Protocol)
 		}

@@ -67,6 +67,7 @@ type Site struct {
 	Labels     Labels
 	Wait       Wait
 	Log        Log
+	Metrics    Metrics
 	Spawn      Spawn
 	Names      Names
 	Pos        Pos
@@ -277,6 +278,12 @@ type Log struct {
 	Level  string `hcl:"level"`  // trace, debug, info, warn or error
 	Format string `hcl:"format"` // text or json
 	Trace  string `hcl:"trace"`  // absolute path of the packet trace, %r is the world rank; empty: none
+}
+
+// Metrics says where each node of the site serves figures for Prometheus.
+type Metrics struct {
+	Listen netip.AddrPort `hcl:"listen"` // invalid: nowhere; port 0: any
+	Pos    Pos
 }
 
 // Limits bound the steps of a job.

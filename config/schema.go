@@ -83,6 +83,8 @@ var blockLog = &blockSpec{name: "log", attrs: []attrSpec{
 	{name: "trace", kind: text("a file name with %r for the rank", "packets-%r.txt")},
 }}
 
+var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{{name: "listen", kind: metricsAt(), required: true}}}
+
 var blockAuth = &blockSpec{name: "auth", label: `"key" or "none"`, example: "key", repeated: true, attrs: []attrSpec{
 	{name: "file", kind: text("the key's file name", "job.key")},
 	{name: "env", kind: text("an environment variable's name", "IMPI_AUTH_KEY")},
@@ -97,7 +99,7 @@ var blockEmbeddedServer = &blockSpec{name: "embedded_server", attrs: []attrSpec{
 // sharedBlocks are blocks that may be at the top of the file, for all sites, or in a site, for that
 // one.
 var sharedBlocks = []*blockSpec{
-	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockSpawn, blockNames,
+	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockMetrics, blockSpawn, blockNames,
 }
 
 var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alpha", repeated: true, attrs: []attrSpec{

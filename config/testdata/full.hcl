@@ -155,6 +155,10 @@ names {
   auth "key" { file = "job.key" }    # the server's key, or: auth "none" {}
 }
 
+# Where each node serves figures for Prometheus, with no password, as http://127.0.0.1:9464/metrics.
+# 0: at any port, which it logs. Without the block nowhere.
+metrics { listen = "127.0.0.1:0" }
+
 log {
   level  = "info" # trace, debug, info, warn, error
   format = "text" # text, json

@@ -122,9 +122,22 @@ type Proc struct {
 	Agent  Bytes   `json:"agent"`            // what went over the link to its agent
 	Silent string  `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
 
+	Counts  *Counts   `json:"counts,omitempty"` // nil: it did not answer
 	State   ProcState `json:"state"`
 	Ended   string    `json:"ended,omitempty"`   // how
 	Blocked *Blocked  `json:"blocked,omitempty"` // nil: it is not, or has not said
+}
+
+// Counts are what a proc has counted since its MPI_Init. Bytes are those of its direct links that there
+// are, headers included; what went by links that have ended is not in them.
+type Counts struct {
+	Messages        uint64        `json:"sent_messages"`
+	Sent            uint64        `json:"sent_bytes"`
+	Received        uint64        `json:"received_bytes"`
+	Unexpected      int           `json:"unexpected_messages"` // that nobody has asked for yet, now
+	UnexpectedBytes int64         `json:"unexpected_bytes"`    // of these, that are here
+	Sleeps          uint64        `json:"sleeps"`              // in calls of MPI
+	Slept           time.Duration `json:"slept_ns"`            // in all
 }
 
 // ProcState is how far a proc has got.

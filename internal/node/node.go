@@ -14,7 +14,9 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/loglimit"
+	"github.com/openimpi/impi/internal/metrics"
 	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/direct"
@@ -68,6 +70,7 @@ type node struct {
 	parents   *spawner.Parents // the procs as those who spawn
 	fallBacks dial.FallBacks
 	control   *inspect.Control
+	metrics   *metrics.Server // nil: none are served
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -261,6 +264,22 @@ func (n *node) isReady() bool {
 	}
 }
 
+// serveMetrics begins to serve metrics if the file wants it. Those of a spawned world are not served, as its
+// node is beside that of the site.
+func serveMetrics(n *node) (err error) {
+	at := n.opt.Site.Metrics
+	if !at.Listen.IsValid() || n.opt.spawned != nil {
+		return nil
+	}
+	describe := func(ctx context.Context) *links.Node { return n.control.Describe(ctx, links.Request{}) }
+	n.metrics, err = metrics.Serve(metrics.Settings{Listen: at.Listen, Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe})
+	if err != nil {
+		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
+	}
+	n.log.Info("serves metrics", "url", "http://"+n.metrics.Address().String()+"/metrics")
+	return nil
+}
+
 // start does everything up to the end of startup.
 func (n *node) start(ctx context.Context) (err error) {
 	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
@@ -268,6 +287,9 @@ func (n *node) start(ctx context.Context) (err error) {
 	}
 	n.site.Dir = n.dir.Path
 	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster}) // before others are waited for
+	if err := serveMetrics(n); err != nil {
+		return err
+	}
 	transports := func() error { n.borrowTransports(); return nil }
 	if n.opt.spawned == nil {
 		transports = n.site.BeginTransports(ctx) // meanwhile this host meets the others
@@ -414,6 +436,9 @@ func (n *node) shutDown(f *ending.Failure) {
 	n.cluster.Over(f)
 	if f != nil {
 		n.procs.Tell(f.Text, f.Status)
+	}
+	if n.metrics != nil {
+		n.metrics.Close()
 	}
 	if n.control != nil {
 		n.control.Close()

@@ -13,8 +13,17 @@ type Stats struct {
 	State   string      `json:"state"`           // "polling", "asleep" or "computing"
 	Agent   LinkStats   `json:"agent"`
 	Links   []LinkStats `json:"links,omitempty"`
+	Counts  Counts      `json:"counts"`
 	Wait    *Wait       `json:"wait,omitempty"` // what it waits for, if it is asleep in a call of MPI
 	More    bool        `json:"more,omitempty"` // another record follows, with more Links
+}
+
+// Counts are what a proc has counted since its MPI_Init.
+type Counts struct {
+	Unexpected      int    `json:"unexpected,omitempty"`       // messages that nobody has asked for yet, now
+	UnexpectedBytes int64  `json:"unexpected_bytes,omitempty"` // of these, that are here
+	Sleeps          uint64 `json:"sleeps,omitempty"`           // in calls of MPI
+	Slept           int64  `json:"slept_ns,omitempty"`         // in all
 }
 
 // Bounds of a Wait.

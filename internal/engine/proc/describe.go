@@ -40,6 +40,7 @@ func (nc *nodeControl) stats() *wireup.Stats {
 	case nc.p.Driving:
 		s.State = "polling"
 	}
+	s.Counts = nc.counts()
 	direct := make(map[message.Peer]*Endpoint)
 	for _, q := range nc.p.Endpoints.List {
 		switch {
@@ -116,6 +117,23 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 		}
 	}
 	return fmt.Sprintf("the communicator with context ID %d", id&^1)
+}
+
+// counts returns what the proc counts. The process is locked.
+func (nc *nodeControl) counts() wireup.Counts {
+	p := nc.p
+	c := wireup.Counts{Sleeps: p.rest.sleeps, Slept: int64(p.rest.slept)}
+	if p.Asleep {
+		c.Sleeps++
+		c.Slept += int64(time.Since(p.rest.began))
+	}
+	for x := range p.Eng.Pending() {
+		if x.What == "message" {
+			c.Unexpected++
+			c.UnexpectedBytes += x.Bytes
+		}
+	}
+	return c
 }
 
 // measure takes a link's own statistics.

@@ -141,6 +141,7 @@ func (p *Process) park() {
 	p.Asleep = true
 	events, err := p.doze()
 	p.Asleep = false
+	p.rest.end()
 	if err != nil {
 		p.SetFailed(err)
 		return
@@ -153,6 +154,10 @@ func (p *Process) park() {
 type rest struct {
 	ended uint64 // counts what waits have ended with, so that it is the same as before if the wait is
 	since time.Time
+
+	began  time.Time // this sleep
+	sleeps uint64
+	slept  time.Duration // in all, without the sleep that lasts
 }
 
 func (r *rest) begin(p *Process) {
@@ -160,9 +165,15 @@ func (r *rest) begin(p *Process) {
 	for _, s := range p.Boards.places {
 		ended += uint64(s.Place.Ops)
 	}
+	r.began = time.Now()
 	if r.since.IsZero() || r.ended != ended {
-		*r = rest{ended, time.Now()}
+		r.ended, r.since = ended, r.began
 	}
+}
+
+func (r *rest) end() {
+	r.sleeps++
+	r.slept += time.Since(r.began)
 }
 
 // doze sleeps without the lock, and takes the lock again even if the machine ends this proc

@@ -262,7 +262,7 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, 
 		d.Silent = err.Error()
 		return d, nil
 	}
-	d.Blocked = blocked(s.Wait)
+	d.Blocked, d.Counts = blocked(s.Wait), countsOf(s)
 	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Crowded, s.State, s.Score
 	d.Agent = counted(s.Agent)
 	return d, s
@@ -284,6 +284,18 @@ func stateOf(p *procs.Proc) (s links.ProcState, ended string) {
 	default:
 		return links.ProcFinished, ""
 	}
+}
+
+func countsOf(s *wireup.Stats) *links.Counts {
+	c := &links.Counts{
+		Unexpected: s.Counts.Unexpected, UnexpectedBytes: s.Counts.UnexpectedBytes, Sleeps: s.Counts.Sleeps, Slept: time.Duration(s.Counts.Slept),
+	}
+	for _, l := range s.Links {
+		c.Messages += l.Messages
+		c.Sent += l.Sent
+		c.Received += l.Received
+	}
+	return c
 }
 
 func blocked(w *wireup.Wait) *links.Blocked {

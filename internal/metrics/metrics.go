@@ -1,0 +1,125 @@
+// Package metrics serves what a node knows of its part of a job to Prometheus.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// Bounds of what strangers can make a node do.
+const (
+	connections = 16 // at a time
+	scrapes     = 2  // that are answered at a time
+	headerLimit = 16 << 10
+	readLimit   = 5 * time.Second
+	lookLimit   = time.Second // for the procs to answer
+	writeLimit  = 10 * time.Second
+)
+
+// Settings say what is served, and where.
+type Settings struct {
+	Listen netip.AddrPort
+	Job    string // its name
+	Site   string
+	Log    hclog.Logger
+
+	// Describe tells of the node and its procs, before ctx ends.
+	Describe func(ctx context.Context) *links.Node
+}
+
+// Server serves metrics over HTTP.
+type Server struct {
+	http http.Server
+	at   net.Addr
+	done chan struct{}
+}
+
+// Serve begins to serve /metrics, /healthz and /readyz.
+func Serve(s Settings) (*Server, error) {
+	ln, err := net.Listen("tcp", s.Listen.String())
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newCollector(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
+		defer cancel()
+		phase := s.Describe(ctx).Phase
+		if phase != links.PhaseRunning {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = fmt.Fprintln(w, phase)
+	})
+	m := &Server{at: ln.Addr(), done: make(chan struct{}), http: http.Server{
+		Handler: mux, ReadTimeout: readLimit, WriteTimeout: writeLimit, IdleTimeout: time.Minute, MaxHeaderBytes: headerLimit,
+		ErrorLog: s.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	}}
+	go func() {
+		defer close(m.done)
+		if err := m.http.Serve(netutil.LimitListener(ln, connections)); !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Warn("metrics are not served any more", "error", err)
+		}
+	}()
+	return m, nil
+}
+
+// Address is where it listens.
+func (m *Server) Address() net.Addr { return m.at }
+
+// Close ends it, and all connections.
+func (m *Server) Close() {
+	_ = m.http.Close()
+	<-m.done
+}
+
+// collector asks the node at each scrape: nothing is counted for it otherwise.
+type collector struct {
+	Settings
+	descs []*prometheus.Desc // of table
+}
+
+func newCollector(s Settings) *collector {
+	c := &collector{Settings: s}
+	for i := range table {
+		m := &table[i]
+		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, prometheus.Labels{"mpi_job": s.Job, "site": s.Site}))
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	n := c.Settings.Describe(ctx)
+	for i := range table {
+		m := &table[i]
+		m.values(n, func(v float64, labels ...string) {
+			to <- prometheus.MustNewConstMetric(c.descs[i], m.kind(), v, labels...)
+		})
+	}
+}

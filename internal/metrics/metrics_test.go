@@ -1,0 +1,208 @@
+package metrics
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// sample is a node with something of everything.
+func sample() *links.Node {
+	return &links.Node{
+		About: links.About{ID: "a1b2", Host: "10.0.0.1"}, Phase: links.PhaseRunning,
+		Procs: []links.Proc{
+			{Rank: 4, State: links.ProcRunning, Counts: &links.Counts{
+				Messages: 7, Sent: 1000, Received: 2000, Unexpected: 3, UnexpectedBytes: 96, Sleeps: 5, Slept: 1500 * time.Millisecond,
+			}, Blocked: &links.Blocked{Time: 2500 * time.Millisecond}},
+			{Rank: 5, State: links.ProcRunning, Silent: "it does not answer"},
+			{Rank: -1, State: links.ProcInit},
+		},
+		Transports: []links.Transport{
+			{Name: "tcp", State: "healthy", Starts: 2, Links: 9, Usage: &links.Resources{Resident: 1 << 20, CPU: time.Second}},
+			{Name: "quic", State: "failed", Failures: 5},
+		},
+		Views: []links.View{
+			{State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 1}, {State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 2},
+			{State: links.StateAgents},
+		},
+		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}},
+	}
+}
+
+// serve serves a node, and returns what is at a path, with its status.
+func serve(t *testing.T, describe func(context.Context) *links.Node) func(path string) (string, int) {
+	t.Helper()
+	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return func(path string) (string, int) {
+		t.Helper()
+		r, err := http.Get("http://" + m.Address().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b), r.StatusCode
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	get := serve(t, func(context.Context) *links.Node { return sample() })
+	text, status := get("/metrics")
+	if status != http.StatusOK {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	for _, want := range []string{
+		`impi_job_phase{mpi_job="heat",phase="running",site="alpha"} 1`,
+		`impi_job_phase{mpi_job="heat",phase="starting",site="alpha"} 0`,
+		`impi_procs{mpi_job="heat",site="alpha",state="running"} 2`,
+		`impi_procs{mpi_job="heat",site="alpha",state="init"} 1`,
+		`impi_procs{mpi_job="heat",site="alpha",state="ended"} 0`,
+		`impi_proc_silent{mpi_job="heat",rank="5",site="alpha"} 1`,
+		`impi_proc_silent{mpi_job="heat",rank="4",site="alpha"} 0`,
+		`impi_proc_blocked_seconds{mpi_job="heat",rank="4",site="alpha"} 2.5`,
+		`impi_proc_sleeps_total{mpi_job="heat",rank="4",site="alpha"} 5`,
+		`impi_proc_sleep_seconds_total{mpi_job="heat",rank="4",site="alpha"} 1.5`,
+		`impi_proc_sent_messages_total{mpi_job="heat",rank="4",site="alpha"} 7`,
+		`impi_proc_sent_bytes_total{mpi_job="heat",rank="4",site="alpha"} 1000`,
+		`impi_proc_received_bytes_total{mpi_job="heat",rank="4",site="alpha"} 2000`,
+		`impi_proc_unexpected_messages{mpi_job="heat",rank="4",site="alpha"} 3`,
+		`impi_proc_unexpected_bytes{mpi_job="heat",rank="4",site="alpha"} 96`,
+		`impi_pairs{data_plane="fd",mpi_job="heat",site="alpha",state="linked",transport="tcp"} 2`,
+		`impi_pairs{data_plane="",mpi_job="heat",site="alpha",state="agents",transport=""} 1`,
+		`impi_pair_resumes_total{mpi_job="heat",site="alpha",transport="tcp"} 3`,
+		`impi_channels{mpi_job="heat",site="alpha",state="linked",transport="tcp"} 1`,
+		`impi_channel_resumes_total{mpi_job="heat",site="alpha"} 4`,
+		`impi_plugin_healthy{mpi_job="heat",site="alpha",transport="tcp"} 1`,
+		`impi_plugin_healthy{mpi_job="heat",site="alpha",transport="quic"} 0`,
+		`impi_plugin_starts_total{mpi_job="heat",site="alpha",transport="tcp"} 2`,
+		`impi_plugin_failures{mpi_job="heat",site="alpha",transport="quic"} 5`,
+		`impi_plugin_links_total{mpi_job="heat",site="alpha",transport="tcp"} 9`,
+		`impi_plugin_resident_bytes{mpi_job="heat",site="alpha",transport="tcp"} 1.048576e+06`,
+		`impi_plugin_cpu_seconds_total{mpi_job="heat",site="alpha",transport="tcp"} 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	for _, bad := range []string{`impi_proc_blocked_seconds{mpi_job="heat",rank="5"`, `rank="-1"`, `impi_plugin_resident_bytes{mpi_job="heat",site="alpha",transport="quic"`} {
+		if strings.Contains(text, bad) {
+			t.Errorf("there is %s, which nobody knows", bad)
+		}
+	}
+	promtool(t, text)
+}
+
+// promtool has Prometheus judge names, types and help.
+func promtool(t *testing.T, text string) {
+	t.Helper()
+	cmd := exec.Command(skips.ProgramOf(t, "promtool", "prometheus"), "check", "metrics")
+	cmd.Stdin = strings.NewReader(text)
+	if b, err := cmd.CombinedOutput(); err != nil || len(b) > 0 {
+		t.Errorf("promtool: %v\n%s", err, b)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	phase := links.PhaseStarting
+	get := serve(t, func(context.Context) *links.Node { return &links.Node{Phase: phase} })
+	for _, c := range []struct {
+		path string
+		set  links.Phase
+		text string
+		want int
+	}{
+		{"/healthz", links.PhaseStarting, "ok\n", http.StatusOK},
+		{"/readyz", links.PhaseStarting, "starting\n", http.StatusServiceUnavailable},
+		{"/readyz", links.PhaseRunning, "running\n", http.StatusOK},
+		{"/readyz", links.PhaseEnding, "ending\n", http.StatusServiceUnavailable},
+		{"/", links.PhaseRunning, "404 page not found\n", http.StatusNotFound},
+	} {
+		phase = c.set
+		if text, status := get(c.path); text != c.text || status != c.want {
+			t.Errorf("%s while %s: %d %q", c.path, c.set, status, text)
+		}
+	}
+}
+
+// TestPortInUse: what the operator has to know.
+func TestPortInUse(t *testing.T) {
+	s := Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Log: hclog.NewNullLogger(), Describe: func(context.Context) *links.Node { return &links.Node{} }}
+	m, err := Serve(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s.Listen = netip.MustParseAddrPort(m.Address().String())
+	if _, err := Serve(s); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDocs compares docs/metrics.md and the dashboard with what is served.
+func TestDocs(t *testing.T) {
+	b, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "| `impi_") {
+			rows = append(rows, strings.TrimSpace(line))
+		}
+	}
+	var want []string
+	known := make(map[string]bool)
+	for i := range table {
+		want = append(want, table[i].row())
+		known[table[i].name] = true
+	}
+	if got, want := strings.Join(rows, "\n"), strings.Join(want, "\n"); got != want {
+		t.Errorf("docs/metrics.md has\n%s\nwant\n%s", got, want)
+	}
+	dashboard, err := os.ReadFile("../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(dashboard), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
+	n := 0
+	for _, w := range words {
+		if strings.HasPrefix(w, "impi_") {
+			if n++; !known[w] {
+				t.Errorf("docs/grafana.json has %s, which is not served", w)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("docs/grafana.json has %d metrics", n)
+	}
+}
+
+// row is the metric's row in docs/metrics.md.
+func (m *metric) row() string {
+	kind, labels := "gauge", make([]string, len(m.labels))
+	if m.counter {
+		kind = "counter"
+	}
+	for i, l := range m.labels {
+		labels[i] = "`" + l + "`"
+	}
+	return "| `" + m.name + "` | " + kind + " | " + strings.Join(labels, ", ") + " | " + m.help + " |"
+}

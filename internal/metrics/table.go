@@ -1,0 +1,183 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/version"
+)
+
+// metric is a metric that is served. Names follow Prometheus' conventions: base units, and _total for
+// what only grows. Labels come before those that all have, mpi_job and site.
+type metric struct {
+	name    string
+	counter bool
+	labels  []string
+	help    string
+	values  func(n *links.Node, add func(v float64, labels ...string))
+}
+
+func (m *metric) kind() prometheus.ValueType {
+	if m.counter {
+		return prometheus.CounterValue
+	}
+	return prometheus.GaugeValue
+}
+
+// table has all metrics. docs/metrics.md is compared with it.
+var table = []metric{
+	{name: "impi_node_info", labels: []string{"job_id", "host", "version"}, help: "1, of each node. The ID is the same for all nodes of a job.",
+		values: func(n *links.Node, add func(float64, ...string)) { add(1, n.ID, n.Host, version.String()) }},
+	{name: "impi_job_phase", labels: []string{"phase"}, help: "1 for the phase in which this node is: starting, running or ending.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			for _, p := range []links.Phase{links.PhaseStarting, links.PhaseRunning, links.PhaseEnding} {
+				add(truth(p == n.Phase), string(p))
+			}
+		}},
+	{name: "impi_procs", labels: []string{"state"}, help: "Procs of this node: starting, init, running, finished or ended.",
+		values: countProcs},
+	{name: "impi_proc_silent", labels: []string{"rank"}, help: "1 for a proc that does not answer within half a second, as it is stopped.",
+		values: ofProcs(func(p *links.Proc, add func(float64, ...string)) {
+			add(truth(p.State == links.ProcRunning && p.Silent != ""))
+		})},
+	{name: "impi_proc_blocked_seconds", labels: []string{"rank"}, help: "For how long the proc has been asleep in a call of MPI; 0: it is not.",
+		values: ofProcs(func(p *links.Proc, add func(float64, ...string)) {
+			if p.Counts != nil {
+				add(blockedFor(p))
+			}
+		})},
+	{name: "impi_proc_sleeps_total", counter: true, labels: []string{"rank"}, help: "How often the proc has gone to sleep in a call of MPI, after polling.",
+		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Sleeps) })},
+	{name: "impi_proc_sleep_seconds_total", counter: true, labels: []string{"rank"}, help: "How long it has slept there. Time of polling is not in it.",
+		values: ofCounts(func(c *links.Counts) float64 { return c.Slept.Seconds() })},
+	{name: "impi_proc_sent_messages_total", counter: true, labels: []string{"rank"}, help: "Messages that the proc has sent to others; collective operations on the host's board are none.",
+		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Messages) })},
+	{name: "impi_proc_sent_bytes_total", counter: true, labels: []string{"rank"}, help: "Bytes sent over the direct links that the proc has now, headers included. A link that is made anew counts from 0.",
+		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Sent) })},
+	{name: "impi_proc_received_bytes_total", counter: true, labels: []string{"rank"}, help: "The same, received.",
+		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Received) })},
+	{name: "impi_proc_unexpected_messages", labels: []string{"rank"}, help: "Messages that have come and for which the proc has no receive yet.",
+		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Unexpected) })},
+	{name: "impi_proc_unexpected_bytes", labels: []string{"rank"}, help: "Bytes of them that are in the proc's memory.",
+		values: ofCounts(func(c *links.Counts) float64 { return float64(c.UnexpectedBytes) })},
+	{name: "impi_pairs", labels: []string{"state", "transport", "data_plane"}, help: "Pairs of a proc of this node and another one, by the state of their link, as impi-node links names it; 4096 are looked at.",
+		values: countPairs},
+	{name: "impi_pair_resumes_total", counter: true, labels: []string{"transport"}, help: "How often links of these pairs were resumed after their connections broke.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			sums := newSums()
+			for i := range n.Views {
+				sums.add(float64(n.Views[i].Resumes), n.Views[i].Transport)
+			}
+			sums.all(add)
+		}},
+	{name: "impi_channels", labels: []string{"state", "transport"}, help: "Channels of this node's hosts to others, by state.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			sums := newSums()
+			for _, c := range n.Channels {
+				sums.add(1, string(c.State), c.Transport)
+			}
+			sums.all(add)
+		}},
+	{name: "impi_channel_resumes_total", counter: true, help: "How often they were resumed.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			sum := 0
+			for _, c := range n.Channels {
+				sum += c.Resumes
+			}
+			add(float64(sum))
+		}},
+	{name: "impi_plugin_healthy", labels: []string{"transport"}, help: "1 for a plugin that serves; 0 while it starts, or after it has failed.",
+		values: ofPlugins(func(t *links.Transport) (float64, bool) {
+			return truth(t.State == "healthy" || t.State == "degraded"), true
+		})},
+	{name: "impi_plugin_starts_total", counter: true, labels: []string{"transport"}, help: "How many processes of the plugin got ready; more than 1: it was started again.",
+		values: ofPlugins(func(t *links.Transport) (float64, bool) { return float64(t.Starts), true })},
+	{name: "impi_plugin_failures", labels: []string{"transport"}, help: "Deaths and failed starts in a row.",
+		values: ofPlugins(func(t *links.Transport) (float64, bool) { return float64(t.Failures), true })},
+	{name: "impi_plugin_links_total", counter: true, labels: []string{"transport"}, help: "Links that it has made.",
+		values: ofPlugins(func(t *links.Transport) (float64, bool) { return float64(t.Links), true })},
+	{name: "impi_plugin_resident_bytes", labels: []string{"transport"}, help: "Memory of its process.",
+		values: ofPlugins(func(t *links.Transport) (float64, bool) {
+			if t.Usage == nil {
+				return 0, false
+			}
+			return float64(t.Usage.Resident), true
+		})},
+	{name: "impi_plugin_cpu_seconds_total", counter: true, labels: []string{"transport"}, help: "Time of processors that its process has used.",
+		values: ofPlugins(func(t *links.Transport) (float64, bool) {
+			if t.Usage == nil {
+				return 0, false
+			}
+			return t.Usage.CPU.Seconds(), true
+		})},
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func countProcs(n *links.Node, add func(float64, ...string)) {
+	count := make(map[links.ProcState]int)
+	for i := range n.Procs {
+		count[n.Procs[i].State]++
+	}
+	for _, s := range []links.ProcState{links.ProcStarting, links.ProcInit, links.ProcRunning, links.ProcFinished, links.ProcEnded} {
+		name := string(s)
+		if s == links.ProcInit {
+			name = "init"
+		}
+		add(float64(count[s]), name)
+	}
+}
+
+// ofProcs makes a metric of each proc that has a rank.
+func ofProcs(value func(p *links.Proc, add func(float64, ...string))) func(*links.Node, func(float64, ...string)) {
+	return func(n *links.Node, add func(float64, ...string)) {
+		for i := range n.Procs {
+			if p := &n.Procs[i]; p.Rank >= 0 {
+				value(p, func(v float64, _ ...string) { add(v, strconv.Itoa(p.Rank)) })
+			}
+		}
+	}
+}
+
+func blockedFor(p *links.Proc) float64 {
+	if p.Blocked == nil {
+		return 0
+	}
+	return p.Blocked.Time.Seconds()
+}
+
+// ofCounts makes a metric of each proc that has answered.
+func ofCounts(value func(*links.Counts) float64) func(*links.Node, func(float64, ...string)) {
+	return ofProcs(func(p *links.Proc, add func(float64, ...string)) {
+		if p.Counts != nil {
+			add(value(p.Counts))
+		}
+	})
+}
+
+// ofPlugins makes a metric of each plugin that has one.
+func ofPlugins(value func(*links.Transport) (float64, bool)) func(*links.Node, func(float64, ...string)) {
+	return func(n *links.Node, add func(float64, ...string)) {
+		for i := range n.Transports {
+			if v, ok := value(&n.Transports[i]); ok {
+				add(v, n.Transports[i].Name)
+			}
+		}
+	}
+}
+
+func countPairs(n *links.Node, add func(float64, ...string)) {
+	sums := newSums()
+	for i := range n.Views {
+		v := &n.Views[i]
+		sums.add(1, string(v.State), v.Transport, v.Plane)
+	}
+	sums.all(add)
+}

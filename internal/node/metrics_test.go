@@ -1,0 +1,128 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// TestPrometheus has a real Prometheus scrape both nodes of a job, and asks it.
+func TestPrometheus(t *testing.T) {
+	program := skips.Program(t, "prometheus")
+	job := route(testJob("linked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true})
+	for i := range job.Sites {
+		job.Sites[i].Metrics.Listen = netip.MustParseAddrPort("127.0.0.1:0")
+	}
+	all := start(t, job)
+	var targets []string
+	for _, s := range all {
+		<-s.n.ready
+		for i := range s.n.procs.All() {
+			s.out.line(t, prefixOf(s.n, i)+"sum ")
+		}
+		targets = append(targets, `"`+s.n.metrics.Address().String()+`"`)
+	}
+	ask := prometheus(t, program, targets)
+	for query, want := range map[string]string{
+		`sum(impi_procs{state="running"})`:                                 "4",
+		`sum by (site) (impi_job_phase{phase="running"}) == 1`:             "1 1",
+		`count(impi_node_info)`:                                            "2",
+		`sum(impi_pairs{state="linked",transport="unix",data_plane="fd"})`: "12", // each end counts
+		`count(impi_proc_sent_messages_total >= 3)`:                        "4",
+		`sum(impi_plugin_healthy)`:                                         "4",
+		`sum(impi_proc_unexpected_messages)`:                               "0",
+		`count(go_goroutines{instance=~"127.0.0.1:.*"} > 0)`:               "2",
+		`count(impi_proc_sent_bytes_total > 0)`:                            "4",
+		`sum(impi_pair_resumes_total) + sum(impi_channel_resumes_total)`:   "0",
+		`count by (mpi_job) (impi_proc_silent == 0)`:                       "4",
+	} {
+		ask(query, want)
+	}
+}
+
+// prometheus starts a Prometheus that scrapes the targets. The result asks it until the values of a query are
+// those wanted.
+func prometheus(t *testing.T, program string, targets []string) (ask func(query, want string)) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "prometheus.yml")
+	text := fmt.Sprintf("scrape_configs:\n  - job_name: impi\n    scrape_interval: 200ms\n    scrape_timeout: 200ms\n    static_configs:\n      - targets: [%s]\n", strings.Join(targets, ", "))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := freePort(t)
+	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at, "--log.level=error")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return func(query, want string) {
+		t.Helper()
+		for {
+			got, err := valuesOf(ctx, t, at, query)
+			switch {
+			case got == want:
+				return
+			case ctx.Err() != nil:
+				t.Fatalf("%s is %q, want %q: %v", query, got, want, err)
+			}
+		}
+	}
+}
+
+// valuesOf returns the values of a query, without their labels.
+func valuesOf(ctx context.Context, t *testing.T, at, query string) (string, error) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/api/v1/query?query="+url.QueryEscape(query), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Error string
+		Data  struct {
+			Result []struct{ Value [2]any }
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return "", err
+	}
+	if answer.Error != "" {
+		t.Fatalf("%s: %s", query, answer.Error)
+	}
+	var values []string
+	for _, x := range answer.Data.Result {
+		values = append(values, fmt.Sprint(x.Value[1]))
+	}
+	return strings.Join(values, " "), nil
+}
+
+// freePort returns an address where nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
