@@ -130,7 +130,7 @@ func (w *worker) exist(bench string) error {
 	return json.NewEncoder(os.Stdout).Encode(figure{Size: w.world.Size(), Iterations: 1, Seconds: 1, Resident: resident})
 }
 
-// meet has each pair of ranks talk.
+// meet makes each pair of ranks exchange messages.
 func (w *worker) meet() error {
 	n := w.world.Size()
 	return mpi.Alltoall(w.world, make([]byte, n), make([]byte, n))

@@ -93,7 +93,7 @@ func (s *shown) write(report interface {
 	return nil
 }
 
-// toFile has a file written, if it has a name.
+// toFile writes a file, if it has a name.
 func toFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil

@@ -95,7 +95,7 @@ func callErrhandler(fn, object uintptr, code int32) {
 	C.callErrhandler(C.uintptr_t(fn), C.uintptr_t(object), C.int(code))
 }
 
-// callQuery has a generalized request fill in its status.
+// callQuery makes a generalized request fill in its status.
 func callQuery(fn, extra uintptr, words *status) int32 {
 	return int32(C.callQuery(C.uintptr_t(fn), C.uintptr_t(extra), (*C.int)(&words[0])))
 }

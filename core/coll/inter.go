@@ -78,7 +78,7 @@ func (p plan) catch(rank int, tag wire.Tag, buf []byte) {
 		Context: p.comm.CollectiveContext(), Dst: p.landing(p.remote.rep(rank), buf, p.k)})
 }
 
-// swap has the first ranks of both groups exchange buffers.
+// swap makes the first ranks of both groups exchange buffers.
 func (p plan) swap(tag wire.Tag, out, in []byte) {
 	p.wait()
 	if p.me == 0 {
@@ -104,7 +104,7 @@ func (p *Planner) only(what string) error {
 	return fmt.Errorf("coll: %w: %s on an intercommunicator", comm.ErrComm, what)
 }
 
-// interBarrier has each group wait for its own members, and its first member for
+// interBarrier makes each group wait for its own members, and its first member for
 // that of the other group.
 func (p barriers) interBarrier() {
 	p.barrier()

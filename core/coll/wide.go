@@ -56,7 +56,7 @@ func (p *Planner) carrier(number, stripe int) int {
 // carries reports whether this process is the carrier of a stripe.
 func (p *Planner) carries() bool { return p.team.me < p.sites.stripes }
 
-// bcastStripes has the root scatter the buffer over processes of its client. Each sends its
+// bcastStripes makes the root scatter the buffer over processes of its client. Each sends its
 // part to the process with the same position in the other clients, where the parts are then
 // passed around.
 func (p bcasts) bcastStripes(buf []byte, root int) {

@@ -45,7 +45,7 @@ func (t *Attempt) Next() (p *Placed, ok bool) {
 	return p, true
 }
 
-// Answered takes the answer to a part, which [Part.Fits] has checked. False: the part is not to begin,
+// Answered takes the answer to a part, which [Part.Fits] has checked. It returns false if the part may not begin,
 // since it has no procs or the attempt is refused; what was granted has to be given back.
 func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
@@ -65,7 +65,7 @@ func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 // Clients is how many clients the world has.
 func (t *Attempt) Clients() int { return t.clients }
 
-// Begin has the parts begin, once Next has no more. It returns why they may not, or nil.
+// Begin begins the parts, once Next has no more. It returns why they may not begin, or nil.
 func (t *Attempt) Begin() *Refusal {
 	switch {
 	case t.refusal != nil:
@@ -77,7 +77,7 @@ func (t *Attempt) Begin() *Refusal {
 	return nil
 }
 
-// InInit says that the procs of one more part are in Init. True: those of all parts are, now.
+// InInit says that the procs of one more part are in Init. It returns true if those of all parts are now.
 func (t *Attempt) InInit() (succeeded bool) {
 	t.inInit++
 	return t.refusal == nil && t.succeeded()
@@ -85,7 +85,7 @@ func (t *Attempt) InInit() (succeeded bool) {
 
 func (t *Attempt) succeeded() bool { return t.begun && t.inInit >= len(t.Parts) }
 
-// Refuse ends the attempt. False: it has ended before, and r does not count.
+// Refuse ends the attempt. It returns false if it has ended before, and r does not count.
 func (t *Attempt) Refuse(r *Refusal) bool {
 	if t.refusal != nil || t.succeeded() {
 		return false

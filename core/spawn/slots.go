@@ -162,7 +162,7 @@ func (s *Slots[P]) drop(which func(*slotRequest[P]) bool) {
 	})
 }
 
-// try answers a part. False: it has to wait.
+// try answers a part. It returns false if the part has to wait.
 func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 	room := s.Total - s.taken
 	granted := make([]int, len(w.Commands))

@@ -153,7 +153,7 @@ func (s *Worlds[P]) of(by P, request uint64) *World[P] {
 	return nil
 }
 
-// move changes the state from one of those in from. False: it was another.
+// move changes the state from one of those in from. It returns false if it was another.
 func (w *World[P]) move(to State, from ...State) bool {
 	if !slices.Contains(from, w.state) {
 		return false

@@ -258,7 +258,7 @@ var sorts = []string{"", "Comm", "Win", "File", "Session"}
 
 var goTypes = map[Shape]string{Word: "uintptr", Int: "int32", Count: "int64", Float: "float64"}
 
-// compare wants the Go function to have the parameters that the C function gives.
+// compare checks that the Go function has the parameters of the C function.
 func (g *generator) compare(entry string, x export, p Pair) {
 	shapes, told := p.Shapes()
 	var want []string

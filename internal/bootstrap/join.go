@@ -277,7 +277,7 @@ func (m *Managed) Finalize() error {
 	return err
 }
 
-// Abort has the process manager end all processes of the job with a status. The caller ends at once.
+// Abort makes the process manager end all processes of the job with a status. The caller ends at once.
 func (m *Managed) Abort(status int) {
 	if !m.mu.TryLock() {
 		return // the process ends in order already

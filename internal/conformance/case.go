@@ -140,7 +140,7 @@ func (e *env) listen(n *node) (address string) {
 	return answer.GetAddress()
 }
 
-// dial has a bare plugin dial.
+// dial makes a bare plugin dial.
 func (e *env) dial(n *node, address string) *proto.DialResponse {
 	answer := ask(e, n.rpc.Dial, &proto.DialRequest{Call: n.request(), Address: address})
 	return answer

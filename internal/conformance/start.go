@@ -109,7 +109,7 @@ func otherVersion(e *env) {
 	}
 }
 
-// otherAge has the plugin make a link for a node that speaks other versions.
+// otherAge makes the plugin make a link for a node that speaks other versions.
 func otherAge(e *env, versions string) {
 	n := e.configured(nodeOptions{versions: versions})
 	if !slices.Contains(strings.Split(versions, ","), n.shake.version) {

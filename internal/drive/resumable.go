@@ -159,7 +159,7 @@ func (r *Resumable) Broken() (apart bool, why error) {
 	return r.apart || r.Handle() == link.NoHandle, r.why
 }
 
-// Recv is link.Link's, for the user of the link.
+// Recv implements link.Link, for the user of the link.
 func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	n, err := r.Link.Recv(batch)
 	if err == io.EOF { //nolint:errorlint // links report io.EOF itself
@@ -171,7 +171,7 @@ func (r *Resumable) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// Close is link.Link's, for the user of the link. A link that has ended in order stays
+// Close implements link.Link, for the user of the link. A link that has ended in order stays
 // until the peer has received our end, too.
 func (r *Resumable) Close() error {
 	switch {
@@ -199,7 +199,7 @@ func (r *Resumable) released(handle int) {
 	r.d.set.Wake()
 }
 
-// blocked has the timer send what the link below has not taken, since the owner may make no
+// blocked makes the timer send what the link below has not taken, since the owner may make no
 // calls for a while.
 func (r *Resumable) blocked() {
 	if d := r.d; !d.soon && !d.attended {

@@ -97,7 +97,7 @@ func (n *Node[P, C, L]) Refuse(p P, kind wireup.Kind, request uint64, class mpie
 	n.answer(p, wireup.Message{Kind: kind, Reason: why.Error(), Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
 }
 
-// Heard takes a proc's message about other worlds. False: it is about something else.
+// Heard takes a proc's message about other worlds. It returns false if it is about something else.
 func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
 	x := m.Meeting
 	if x == nil {
@@ -128,7 +128,7 @@ func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
 	return true
 }
 
-// Begin counts a request of a proc as one that is under way, until Ended. False: there are too many.
+// Begin counts a request of a proc as one that is under way, until Ended. It returns false if there are too many.
 func (n *Node[P, C, L]) Begin(p P) bool {
 	if n.requests[p] >= MaxRequests {
 		return false

@@ -267,7 +267,7 @@ func (n *node) name() string {
 	return name
 }
 
-// Heard handles a message of a proc in MPI about links or other worlds. False: it is about neither.
+// Heard handles a message of a proc in MPI about links or other worlds. It returns false for others.
 func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
 	switch {
 	case n.meetings.Heard(p, m), n.parents.Heard(p, m):

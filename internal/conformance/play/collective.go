@@ -123,7 +123,7 @@ func (g *group) reduceTree(root int) (children []int, parent int) {
 	return children, -1
 }
 
-// gives has a proc of the tester send a message of a collective.
+// gives makes a proc of the tester send a message of a collective.
 func (g *group) gives(from, to *proc, tag int32, data []byte) {
 	k := g.pairOf(to, from)
 	p := k.out(tag, data)
@@ -137,7 +137,7 @@ func (g *group) gives(from, to *proc, tag int32, data []byte) {
 	k.rest(p, k.syncAcked(p, "a message of a collective").drqid, data)
 }
 
-// takes has a proc of the tester receive one.
+// takes makes a proc of the tester receive one.
 func (g *group) takes(from, to *proc, tag int32, data []byte, what string) {
 	p := g.takesAny(from, to, tag, what)
 	g.hasData(&p, data, what)

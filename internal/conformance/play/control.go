@@ -55,7 +55,7 @@ type call struct {
 	err  error
 }
 
-// newControl has the last proc of the tester's first client give the commands.
+// newControl makes the last proc of the tester's first client give the commands.
 func newControl(j *job) *control {
 	c := &control{j: j, waiting: map[procID][]*call{}, long: map[uint64]*reply{}, acks: map[uint64]chan packet{}, probes: map[uint64]*question{}, last: controlRequests}
 	for _, x := range j.clients {

@@ -197,7 +197,7 @@ func (ch *channel) watchUntil(end <-chan time.Time, over func() bool) bool {
 	}
 }
 
-// idle has the program say that it is through, after which nothing may have come.
+// idle makes the program say that it is through, after which nothing may have come.
 func (k *procPair) idle(why string) { k.quiet(why) }
 
 // chopped writes packets in pieces of n bytes each, or all in one for 0.
@@ -342,7 +342,7 @@ func (k *procPair) cancels(srqid uint64) pkType {
 	return p.typ
 }
 
-// asked has the program cancel a send whose first packet has come, and takes the
+// asked makes the program cancel a send whose first packet has come, and takes the
 // CANCEL. An IUT need not ask.
 func (k *procPair) asked(first packet, req int) {
 	k.tell("cancel req=%d", req)

@@ -320,7 +320,7 @@ func (p *player) cancel(w script.Words) {
 	}
 }
 
-// distinct wants messages to have request IDs of their own.
+// distinct checks that messages have request IDs of their own.
 func distinct(p *player, w script.Words) {
 	ids := map[uint64]bool{}
 	for _, name := range w.Plain {
@@ -346,7 +346,7 @@ func takeAnswers(p *player, w script.Words) {
 	}
 }
 
-// dies wants the IUT to end by itself and not by a signal, with a status that is not 0 and
+// dies checks that the IUT ends by itself and not by a signal, with a status that is not 0 and
 // words about it.
 func (p *player) dies(script.Words) {
 	p.j.run.fails("its peer has broken the protocol")

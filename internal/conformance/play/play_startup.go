@@ -122,7 +122,7 @@ func (p *player) upto(w script.Words) {
 	j.conn.expect(cmdIMPI, 4)
 }
 
-// alters has the server answer a label with another mask, only the first bytes of the
+// alters makes the server answer a label with another mask, only the first bytes of the
 // values, or one value more.
 func (p *player) alters(w script.Words) {
 	p.j.setup.answers = func(l label, mask uint32, v []byte) (uint32, []byte) {
@@ -145,7 +145,7 @@ func (p *player) hook(f func(c *conn, l label)) {
 	}
 }
 
-// inOrder wants labels to ascend, and nothing to come before those that are named are answered.
+// inOrder checks that labels ascend, and that nothing comes before those that are named are answered.
 func (p *player) inOrder(w script.Words) {
 	var before label
 	p.hook(func(c *conn, l label) {

@@ -135,7 +135,7 @@ func (x *parts) fetch() error {
 	}).exchange(s)
 }
 
-// finish has all members combine what is left of the parts.
+// finish makes all members combine what is left of the parts.
 func (x *parts) finish() error {
 	s, most := x.s, x.piece()
 	behind := x.step

@@ -228,7 +228,7 @@ func (t *temp) each(f func(first unsafe.Pointer, items int, part []byte)) {
 	}
 }
 
-// settle has the copies unpacked when the operation is over.
+// settle unpacks the copies when the operation is over.
 func (x *collective) settle(temps []temp) {
 	if len(temps) == 0 {
 		return

@@ -191,7 +191,7 @@ func (f *File) Preallocate(size int64) error {
 	})
 }
 
-// Sync has what was written reach the storage, for all members (MPI-4.1, 14.6).
+// Sync makes what was written reach the storage, for all members (MPI-4.1, 14.6).
 func (f *File) Sync() error {
 	if f.mode&ModeReadOnly != 0 {
 		return f.Agree(nil)

@@ -126,7 +126,7 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-// connectToPort has the node connect to a port.
+// connectToPort makes the node connect to a port.
 func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.Member, name dynamic.World, d proc.Delivery, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {

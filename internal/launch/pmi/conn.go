@@ -330,7 +330,7 @@ func (c *Conn) Nodes() ([]int, error) {
 	return ParseMapping(text, c.me.Size)
 }
 
-// Abort has the process manager end all processes. It returns when that was sent: there is no answer.
+// Abort makes the process manager end all processes. It returns when that was sent: there is no answer.
 func (c *Conn) Abort(status int, message string) error {
 	if c.dead != nil {
 		return fmt.Errorf("PMI can be asked nothing any more: %w", c.dead)
@@ -361,7 +361,7 @@ func (c *Conn) Close() error {
 	return errors.Join(err, c.rw.Close())
 }
 
-// checkWord wants text that both versions can carry, and that has less than most bytes.
+// checkWord checks that both versions can carry a text, and that it has less than most bytes.
 func checkWord(what, text string, most int) error {
 	if text == "" || len(text) >= most {
 		return fmt.Errorf("PMI: the %s has %d bytes, and may have 1 to %d", what, len(text), most-1)

@@ -145,7 +145,7 @@ func (c *Conn) Get(key string, rank int) (value string, found bool, err error) {
 	return value, found, err
 }
 
-// Abort has the process manager end all processes.
+// Abort makes the process manager end all processes.
 func (c *Conn) Abort(status int, message string) error {
 	return c.lib.abort(status, strings.ReplaceAll(message, "\x00", " "))
 }

@@ -166,7 +166,7 @@ func (d *dancer) admits(conn int, h wire.HostRank) error {
 }
 
 // join takes a link from a host that has greeted at another listener than that of the channels.
-// False: the dance is over.
+// It returns false if the dance is over.
 func (d *dancer) join(l link.Link, from wire.HostRank) bool {
 	return d.tell(func() {
 		if conn := d.add(l); !d.dance.Brought(conn, from) {

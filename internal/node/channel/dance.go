@@ -136,7 +136,7 @@ func (d *dancer) steps() (over bool, err error) {
 	}
 }
 
-// tell has the dance's goroutine run f. False: the dance is over.
+// tell makes the dance's goroutine run f. It returns false if the dance is over.
 func (d *dancer) tell(f func()) bool {
 	select {
 	case d.happens <- f:

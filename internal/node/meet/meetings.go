@@ -20,7 +20,7 @@ import (
 // Settings are what meetings need of their node.
 type Settings struct {
 	Ctx    context.Context     // ends with the node's job
-	Begin  func(f func()) bool // runs f beside everything else. False: the job is ending
+	Begin  func(f func()) bool // runs f in a goroutine; false: the job is ending, and f does not run
 	Routes *routes.Table       // of a job that runs
 	Procs  *procs.Set
 	Token  dynamic.Token // of the job
@@ -75,8 +75,8 @@ func (m *Meetings) Keys() dynamic.Keys {
 	}
 }
 
-// Heard does what a proc's message about other worlds asks for. False: the message is about
-// something else.
+// Heard does what a proc's message about other worlds asks for. It returns false if the
+// message is about something else.
 func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) (mine bool) {
 	m.with(func(n *deciding) { mine = n.Heard(time.Now(), p, x) })
 	return mine

@@ -53,7 +53,7 @@ func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
 	}
 }
 
-// heard takes a message of an answer. False: nobody asked for it, or it is too long.
+// heard takes a message of an answer. It returns false if it was not asked for, or is too long.
 func (q *inquiry) heard(s *wireup.Stats, most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -57,8 +57,8 @@ type Quiet struct{ hclog.Logger }
 // Info logs a detail.
 func (q Quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
 
-// Named is hclog.Logger's, and stays quiet.
+// Named implements hclog.Logger, and stays quiet.
 func (q Quiet) Named(name string) hclog.Logger { return Quiet{q.Logger.Named(name)} }
 
-// With is hclog.Logger's, and stays quiet.
+// With implements hclog.Logger, and stays quiet.
 func (q Quiet) With(args ...any) hclog.Logger { return Quiet{q.Logger.With(args...)} }

@@ -31,8 +31,8 @@ func (c *Cards) At(rank wire.WorldRank) *dynamic.Card {
 	return c.cards[sort.Search(len(c.first), func(k int) bool { return c.first[k] > rank })-1]
 }
 
-// cardOf is the card of a client's first proc, which says the same of routes as those of the others.
-// False: the client has no procs.
+// cardOf returns the card of a client's first proc, which is like those of the others as far as routes
+// need it, or false if the client has no procs.
 func cardOf(rt *Table, client wire.ClientRank) (*dynamic.Card, bool) {
 	first := rt.World.Clients[client].FirstProc
 	if first < 0 || int(first) >= rt.World.Procs.Len() || rt.World.Procs.At(first).Client != client {

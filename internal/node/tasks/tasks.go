@@ -24,7 +24,7 @@ func New(ctx context.Context) *Group {
 	return g
 }
 
-// Go runs f as a task. False: the group is closed, and f does not run.
+// Go runs f as a task. It returns false if the group is closed, and f does not run.
 func (g *Group) Go(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -64,7 +64,7 @@ func (j *judge) verdicts(ctx context.Context, number, parallel int, patience tim
 	return found, nil
 }
 
-// baseline wants all cases to pass as things are.
+// baseline checks that all cases pass without a fault.
 func (j *judge) baseline(ctx context.Context, numbers []int) error {
 	j.numbers = numbers
 	var cases []string

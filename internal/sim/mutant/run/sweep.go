@@ -73,7 +73,7 @@ func (s *sweeper) ofWorlds(number int) bool {
 	return strings.HasPrefix(s.command.Bench.Faults[number-1].Name, worldsPrefix)
 }
 
-// baseline wants no seed to fail as things are, of the kinds that faults are looked for
+// baseline checks that no seed fails without a fault, of the kinds that faults are looked for
 // in.
 func (s *sweeper) baseline(ctx context.Context, numbers []int) error {
 	s.numbers = numbers
