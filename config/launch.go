@@ -101,8 +101,8 @@ func deafTool(command []string) string {
 	return filepath.Base(words[0])
 }
 
-// passesInput reports whether a word is the option -i of these tools, alone or among others that take no
-// value, or its long form.
+// passesInput reports whether a word is the option -i of these tools, alone or among others that
+// take no value, or its long form.
 func passesInput(word string) bool {
 	switch name, value, _ := strings.Cut(word, "="); name {
 	case "--stdin", "--interactive":
@@ -120,8 +120,8 @@ var blockLaunch = &blockSpec{name: "launch", label: `"ssh", "slurm", "pbs" or "e
 	{name: "command", kind: words(`["kubectl", "exec", "-i", "{host}", "--"]`)},
 }}
 
-// Native says that the procs of a site use the MPI library of its machines among each other, and that the
-// launcher of that library starts them.
+// Native says that the procs of a site use the MPI library of its machines among each other, and
+// that the launcher of that library starts them.
 type Native struct {
 	MPICC  string   `hcl:"mpicc"`  // that library's compiler, as written; what is beside it is preferred to what is in PATH
 	Launch []string `hcl:"launch"` // the words before the program; nil: chosen by the library that it is
@@ -228,8 +228,8 @@ func (n *Native) Compiler(dir string) string {
 }
 
 // Beside returns the path of a program of the compiler's MPI, such as mpirun: beside
-// /opt/bin/mpicc.openmpi that is /opt/bin/mpirun.openmpi or /opt/bin/mpirun. A name with a slash, or of a
-// program that is not there, stays as it is.
+// /opt/bin/mpicc.openmpi that is /opt/bin/mpirun.openmpi or /opt/bin/mpirun. A name with a slash,
+// or of a program that is not there, stays as it is.
 func (n *Native) Beside(dir, name string) string {
 	compiler := n.Compiler(dir)
 	if strings.Contains(name, "/") || !filepath.IsAbs(compiler) {

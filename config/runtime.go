@@ -372,8 +372,8 @@ func (s Site) inside(name string, r Route) Route {
 	return r
 }
 
-// preferNative gives the site's own MPI its usual place in a route: after transports of shared memory, which
-// are faster within a machine, and before all others.
+// preferNative gives the site's own MPI its usual place in a route: after transports of shared
+// memory, which are faster within a machine, and before all others.
 func (s Site) preferNative(r *Route) {
 	memory := func(name string) int {
 		if t, _ := s.Transport(name); t.Known.Memory {

@@ -75,8 +75,8 @@ func (b *testbed) make(way string, counts []int) (m *onMachines, err error) {
 	return b.slurmMachines(counts), nil
 }
 
-// sshMachines makes network namespaces with an sshd in each. Launchers run on the first one, and find an
-// ssh that knows the keys.
+// sshMachines makes network namespaces with an sshd in each. Launchers run on the first one, and
+// find an ssh that knows the keys.
 func (b *testbed) sshMachines(counts []int) *onMachines {
 	machines := netns.New(b, slices.Max(counts))
 	config := sshtest.StartOn(b, machines)

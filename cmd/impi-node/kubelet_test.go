@@ -16,14 +16,16 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// manifestCheck is where the command is that reads manifests, found before a test goes to another folder.
+// manifestCheck is where the command is that reads manifests, found before a test goes to another
+// folder.
 var manifestCheck, _ = filepath.Abs("../../internal/launch/manifest/check")
 
-// ignored are fields that tell a cluster where pods may run, and how much they may use. Here they have no effect.
+// ignored are fields that tell a cluster where pods may run, and how much they may use. Here they
+// have no effect.
 type ignored any
 
-// podObject is what a manifest for Kubernetes may have: all of it has an effect on the pods of a test, but
-// for what is ignored.
+// podObject is what a manifest for Kubernetes may have: all of it has an effect on the pods of a
+// test, but for what is ignored.
 type podObject struct {
 	Kind, APIVersion string
 	Metadata         struct{ Name string }
@@ -102,10 +104,10 @@ type podVolume struct {
 	}
 }
 
-// kubelet runs the pods of a manifest as Kubernetes does: in the network of a machine, with the image as root
-// folder, and with the files, the environment and the user of the manifest. It knows what images are: there is
-// impi-node in them, which asks the name server of a test, and the program in /app, whose first argument is what
-// FOR_PROGRAM must be.
+// kubelet runs the pods of a manifest as Kubernetes does: in the network of a machine, with the
+// image as root folder, and with the files, the environment and the user of the manifest. It knows
+// what images are: there is impi-node in them, which asks the name server of a test, and the
+// program in /app, whose first argument is what FOR_PROGRAM must be.
 type kubelet struct {
 	t       *testing.T
 	image   string
@@ -123,8 +125,8 @@ type pod struct {
 	probe   []string
 }
 
-// startKubelet takes a manifest with an Indexed Job. Its pods are on machines, in the order of their indices; their
-// program does what mode says.
+// startKubelet takes a manifest with an Indexed Job. Its pods are on machines, in the order of
+// their indices; their program does what mode says.
 func startKubelet(t *testing.T, checker, manifest, mode string, machines []*netns.Machine) *kubelet {
 	t.Helper()
 	k := &kubelet{t: t, image: imageOf(t, mode), objects: map[string]podObject{}}
@@ -265,8 +267,8 @@ func (k *kubelet) secret(name, key string) string {
 	return value
 }
 
-// volume makes the folder of a volume. Projected files are root's, and those of the pod's group, behind links by
-// which all of them change at once.
+// volume makes the folder of a volume. Projected files are root's, and those of the pod's group,
+// behind links by which all of them change at once.
 func (k *kubelet) volume(v *podVolume, group int) (dir string) {
 	k.t.Helper()
 	dir = k.t.TempDir()

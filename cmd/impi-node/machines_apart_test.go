@@ -55,8 +55,8 @@ func startApart(t *testing.T, m *netns.Machine, mode string, args ...string) *ma
 	return n
 }
 
-// jobApart is a job of two sites of three machines, of which some have the file and the key. launch is in
-// the block of each site.
+// jobApart is a job of two sites of three machines, of which some have the file and the key. launch
+// is in the block of each site.
 func jobApart(t *testing.T, launch string, has ...int) []*netns.Machine {
 	t.Helper()
 	machines := machinesApart(t, 6)

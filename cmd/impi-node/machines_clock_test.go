@@ -25,8 +25,8 @@ func onClock(t *testing.T, m *netns.Machine, longer time.Duration, mode string, 
 	return startNodeOf(t, "unshare", m, mode, "", args...)
 }
 
-// TestMachinesThatAreUpForOtherTimes: the clocks that count from a machine's start are only compared with
-// themselves. Hosts whose clocks are days apart start, and are not taken for silent.
+// TestMachinesThatAreUpForOtherTimes: the clocks that count from a machine's start are only
+// compared with themselves. Hosts whose clocks are days apart start, and are not taken for silent.
 func TestMachinesThatAreUpForOtherTimes(t *testing.T) {
 	if out, err := exec.Command("unshare", "--time", "--monotonic", "1", "--fork", "true").CombinedOutput(); err != nil {
 		skips.NotRun(t, "a namespace with another clock cannot be made: "+strings.TrimSpace(string(out)+" "+err.Error()), "run the tests as root, on Linux 5.6 or later with util-linux 2.36 or later")
@@ -50,12 +50,12 @@ func TestMachinesThatAreUpForOtherTimes(t *testing.T) {
 	}
 }
 
-// wrongBy is a variable in the environment of nodes that wrongClock has built: by how much their clocks are
-// ahead of the time.
+// wrongBy is a variable in the environment of nodes that wrongClock has built: by how much their
+// clocks are ahead of the time.
 const wrongBy = "IMPI_TEST_CLOCK"
 
-// wrongClock builds an impi-node that takes the time for another when it judges certificates, which is the
-// only place where what one machine says of the time matters to another.
+// wrongClock builds an impi-node that takes the time for another when it judges certificates, which
+// is the only place where what one machine says of the time matters to another.
 func wrongClock(t *testing.T) (path string) {
 	t.Helper()
 	return builtWith(t, "../../transports/identity/load.go", "now: time.Now}", `now: func() time.Time {
@@ -64,9 +64,9 @@ func wrongClock(t *testing.T) (path string) {
 	}}`)
 }
 
-// TestMachineWithAWrongClock: a machine whose clock is wrong by less than certificates are valid is like any
-// other. If it is wrong by more the start ends at once, and all machines of the site are told whose clock
-// is to be looked at.
+// TestMachineWithAWrongClock: a machine whose clock is wrong by less than certificates are valid is
+// like any other. If it is wrong by more the start ends at once, and all machines of the site are
+// told whose clock is to be looked at.
 func TestMachineWithAWrongClock(t *testing.T) {
 	program := wrongClock(t)
 	const day = 24 * time.Hour

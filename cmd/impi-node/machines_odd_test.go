@@ -150,7 +150,8 @@ func TestMachineThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// certificatesOn makes the files of a site's certificate, for one machine. alive is from when on its hour counts.
+// certificatesOn makes the files of a site's certificate, for one machine. alive is from when on
+// its hour counts.
 func certificatesOn(t *testing.T, ca *pki.Authority, alive time.Time) (dir string) {
 	t.Helper()
 	pair, err := ca.Issue("alpha", alive, time.Hour)

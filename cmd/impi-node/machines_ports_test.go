@@ -96,8 +96,8 @@ func wantLine(t *testing.T, who, text string, words ...string) {
 
 const openPortRange = `write port_range = \"FIRST-LAST\" in the config of transport \"tcp\" and open those; or choose their addresses by network = `
 
-// TestAgentPortClosed: one closed port between the agents of two hosts of a site ends the job. The head says
-// which host does not reach which address, and what to do.
+// TestAgentPortClosed: one closed port between the agents of two hosts of a site ends the job. The
+// head says which host does not reach which address, and what to do.
 func TestAgentPortClosed(t *testing.T) {
 	for _, how := range []string{"reject", "drop"} {
 		t.Run(how, func(t *testing.T) {
@@ -115,8 +115,9 @@ func TestAgentPortClosed(t *testing.T) {
 	}
 }
 
-// TestDirectPortClosed: one closed port for direct links between two hosts of a site is named at the start, with
-// both addresses and what to do, whichever of the two does not reach the other and before any proc needs it.
+// TestDirectPortClosed: one closed port for direct links between two hosts of a site is named at
+// the start, with both addresses and what to do, whichever of the two does not reach the other and
+// before any proc needs it.
 func TestDirectPortClosed(t *testing.T) {
 	if dial.Reach > 5*time.Second {
 		t.Errorf("it is named after %v", dial.Reach)
@@ -144,8 +145,8 @@ func TestDirectPortClosed(t *testing.T) {
 	}
 }
 
-// TestDirectPortsClosed: where no port for direct links is open, packets go by the agents, which is said with
-// the addresses of a pair and what to do.
+// TestDirectPortsClosed: where no port for direct links is open, packets go by the agents, which is
+// said with the addresses of a pair and what to do.
 func TestDirectPortsClosed(t *testing.T) {
 	for _, how := range []string{"reject", "drop"} {
 		t.Run(how, func(t *testing.T) {
@@ -173,8 +174,8 @@ func TestDirectPortsClosed(t *testing.T) {
 	}
 }
 
-// TestHeadPortClosed: a host that does not reach the port of its head says so with both addresses and what to do
-// while it waits, and again at the end, and the head says from whom nothing came.
+// TestHeadPortClosed: a host that does not reach the port of its head says so with both addresses
+// and what to do while it waits, and again at the end, and the head says from whom nothing came.
 func TestHeadPortClosed(t *testing.T) {
 	others := regexp.MustCompile(`hosts of the site are missing: 10\.77\.0\.(2|\[2-3\])`) // this computer is too slow
 	for _, how := range []string{"reject", "drop"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// TestRouteToTheOwnSite: links between the hosts of a site are as the route to that very site says. Here
-// those of alpha are not direct, and those of beta are.
+// TestRouteToTheOwnSite: links between the hosts of a site are as the route to that very site says.
+// Here those of alpha are not direct, and those of beta are.
 func TestRouteToTheOwnSite(t *testing.T) {
 	file, machines := machineJob(t, `route "alpha" { direct = false }`)
 	nodes := startOn(t, file, "exchange", machines)
@@ -39,8 +39,8 @@ func TestRouteToTheOwnSite(t *testing.T) {
 	ends(nodes)
 }
 
-// TestSignalReachesAllMachines: a signal to impi-node at the head of a site gets to the procs on all of its
-// machines.
+// TestSignalReachesAllMachines: a signal to impi-node at the head of a site gets to the procs on
+// all of its machines.
 func TestSignalReachesAllMachines(t *testing.T) {
 	file, machines := machineJob(t, "")
 	nodes := startOn(t, file, "catch", machines)

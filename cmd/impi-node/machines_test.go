@@ -439,8 +439,8 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 	}
 }
 
-// TestMachinesWithAFirewallBetween: a host that cannot connect to another one, of its own site or of another
-// one, names both and says what to do, long before the limit of the start.
+// TestMachinesWithAFirewallBetween: a host that cannot connect to another one, of its own site or
+// of another one, names both and says what to do, long before the limit of the start.
 func TestMachinesWithAFirewallBetween(t *testing.T) {
 	const ports, range_ = "write port = N in their host blocks", "write port_range = \"FIRST-LAST\" in the config of transport "
 	for name, c := range map[string]struct {

@@ -285,7 +285,8 @@ func TestManagedFailures(t *testing.T) {
 	}
 }
 
-// leaveInInit joins the job of a process manager, and is gone for its node from then on, but for its process.
+// leaveInInit joins the job of a process manager, and is gone for its node from then on, but for
+// its process.
 func leaveInInit() error {
 	m, err := bootstrap.Join()
 	if err != nil {
@@ -298,8 +299,8 @@ func leaveInInit() error {
 	return nil
 }
 
-// TestManagedThatLivesOn: a rank that fails in Init, or closes its connection to the node there, and whose
-// process goes on, ends the job at once: nobody waits for the limit of the start.
+// TestManagedThatLivesOn: a rank that fails in Init, or closes its connection to the node there,
+// and whose process goes on, ends the job at once: nobody waits for the limit of the start.
 func TestManagedThatLivesOn(t *testing.T) {
 	for _, c := range []struct{ how, mapping, says string }{
 		{"closes", "(vector,(0,1,4))", "impi-node: proc 1 of site local closed its connection to the node"},
@@ -460,8 +461,9 @@ func TestHydraBySSH(t *testing.T) {
 	testStarted(t, run, []string{"-n", "6", "-ppn", "2"}, []string{"-n", "6", "-ppn", "1"})
 }
 
-// testStarted has a process manager start worlds of six procs, two of them on each of three machines, in
-// the orders that its arguments ask for: all procs of a machine in a row, or one of each machine in turns.
+// testStarted has a process manager start worlds of six procs, two of them on each of three
+// machines, in the orders that its arguments ask for: all procs of a machine in a row, or one of
+// each machine in turns.
 func testStarted(t *testing.T, run func(t *testing.T, end string, more ...string) (out string, status int), inARow, inTurns []string) {
 	t.Helper()
 	for name, args := range map[string][]string{"in a row": inARow, "in turns": inTurns} {

@@ -18,7 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/netns"
 )
 
-// podJob is machineJob whose hosts are called as pods of two Jobs are, and whose program is in their image.
+// podJob is machineJob whose hosts are called as pods of two Jobs are, and whose program is in
+// their image.
 func podJob(t *testing.T) (file string, machines []*netns.Machine) {
 	t.Helper()
 	file, machines = machineJob(t, "")
@@ -52,8 +53,8 @@ func podsOf(t *testing.T, checker, file, site, mode string, machines []*netns.Ma
 	return startKubelet(t, checker, out, mode, machines).pods
 }
 
-// TestPods: the pods of the manifests for Kubernetes run the job. Nodes find their places by the indices of their
-// pods, while names get their addresses late.
+// TestPods: the pods of the manifests for Kubernetes run the job. Nodes find their places by the
+// indices of their pods, while names get their addresses late.
 func TestPods(t *testing.T) {
 	checker := manifesttest.Checker(t, manifestCheck)
 	file, machines := podJob(t)

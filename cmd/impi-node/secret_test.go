@@ -20,8 +20,9 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// secrets finds the key of a test's job, if that is known, and what looks like the secret that a head draws for the nodes
-// that it starts, also as JSON has bytes. Names of sockets look like it, but for what they begin with.
+// secrets finds the key of a test's job, if that is known, and what looks like the secret that a
+// head draws for the nodes that it starts, also as JSON has bytes. Names of sockets look like it,
+// but for what they begin with.
 func secrets(text, key string) (found []string) {
 	text = regexp.MustCompile(`impi-[A-Z2-7]{26}`).ReplaceAllString(text, "")
 	if key != "" && strings.Contains(text, key) {
@@ -37,8 +38,8 @@ func secrets(text, key string) (found []string) {
 	return found
 }
 
-// TestSecretsAreNotShown: what hosts prove to each other is in no command line, environment or log, on the
-// machine of the head or on one whose node was started from there.
+// TestSecretsAreNotShown: what hosts prove to each other is in no command line, environment or log,
+// on the machine of the head or on one whose node was started from there.
 func TestSecretsAreNotShown(t *testing.T) {
 	const key = "31415926535897932"
 	if got := secrets("A="+key+" ABCDEFGHIJKLMNOPQRSTUVWXYZ "+base64.StdEncoding.EncodeToString([]byte("ABCDEFGHIJKLMNOPQRSTUVWXYZ")), key); len(got) != 3 {
@@ -88,8 +89,8 @@ func wantUnseen(t *testing.T, pids []string, key string) {
 	}
 }
 
-// startManaged starts a command of a process manager whose program is managedProgram, and returns when all ranks have
-// come so far that all that is secret has been passed on.
+// startManaged starts a command of a process manager whose program is managedProgram, and returns
+// when all ranks have come so far that all that is secret has been passed on.
 func startManaged(t *testing.T, cmd *exec.Cmd, ranks int, env ...string) *machineNode {
 	t.Helper()
 	cmd.Env = asManaged(t, append(env, managedEnd+"=none:hang", "IMPI_LOG_LEVEL=trace")...)
@@ -112,8 +113,8 @@ func (n *machineNode) endManaged(t *testing.T, more string) {
 	}
 }
 
-// TestSecretsUnderHydra is TestSecretsAreNotShown for a world of mpiexec.hydra, whose nodes draw the secret and pass
-// it on by PMI.
+// TestSecretsUnderHydra is TestSecretsAreNotShown for a world of mpiexec.hydra, whose nodes draw
+// the secret and pass it on by PMI.
 func TestSecretsUnderHydra(t *testing.T) {
 	path := skips.ProgramOf(t, "mpiexec.hydra", "mpich")
 	machines := netns.New(t, 2)
@@ -156,7 +157,8 @@ func TestSecretsUnderSrun(t *testing.T) {
 	}
 }
 
-// TestSecretsInLogsUnderPMI knows the secret, as it is the process manager, and so the key that the job has from it.
+// TestSecretsInLogsUnderPMI knows the secret, as it is the process manager, and so the key that the
+// job has from it.
 func TestSecretsInLogsUnderPMI(t *testing.T) {
 	m := &manager{t: t, size: 4, mapping: "(vector,(0,2,2))"}
 	log, statuses := m.run("IMPI_LOG_LEVEL=trace")
@@ -172,8 +174,8 @@ func TestSecretsInLogsUnderPMI(t *testing.T) {
 	}
 }
 
-// withNamespace are the processes that have a variable in their environment, of which there are some, and all others
-// of their namespaces of processes, but those of this test's.
+// withNamespace are the processes that have a variable in their environment, of which there are
+// some, and all others of their namespaces of processes, but those of this test's.
 func withNamespace(t *testing.T, variable string) (pids []string, some int) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")

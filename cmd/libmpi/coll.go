@@ -16,8 +16,8 @@ type arguments struct {
 	op         mpi.Op
 }
 
-// blocks are sent to, or received from, the members that take part in an operation: a buffer, with counts
-// and displacements if its blocks are of any length, or a buffer for each.
+// blocks are sent to, or received from, the members that take part in an operation: a buffer, with
+// counts and displacements if its blocks are of any length, or a buffer for each.
 type blocks struct {
 	buf            mpi.Buffer
 	counts, displs []int

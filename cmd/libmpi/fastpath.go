@@ -84,8 +84,8 @@ const (
 // shared is the memory by which C sends and receives short messages itself.
 var shared = (*fastpath.Memory)(unsafe.Pointer(&C.impi_fast_path))
 
-// shareFastPath tells C which predefined types have the same bytes in all languages on this machine, and
-// makes the proc share its fast boxes. It is part of MPI_Init.
+// shareFastPath tells C which predefined types have the same bytes in all languages on this
+// machine, and makes the proc share its fast boxes. It is part of MPI_Init.
 func shareFastPath() {
 	for h, t := range namedTypes {
 		if t == nil {
@@ -129,8 +129,8 @@ func sortOfNumber(k datatype.Kind) int {
 	return 0
 }
 
-// collectByC is collect for an operation that C can do by itself on the board. It tells C what this call
-// has found out: the communicator's place there, and that there is memory.
+// collectByC is collect for an operation that C can do by itself on the board. It tells C what this
+// call has found out: the communicator's place there, and that there is memory.
 func collectByC(fn string, which int32, c uintptr, take argumentReader, do func(c *commObject, a arguments) error) int32 {
 	return collect(fn, which, c, take, func(c *commObject, a arguments) error {
 		err := do(c, a)

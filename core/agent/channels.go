@@ -92,8 +92,8 @@ func (c *Channels) token(ends channelEnds) (token dynamic.Token, ok bool) {
 	return secret.Channel(c.describe(ends.local), c.describe(ends.peer)), true
 }
 
-// OnDemand reports whether the channel between a host of the site and another one is made when the first
-// packet needs it, by whichever host has one first.
+// OnDemand reports whether the channel between a host of the site and another one is made when the
+// first packet needs it, by whichever host has one first.
 func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	_, proves := c.secretWith(c.c.Job.Hosts[peer].Client)
 	if c.c.Job.Hosts[local].Port == 0 || c.c.Job.Hosts[peer].Port == 0 {
@@ -103,8 +103,8 @@ func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	return proves && local != peer && (far || c.c.OnDemand == Always) && c.agrees(c.c.Job.Hosts[peer].Client)
 }
 
-// Near reports whether two hosts of a job of so many try to reach each other at its start: all do in a job
-// of up to FewHosts, and in a larger one those whose ranks differ by a power of 2.
+// Near reports whether two hosts of a job of so many try to reach each other at its start: all do
+// in a job of up to FewHosts, and in a larger one those whose ranks differ by a power of 2.
 func Near(hosts int, a, b wire.HostRank) bool {
 	apart := max(a-b, b-a)
 	return hosts <= FewHosts || apart&(apart-1) == 0

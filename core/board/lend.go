@@ -24,8 +24,8 @@ type Offer struct {
 // offerSize is what an Offer takes on the board.
 const offerSize = int(unsafe.Sizeof(Offer{}))
 
-// Cores are the CPUs that a proc may use: how many, and the first of them, by which procs that are bound
-// to different ones are known.
+// Cores are the CPUs that a proc may use: how many, and the first of them, by which procs that are
+// bound to different ones are known.
 type Cores struct{ N, First uint32 }
 
 // Lending is how a proc reads the memory of other procs of its host, and they read its own.
@@ -57,8 +57,8 @@ func OfferSize() int { return offerSize }
 // LendSize is how many bytes a Wait of Vacant needs for a post that lends.
 const LendSize = 8
 
-// LendOut posts that b, which is not empty, is lent in t; a Wait of Vacant for LendSize bytes must be over.
-// The caller keeps b as it is until a Wait of Taken is over for all that read it.
+// LendOut posts that b, which is not empty, is lent in t; a Wait of Vacant for LendSize bytes must
+// be over. The caller keeps b as it is until a Wait of Taken is over for all that read it.
 func (p *Place) LendOut(t Turn, what uint8, b []byte) {
 	p.b.between()
 	e := p.entry(p.me, t)
@@ -78,7 +78,8 @@ func (p *Place) Lent(m int, t Turn, what uint8, n int) (uint64, error) {
 	return *(*uint64)(unsafe.Pointer(&p.b.mem[e+16])), nil
 }
 
-// Ask says, before End, that this member could not read what some members lend in t, and wants it posted.
+// Ask says, before End, that this member could not read what some members lend in t, and wants it
+// posted.
 func (p *Place) Ask(t Turn, lenders uint64) {
 	at := p.part(p.me)
 	p.b.word(at + atAsked + 8).Store(lenders)

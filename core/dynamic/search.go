@@ -124,8 +124,8 @@ func WorldSearch[K comparable](ways int, t *PairLinks[K], x K) *Search {
 	return &Search{ways: ways, pair: &worldPair[K]{directPair[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
-// ConnectSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3), or for
-// one that proves that a host can be reached.
+// ConnectSearch returns the search for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3),
+// or for one that proves that a host can be reached.
 func ConnectSearch(ways int) *Search {
 	return &Search{ways: ways, pair: oneDialler{}, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }

@@ -153,8 +153,8 @@ type Absence struct {
 	Taken   bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first goes on
 }
 
-// Declines reports whether the server is told that a site which has failed with f will not join. Without
-// that the other sites would wait for it until the limit of the start.
+// Declines reports whether the server is told that a site which has failed with f will not join.
+// Without that the other sites would wait for it until the limit of the start.
 func (f *Failure) Declines(a Absence) bool {
 	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.Alone && !a.Taken
 }

@@ -290,7 +290,8 @@ func (l *FastBoxes) Post(data []byte, at uint64) {
 	}
 }
 
-// touch reads a byte of each page, so that data that are not there fault before their message has begun.
+// touch reads a byte of each page, so that data that are not there fault before their message has
+// begun.
 //
 //go:noinline
 func touch(data []byte) (sum byte) {

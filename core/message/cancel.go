@@ -49,9 +49,9 @@ func (e *matcher) cancelSelf(r *Request) {
 	}
 }
 
-// cancelAsked handles a CANCEL: it destroys the youngest message with that request ID that
-// nobody has received, and answers in any case (IMPI ch.3, Cancel). Older messages with the same ID belong to
-// sends that are over.
+// cancelAsked handles a CANCEL: it destroys the youngest message with that request ID that nobody
+// has received, and answers in any case (IMPI ch.3, Cancel). Older messages with the same ID belong
+// to sends that are over.
 func (e *matcher) cancelAsked(p *peer) {
 	id := e.in.SrcReq
 	for m := range e.unexpected.Backward() {

@@ -94,8 +94,8 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Card) R
 	return ""
 }
 
-// Ways returns the offers by which the owner of a card is dialled, best first. running gives a transport
-// of the site, nil if it does not run.
+// Ways returns the offers by which the owner of a card is dialled, best first. running gives a
+// transport of the site, nil if it does not run.
 func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.Card) (ways []dynamic.Offer) {
 	for _, name := range r.Prefer {
 		if r.Excludes(name, running(name), ours, theirs) != "" {
@@ -110,9 +110,10 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 	return ways
 }
 
-// Native reports whether two procs of one site talk by the MPI of the site, of which its operator says
-// how many of the preferred transports are better: none of these is dialled. It needs no cards. Both ends
-// find the same, also where the transports of their hosts have different abilities.
+// Native reports whether two procs of one site talk by the MPI of the site, of which its operator
+// says how many of the preferred transports are better: none of these is dialled. It needs no
+// cards. Both ends find the same, also where the transports of their hosts have different
+// abilities.
 func (r *Route) Native(better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
 	if !r.Direct || r.Secrecy == Encrypted {
 		return false
@@ -125,8 +126,8 @@ func (r *Route) Native(better int, running func(name string) Transport, ours, th
 	return true
 }
 
-// NativeFeatures says on business cards which of the transports that are better than the site's own MPI do
-// not meet the demands of the route, as they are at the card's owner.
+// NativeFeatures says on business cards which of the transports that are better than the site's own
+// MPI do not meet the demands of the route, as they are at the card's owner.
 func (r *Route) NativeFeatures(better int, running func(name string) Transport) (features []string) {
 	for i, name := range r.Prefer[:better] {
 		if t := running(name); t != nil && r.Unfit(t, true) != "" {

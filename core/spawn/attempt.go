@@ -6,9 +6,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Attempt is one spawn, until its procs are in Init or it is refused. Its parts are asked for slots, one
-// after the other, and those that have procs begin together. The caller calls Follow, Next and Answered
-// until Next has no more, then Begin, and InInit for each of Parts. Refuse may come at any time.
+// Attempt is one spawn, until its procs are in Init or it is refused. Its parts are asked for
+// slots, one after the other, and those that have procs begin together. The caller calls Follow,
+// Next and Answered until Next has no more, then Begin, and InInit for each of Parts. Refuse may
+// come at any time.
 type Attempt struct {
 	Commands []Command
 	Granted  []int     // how many procs of each command have slots
@@ -21,8 +22,8 @@ type Attempt struct {
 	refusal *Refusal
 }
 
-// Reply is a site's answer to a part that it is asked for. After the part has begun, the zero value says
-// that its procs are in Init.
+// Reply is a site's answer to a part that it is asked for. After the part has begun, the zero value
+// says that its procs are in Init.
 type Reply struct {
 	Granted []int    `json:"granted,omitempty"` // procs, by command of the part
 	Refused *Refusal `json:"refused,omitempty"`
@@ -45,8 +46,9 @@ func (t *Attempt) Next() (p *Placed, ok bool) {
 	return p, true
 }
 
-// Answered takes the answer to a part, which [Part.Fits] has checked. It returns false if the part may not begin,
-// since it has no procs or the attempt is refused; what was granted has to be given back.
+// Answered takes the answer to a part, which [Part.Fits] has checked. It returns false if the part
+// may not begin, since it has no procs or the attempt is refused; what was granted has to be given
+// back.
 func (t *Attempt) Answered(p *Placed, a Reply) (begins bool) {
 	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
 		return false
@@ -77,7 +79,8 @@ func (t *Attempt) Begin() *Refusal {
 	return nil
 }
 
-// InInit says that the procs of one more part are in Init. It returns true if those of all parts are now.
+// InInit says that the procs of one more part are in Init. It returns true if those of all parts
+// are now.
 func (t *Attempt) InInit() (succeeded bool) {
 	t.inInit++
 	return t.refusal == nil && t.succeeded()

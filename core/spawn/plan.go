@@ -46,9 +46,9 @@ type Placed struct {
 	As wire.ClientRank // the client of the new world that has it; set by [Attempt.Answered]
 }
 
-// shares reports whether a part is of the same client of the new world as the one before it: the hosts of
-// the proc's own site are one client, of which the node that spawns makes the list. Another site is
-// asked for each part by itself, and knows of no other.
+// shares reports whether a part is of the same client of the new world as the one before it: the
+// hosts of the proc's own site are one client, of which the node that spawns makes the list.
+// Another site is asked for each part by itself, and knows of no other.
 func (p *Placed) shares(before *Placed) bool {
 	return p.Hosts != nil && before.Hosts != nil
 }

@@ -37,7 +37,8 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// SlotRequest is what a part wants: as many procs of each command as its soft key allows, on some hosts.
+// SlotRequest is what a part wants: as many procs of each command as its soft key allows, on some
+// hosts.
 type SlotRequest struct {
 	Commands []Command
 	Soft     []Soft

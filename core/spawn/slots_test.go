@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// TestSlots has parts a, b, ... of one or more commands share the slots of a site. A step is the name
-// of a part and "+" with its procs by command, "-" for its end, "~" for one that is about to end, "!"
-// for one that does not want to wait any more, "?" for one that withdraws whatever it asked or will, or "s" and the seconds that pass. What comes behind
-// " > " are the answers.
+// TestSlots has parts a, b, ... of one or more commands share the slots of a site. A step is the
+// name of a part and "+" with its procs by command, "-" for its end, "~" for one that is about to
+// end, "!" for one that does not want to wait any more, "?" for one that withdraws whatever it
+// asked or will, or "s" and the seconds that pass. What comes behind " > " are the answers.
 func TestSlots(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"nobody waits for those who stay": {

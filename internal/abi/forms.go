@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// AllFunctions returns the functions of MPI: those that the text of mpi.h declares, each with the forms that
-// follow from it, and the conversions of handles. Those that mpi.h does not declare have Derived set.
+// AllFunctions returns the functions of MPI: those that the text of mpi.h declares, each with the
+// forms that follow from it, and the conversions of handles. Those that mpi.h does not declare have
+// Derived set.
 func AllFunctions(header string) ([]Function, error) {
 	declared, err := ParseHeader(header)
 	if err != nil {
@@ -54,8 +55,9 @@ func (f Function) forms() []Function {
 // narrow are functions that have no form for large counts: what they count are objects and procs.
 var narrow = regexp.MustCompile(`^MPI_(T_|Wait|Test|Start|Request_|Alloc_mem|Group_|Comm_size|Comm_remote_size|Comm_spawn|Type_match_size)`)
 
-// These parameters are MPI_Counts of functions for large counts, and those MPI_Aints. Of windows the sizes
-// and displacements in bytes are MPI_Aints of all functions, and a distributed array is of so many procs.
+// These parameters are MPI_Counts of functions for large counts, and those MPI_Aints. Of windows
+// the sizes and displacements in bytes are MPI_Aints of all functions, and a distributed array is
+// of so many procs.
 var (
 	wideCount = regexp.MustCompile(`\b(?:int|MPI_Aint)( \*?(?:(?:send|recv|in|out|origin_|target_|result_)?count|(?:send|recv)counts|(?:in|out)?size|` +
 		`blocklength|stride|position|extent|lb|true_lb|true_extent|array_of_(?:blocklengths|displacements|sizes|subsizes|starts|gsizes))\b)`)

@@ -20,8 +20,8 @@ const namesFile = "core/mpi/names.go"
 //go:embed names.txt
 var namesTable string
 
-// Names returns the text of namesFile. A type of faceTypes is one of its own, with the fields of the other
-// if all of them are exported. The other types are the same ones.
+// Names returns the text of namesFile. A type of faceTypes is one of its own, with the fields of
+// the other if all of them are exported. The other types are the same ones.
 func Names(root fs.FS) (map[string]string, error) {
 	var body strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(namesTable, "\n\t", " ")) {

@@ -20,16 +20,17 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// VersionVariable chooses how the process manager is spoken to: 1 or 2 for a version of PMI, x for PMIx.
-// If it is not set, that is PMI-1 where the process manager speaks PMI, else PMIx. Process managers that
-// speak one version of PMI speak the other one, too; only version 1 hands the status of an abort on.
+// VersionVariable chooses how the process manager is spoken to: 1 or 2 for a version of PMI, x for
+// PMIx. If it is not set, that is PMI-1 where the process manager speaks PMI, else PMIx. Process
+// managers that speak one version of PMI speak the other one, too; only version 1 hands the status
+// of an abort on.
 const VersionVariable = "IMPI_PMI"
 
 // ofPMI are the variables that a process manager sets for one process.
 var ofPMI = []string{"PMI_FD", "PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_SPAWNED"}
 
-// forOneProcess reports whether a variable is the process manager's for one process. Those that it starts
-// itself, such as its node, do not have them.
+// forOneProcess reports whether a variable is the process manager's for one process. Those that it
+// starts itself, such as its node, do not have them.
 func forOneProcess(variable string) bool {
 	return slices.Contains(ofPMI, variable) || strings.HasPrefix(variable, pmix.Prefix)
 }
@@ -56,8 +57,8 @@ type Managed struct {
 	manager manager // nil once it was told that the process is done
 }
 
-// ErrNoLibrary is that of a process of a process manager that speaks only PMIx, which this process cannot
-// speak.
+// ErrNoLibrary is that of a process of a process manager that speaks only PMIx, which this process
+// cannot speak.
 var ErrNoLibrary = pmix.ErrNoLibrary
 
 // Started reports whether a process manager has started this process.
@@ -83,9 +84,9 @@ func Join() (*Managed, error) {
 	return m, nil
 }
 
-// giveUp ends the job of a process that cannot join it. The others may wait for it without limit: srun does
-// not mind that one ends without Finalize, and this one may live on. It says why itself, since it may be
-// killed before its program does.
+// giveUp ends the job of a process that cannot join it. The others may wait for it without limit:
+// srun does not mind that one ends without Finalize, and this one may live on. It says why itself,
+// since it may be killed before its program does.
 func (m *Managed) giveUp(why error) {
 	me := m.manager.Me()
 	if me.Size == 1 {

@@ -84,9 +84,9 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 	return n.line.send(n.place)
 }
 
-// Gather returns the places of all blocks, and the procs of this one in their order, when all are there.
-// A rank may come to MPI_Init as late as it likes; from when all have, limit is for their connections.
-// It gives up when ctx ends, or the process that has started this.
+// Gather returns the places of all blocks, and the procs of this one in their order, when all are
+// there. A rank may come to MPI_Init as late as it likes; from when all have, limit is for their
+// connections. It gives up when ctx ends, or the process that has started this.
 func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]Place, []Proc, error) {
 	defer func() { _ = n.listener.Close() }()
 	if n.server != nil {

@@ -9,8 +9,8 @@ import (
 	"net/netip"
 )
 
-// Verb is the command of impi-node that a first rank starts, and OrderFD the descriptor of the socket by
-// which they talk then.
+// Verb is the command of impi-node that a first rank starts, and OrderFD the descriptor of the
+// socket by which they talk then.
 const (
 	Verb    = "pmi"
 	OrderFD = 3

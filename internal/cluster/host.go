@@ -77,8 +77,8 @@ type Config struct {
 	Self   int
 	Name   func(host int) string // a host's name in messages
 	Secret []byte                // of the job; all hosts have it
-	// Identity is the host's certificate, and whom it accepts as another host. Nil: this host has none, and
-	// accepts whoever has the secret.
+	// Identity is the host's certificate, and whom it accepts as another host. Nil: this host has
+	// none, and accepts whoever has the secret.
 	Identity *identity.Identity
 	Version  string // of impi-node
 	File     []byte // digest of what the job file says about the site

@@ -320,8 +320,8 @@ func TestLibraryNeedsNothing(t *testing.T) {
 // TestManaged has process managers start programs, which find their library's impi-node by themselves.
 func TestManaged(t *testing.T) {
 	t.Run("hydra", func(t *testing.T) {
-		// Not return-0: hydra kills the others when a rank ends without MPI_Finalize, and says 0 if it has
-		// heard of no other status by then.
+		// Not return-0: hydra kills the others when a rank ends without MPI_Finalize, and says 0 if
+		// it has heard of no other status by then.
 		managed(t, []string{skips.ProgramOf(t, "mpiexec.hydra", "mpich")})
 	})
 	t.Run("mpirun", func(t *testing.T) { // of Open MPI, which speaks PMIx

@@ -36,8 +36,8 @@ const (
 	// scanEvery is the number of steps after which the poll set is asked about the links
 	// that are not polled directly.
 	scanEvery = 16
-	// MemoryScanEvery is used instead if all polled links are in memory: compared with those a system call
-	// is expensive.
+	// MemoryScanEvery is used instead if all polled links are in memory: compared with those a
+	// system call is expensive.
 	MemoryScanEvery = 32
 	// MemoryPolls is how often a step polls links in memory before it does anything else: together
 	// this takes as long as one system call that brings nothing.

@@ -33,7 +33,8 @@ const (
 	BoardAllreduce = 4 << 10  // in a vector of Allreduce
 )
 
-// From how many bytes on a member lends what it would post (docs/decisions/0023-a-board-for-each-host.md).
+// From how many bytes on a member lends what it would post
+// (docs/decisions/0023-a-board-for-each-host.md).
 const (
 	BoardLend               = 8<<10 + 1   // where each proc of the host has a core
 	BoardLendOversubscribed = 32<<10 + 1  // where procs share cores

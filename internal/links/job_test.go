@@ -155,8 +155,8 @@ func TestSpeedThroughTheAgents(t *testing.T) {
 	}
 }
 
-// TestTimesOfAnotherClock: how long ago something was on another machine does not depend on what time it is
-// there.
+// TestTimesOfAnotherClock: how long ago something was on another machine does not depend on what
+// time it is there.
 func TestTimesOfAnotherClock(t *testing.T) {
 	here := time.Unix(5000, 0)
 	ago := func(s int) time.Time { return time.Unix(900_000, 0).Add(-time.Duration(s) * time.Second) }

@@ -128,7 +128,8 @@ func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
 	return true
 }
 
-// Begin counts a request of a proc as one that is under way, until Ended. It returns false if there are too many.
+// Begin counts a request of a proc as one that is under way, until Ended. It returns false if there
+// are too many.
 func (n *Node[P, C, L]) Begin(p P) bool {
 	if n.requests[p] >= MaxRequests {
 		return false
@@ -331,8 +332,9 @@ func about(x dynamic.WorldPair) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.Meeting{World: x.Peer.World[:]}}
 }
 
-// Arrive decides about a link that another world's node has made. known says whether the proc that it
-// is for is one of the node's, phase how far that one is, and allowed whether the routes allow the link.
+// Arrive decides about a link that another world's node has made. known says whether the proc that
+// it is for is one of the node's, phase how far that one is, and allowed whether the routes allow
+// the link.
 func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Phase, allowed bool) dynamic.Verdict {
 	switch {
 	case !known || x.Peer.World == n.World:

@@ -31,7 +31,8 @@ const (
 	ByFork  = "fork" // on this machine only
 )
 
-// list is a list of machines that some of the programs run on: those from first on, up to the next list.
+// list is a list of machines that some of the programs run on: those from first on, up to the next
+// list.
 type list struct {
 	first    int
 	machines []engine.Machine

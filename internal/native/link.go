@@ -9,9 +9,9 @@ import (
 	"github.com/openimpi/impi/core/link"
 )
 
-// Link is a link to another proc of the site: a stream of bytes in messages of the site's MPI. Short
-// pieces of it travel in chunks; long ones that are lent leave from the memory of the lender, and arrive
-// in that of the receiver if it is known when they come.
+// Link is a link to another proc of the site: a stream of bytes in messages of the site's MPI.
+// Short pieces of it travel in chunks; long ones that are lent leave from the memory of the lender,
+// and arrive in that of the receiver if it is known when they come.
 //
 // It has no handle to sleep on, as the libraries have none: its owner calls Hub.Poll. Where Recv has
 // received nothing it may go on receiving into the first slice of its batch, which the next call has to
@@ -329,8 +329,8 @@ func (l *Link) CloseSend() error {
 	return l.err
 }
 
-// Close drops what has come, and ends the stream, which the other proc may be waiting for. What the library
-// is still sending is let go by Hub.Settle.
+// Close drops what has come, and ends the stream, which the other proc may be waiting for. What the
+// library is still sending is let go by Hub.Settle.
 func (l *Link) Close() error {
 	if !l.closed {
 		_ = l.CloseSend() // fails only if the link is broken

@@ -52,8 +52,8 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 	return 0, l.err
 }
 
-// receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it is in
-// batch then.
+// receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it
+// is in batch then.
 func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 	if !p.begun {
 		dst := batch[0]

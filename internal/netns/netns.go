@@ -135,8 +135,8 @@ func (m *Machine) Apart() {
 	m.root = root
 }
 
-// Copy puts the files of a folder of this computer, without those below, where it is on the machine too. A
-// machine that is not apart has them already.
+// Copy puts the files of a folder of this computer, without those below, where it is on the machine
+// too. A machine that is not apart has them already.
 func (m *Machine) Copy(dir string) {
 	m.t.Helper()
 	if m.root == "" {

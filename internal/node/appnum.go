@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// appNum returns the number of a site's program among those of the job file (MPI_APPNUM). Sites with the
-// same command run the same program.
+// appNum returns the number of a site's program among those of the job file (MPI_APPNUM). Sites
+// with the same command run the same program.
 func appNum(sites []config.Site, mine config.Site) int {
 	var commands [][]string
 	for _, s := range sites {

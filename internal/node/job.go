@@ -73,7 +73,8 @@ func (n *node) place() error {
 	return nil
 }
 
-// startSwitches makes the packet switch of every host, attaches its channels and its procs, and runs it.
+// startSwitches makes the packet switch of every host, attaches its channels and its procs, and
+// runs it.
 func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	for i, h := range n.hosts {
 		a, err := agent.New(n.agentConfig(h))

@@ -49,8 +49,8 @@ func (n *node) keys(at *site.Listener) dynamic.Keys {
 	}
 }
 
-// take passes on a link that has arrived, by the purpose in its greeting. Other nodes may be faster than
-// this one, so all links but channels wait here until the procs run.
+// take passes on a link that has arrived, by the purpose in its greeting. Other nodes may be faster
+// than this one, so all links but channels wait here until the procs run.
 func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 	hello, t := a.Hello, a.At.Transport
 	switch {

@@ -52,8 +52,8 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
-// prometheus starts a Prometheus that scrapes the targets. The result asks it until the values of a query are
-// those wanted.
+// prometheus starts a Prometheus that scrapes the targets. The result asks it until the values of a
+// query are those wanted.
 func prometheus(t *testing.T, program string, targets []string) (ask func(query, want string)) {
 	t.Helper()
 	dir := t.TempDir()

@@ -204,8 +204,8 @@ func TestFakeNativeSite(t *testing.T) {
 	}
 }
 
-// TestNativeWithDataPlanes: a better transport without the data planes of the route is not used, and the card
-// says so, as it may have them on other hosts.
+// TestNativeWithDataPlanes: a better transport without the data planes of the route is not used,
+// and the card says so, as it may have them on other hosts.
 func TestNativeWithDataPlanes(t *testing.T) {
 	job := testJob("fake", 2)
 	fakeSite(t, job, 0, "well")
@@ -275,8 +275,8 @@ func TestNativeStartTakesTooLong(t *testing.T) {
 	}
 }
 
-// TestNativeProcDies: the proc that died first is to blame, not those that the launcher has killed for it,
-// with the status that the launcher knows.
+// TestNativeProcDies: the proc that died first is to blame, not those that the launcher has killed
+// for it, with the status that the launcher knows.
 func TestNativeProcDies(t *testing.T) {
 	job := testJob("fake waits", 2, 3)
 	fakeSite(t, job, 1, "well")
@@ -304,8 +304,8 @@ func TestNativeProcExitsLate(t *testing.T) {
 	}
 }
 
-// TestNativeLauncherIsKilled: the job ends by that and not by the procs that die of it, and nothing is left of
-// these.
+// TestNativeLauncherIsKilled: the job ends by that and not by the procs that die of it, and nothing
+// is left of these.
 func TestNativeLauncherIsKilled(t *testing.T) {
 	for launcher, program := range map[string]string{"well": "fake stays", "tied": "fake waits"} {
 		t.Run(launcher, func(t *testing.T) {
@@ -329,8 +329,8 @@ func TestNativeLauncherIsKilled(t *testing.T) {
 	}
 }
 
-// TestNativeDaemonIsKilled: the job ends when what a launcher has started the procs by has died, although the
-// launcher and the procs go on.
+// TestNativeDaemonIsKilled: the job ends when what a launcher has started the procs by has died,
+// although the launcher and the procs go on.
 func TestNativeDaemonIsKilled(t *testing.T) {
 	job := testJob("fake waits", 2)
 	fakeSite(t, job, 0, "proxied")
@@ -399,8 +399,8 @@ func TestNativeOperatorEnds(t *testing.T) {
 	gone(t, fd)
 }
 
-// TestNativeSites: a job of a site of Open MPI, one of MPICH and one of ours, in whose programs all talk
-// to all.
+// TestNativeSites: a job of a site of Open MPI, one of MPICH and one of ours, in whose programs all
+// talk to all.
 func TestNativeSites(t *testing.T) {
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")

@@ -264,8 +264,8 @@ func (n *node) isReady() bool {
 	}
 }
 
-// serveMetrics begins to serve metrics if the file wants it. Those of a spawned world are not served, as its
-// node is beside that of the site.
+// serveMetrics begins to serve metrics if the file wants it. Those of a spawned world are not
+// served, as its node is beside that of the site.
 func serveMetrics(n *node) (err error) {
 	at := n.opt.Site.Metrics
 	if !at.Listen.IsValid() || n.opt.spawned != nil {
@@ -403,8 +403,8 @@ func (n *node) finish(ctx context.Context) error {
 	return n.member.Leave(ctx, n.native.Finish)
 }
 
-// verdict returns the failure of the job, nil if there is none, by the error of run. A step may have failed
-// as a consequence of something else: the ending decides what is to blame.
+// verdict returns the failure of the job, nil if there is none, by the error of run. A step may
+// have failed as a consequence of something else: the ending decides what is to blame.
 func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	if err == nil {
 		n.end.Close()

@@ -4,8 +4,9 @@ import (
 	"syscall"
 )
 
-// passSignals passes the operator's signals on to the procs until stop is called. Signals wait until the
-// procs are in MPI: before that there may be no proc yet, or one without a handler for the signal.
+// passSignals passes the operator's signals on to the procs until stop is called. Signals wait
+// until the procs are in MPI: before that there may be no proc yet, or one without a handler for
+// the signal.
 func (n *node) passSignals() (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

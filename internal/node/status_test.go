@@ -49,8 +49,8 @@ var wantBlocked = []blockedIn{
 	{"mpi.Barrier", links.Partner{What: "collective", Comm: "MPI_COMM_WORLD"}},
 }
 
-// TestStatusOfOtherSites: a node tells of all sites of its job in which calls their procs are blocked, and
-// since when.
+// TestStatusOfOtherSites: a node tells of all sites of its job in which calls their procs are
+// blocked, and since when.
 func TestStatusOfOtherSites(t *testing.T) {
 	all := start(t, route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true}))
 	for _, s := range all {

@@ -53,10 +53,11 @@ func orders[T any](list []T) (all [][]T) {
 	return all
 }
 
-// TestFourMPIs: jobs of Open MPI, MPICH, LAM/MPI and our own transports, a site each, in every order of
-// clients: all that LAM can do with others, in programs in Go on the other sites. That is what four of the
-// orders do, and all of them if the variable wholeSuite is set; the others exchange a little of everything, as
-// seven procs, most of which compute while they wait, take long.
+// TestFourMPIs: jobs of Open MPI, MPICH, LAM/MPI and our own transports, a site each, in every
+// order of clients: all that LAM can do with others, in programs in Go on the other sites. That is
+// what four of the orders do, and all of them if the variable wholeSuite is set; the others
+// exchange a little of everything, as seven procs, most of which compute while they wait, take
+// long.
 func TestFourMPIs(t *testing.T) {
 	needNatives(t)
 	k := needLAM(t)
@@ -96,7 +97,8 @@ func (s shape) brief() []string {
 	return tests
 }
 
-// phases is a program in which all members of the world do each operation that a site's MPI has a part in.
+// phases is a program in which all members of the world do each operation that a site's MPI has a
+// part in.
 const phases = `#include <mpi.h>
 #include <stdio.h>
 enum { LONG = 1000 }; // ints, so that blocks do not go by way of masters
@@ -188,8 +190,8 @@ func TestNativePhases(t *testing.T) {
 	}
 }
 
-// phasesIn runs the program on sites of two procs, of which the first has an MPI of its own, which does all
-// that it can or nothing.
+// phasesIn runs the program on sites of two procs, of which the first has an MPI of its own, which
+// does all that it can or nothing.
 func phasesIn(t *testing.T, k *ctest.Kit, program string, does bool, sites []string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -26,15 +26,16 @@ const (
 	glance = 4
 )
 
-// The score of oversubscription: more threads compute than there are cores. Each stolen yield raises it, and each other yield and each sleep
-// lowers it, so that a waiter which has given up polling tries it again from time to time.
+// The score of oversubscription: more threads compute than there are cores. Each stolen yield
+// raises it, and each other yield and each sleep lowers it, so that a waiter which has given up
+// polling tries it again from time to time.
 const (
 	scoreStolen         = 4
 	scoreOversubscribed = 8
 	scoreMax            = 16
 
-	// dozes is how many sleeps of a waiter that nobody wakes count as one: each polling that finds other
-	// threads computing costs as much time as they are long.
+	// dozes is how many sleeps of a waiter that nobody wakes count as one: each polling that finds
+	// other threads computing costs as much time as they are long.
 	dozes = 64
 )
 

@@ -129,7 +129,8 @@ func TestSharedCoresAreNoticed(t *testing.T) {
 	}
 }
 
-// TestNobodyWakes: a waiter that nobody wakes keeps to short sleeps for longer, where other threads compute.
+// TestNobodyWakes: a waiter that nobody wakes keeps to short sleeps for longer, where other threads
+// compute.
 func TestNobodyWakes(t *testing.T) {
 	sleeps := func(unwoken bool) (n int) {
 		s, err := NewSpinner("auto")

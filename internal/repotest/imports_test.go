@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// layers of core, and of the engine: a package imports only packages of the same part with a lower number.
+// layers of core, and of the engine: a package imports only packages of the same part with a lower
+// number.
 var layers = map[string]int{
 	"core/ntcopy": -1,
 	"core/wire":   0, "core/link": 0, "core/board": 0, "core/unproved": 0, "core/names": 0,

@@ -57,8 +57,8 @@ func stuck(b *links.Blocked) bool {
 // whySyncAck is Partner.Why of a send that waits for its receive.
 const whySyncAck = "SYNCACK"
 
-// cycle returns procs of which each waits for the next one, and the last for the first. Those that wait for
-// any proc wait for all.
+// cycle returns procs of which each waits for the next one, and the last for the first. Those that
+// wait for any proc wait for all.
 func cycle(procs map[int]*links.Blocked) []int {
 	ranks := make([]int, 0, len(procs))
 	for r := range procs {

@@ -47,7 +47,8 @@ type process struct {
 const lateOutput = time.Second
 
 // newProcess prepares the process with the environment env from go-plugin, which gets the secret by
-// proto.ControlFD if it is not nil. It takes over end, but not exe. The process is killed when the context ends, until unbind is called.
+// proto.ControlFD if it is not nil. It takes over end, but not exe. The process is killed when the
+// context ends, until unbind is called.
 func newProcess(ctx context.Context, log hclog.Logger, env []string, exe *executable, end *os.File, secret []byte, tmpDir string) *process {
 	return &process{
 		cmd: &exec.Cmd{Args: []string{exe.path}, Env: env, SysProcAttr: &syscall.SysProcAttr{

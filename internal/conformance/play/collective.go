@@ -223,7 +223,8 @@ func (g *group) barriers() {
 	}
 }
 
-// barrierTree returns the master to which the IUT's sends in a barrier (-1: none) and those that send to it.
+// barrierTree returns the master to which the IUT's sends in a barrier (-1: none) and those that
+// send to it.
 func (g *group) barrierTree() (parent int, children []int) {
 	return barrierTree(g.self, len(g.masters), int(g.maxlinear))
 }

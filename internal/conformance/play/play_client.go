@@ -16,7 +16,8 @@ var clientVerbs, watchVerbs map[string]verb
 
 func init() {
 	clientVerbs = map[string]verb{
-		// The job is joined; its program is told something, and finishes. The end is there in parts, too.
+		// The job is joined; its program is told something, and finishes. The end is there in
+		// parts, too.
 		"job":          func(p *player, w script.Words) { p.joined(p.join(setupOf(w))) },
 		"pair":         func(p *player, w script.Words) { p.pair(w.At(0), w.At(1)) },
 		"finish":       func(p *player, _ script.Words) { p.k.finish() },

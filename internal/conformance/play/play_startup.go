@@ -16,7 +16,8 @@ var startupVerbs map[string]verb
 
 func init() {
 	startupVerbs = map[string]verb{
-		// A job is made; what the tester's first client submits, and what its server does, may be changed.
+		// A job is made; what the tester's first client submits, and what its server does, may be
+		// changed.
 		"prepare": func(p *player, w script.Words) { p.j = p.newJob(setupOf(w)) },
 		"submits": (*player).submits,
 		"omits": func(p *player, w script.Words) {

@@ -33,7 +33,8 @@ type pieces struct {
 	take   taker // of those in asked, from the last rank to the first, and in its turn of nil for this member
 }
 
-// returned waits until members have read what this one has lent in t, and posts it for those that could not.
+// returned waits until members have read what this one has lent in t, and posts it for those that
+// could not.
 func returned(s *proc.BoardPlace, op operation, t board.Turn, lent []byte, members uint64) error {
 	err := s.Returned(members, t)
 	return first(err, (&pieces{op: op, begun: t, behind: t, lent: lent, askers: s.Place.Askers(t, members)}).exchange(s))
@@ -111,7 +112,8 @@ func (x *pieces) collect(s *proc.BoardPlace, step board.Turn, at, most int) erro
 	return nil
 }
 
-// copyPart copies to the memory of what begins at offset at the part that is in a piece which begins at from.
+// copyPart copies to the memory of what begins at offset at the part that is in a piece which
+// begins at from.
 func copyPart(s *proc.BoardPlace, to []byte, at int, piece []byte, from int) {
 	low, high := max(at, from), min(at+len(to), from+len(piece))
 	if low < high {
@@ -119,8 +121,8 @@ func copyPart(s *proc.BoardPlace, to []byte, at int, piece []byte, from int) {
 	}
 }
 
-// reduceAsked goes on with a Reduce from offset from on when memory could not be read, for which cause is
-// the error.
+// reduceAsked goes on with a Reduce from offset from on when memory could not be read, for which
+// cause is the error.
 func reduceAsked(s *proc.BoardPlace, a *Call, t board.Turn, from int, cause error) error {
 	if !errors.Is(cause, wireup.ErrUnreadable) {
 		return cause
@@ -134,8 +136,8 @@ func reduceAsked(s *proc.BoardPlace, a *Call, t board.Turn, from int, cause erro
 	}).exchange(s)
 }
 
-// adder returns what combines the pieces of all operands, of which those from an offset on are posted, n
-// bytes, in pieces of most. It leaves out those before done.
+// adder returns what combines the pieces of all operands, of which those from an offset on are
+// posted, n bytes, in pieces of most. It leaves out those before done.
 func adder(s *proc.BoardPlace, a *Call, from, n, most, done int) taker {
 	me, last := s.C.Rank(), s.C.Size()-1
 	var own []byte
@@ -154,9 +156,9 @@ func adder(s *proc.BoardPlace, a *Call, from, n, most, done int) taker {
 	}
 }
 
-// ReturnFastPath waits until members have read what C has lent them in an operation. It returns false if
-// one of them cannot any more. Go then reports that as the end of the operation instead of doing it again:
-// the others would not.
+// ReturnFastPath waits until members have read what C has lent them in an operation. It returns
+// false if one of them cannot any more. Go then reports that as the end of the operation instead of
+// doing it again: the others would not.
 func ReturnFastPath(slot int, members, turn uint64, op uint8, lent []byte) bool {
 	p, err := proc.Current()
 	if err != nil {

@@ -66,8 +66,8 @@ func agreeOnLoans(s *proc.BoardPlace) {
 	}
 }
 
-// oversubscribed reports whether procs share cores, by what the members of a communicator may use, of the procs
-// that the host has.
+// oversubscribed reports whether procs share cores, by what the members of a communicator may use,
+// of the procs that the host has.
 func oversubscribed(members []board.Cores, procs int) bool {
 	bound := map[uint32]uint32{} // cores by the first of them
 	for _, c := range members {
@@ -352,9 +352,9 @@ func fetch(s *proc.BoardPlace, a *Call, t board.Turn, member int, to []byte, at,
 	}}).exchange(s)
 }
 
-// fetchBlocks fills the blocks of the other members with what each lends, n bytes, from offset at on. It
-// returns the members whose memory it could not read, and which it has asked. If there is no memory for
-// what one lends it goes on, as the others do.
+// fetchBlocks fills the blocks of the other members with what each lends, n bytes, from offset at
+// on. It returns the members whose memory it could not read, and which it has asked. If there is no
+// memory for what one lends it goes on, as the others do.
 func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked uint64, err error) {
 	me, size := s.C.Rank(), s.C.Size()
 	block := len(a.recv) / size
@@ -378,7 +378,8 @@ func fetchBlocks(s *proc.BoardPlace, a *Call, t board.Turn, at, n int) (asked ui
 	return asked, err
 }
 
-// blocks returns what fills the blocks of members with pieces of what they were asked for, from offset at on.
+// blocks returns what fills the blocks of members with pieces of what they were asked for, from
+// offset at on.
 func blocks(s *proc.BoardPlace, a *Call, at int) taker {
 	block := len(a.recv) / s.C.Size()
 	return func(m, from int, piece []byte) error {

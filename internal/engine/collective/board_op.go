@@ -35,8 +35,8 @@ const pairLimit = 8 << 10
 // allreduceLimit is the limit of Allreduce, which is done in pieces beyond.
 const allreduceLimit = 4 << 10
 
-// C code does some of these operations by itself (cmd/libmpi/fastboard.c), for blocks that are no longer
-// than those here, and by the same numbers, or this does not compile.
+// C code does some of these operations by itself (cmd/libmpi/fastboard.c), for blocks that are no
+// longer than those here, and by the same numbers, or this does not compile.
 const (
 	_ = uint(pairLimit - fastpath.BoardPair)
 	_ = uint(allreduceLimit - fastpath.BoardAllreduce)
@@ -162,8 +162,8 @@ func run(s *proc.BoardPlace, a *Call, block int) error {
 	return nil
 }
 
-// guarded calls f, and returns the error of memory of the program that is not there, if the C library has
-// faults panic.
+// guarded calls f, and returns the error of memory of the program that is not there, if the C
+// library has faults panic.
 func guarded(f func() error) (err error) {
 	defer func() {
 		r := recover()

@@ -9,13 +9,13 @@ import (
 	"github.com/openimpi/impi/internal/native"
 )
 
-// mostNative is the largest operation in which the site's MPI takes part, in bytes of a proc's buffer: it counts
-// in an int, and some multiply counts.
+// mostNative is the largest operation in which the site's MPI takes part, in bytes of a proc's
+// buffer: it counts in an int, and some multiply counts.
 const mostNative = 1 << 30
 
-// nativeTypes and nativeOps are what the site's MPI knows as well, by the numbers of shim.h. Integers of 8 and
-// 16 bits are left out: Open MPI 4.1.4 adds several of them at once with saturation (MPI_SUM of its component
-// avx), where C wraps around.
+// nativeTypes and nativeOps are what the site's MPI knows as well, by the numbers of shim.h.
+// Integers of 8 and 16 bits are left out: Open MPI 4.1.4 adds several of them at once with
+// saturation (MPI_SUM of its component avx), where C wraps around.
 var nativeTypes = map[datatype.Kind]int{
 	datatype.Int32: 5, datatype.Uint32: 6,
 	datatype.Int64: 7, datatype.Uint64: 8, datatype.Int: 7, datatype.Long: 7, datatype.Uint: 8, datatype.ULong: 8,
@@ -51,9 +51,9 @@ func suits(c *proc.Comm, a *Call) bool {
 	}
 }
 
-// teamOf returns the communicator of the site's MPI for the members of c that are at this site, nil if there
-// is none. The first call makes it, and has to be a blocking collective operation: then all members are in
-// the same one. All members of the site get the same answer.
+// teamOf returns the communicator of the site's MPI for the members of c that are at this site, nil
+// if there is none. The first call makes it, and has to be a blocking collective operation: then
+// all members are in the same one. All members of the site get the same answer.
 //
 // Only blocking operations use it, so that the members begin its operations in one order.
 func teamOf(c *proc.Comm) *proc.NativeTeam {
@@ -92,10 +92,10 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 		ranks = append(ranks, int(rank))
 		procs = append(procs, wire.WorldRank(member))
 	}
-	// Making it blocks in the site's MPI, and other threads with it. Two procs whose threads make two of
-	// them in another order would wait for ever, so that there the world alone has one.
-	// It is of use where one of them is not reached by what the route prefers to it: then it does the part
-	// of those on one host as well.
+	// Making it blocks in the site's MPI, and other threads with it. Two procs whose threads make
+	// two of them in another order would wait for ever, so that there the world alone has one. It
+	// is of use where one of them is not reached by what the route prefers to it: then it does the
+	// part of those on one host as well.
 	fit := (c == p.Comms.World || p.Native.OneThread()) && p.Native.Carries(procs)
 	if !meetTeam(c, ranks, fit) {
 		return nil
@@ -112,8 +112,9 @@ func makeTeam(c *proc.Comm) *proc.NativeTeam {
 // tagTeam is that of the messages of meetTeam: none that the planner uses.
 const tagTeam wire.Tag = 2000
 
-// meetTeam waits until all members of the site are in the call, and all messages of it have left: in what
-// follows none of them makes progress. It reports whether all are fit; all get the same answer.
+// meetTeam waits until all members of the site are in the call, and all messages of it have left:
+// in what follows none of them makes progress. It reports whether all are fit; all get the same
+// answer.
 func meetTeam(c *proc.Comm, ranks []int, fit bool) bool {
 	p := c.Process()
 	p.Lock()

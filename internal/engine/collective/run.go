@@ -240,7 +240,8 @@ func (x *collective) leave() {
 	}
 }
 
-// collect takes what the round has begun and is done, its phase and its messages, and reports whether all is.
+// collect takes what the round has begun and is done, its phase and its messages, and reports
+// whether all is.
 func (x *collective) collect() bool {
 	if x.inPhase {
 		done, err := x.phase.Done()

@@ -17,9 +17,10 @@ import (
 
 // dealing sends the edges of a distributed graph to the members that they concern. A member does
 // not know beforehand from which members it will receive, so it receives from any, in a context
-// that has no other messages. Edge messages are sent synchronously. When its messages have been received,
-// a member enters a barrier, and receives what comes meanwhile: when all members have entered, no
-// message is left. So the number of messages is that of the members plus that of the edge messages.
+// that has no other messages. Edge messages are sent synchronously. When its messages have been
+// received, a member enters a barrier, and receives what comes meanwhile: when all members have
+// entered, no message is left. So the number of messages is that of the members plus that of the
+// edge messages.
 type dealing struct {
 	c        *proc.Comm
 	context  wire.ContextID // private

@@ -121,8 +121,8 @@ func (x *JoinPeer) ReadHead(b []byte) (port int, err error) {
 	return port, nil
 }
 
-// ExchangeJoinPeers sends one JoinPeer and receives another. Both ends may send first, since a joiner fits
-// into the empty buffer of any socket.
+// ExchangeJoinPeers sends one JoinPeer and receives another. Both ends may send first, since a
+// joiner fits into the empty buffer of any socket.
 func ExchangeJoinPeers(fd int, mine *JoinPeer, until time.Time) (*JoinPeer, error) {
 	if err := pass(fd, mine.Append(nil), unix.POLLOUT, until, sendSome); err != nil {
 		return nil, err

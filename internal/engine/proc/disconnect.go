@@ -35,8 +35,8 @@ const (
 	agreed             // both procs have sent it: the endpoint ends once all is written
 )
 
-// closingLinks receives the words of all procs of other worlds. It is a background operation that is over
-// when there are none.
+// closingLinks receives the words of all procs of other worlds. It is a background operation that
+// is over when there are none.
 type closingLinks struct {
 	p       *Process
 	r       *message.Request

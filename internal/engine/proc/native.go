@@ -51,7 +51,8 @@ func (p *Process) UseNative(l *native.Library) {
 		r := p.Native.first + wire.WorldRank(at)
 		site, machines = append(site, r), machines || p.Job.Proc(r).Node != own
 	}
-	// On one host all procs find the same. Of several hosts one may have transports that others have not.
+	// On one host all procs find the same. Of several hosts one may have transports that others
+	// have not.
 	if p.Native.idle = !machines && !p.Native.Carries(site); !p.Native.idle {
 		p.spin.SetUnwoken()
 	}
@@ -118,8 +119,8 @@ func (n *Native) poll() (progress bool) {
 	return progress
 }
 
-// patience is how long to sleep until the site's MPI has to be asked again; negative: it does not. It offers
-// the core to others.
+// patience is how long to sleep until the site's MPI has to be asked again; negative: it does not.
+// It offers the core to others.
 func (n *Native) patience() time.Duration {
 	if n.idle {
 		return -1
@@ -147,8 +148,8 @@ func (n *Native) Finalize() error {
 	return n.library.Finalize()
 }
 
-// NativeTeam is a communicator of the site's MPI: the members of one of ours that are at the site, in the
-// order of their ranks.
+// NativeTeam is a communicator of the site's MPI: the members of one of ours that are at the site,
+// in the order of their ranks.
 type NativeTeam struct {
 	Size    int
 	Planner *coll.Planner // that has phases of the site's MPI
@@ -161,8 +162,9 @@ func (n *Native) Has(r wire.WorldRank) bool {
 	return at >= 0 && at < len(n.endpoints)
 }
 
-// Team makes a communicator of the site's MPI. All its procs do so at a time when none of them waits for
-// another one. id is the same at all of them, and another one for communicators that are made at one time.
+// Team makes a communicator of the site's MPI. All its procs do so at a time when none of them
+// waits for another one. id is the same at all of them, and another one for communicators that are
+// made at one time.
 func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeTeam, error) {
 	n.p.Lock()
 	defer n.p.Unlock()

@@ -146,8 +146,8 @@ func (q *Endpoint) Ended(why error) {
 	p.WakeAll()
 }
 
-// Tend calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine that makes
-// progress does what is due.
+// Tend calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine that
+// makes progress does what is due.
 func (p *Process) Tend() {
 	if !p.Mu.TryLock() {
 		p.Driver.RetryTimer()

@@ -103,8 +103,8 @@ func (d *site) user() account {
 	return account{strconv.Itoa(user), user}
 }
 
-// interpolated reports whether Nomad might replace a part of a variable's value, as it does with ${NAME}
-// in a task's Env, but not in a template.
+// interpolated reports whether Nomad might replace a part of a variable's value, as it does with
+// ${NAME} in a task's Env, but not in a template.
 func interpolated(value string) bool { return strings.Contains(value, "${") }
 
 // templates are the files in the task's folder for secrets.

@@ -28,8 +28,8 @@ type Identity struct {
 	Machine    string // what the process manager calls the process's machine; empty if it does not say
 }
 
-// Conn is a connection to a process manager. It is for one goroutine. After an error nothing more can be
-// asked.
+// Conn is a connection to a process manager. It is for one goroutine. After an error nothing more
+// can be asked.
 type Conn struct {
 	rw      io.ReadWriteCloser
 	version int
@@ -49,7 +49,8 @@ func Started(environ func(string) string) bool {
 const dialTime = 30 * time.Second
 
 // Open connects to the process manager that the environment names, and learns who this process is.
-// version is 1 or 2; hydra and Slurm's mpi/pmi2 both speak either. The descriptor of PMI_FD belongs to the connection then.
+// version is 1 or 2; hydra and Slurm's mpi/pmi2 both speak either. The descriptor of PMI_FD belongs
+// to the connection then.
 func Open(environ func(string) string, version int) (*Conn, error) {
 	c, err := open(environ, version)
 	if err != nil {
@@ -91,8 +92,8 @@ func open(environ func(string) string, version int) (*Conn, error) {
 	return newConn(f, version, "", me)
 }
 
-// newConn begins PMI in version 1 or 2 on rw, which it owns. id is that of PMI_PORT's way to begin, or "";
-// with it rank and size need not be known before.
+// newConn begins PMI in version 1 or 2 on rw, which it owns. id is that of PMI_PORT's way to begin,
+// or ""; with it rank and size need not be known before.
 func newConn(rw io.ReadWriteCloser, version int, id string, me Identity) (*Conn, error) {
 	c := &Conn{rw: rw, version: version, me: me, key: maxKey, value: maxValue}
 	if err := c.begin(id); err != nil {
@@ -226,7 +227,8 @@ func (c *Conn) exchange(due string, request fields) (fields, error) {
 	return f, nil
 }
 
-// lines reports whether a request and its answer are lines: in PMI-2 those up to the answer to init are.
+// lines reports whether a request and its answer are lines: in PMI-2 those up to the answer to init
+// are.
 func (c *Conn) lines(due string) bool {
 	return c.version == 1 || slices.Contains([]string{"initack", "set", "response_to_init"}, due)
 }
@@ -296,7 +298,8 @@ func (c *Conn) Fence() (err error) {
 // finding are the answers that may say, by rc too, that there is no value.
 var finding = []string{"get_result", "kvs-get-response", "info-getjobattr-response"}
 
-// Get returns a value that a rank has put before the last Fence. Not all process managers look at the rank.
+// Get returns a value that a rank has put before the last Fence. Not all process managers look at
+// the rank.
 func (c *Conn) Get(key string, rank int) (value string, found bool, err error) {
 	if rank < 0 || rank >= c.me.Size {
 		return "", false, fmt.Errorf("rank %d is none of %d", rank, c.me.Size)

@@ -31,7 +31,8 @@ func Started(environ func(string) string) bool {
 // library is libpmix.
 type library interface {
 	init() (space string, rank uint32, err error)
-	// number and text are of a process, or of the job where rank is ofJob. What nobody has put is not found.
+	// number and text are of a process, or of the job where rank is ofJob. What nobody has put is
+	// not found.
 	number(rank uint32, key string) (n uint32, found bool, err error)
 	text(rank uint32, key string) (text string, found bool, err error)
 	nodes() ([]string, error)
@@ -51,7 +52,8 @@ type Conn struct {
 	me  pmi.Identity
 }
 
-// Open loads libpmix, connects to the server that the environment names, and learns who this process is.
+// Open loads libpmix, connects to the server that the environment names, and learns who this
+// process is.
 func Open(environ func(string) string) (*Conn, error) {
 	if !Started(environ) {
 		return nil, errors.New("PMIX_NAMESPACE and PMIX_RANK are not both in the environment. Start it by srun --mpi=pmix or Open MPI's mpirun")

@@ -101,8 +101,8 @@ func (c *Channels) KeepsListening(host int) (yes bool) {
 	return yes
 }
 
-// WarnOfOthers logs, at the head of a site, the sites whose hosts do not prove who they are on channels,
-// and those of another release.
+// WarnOfOthers logs, at the head of a site, the sites whose hosts do not prove who they are on
+// channels, and those of another release.
 func (c *Channels) WarnOfOthers() {
 	if c.Routes.HostsBefore > 0 {
 		return

@@ -282,9 +282,10 @@ func answerOf(missed []dynamic.FailedWay, must bool) answer {
 	return least
 }
 
-// How long hosts of the site and of others that listen may be out of reach. Between sites there may be a
-// tunnel that has to come up first, or a network that loses packets: after notice the next attempt that
-// fails is a warning, which comes within reachLimit too, as a pause between two attempts is 2 s at most.
+// How long hosts of the site and of others that listen may be out of reach. Between sites there may
+// be a tunnel that has to come up first, or a network that loses packets: after notice the next
+// attempt that fails is a warning, which comes within reachLimit too, as a pause between two
+// attempts is 2 s at most.
 const (
 	reachLimit = 5 * time.Second
 	farLimit   = 20 * time.Second

@@ -31,8 +31,8 @@ func (d *Links) Resumes(x Pair) int {
 	return 0
 }
 
-// Session returns the session of a pair's resumable link, zero if it has none, and whether this node has
-// dialled it.
+// Session returns the session of a pair's resumable link, zero if it has none, and whether this
+// node has dialled it.
 func (d *Links) Session(x Pair) (id dynamic.Session, dialled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,8 +18,9 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// Nodes of different sites know no way to each other but those of their procs. So a node asks another site
-// over a link like that between two procs of the sites: a links.Request there, a links.Answer back.
+// Nodes of different sites know no way to each other but those of their procs. So a node asks
+// another site over a link like that between two procs of the sites: a links.Request there, a
+// links.Answer back.
 
 const (
 	maxQuestion = 16 << 10 // bytes

@@ -85,8 +85,8 @@ type Cluster struct {
 	Stdout, Stderr *launch.Output
 	Redirects      [2]*Redirect // where Stdout and Stderr write
 
-	// Spawned names the spawned world of which they are hosts. Its output goes by the hosts of the site:
-	// Stdin, Stdout, Stderr and Redirects are nil. Empty: they are the site's own hosts.
+	// Spawned names the spawned world of which they are hosts. Its output goes by the hosts of the
+	// site: Stdin, Stdout, Stderr and Redirects are nil. Empty: they are the site's own hosts.
 	Spawned string
 
 	StopSpawned func() // ends all that was spawned at this host
@@ -321,7 +321,8 @@ func (o *Cluster) lost(err error) *ending.Failure {
 	return &ending.Failure{Text: fmt.Sprintf("site %s: %v", o.Routes.Site.Name, err), Status: ending.StatusNode, Weight: ending.Died, Cause: err}
 }
 
-// whatOfMissing says what the operator can do about the hosts that are missing at the limit of the start.
+// whatOfMissing says what the operator can do about the hosts that are missing at the limit of the
+// start.
 func whatOfMissing(o *Cluster) string {
 	if o.Spawned != "" {
 		return "let them reach host " + o.name(0)

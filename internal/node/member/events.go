@@ -111,7 +111,8 @@ func (e events) Ask(ctx context.Context, question []byte) []byte {
 // Stop ends what was spawned here.
 func (e events) Stop() { e.o.StopSpawned() }
 
-// Redirect is a writer that first writes to the node's own output, and to that of the head once they are connected.
+// Redirect is a writer that first writes to the node's own output, and to that of the head once
+// they are connected.
 type Redirect struct {
 	own io.Writer
 	to  atomic.Pointer[io.Writer]

@@ -94,8 +94,8 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 	return nil
 }
 
-// serverKnows returns the reason why a job failed before this site had joined it. The server tells sites
-// that have not joined only that the job has failed, but one of our own node can be asked.
+// serverKnows returns the reason why a job failed before this site had joined it. The server tells
+// sites that have not joined only that the job has failed, but one of our own node can be asked.
 func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	if m.Server == nil || !errors.Is(told, startup.ErrFailed) {
 		return nil
@@ -183,8 +183,8 @@ func (m *Member) Resign(f *ending.Failure) {
 	}
 }
 
-// Leave ends this site's part of a job that went well: once all hosts of the site have finished it calls
-// last. If the server is in this node, it then waits for the end of the whole job.
+// Leave ends this site's part of a job that went well: once all hosts of the site have finished it
+// calls last. If the server is in this node, it then waits for the end of the whole job.
 func (m *Member) Leave(ctx context.Context, last func(context.Context) error) error {
 	if m.Cluster != nil {
 		if err := m.Cluster.finish(ctx); err != nil {

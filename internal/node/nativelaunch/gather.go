@@ -179,7 +179,8 @@ func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
 	return &ending.Failure{Text: text, Status: max(e.Status(), 1), Weight: ending.Died, At: time.Now()}
 }
 
-// gist makes one line of the last ones that a launcher has written, each once: procs may all have said it.
+// gist makes one line of the last ones that a launcher has written, each once: procs may all have
+// said it.
 func gist(lines []string) string {
 	var words []string
 	for _, line := range lines {

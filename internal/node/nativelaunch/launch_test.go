@@ -140,7 +140,8 @@ func TestEndedEarly(t *testing.T) {
 	}
 }
 
-// TestMeeting: the head tells the other hosts what it knows when it does, and waits until all are ready.
+// TestMeeting: the head tells the other hosts what it knows when it does, and waits until all are
+// ready.
 func TestMeeting(t *testing.T) {
 	l := oneOf(0)
 	m := &l.meeting

@@ -13,8 +13,9 @@ import (
 	"github.com/openimpi/impi/internal/node/procs"
 )
 
-// parents are what the procs of this host were started by: a daemon of the launcher's on this machine, such
-// as hydra_pmi_proxy or orted. A launcher may wait for ever for one that was killed, and its procs live on.
+// parents are what the procs of this host were started by: a daemon of the launcher's on this
+// machine, such as hydra_pmi_proxy or orted. A launcher may wait for ever for one that was killed,
+// and its procs live on.
 type parents struct {
 	adopter *launch.Adopter
 	over    chan struct{} // closed when their ends mean nothing any more

@@ -223,8 +223,8 @@ func (p *Proc) watch() {
 	}
 }
 
-// outlivesSocket waits for the exit of a proc that has closed its control socket. If it lives on without
-// having finished, that is reported as its end, since it cannot be reached any more.
+// outlivesSocket waits for the exit of a proc that has closed its control socket. If it lives on
+// without having finished, that is reported as its end, since it cannot be reached any more.
 func (p *Proc) outlivesSocket() {
 	var late <-chan time.Time
 	if !p.set.MayDoWithout || p.Phase() != ending.Starting { // else it may be no program of MPI

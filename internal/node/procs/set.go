@@ -49,7 +49,8 @@ type Settings struct {
 // Events is told what the rest of the node has to know of procs. Each proc calls it from goroutines of
 // its own.
 type Events interface {
-	// Heard gets messages of a proc in MPI that are not handled here. It returns false for unknown ones.
+	// Heard gets messages of a proc in MPI that are not handled here. It returns false for unknown
+	// ones.
 	Heard(p *Proc, m wireup.Message) bool
 	// Left is called once for a proc that was in MPI and is not any more, in order or not.
 	Left(p *Proc, inOrder bool)
@@ -327,7 +328,8 @@ func (s *Set) Stop() {
 	}
 }
 
-// gone waits for the end of all procs, for at most limit or until Now is closed. It returns true if all have ended.
+// gone waits for the end of all procs, for at most limit or until Now is closed. It returns true if
+// all have ended.
 func (s *Set) gone(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()

@@ -1,4 +1,5 @@
-// Package report tells a node's operator what happens: by the log, and by saying what the node waits for.
+// Package report tells a node's operator what happens: by the log, and by saying what the node
+// waits for.
 package report
 
 import (

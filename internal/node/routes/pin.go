@@ -25,8 +25,8 @@ func PinFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(pinFeature, job, site, func(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) })
 }
 
-// NativeFeatures says on business cards which of the transports that the site prefers to its own MPI are of
-// no use on this machine: plugins of hosts may differ, and so may their data planes.
+// NativeFeatures says on business cards which of the transports that the site prefers to its own
+// MPI are of no use on this machine: plugins of hosts may differ, and so may their data planes.
 func NativeFeatures(rt *Table) []string {
 	r := rt.Site.RouteTo(rt.Site.Name)
 	if !r.Native {
@@ -41,8 +41,8 @@ func allowsSockets(planes []string) bool {
 	return len(planes) == 0 || slices.Contains(planes, string(transports.PlaneFD))
 }
 
-// PinsChannel reports whether the channel to a client must not be a kernel socket, and which site's route
-// says so. Procs without cards use their channel even if the route has direct links.
+// PinsChannel reports whether the channel to a client must not be a kernel socket, and which site's
+// route says so. Procs without cards use their channel even if the route has direct links.
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
 	r := rt.Site.RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
@@ -78,8 +78,8 @@ func DataPlanes(names []string) (planes []transports.DataPlane) {
 	return planes
 }
 
-// CheckPins returns an error if a route pins data planes that no transport in its prefer has, so that its
-// links would never be made.
+// CheckPins returns an error if a route pins data planes that no transport in its prefer has, so
+// that its links would never be made.
 func (rt *Table) CheckPins() error {
 	var errs []error
 	for _, r := range rt.Site.Routes {
@@ -115,10 +115,11 @@ func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport 
 // little room.
 const maxListeners = 3
 
-// ListenerPlanes returns the data planes to which the listeners of a transport are pinned on each host of
-// a site, a list for each listener; nil: any. has are the data planes that the transport can have. A
-// link has its data plane before the greeting says whom it is from. So there is a listener for each
-// list of planes that a route has, and once the peer is known AllowsPlane checks the link.
+// ListenerPlanes returns the data planes to which the listeners of a transport are pinned on each
+// host of a site, a list for each listener; nil: any. has are the data planes that the transport
+// can have. A link has its data plane before the greeting says whom it is from. So there is a
+// listener for each list of planes that a route has, and once the peer is known AllowsPlane checks
+// the link.
 func ListenerPlanes(site config.Site, transport string, has []transports.DataPlane) (lists [][]transports.DataPlane) {
 	routes := slices.Clone(site.Routes)
 	if !slices.ContainsFunc(routes, func(r config.Route) bool { return r.Site == "*" }) {

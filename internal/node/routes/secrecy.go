@@ -69,8 +69,8 @@ func (rt *Table) encrypting(r config.Route) (names []string) {
 // ErrPlain is wrapped by the error for a host that connects by plain TCP and must not.
 var ErrPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
-// JudgePlain decides about a connection that began as IMPI says, with the number of a host, which may be
-// a lie.
+// JudgePlain decides about a connection that began as IMPI says, with the number of a host, which
+// may be a lie.
 func (rt *Table) JudgePlain(host uint32) error {
 	if uint64(host) >= uint64(len(rt.World.Hosts)) {
 		return nil // the dance refuses it with a better text
@@ -138,9 +138,10 @@ func (rt *Table) SharedRoute(to wire.WorldRank) route.Route {
 	return shared(rt.RouteTo(to), s)
 }
 
-// ChannelWays lists how the channel to a host may be made other than IMPI says, best first. There are
-// such ways to hosts for which plain TCP is forbidden, and to those for which the route has
-// direct = false, so that all packets go by the channel. must: the channel may not be made as IMPI says.
+// ChannelWays lists how the channel to a host may be made other than IMPI says, best first. There
+// are such ways to hosts for which plain TCP is forbidden, and to those for which the route has
+// direct = false, so that all packets go by the channel. must: the channel may not be made as IMPI
+// says.
 func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank) (ways []Way, must bool) {
 	must, _ = rt.ForbidsPlain(rt.World.Hosts[peer].Client)
 	a, b := rt.FirstOf(self), rt.FirstOf(peer)
@@ -170,7 +171,8 @@ func (rt *Table) ForbidsPlain(to wire.ClientRank) (must bool, says string) {
 	return rt.PinsChannel(to)
 }
 
-// CheckChannels returns an error if there is a host to which no channel is possible that the routes allow.
+// CheckChannels returns an error if there is a host to which no channel is possible that the routes
+// allow.
 func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 	var errs []error
 	for i, x := range rt.World.Hosts {
@@ -225,8 +227,9 @@ func (rt *Table) Remedy(to wire.ClientRank, err error) string {
 	return what
 }
 
-// AllowsChannel reports whether the channel to a host may be a link that came to a listener of t; plain:
-// to the one for channels as IMPI says. The host is what the greeting says, and may be any number.
+// AllowsChannel reports whether the channel to a host may be a link that came to a listener of t;
+// plain: to the one for channels as IMPI says. The host is what the greeting says, and may be any
+// number.
 func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, plain bool) bool {
 	if peer < 0 || int(peer) >= len(rt.World.Hosts) {
 		return false

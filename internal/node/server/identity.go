@@ -64,8 +64,8 @@ func hasCertificates(site config.Site) bool {
 	return ok
 }
 
-// certified returns the transport whose certificates the site uses with the server: the first that always
-// encrypts, or else the first that has any.
+// certified returns the transport whose certificates the site uses with the server: the first that
+// always encrypts, or else the first that has any.
 func certified(site config.Site) (config.Transport, bool) {
 	var found []config.Transport
 	for _, t := range site.Transports {

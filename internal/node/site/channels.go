@@ -32,8 +32,8 @@ func (s *Site) chooseChannels(ctx context.Context) error {
 	return s.plainChannels(ctx)
 }
 
-// candidatesForChannels returns the transports that no route names, first the one that is known to be able
-// to make channels.
+// candidatesForChannels returns the transports that no route names, first the one that is known to
+// be able to make channels.
 func (s *Site) candidatesForChannels() (list []config.Transport) {
 	for _, c := range s.Routes.Site.Transports {
 		switch {

@@ -260,8 +260,8 @@ func (p *Local) job(o *start, own config.Site) *config.Job {
 	return job
 }
 
-// leaving reports whether procs of the part may be about to end, since they have disconnected from their
-// parents or some have finished. The caller holds the spawner's mu.
+// leaving reports whether procs of the part may be about to end, since they have disconnected from
+// their parents or some have finished. The caller holds the spawner's mu.
 func (p *Local) leaving() bool {
 	if p.of != nil && p.of.state() == spawn.Disconnected {
 		return true

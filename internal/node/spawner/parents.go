@@ -132,8 +132,8 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 	s.meet.BeginFor(p, wireup.KindSpawned, x.Request, mpierr.Spawn, work)
 }
 
-// startWorld starts a world and waits until its procs are in Init. If the attempt is refused, nothing is
-// left of it.
+// startWorld starts a world and waits until its procs are in Init. If the attempt is refused,
+// nothing is left of it.
 func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt) {
 	w := &world{Attempt: t, parents: s}
 	w.By, w.Request = p, x.Request

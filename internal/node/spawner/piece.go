@@ -20,8 +20,8 @@ type place struct {
 	at int
 }
 
-// piece is what one host of the site, this one or another, starts of a world for a proc of this node, or
-// for another site that has asked this node.
+// piece is what one host of the site, this one or another, starts of a world for a proc of this
+// node, or for another site that has asked this node.
 type piece struct {
 	place
 	spawner *Spawner
@@ -95,8 +95,8 @@ func (h *piece) settled() (r *spawn.Refusal, proc int) {
 	}
 }
 
-// end ends what has begun or was prepared. Other hosts hear of the end of a world whose procs are in Init
-// from its server.
+// end ends what has begun or was prepared. Other hosts hear of the end of a world whose procs are
+// in Init from its server.
 func (h *piece) end(f *ending.Failure) {
 	if !h.here() && h.over.Swap(true) {
 		return
@@ -121,8 +121,8 @@ func (h *piece) isGone(f *failed) {
 	h.forget()
 }
 
-// whyGone returns how a piece of another host has ended, as that tells it: after the end of its world it
-// waits a while for that.
+// whyGone returns how a piece of another host has ended, as that tells it: after the end of its
+// world it waits a while for that.
 func (h *piece) whyGone(limit time.Duration) (o ending.Outcome) {
 	late := time.NewTimer(limit)
 	defer late.Stop()

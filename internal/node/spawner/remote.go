@@ -15,8 +15,8 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
-// A node asks another one of its job to spawn procs there: over a link like that between two procs of the
-// sites, by dial.Messages.
+// A node asks another one of its job to spawn procs there: over a link like that between two procs
+// of the sites, by dial.Messages.
 //
 //	spawn.Part  -->
 //	            <--  spawn.Reply: what it grants, or why not

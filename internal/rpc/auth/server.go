@@ -30,9 +30,10 @@ const (
 // Conn is an encrypted connection whose two ends have proved the key to each other.
 type Conn struct {
 	*tls.Conn
-	// Refused is why this end does not accept the certificate of the other, if it has an Identity to judge
-	// it by; it wraps [identity.ErrPeer]. What the other says is nevertheless from who has the key, so
-	// it may say who it is and hear why it is refused. Its owner allows it no more than that.
+	// Refused is why this end does not accept the certificate of the other, if it has an Identity
+	// to judge it by; it wraps [identity.ErrPeer]. What the other says is nevertheless from who has
+	// the key, so it may say who it is and hear why it is refused. Its owner allows it no more than
+	// that.
 	Refused error
 }
 

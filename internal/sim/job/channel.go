@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// resumedChannel makes the lower link of a resumable channel that a host dials. A link that breaks before
-// the dialler is accepted may already be a channel to the other host.
+// resumedChannel makes the lower link of a resumable channel that a host dials. A link that breaks
+// before the dialler is accepted may already be a channel to the other host.
 func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host, ends [2]Endpoint) *kernel.Link {
 	w, x := h.s.w, h.resumed[to]
 	if x == nil {

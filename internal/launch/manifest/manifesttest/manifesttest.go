@@ -28,8 +28,8 @@ func Checker(tb daemons.TB, folder string) (path string) {
 	return path
 }
 
-// Objects gives what a manifest of a kind, "kubernetes" or "nomad", has, as the scheduler's own types have
-// understood it. With strict, what T does not have must not be set.
+// Objects gives what a manifest of a kind, "kubernetes" or "nomad", has, as the scheduler's own
+// types have understood it. With strict, what T does not have must not be set.
 func Objects[T any](tb daemons.TB, checker, kind string, text []byte, strict bool) (objects []T) {
 	tb.Helper()
 	cmd := exec.Command(checker, kind)
