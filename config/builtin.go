@@ -23,6 +23,9 @@ type Builtin struct {
 	Encrypts   bool
 	EncryptsBy string
 
+	// Datagrams says that its links are of UDP, for firewalls.
+	Datagrams bool
+
 	// Channels says that hosts of any MPI can use its links as IMPI's channels (IMPI ch.2,
 	// H_IPV6 and H_PORT), except with the settings NotForChannels.
 	Channels       bool

@@ -28,7 +28,7 @@ var builtins = []builtin{
 		config.Builtin{Name: "tcp", EncryptsBy: "tls", Channels: true, NotForChannels: []string{"tls", "also"}},
 		func() transports.Transport { return tcp.New() },
 	},
-	{config.Builtin{Name: "quic", NeedsBlock: true, Encrypts: true}, func() transports.Transport { return quic.New() }},
+	{config.Builtin{Name: "quic", NeedsBlock: true, Encrypts: true, Datagrams: true}, func() transports.Transport { return quic.New() }},
 }
 
 // loadOptions returns what config.Load needs to know of this program.

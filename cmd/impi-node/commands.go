@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/status"
@@ -32,9 +33,10 @@ func verbs() []verb {
 		{name: "help", help: help, does: func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
 		{name: "links", help: linksHelp, does: showLinks},
-		{name: "manifest", help: manifest.Help, does: printManifest},
+		{name: "manifest", help: manifest.Help, does: printOf("manifest", manifest.Command)},
 		{name: config.NativeName, help: trial.Help, does: func(args []string, std streams) int { return trial.Run(args, std.out, std.err) }},
 		{name: "plugins", does: plugins},
+		{name: "ports", help: firewall.Help, does: printOf("ports", firewall.Command)},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
 		{name: "status", help: status.Help, does: func(args []string, std streams) int { return status.Run(args, std.out, std.err) }},
 		{name: "validate", help: validateHelp, does: validate},
@@ -42,23 +44,26 @@ func verbs() []verb {
 	}
 }
 
-// printManifest runs impi-node manifest. The hosts of its job are other machines.
-func printManifest(args []string, std streams) int {
-	err := manifest.Command(args, std.out, func(path string) *config.Job {
-		opt := loadOptions()
-		opt.Local = func(netip.Addr) bool { return false }
-		job, found := config.Load(path, opt)
-		show(std.err, found)
-		return job
-	})
-	switch {
-	case errors.Is(err, manifest.ErrUsage): // the reason was printed
-		return statusUsage
-	case err != nil:
-		complain(std.err, fmt.Errorf("manifest: %w", err))
+// printOf returns what runs a command that prints something of a job whose hosts are other machines.
+func printOf(name string, command func(args []string, out io.Writer, load func(path string) *config.Job) error) func([]string, streams) int {
+	return func(args []string, std streams) int {
+		shown := false // what is wrong with the file
+		err := command(args, std.out, func(path string) *config.Job {
+			opt := loadOptions()
+			opt.Local = func(netip.Addr) bool { return false }
+			job, found := config.Load(path, opt)
+			show(std.err, found)
+			shown = job == nil
+			return job
+		})
+		switch {
+		case err == nil:
+			return statusOK
+		case !shown:
+			complain(std.err, fmt.Errorf("%s: %w", name, err))
+		}
 		return statusUsage
 	}
-	return statusOK
 }
 
 // meantBy maps words of other programs to the commands here.

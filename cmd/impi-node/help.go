@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/status"
@@ -35,6 +36,7 @@ var topics = map[string]string{
 	"manifest": manifest.Help,
 	"native":   trial.Help,
 	"plugins":  pluginsHelp,
+	"ports":    firewall.Help,
 	"exit":     exitHelp,
 	"files":    filesHelp,
 	"site":     siteHelp,

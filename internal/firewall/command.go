@@ -1,0 +1,149 @@
+package firewall
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/cmdline"
+)
+
+// Help is the text of the command's -h.
+//
+//go:embed help.txt
+var Help string
+
+// ErrUsage is wrapped by errors of command lines.
+var ErrUsage = errors.New("see impi-node ports -h")
+
+// Command prints the rules of a job. load reads a job file whose hosts are on other machines; it shows its
+// faults itself, and returns nil then.
+func Command(args []string, out io.Writer, load func(path string) *config.Job) error {
+	f := flag.NewFlagSet("ports", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	asJSON := f.Bool("json", false, "")
+	nft := f.Bool("nft", false, "")
+	words, err := cmdline.ParseMixed(f, args)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; %w", err, ErrUsage)
+	case len(words) != 1:
+		return fmt.Errorf("give one job file; %w", ErrUsage)
+	case *asJSON && *nft:
+		return fmt.Errorf("-json and -nft exclude each other; %w", ErrUsage)
+	}
+	job := load(words[0])
+	if job == nil {
+		return ErrUsage
+	}
+	rules := Rules(job)
+	switch {
+	case *asJSON:
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(append([]Rule{}, rules...))
+	case *nft:
+		return writeNFT(out, rules)
+	}
+	return writeText(out, job, rules)
+}
+
+func writeText(out io.Writer, job *config.Job, rules []Rule) error {
+	if len(rules) == 0 {
+		_, err := fmt.Fprintln(out, "nothing has to come in: all hosts are on one machine, or the file does not have the other sites")
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	at := ""
+	for i := range rules {
+		r := &rules[i]
+		if here := place(r); here != at {
+			at = here
+			_ = t.Flush()
+			fmt.Fprintf(out, "%s\n", here)
+		}
+		fmt.Fprintf(t, "  %s %s\tfrom %s\t%s\n", r.Proto, r.Ports, strings.Join(r.From, ", "), r.For)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	said := make(map[string]bool)
+	for i := range rules {
+		if r := &rules[i]; r.Remedy != "" && !said[r.For+r.Remedy] {
+			said[r.For+r.Remedy] = true
+			fmt.Fprintf(out, "fewer ports for %s: %s\n", r.For, r.Remedy)
+		}
+	}
+	if !job.Complete {
+		fmt.Fprintln(out, "the file may not have all sites of the job: those that it does not have need the same from here, and open theirs")
+	}
+	return nil
+}
+
+func place(r *Rule) string {
+	if r.Site == "" {
+		return r.Host
+	}
+	return "site " + r.Site + ", host " + r.Host
+}
+
+// writeNFT writes rules for an input chain of nftables; what those cannot say is a comment.
+func writeNFT(out io.Writer, rules []Rule) error {
+	at := ""
+	for i := range rules {
+		r := &rules[i]
+		if here := place(r); here != at {
+			at = here
+			if _, err := fmt.Fprintf(out, "# %s\n", here); err != nil {
+				return err
+			}
+		}
+		for _, line := range r.nft() {
+			if _, err := fmt.Fprintln(out, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nft returns the rule's lines, one for each family of addresses.
+func (r *Rule) nft() (lines []string) {
+	dport := " " + r.Proto + " dport " + r.Ports
+	if r.Ports == anyPort {
+		dport = " meta l4proto " + r.Proto
+	}
+	var v4, v6, unknown []string
+	for _, f := range r.From {
+		switch ip, err := netip.ParseAddr(f); {
+		case err != nil:
+			unknown = append(unknown, f)
+		case ip.Is4():
+			v4 = append(v4, f)
+		default:
+			v6 = append(v6, f)
+		}
+	}
+	for _, x := range []struct {
+		family string
+		from   []string
+	}{{"ip", v4}, {"ip6", v6}} {
+		if len(x.from) > 0 {
+			lines = append(lines, fmt.Sprintf("add rule inet filter input %s saddr { %s }%s accept comment %q", x.family, strings.Join(x.from, ", "), dport, r.For))
+		}
+	}
+	if len(unknown) > 0 {
+		lines = append(lines, fmt.Sprintf("# add rule inet filter input ip saddr { addresses of %s }%s accept comment %q", strings.Join(unknown, ", "), dport, r.For))
+	}
+	if r.Remedy != "" {
+		lines = append(lines, "# fewer ports: "+r.Remedy)
+	}
+	return lines
+}

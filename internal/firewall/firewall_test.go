@@ -1,0 +1,111 @@
+package firewall
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+)
+
+// builtins are like those of impi-node.
+var builtins = []config.Builtin{
+	{Name: "shm", Machine: true, Memory: true}, {Name: "unix", Machine: true},
+	{Name: "tcp", EncryptsBy: "tls", Channels: true}, {Name: "quic", NeedsBlock: true, Encrypts: true, Datagrams: true},
+}
+
+// run runs the command on a job file.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := Command(args, &out, func(path string) *config.Job {
+		job, found := config.Load(path, config.Options{Builtins: builtins, Local: func(netip.Addr) bool { return false }})
+		if job == nil {
+			t.Log(found)
+		}
+		return job
+	})
+	return out.String(), err
+}
+
+func TestText(t *testing.T) {
+	got, err := run(t, "testdata/job.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `site alpha, host 10.0.0.1
+  tcp 7800       from 2001:db8::5, 10.9.0.1, hosts of lam            the job's server
+  tcp 7802       from 10.0.0.2                                       the head of the site
+  tcp 7900-7999  from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam  channels
+  tcp 7900-7999  from 10.0.0.2, 2001:db8::5                          direct links by tcp
+  udp any        from 10.0.0.2                                       direct links by quic
+  tcp 9464       from Prometheus                                     metrics
+site alpha, host 10.0.0.2
+  tcp 7900-7999  from 10.0.0.1, 2001:db8::5, 10.9.0.1, hosts of lam  channels
+  tcp 7900-7999  from 10.0.0.1, 2001:db8::5                          direct links by tcp
+  udp any        from 10.0.0.1                                       direct links by quic
+  tcp 9464       from Prometheus                                     metrics
+site beta, host 2001:db8::5
+  tcp 7801       from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam  channels
+  tcp 7900-7999  from 10.0.0.1, 10.0.0.2                          direct links by tcp
+  tcp 9464       from Prometheus                                  metrics
+site gamma, host 10.9.0.1
+  tcp any  from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam  channels
+fewer ports for direct links by quic: write port_range = "7900-7999" in the config of transport "quic"
+fewer ports for channels: write port = 7801 in the host block
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestNFT(t *testing.T) {
+	got, err := run(t, "-nft", "testdata/job.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# site alpha, host 10.0.0.1\n",
+		"add rule inet filter input ip saddr { 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
+		"add rule inet filter input ip6 saddr { 2001:db8::5 } tcp dport 7800 accept comment \"the job's server\"\n",
+		"# add rule inet filter input ip saddr { addresses of hosts of lam } tcp dport 7800 accept comment \"the job's server\"\n",
+		"add rule inet filter input ip saddr { 10.0.0.2 } meta l4proto udp accept comment \"direct links by quic\"\n# fewer ports: write port_range",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "add rule inet filter input ip") {
+			t.Errorf("nft would not understand %q", line)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	got, err := run(t, "testdata/job.hcl", "-json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []Rule
+	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 14 {
+		t.Fatalf("%d rules, %v", len(rules), err)
+	}
+	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 3 || r.For == "" || r.Remedy != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for line, want := range map[string]string{
+		"": "give one job file", "a b": "give one job file", "-x a": "flag provided but not defined", "-json -nft a": "exclude each other",
+		"/nowhere/job.hcl": ErrUsage.Error(),
+	} {
+		if got, err := run(t, strings.Fields(line)...); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) || got != "" {
+			t.Errorf("%q: %v, printed %q", line, err, got)
+		}
+	}
+}

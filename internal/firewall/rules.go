@@ -1,0 +1,220 @@
+// Package firewall is the command impi-node ports: which ports a job's sites must open to each other.
+package firewall
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
+)
+
+// Rule says that connections to a host of a site have to come through.
+type Rule struct {
+	Site   string   `json:"site,omitempty"` // of the host; empty: it is at none
+	Host   string   `json:"host"`           // address, or name, to which they go
+	Proto  string   `json:"protocol"`       // tcp or udp
+	Ports  string   `json:"ports"`          // "7800", "7900-7999", or "any"
+	From   []string `json:"from"`           // addresses and names, or "hosts of SITE" where the file does not have them
+	For    string   `json:"for"`
+	Remedy string   `json:"remedy,omitempty"` // how to get by with fewer ports
+}
+
+const anyPort = "any"
+
+// Rules returns what the sites of a job need, but for what stays on a host, ordered by host.
+func Rules(job *config.Job) (list []Rule) {
+	for _, s := range job.Sites {
+		if s.Foreign {
+			continue
+		}
+		list = append(list, serverRules(job, s)...)
+		for i, h := range s.Hosts {
+			if i == 0 {
+				list = append(list, headRule(s)...)
+			}
+			list = append(list, channelRule(job, s, h)...)
+			for _, t := range s.Transports {
+				list = append(list, directRule(job, s, h, t)...)
+			}
+			list = append(list, metricsRule(s, h)...)
+		}
+	}
+	return slices.CompactFunc(list, func(a, b Rule) bool { return a.String() == b.String() && a.Host == b.Host })
+}
+
+// serverRules has the job's server, if a site of the file runs it, or the first site that dials it.
+func serverRules(job *config.Job, s config.Site) []Rule {
+	r := Rule{Host: cmp.Or(s.Server.Name, s.Server.Address.Addr().String()), Proto: "tcp", Ports: port(s.Server.Address.Port()), For: "the job's server"}
+	switch {
+	case s.Server.Embedded:
+		r.Site = s.Name
+		if s.Server.Address.Port() == 0 {
+			r.Remedy = `write listen = "ADDRESS:7800" in embedded_server`
+		}
+	case s.Server.Ours || !s.Server.Address.IsValid() && s.Server.Name == "":
+		return nil // the site that embeds it has the rule
+	case slices.IndexFunc(job.Sites, func(x config.Site) bool { return !x.Foreign }) != slices.IndexFunc(job.Sites, func(x config.Site) bool { return x.Name == s.Name }):
+		return nil // the first site has
+	}
+	for _, x := range job.Sites {
+		if x.Name != s.Name || !s.Server.Embedded {
+			r.From = append(r.From, heads(x)...)
+		}
+	}
+	return some(r)
+}
+
+// heads are the hosts of a site that dial the job's server.
+func heads(s config.Site) []string {
+	if s.Foreign || len(s.Hosts) == 0 {
+		return []string{"hosts of " + s.Name}
+	}
+	return []string{s.Hosts[0].String()}
+}
+
+// headRule is for the other hosts of a site, which dial the head.
+func headRule(s config.Site) []Rule {
+	at := s.HeadAddress()
+	host := s.Hosts[0].String()
+	if s.Head.IsValid() {
+		host = at.Addr().String()
+	}
+	return some(Rule{Site: s.Name, Host: cmp.Or(s.HeadName, host), Proto: "tcp", Ports: port(at.Port()), From: others(s, s.Hosts[0]), For: "the head of the site"})
+}
+
+// others are the hosts of a site but one.
+func others(s config.Site, but config.Host) (list []string) {
+	for _, h := range s.Hosts {
+		if h.String() != but.String() {
+			list = append(list, h.String())
+		}
+	}
+	return list
+}
+
+// hosts are the hosts of a site as far as the file has them.
+func hosts(s config.Site) (list []string) {
+	if s.Foreign || len(s.Hosts) == 0 || s.Network != (config.Network{}) {
+		return []string{"hosts of " + s.Name}
+	}
+	return others(s, config.Host{})
+}
+
+// channelRule is for the channels between hosts, which IMPI has.
+func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(h.Port), For: "channels"}
+	if h.Port == 0 {
+		r.Remedy = "write port = 7801 in the host block"
+		for _, t := range s.Transports {
+			if first, last, ok := portRange(t); ok && t.Known.Channels {
+				r.Ports, r.Remedy = ports(first, last), ""
+			}
+		}
+	}
+	for _, x := range job.Sites {
+		if x.Name == s.Name {
+			r.From = append(r.From, others(s, h)...)
+		} else {
+			r.From = append(r.From, hosts(x)...)
+		}
+	}
+	return some(r)
+}
+
+// directRule is for direct links by a transport, from all whose routes allow them.
+func directRule(job *config.Job, s config.Site, h config.Host, t config.Transport) []Rule {
+	if t.Known.Machine {
+		return nil
+	}
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: anyPort, For: "direct links by " + t.Name}
+	if t.Known.Datagrams {
+		r.Proto = "udp"
+	}
+	first, last, ok := portRange(t)
+	switch {
+	case ok:
+		r.Ports = ports(first, last)
+	case t.Builtin:
+		r.Remedy = fmt.Sprintf("write port_range = %q in the config of transport %q", "7900-7999", t.Name)
+	default:
+		r.Remedy = "see the documentation of " + t.Plugin
+	}
+	for _, x := range job.Sites {
+		if x.Foreign || !linked(s, x.Name, t.Name) || !linked(x, s.Name, t.Name) {
+			continue
+		}
+		if x.Name == s.Name {
+			r.From = append(r.From, others(s, h)...)
+		} else {
+			r.From = append(r.From, hosts(x)...)
+		}
+	}
+	return some(r)
+}
+
+// linked reports whether a site's route to another one allows direct links by a transport.
+func linked(s config.Site, to, transport string) bool {
+	r := s.RouteTo(to)
+	return r.Direct && slices.Contains(r.Prefer, transport)
+}
+
+func metricsRule(s config.Site, h config.Host) []Rule {
+	at := s.Metrics.Listen
+	if !at.IsValid() || at.Addr().IsLoopback() || !at.Addr().IsUnspecified() && at.Addr() != h.Address {
+		return nil
+	}
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(at.Port()), From: []string{"Prometheus"}, For: "metrics"}
+	if at.Port() == 0 {
+		r.Remedy = "write a port in listen of metrics"
+	}
+	return []Rule{r}
+}
+
+// some returns the rule if anybody else is to come in.
+func some(r Rule) []Rule {
+	ip, err := netip.ParseAddr(r.Host)
+	r.From = slices.DeleteFunc(r.From, func(from string) bool {
+		return from == r.Host || err == nil && ip.IsLoopback() && isLoopback(from)
+	})
+	if len(r.From) == 0 {
+		return nil
+	}
+	return []Rule{r}
+}
+
+func isLoopback(s string) bool {
+	ip, err := netip.ParseAddr(s)
+	return err == nil && ip.IsLoopback()
+}
+
+func port(n uint16) string {
+	if n == 0 {
+		return anyPort
+	}
+	return fmt.Sprint(n)
+}
+
+func ports(first, last uint16) string { return fmt.Sprintf("%d-%d", first, last) }
+
+// portRange returns the ports of a built-in transport that the file bounds.
+func portRange(t config.Transport) (first, last uint16, ok bool) {
+	if !t.Builtin {
+		return 0, 0, false
+	}
+	first, last, err := socket.PortRange(t.SettingMap(), transports.Setting{Name: "port_range"})
+	return first, last, err == nil && last != 0
+}
+
+// String is the rule in a line, without its host.
+func (r *Rule) String() string {
+	s := fmt.Sprintf("%s %s from %s: %s", r.Proto, r.Ports, strings.Join(r.From, ", "), r.For)
+	if r.Remedy != "" {
+		s += " (" + r.Remedy + ")"
+	}
+	return s
+}
