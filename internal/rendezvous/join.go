@@ -48,6 +48,7 @@ func Join(ctx context.Context, set Settings, cfg startup.ClientConfig) (*Client,
 		limit = startup.DefaultLimit
 	}
 	set.dialFrom()
+	set.Dial = heeding(set.Dial)
 	over := time.Now().Add(limit)
 	for wait := firstBusy; ; wait = min(2*wait, lastBusy) {
 		c, job, err := joinOnce(ctx, set, cfg, time.Until(over))

@@ -1,23 +1,44 @@
 package rendezvous
 
 import (
+	"context"
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/transports/socket"
 )
+
+// heeded notices that the peer of a connection is silent while data is on its way to it. The kernel's keep-alive
+// does that for an idle connection only, and otherwise sends again for a quarter of an hour.
+func heeded(nc net.Conn) net.Conn {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		return socket.Heed(tcp)
+	}
+	return nc
+}
+
+// heeding is a dial function that makes such connections.
+func heeding(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		nc, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return heeded(nc), nil
+	}
+}
 
 // unpaced chooses reno as the congestion control of a connection inside one machine.
 // Algorithms that pace packets by an estimate of the path's bandwidth estimate too little
 // if the reader is slow; the answers of a large job then take several times as long. If the
 // choice fails the connection is only slower.
 func unpaced(nc net.Conn) {
-	tcp, ok := nc.(*net.TCPConn)
-	if !ok {
-		return
-	}
-	local, ok := tcp.LocalAddr().(*net.TCPAddr)
-	remote, ok2 := tcp.RemoteAddr().(*net.TCPAddr)
-	if !ok || !ok2 || !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
+	tcp, ok := nc.(syscall.Conn)
+	local, ok1 := nc.LocalAddr().(*net.TCPAddr)
+	remote, ok2 := nc.RemoteAddr().(*net.TCPAddr)
+	if !ok || !ok1 || !ok2 || !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
 		return
 	}
 	raw, err := tcp.SyscallConn()

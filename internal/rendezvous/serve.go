@@ -280,6 +280,9 @@ func (s *server) tell(e startup.Event) {
 func (s *server) accept(ln net.Listener) {
 	for {
 		nc, err := ln.Accept()
+		if err == nil {
+			nc = heeded(nc)
+		}
 		e := event{nc: nc, err: err}
 		var temporary interface{ Temporary() bool }
 		if errors.As(err, &temporary) && temporary.Temporary() {
