@@ -26,6 +26,12 @@ import (
 func machineJob(t *testing.T, more string) (file string, machines []*netns.Machine) {
 	t.Helper()
 	machines = netns.New(t, 6)
+	return machineJobAt(t, `embedded_server { listen = "10.77.0.1:7800" }`, more), machines
+}
+
+// machineJobAt writes the file of machineJob for a server.
+func machineJobAt(t *testing.T, server, more string) (file string) {
+	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -39,7 +45,7 @@ func machineJob(t *testing.T, more string) (file string, machines []*netns.Machi
 		more += patient
 	}
 	text := fmt.Sprintf(`job {
-  embedded_server { listen = "10.77.0.1:7800" }
+  %s
   auth "key" { file = "job.key" }
 }
 site "alpha" {
@@ -54,11 +60,11 @@ site "beta" {
 }
 %s
 program { command = [%q] }
-`, more, self)
+`, server, more, self)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return file, machines
+	return file
 }
 
 // machineNode is an impi-node on a machine.

@@ -296,7 +296,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 	return func(ev agent.Event) {
 		switch ev.Kind {
 		case agent.HostDied:
-			n.end.Fail(ending.ChannelLost(n.routes.HostName(ev.Peer.Host), ev.Err))
+			n.end.Fail(channelLost(n, ev.Peer.Host, ev.Err))
 		case agent.ProcLost:
 			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent lost it: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
 		case agent.HostWanted:
@@ -307,4 +307,21 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 			n.log.Debug("agent", "host", h.Rank, "event", ev.String())
 		}
 	}
+}
+
+// channelLost is the failure of a job whose channel to a host ended too early. The head of another site tells
+// the server why its hosts end. If nothing of the kind comes, so that this failure is reported, the host or
+// the head is lost.
+func channelLost(n *node, h wire.HostRank, err error) *ending.Failure {
+	f := ending.ChannelLost(n.routes.HostName(h), err)
+	client := n.job.Hosts[h].Client
+	var silent *link.SilentError
+	if client == n.job.Self || !n.job.Clients[client].Own || f.Weight != ending.Lost || errors.Is(err, agent.ErrUnreached) || errors.As(err, &silent) {
+		return f
+	}
+	if head := n.job.Hosts[n.job.Clients[client].FirstHost].Address.Addr(); head != n.job.Hosts[h].Address.Addr() {
+		f.Text += fmt.Sprintf("; the head of that site, %v, has not said why", head)
+	}
+	f.Text += ": see on that machine whether impi-node was killed, the machine was restarted or its network is down"
+	return f
 }

@@ -222,5 +222,8 @@ func (m *Member) serverSaid(err error) *ending.Failure {
 	if !f.Remote {
 		f.Text = fmt.Sprintf("site %s: %s", m.Routes.Site.Name, f.Text)
 	}
+	if errors.Is(err, startup.ErrLost) && m.Server == nil {
+		f.Text += fmt.Sprintf("; the server is at %v: see on that machine whether it was killed, the machine was restarted or its network is down", m.Routes.Site.Server.Address)
+	}
 	return f
 }
