@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,5 +36,28 @@ func TestShare(t *testing.T) {
 	}
 	if limit := Share(0, []routes.Way{away}); limit != leastShare {
 		t.Errorf("the last one has %v", limit)
+	}
+}
+
+// TestUnreached: a firewall that refuses, one that drops and a port where nobody listens are not reached. A
+// peer that has said something is, and so is one that this host has no descriptors for.
+func TestUnreached(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&transports.Error{Op: "dial", Code: transports.CodeUnreachable}, true},
+		{&transports.Error{Op: "dial", Code: transports.CodeTimeout}, true},
+		{&transports.Error{Op: "dial", Code: transports.CodeRefused}, true},
+		{&transports.Error{Op: "dial", Code: transports.CodeResource}, true},
+		{fmt.Errorf("link: %w", &transports.Error{Op: "dial", Code: transports.CodeUnreachable}), true},
+		{&transports.Error{Op: "dial", Code: transports.CodeResource, Retryable: true}, false},
+		{&transports.Error{Op: "dial", Code: transports.CodeAuth}, false},
+		{&transports.Error{Op: "listen", Code: transports.CodeUnreachable}, false},
+		{ErrNoRoom, false},
+	} {
+		if got := Unreached(c.err); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
 	}
 }
