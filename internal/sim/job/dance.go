@@ -153,6 +153,7 @@ func (h *host) arrive(e *kernel.End, from *host) {
 	case h.dance == nil:
 		h.backlog = append(h.backlog, arrival{e, from})
 	case h.dance.Done() && from.proves(h):
+		h.onDemand = append(h.onDemand, e)
 		h.late(e)
 	default:
 		h.accept(e, from)

@@ -375,7 +375,7 @@ func (h *host) vanish() {
 		h.sw.task.Kill()
 		ends = append(ends, h.sw.ends...)
 	}
-	ends = append(ends, h.conns...)
+	ends = append(append(ends, h.conns...), h.onDemand...)
 	for _, x := range h.backlog {
 		ends = append(ends, x.e)
 	}

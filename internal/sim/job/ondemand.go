@@ -112,6 +112,7 @@ func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
 		l = provenChannel(w, spec, ends, side)
 	}
 	w.k.After(w.k.Between(0, spec.Delay), func() { other.arrive(l.Ends[1-side], h) })
+	h.onDemand = append(h.onDemand, l.Ends[side])
 	return l.Ends[side]
 }
 

@@ -73,6 +73,7 @@ type host struct {
 	over     bool                       // its agent has finished
 	said     bool                       // of several hosts: it has told the head that it has finished
 	gone     bool                       // of several hosts: nothing of it is left
+	onDemand []*kernel.End              // of channels on demand, also until they are proved
 	silent   bool                       // and nothing answers at its address
 	why      string                     // of several hosts: why it had lost its parent
 }
