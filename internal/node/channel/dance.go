@@ -245,9 +245,13 @@ func (r *rounds) warn(own bool, why error) {
 	if own {
 		then = fmt.Sprintf("the job ends after %v more", dial.Reach)
 	}
-	c := r.d.c
-	c.Log.Warn("no answer yet; "+then, "from", r.d.h.Config.Address, "to", c.Routes.HostName(r.host),
-		"reason", c.withRemedy(why, c.Routes.World.Hosts[r.host].Client, r.ways))
+	r.d.c.noAnswerYet(r.d.h, r.host, r.ways, why, then)
+}
+
+// noAnswerYet tells the operator that nothing answers by some ways, and what comes then.
+func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Way, why error, then string) {
+	c.Log.Warn("no answer yet; "+then, "from", h.Config.Address, "to", c.Routes.HostName(host),
+		"reason", c.withRemedy(why, c.Routes.World.Hosts[host].Client, by))
 }
 
 // What is known of a host to which all ways have failed.

@@ -80,10 +80,17 @@ func (x *making) limit(way int) time.Duration {
 func (x *making) run() {
 	ctx, cancel := context.WithCancel(x.c.Tasks)
 	defer cancel()
-	given := false
+	given, heard := false, hearing{must: x.must}
 	x.Rests = func() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
-		if given = x.unheard() && time.Since(x.began) >= dial.Reach; given || !x.wanted() {
+		if time.Since(x.began) >= dial.Reach {
+			slow := heard.slow
+			given = heard.nothing(x.FailedWays())
+			if heard.slow && !slow && x.c.Routes.World.Listens(x.c.Routes.World.Hosts[x.peer].Client) {
+				x.c.noAnswerYet(x.h, x.peer, x.Ways, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.Reach))
+			}
+		}
+		if given || !x.wanted() {
 			cancel()
 		}
 	}
@@ -117,13 +124,25 @@ func (x *making) wanted() bool {
 	}
 }
 
-// unheard reports whether nothing of the host has answered in this round.
-func (x *making) unheard() bool {
-	for _, m := range x.FailedWays() {
+// hearing decides whether a host is given up of which nothing is heard.
+type hearing struct {
+	must bool // only transports of the route are dialled
+	slow bool // nothing came in time in the last round, which may be for other reasons
+}
+
+// nothing reports that it is, after a round in which all ways have failed so. If only time ran out, perhaps
+// of a process that shakes hands and is busy, there is one more round, as at the start of the job.
+func (h *hearing) nothing(missed []dynamic.FailedWay) bool {
+	for _, m := range missed {
 		var failed *transports.Error
 		if m.Verdict != dynamic.Accepted || !errors.As(m.Err, &failed) || failed.Op != "dial" {
+			h.slow = false
 			return false
 		}
+	}
+	if answerOf(missed, h.must) == mayBeSlow && !h.slow {
+		h.slow = true
+		return false
 	}
 	return true
 }

@@ -1,0 +1,39 @@
+package channel
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/transports"
+)
+
+// A host that may be slow to shake hands has one round more than one to which there is no way.
+func TestHearing(t *testing.T) {
+	fails := func(code transports.Code) dynamic.FailedWay {
+		return dynamic.FailedWay{Answer: dynamic.Answer{Err: &transports.Error{Op: "dial", Code: code, Reason: "for the test"}}}
+	}
+	slow, refused := fails(transports.CodeTimeout), fails(transports.CodeUnreachable)
+	says := dynamic.FailedWay{Answer: dynamic.Answer{Verdict: dynamic.Leaving, Err: errors.New("for the test")}}
+	greets := dynamic.FailedWay{Answer: dynamic.Answer{Err: errors.New("no greeting")}}
+	for name, tc := range map[string]struct {
+		must   bool
+		rounds [][]dynamic.FailedWay
+		want   []bool
+	}{
+		"no way to it":                   {true, [][]dynamic.FailedWay{{refused, refused}}, []bool{true}},
+		"slow":                           {true, [][]dynamic.FailedWay{{slow}, {slow}}, []bool{false, true}},
+		"slow by one way":                {true, [][]dynamic.FailedWay{{refused, slow}, {refused, slow}}, []bool{false, true}},
+		"slow, and then there is no way": {true, [][]dynamic.FailedWay{{slow}, {refused}}, []bool{false, true}},
+		"slow, alive, slow":              {true, [][]dynamic.FailedWay{{slow}, {greets}, {slow}, {slow}}, []bool{false, false, false, true}},
+		"it answers":                     {true, [][]dynamic.FailedWay{{says}, {says, slow}}, []bool{false, false}},
+		"plain TCP times out":            {false, [][]dynamic.FailedWay{{slow, slow}}, []bool{true}}, // the kernel would answer
+	} {
+		h := hearing{must: tc.must}
+		for i, missed := range tc.rounds {
+			if got := h.nothing(missed); got != tc.want[i] {
+				t.Errorf("%s: after round %d it is given up: %v", name, i+1, got)
+			}
+		}
+	}
+}
