@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 )
 
 // Route is what a site wants of links to another one.
@@ -110,16 +111,19 @@ func (r *Route) Ways(running func(name string) Transport, ours, theirs *dynamic.
 	return ways
 }
 
-// Native reports whether two procs of one site talk by the MPI of the site, of which its operator
-// says how many of the preferred transports are better: none of these is dialled. It needs no
-// cards. Both ends find the same, also where the transports of their hosts have different
-// abilities.
-func (r *Route) Native(better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
-	if !r.Direct || r.Secrecy == Encrypted {
+// Native reports whether two procs of one site, of this client, talk by the MPI of the site, of which its
+// operator says how many of the preferred transports are better: none of these is dialled. It needs no
+// cards. Both ends find the same, also where the transports of their hosts have different abilities, or
+// the plugin of only one encrypts, by which only that host's route is closed: they go by what both
+// cards demand.
+func (r *Route) Native(client wire.ClientRank, better int, running func(name string) Transport, ours, theirs *dynamic.Card) bool {
+	both := *r
+	both.Secrecy = max(r.Secrecy, DemandOf(ours, client), DemandOf(theirs, client))
+	if !r.Direct || both.Secrecy == Encrypted {
 		return false
 	}
 	for i, name := range r.Prefer[:better] {
-		if r.Excludes(name, running(name), ours, theirs) == "" && !theirs.Has(unfitFeature(i)) {
+		if both.Excludes(name, running(name), ours, theirs) == "" && !both.unfit(theirs, i) {
 			return false
 		}
 	}
@@ -127,17 +131,31 @@ func (r *Route) Native(better int, running func(name string) Transport, ours, th
 }
 
 // NativeFeatures says on business cards which of the transports that are better than the site's own
-// MPI do not meet the demands of the route, as they are at the card's owner.
+// MPI do not meet the demands of the route, as they are at the card's owner, and which do not if the
+// route is closed.
 func (r *Route) NativeFeatures(better int, running func(name string) Transport) (features []string) {
+	open := *r
+	open.Secrecy = AnyLink
 	for i, name := range r.Prefer[:better] {
-		if t := running(name); t != nil && r.Unfit(t, true) != "" {
+		switch t := running(name); {
+		case t == nil:
+		case open.Unfit(t, true) != "":
 			features = append(features, unfitFeature(i))
+		case !Closed.Keeps(t):
+			features = append(features, plainFeature(i))
 		}
 	}
 	return features
 }
 
+// unfit reports whether the owner of a card cannot use the transport at a place of the route.
+func (r *Route) unfit(c *dynamic.Card, at int) bool {
+	return c.Has(unfitFeature(at)) || r.Secrecy != AnyLink && c.Has(plainFeature(at))
+}
+
 func unfitFeature(at int) string { return fmt.Sprintf("unfit-%d", at) }
+
+func plainFeature(at int) string { return fmt.Sprintf("plain-%d", at) }
 
 // Allows reports whether a link may be accepted that has come by a transport.
 func (r *Route) Allows(name string, t Transport) bool {

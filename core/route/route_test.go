@@ -116,7 +116,7 @@ func TestNative(t *testing.T) {
 		{"closed", Route{Direct: true, Secrecy: Closed}, 0, ours, ours, true},
 		{"encrypted", Route{Direct: true, Secrecy: Encrypted}, 0, ours, ours, false},
 	} {
-		if got := c.route.Native(c.better, running, c.ours, c.theirs); got != c.want {
+		if got := c.route.Native(0, c.better, running, c.ours, c.theirs); got != c.want {
 			t.Errorf("%s: %t", c.what, got)
 		}
 	}
@@ -139,14 +139,54 @@ func TestNativeSeesBothEnds(t *testing.T) {
 		return c
 	}
 	a, b := card("m", running), card("n", older)
-	if !slices.Equal(a.Features, []string{"unfit-1"}) || !slices.Equal(b.Features, []string{"unfit-1", "unfit-2"}) {
+	if !slices.Equal(a.Features, []string{"unfit-1", "plain-2"}) || !slices.Equal(b.Features, []string{"unfit-1", "unfit-2"}) {
 		t.Errorf("%q and %q", a.Features, b.Features)
 	}
-	if one, other := r.Native(3, running, a, b), r.Native(3, older, b, a); !one || !other {
+	if one, other := r.Native(0, 3, running, a, b), r.Native(0, 3, older, b, a); !one || !other {
 		t.Errorf("one end uses the site's own MPI: %t, the other one: %t", one, other)
 	}
-	if again := card("n", running); r.Native(3, running, a, again) {
+	if again := card("n", running); r.Native(0, 3, running, a, again) {
 		t.Error("both have tcp as the route wants it, and do not use it")
+	}
+}
+
+// TestNativeWhereOneEncrypts: the plugin of only one host of a site encrypts, by which the route is closed
+// there. Both ends do the same, whichever host tells what the site demands.
+func TestNativeWhereOneEncrypts(t *testing.T) {
+	at := func(encrypts bool) func(string) Transport {
+		return func(name string) Transport {
+			if name == "vendor" {
+				return kind{encrypts: encrypts, planes: []string{"fd"}}
+			}
+			return running(name)
+		}
+	}
+	for _, prefer := range [][]string{{"vendor"}, {"vendor", "tcp"}, {"tcp", "vendor"}, {"shm", "vendor", "tcp"}, {"quic", "vendor"}} {
+		for _, said := range []Secrecy{AnyLink, Closed} {
+			for _, machine := range []string{"m", "n"} {
+				var routes [2]Route
+				var cards [2]*dynamic.Card
+				for i, closed := range []bool{true, false} {
+					routes[i] = Route{Direct: true, Prefer: prefer, Secrecy: said}
+					cards[i] = &dynamic.Card{Node: []string{"m", machine}[i]}
+					if closed {
+						routes[i].Secrecy, cards[i].Features = Closed, []string{ClosedFeature}
+					}
+					cards[i].Features = append(cards[i].Features, routes[i].NativeFeatures(len(prefer), at(closed))...)
+					for _, name := range prefer {
+						cards[i].Offers = append(cards[i].Offers, dynamic.Offer{Transport: name})
+					}
+				}
+				one := routes[0].Native(0, len(prefer), at(true), cards[0], cards[1])
+				other := routes[1].Native(0, len(prefer), at(false), cards[1], cards[0])
+				if one != other {
+					t.Errorf("%q, demand %v: who encrypts uses the site's own MPI: %t, the other one: %t", prefer, said, one, other)
+				}
+				if want := prefer[0] != "quic" && (prefer[0] != "shm" || machine != "m"); one != want {
+					t.Errorf("%q: the site's own MPI is used: %t", prefer, one)
+				}
+			}
+		}
 	}
 }
 

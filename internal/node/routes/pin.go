@@ -26,7 +26,9 @@ func PinFeatures(job *config.Job, site config.Site) []string {
 }
 
 // NativeFeatures says on business cards which of the transports that the site prefers to its own
-// MPI are of no use on this machine: plugins of hosts may differ, and so may their data planes.
+// MPI are of no use on this machine: plugins of hosts may differ, and so may their data planes. Cards
+// have them first: where one is cut off, pairs disagree, but demands of secrecy are kept by those who
+// make them.
 func NativeFeatures(rt *Table) []string {
 	r := rt.Site.RouteTo(rt.Site.Name)
 	if !r.Native {

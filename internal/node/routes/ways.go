@@ -30,14 +30,14 @@ func UsesNative(rt *Table, local, peer wire.WorldRank) bool {
 		return false
 	}
 	r, s := rt.RouteTo(peer), rt.SharedRoute(peer)
-	return r.Native && s.Native(r.NativeAt, running(rt), rt.Cards.At(local), rt.Cards.At(peer))
+	return r.Native && s.Native(rt.World.Clients[rt.World.Self].Rank, r.NativeAt, running(rt), rt.Cards.At(local), rt.Cards.At(peer))
 }
 
 // MayUseNative reports whether the site's own MPI may carry what its procs send each other, where nothing
 // better is possible. All nodes of the site find the same.
 func MayUseNative(rt *Table) bool {
 	s := rt.SharedRoute(FirstProc(rt))
-	return rt.Native != "" && rt.RouteTo(FirstProc(rt)).Native && s.Native(0, nil, nil, nil)
+	return rt.Native != "" && rt.RouteTo(FirstProc(rt)).Native && s.Native(rt.World.Clients[rt.World.Self].Rank, 0, nil, nil, nil)
 }
 
 // WaysToWorlds lists how a proc of ours can reach one of another world: as the route to any site says.
