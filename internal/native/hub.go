@@ -70,7 +70,7 @@ type Hub struct {
 	pins    []*runtime.Pinner
 	fresh   []*Link  // have something to receive
 	phases  []*Phase // that are not over
-	orphans []piece  // that the library is receiving, and of which nobody waits for any more
+	orphans []piece  // that the library is still receiving, though they are not waited for any more
 	err     error    // of the library; it is of no use any more
 
 	next    []byte // where the next message goes
@@ -104,7 +104,7 @@ func (h *Hub) Poll() (ready []*Link, news bool) {
 		news = h.lookAtPhases()
 	}
 	if len(h.orphans) > 0 {
-		h.bury()
+		h.freeOrphans()
 	}
 	for range pollsAtATime {
 		if !h.take() {
@@ -141,11 +141,11 @@ func (h *Hub) take() bool {
 	if err := l.arrived(a); err != nil {
 		l.fail(err)
 	}
-	l.stir()
+	l.markReady()
 	return true
 }
 
-// drop receives a message that nobody wants, so that its sender goes on.
+// drop receives and discards a message, so that its sender goes on.
 func (h *Hub) drop(held int32, size int) error {
 	b, err := mapped(size)
 	if err != nil {
@@ -158,8 +158,8 @@ func (h *Hub) drop(held int32, size int) error {
 	return err
 }
 
-// bury frees the memory of what nobody waited for, once it has come.
-func (h *Hub) bury() {
+// freeOrphans frees the memory of messages that are not waited for any more, once they have arrived.
+func (h *Hub) freeOrphans() {
 	kept := h.orphans[:0]
 	for _, p := range h.orphans {
 		done, _ := h.lib.test(p.number)
@@ -185,7 +185,7 @@ func (h *Hub) fail(err error) {
 	for _, l := range h.links {
 		if l != nil {
 			l.fail(err)
-			l.stir()
+			l.markReady()
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (h *Hub) Settle() bool {
 	settled := true
 	for _, l := range h.links {
 		if l != nil && h.err == nil {
-			l.reap()
+			l.completeSends()
 			settled = settled && len(l.flights) == 0
 		}
 	}

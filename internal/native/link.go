@@ -63,16 +63,16 @@ type piece struct {
 // Peer is the rank of the other proc at the site.
 func (l *Link) Peer() int { return l.to }
 
-// stir puts the link into what Hub.Poll gives.
-func (l *Link) stir() {
+// markReady adds the link to those that Hub.Poll returns.
+func (l *Link) markReady() {
 	if !l.fresh && !l.closed {
 		l.fresh = true
 		l.hub.fresh = append(l.hub.fresh, l)
 	}
 }
 
-// calm takes it out again.
-func (l *Link) calm() {
+// unmarkReady removes it again.
+func (l *Link) unmarkReady() {
 	if !l.fresh {
 		return
 	}
@@ -156,7 +156,7 @@ func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 	if l.ended {
 		return 0, link.ErrClosed
 	}
-	l.reap()
+	l.completeSends()
 	skip := 0 // what is lent already
 	for i := range l.lent {
 		skip += l.lent[i].size
@@ -260,8 +260,8 @@ func (l *Link) lendLong(b []byte) {
 	l.lent = append(l.lent, loan{size: len(b)})
 }
 
-// reap looks which messages the library has sent.
-func (l *Link) reap() {
+// completeSends finds out which messages the library has sent.
+func (l *Link) completeSends() {
 	kept := l.flights[:0]
 	nth := 0 // of those lent that are not done
 	for _, f := range l.flights {
@@ -335,7 +335,7 @@ func (l *Link) Close() error {
 	if !l.closed {
 		_ = l.CloseSend() // fails only if the link is broken
 	}
-	l.calm()
+	l.unmarkReady()
 	l.closed = true
 	for i := range l.queue {
 		switch p := &l.queue[i]; {

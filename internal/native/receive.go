@@ -45,7 +45,7 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 	if n > 0 || total == 0 {
 		return n, nil
 	}
-	l.calm()
+	l.unmarkReady()
 	if len(l.queue) == 0 && l.eof {
 		return 0, io.EOF
 	}

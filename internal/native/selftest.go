@@ -94,10 +94,10 @@ func selftest(l *Library, out io.Writer) error {
 	return l.Finalize()
 }
 
-// selftestLooks is how often a rank looks in vain before it leaves the core to another between looks. The
+// selftestPolls is how often a rank polls without result before it yields the core between polls. The
 // launcher may have started more ranks than there are cores: those that only wait for ranks 0 and 1 would
 // take half of their time, and a turn would take one slice of the scheduler.
-const selftestLooks = 1000
+const selftestPolls = 1000
 
 type tester struct {
 	hub  *Hub
@@ -109,7 +109,7 @@ type tester struct {
 func (t *tester) moved(n int) {
 	if t.vain++; n > 0 {
 		t.vain = 0
-	} else if t.vain > selftestLooks {
+	} else if t.vain > selftestPolls {
 		poll.Yield()
 	}
 }
