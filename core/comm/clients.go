@@ -2,6 +2,7 @@ package comm
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"sort"
 
@@ -9,17 +10,23 @@ import (
 )
 
 // Clients says which client (site) each proc belongs to. Procs of one client usually have
-// consecutive numbers, and the table has one entry for each such range, not one for each
+// consecutive numbers, and clients one after the other as many procs each, as the hosts of a site
+// have: the table has one entry for all of those in a row, not one for each of them or for each
 // proc. It is immutable and may be shared.
 type Clients struct {
 	ranges []procRange
 }
 
-// procRange is the procs from the end of the range before it up to, but not including, end.
+// procRange is the procs from the end of the range before it up to, but not including, end: width of them
+// belong to client, as many that follow to client+1, and so on.
 type procRange struct {
 	end    Proc
 	client wire.ClientRank
+	width  Proc
 }
+
+// single is a width that no range has: all of it belongs to one client.
+const single = math.MaxInt32
 
 // NewClients makes the table in which proc i belongs to clients[i].
 func NewClients(clients []wire.ClientRank) *Clients {
@@ -31,20 +38,46 @@ func NewClients(clients []wire.ClientRank) *Clients {
 
 // ClientsByRuns makes the table from the numbers of procs in a row, and the client of each.
 func ClientsByRuns(runs iter.Seq2[int, wire.ClientRank]) *Clients {
-	t, end := &Clients{}, Proc(0)
+	t, end, open := &Clients{}, Proc(0), Proc(0) // open procs before end are those of client, as far as is known
+	var client wire.ClientRank
 	for n, c := range runs {
-		end += Proc(n)
-		if k := len(t.ranges) - 1; k >= 0 && t.ranges[k].client == c {
-			t.ranges[k].end = end
-			continue
+		if c != client {
+			t.add(end, client, open)
+			client, open = c, 0
 		}
-		t.ranges = append(t.ranges, procRange{end, c})
+		end, open = end+Proc(n), open+Proc(n)
 	}
+	t.add(end, client, open)
 	return t
 }
 
+// add appends the last n procs before end, which belong to a client.
+func (t *Clients) add(end Proc, client wire.ClientRank, n Proc) {
+	if n == 0 {
+		return
+	}
+	if k := len(t.ranges) - 1; k >= 0 && t.ranges[k].width == n {
+		if r := &t.ranges[k]; r.client+wire.ClientRank((r.end-t.begin(k))/n) == client {
+			r.end = end
+			return
+		}
+	}
+	t.ranges = append(t.ranges, procRange{end, client, n})
+}
+
+// begin returns the first proc of a range.
+func (t *Clients) begin(k int) Proc {
+	if k == 0 {
+		return 0
+	}
+	return t.ranges[k-1].end
+}
+
 // Of returns the client of a proc of the table.
-func (t *Clients) Of(p Proc) wire.ClientRank { return t.ranges[t.find(p)].client }
+func (t *Clients) Of(p Proc) wire.ClientRank {
+	client, _, _ := t.span(p)
+	return client
+}
 
 // find returns the index of the range of p.
 func (t *Clients) find(p Proc) int {
@@ -59,14 +92,16 @@ func (t *Clients) find(p Proc) int {
 	return len(t.ranges)
 }
 
-// span returns the client of p, and the range that p is in: from first up to, but not
-// including, end.
+// span returns the client of p, and the procs of that client that p is among: from first up to, but
+// not including, end.
 func (t *Clients) span(p Proc) (client wire.ClientRank, first, end Proc) {
-	i := t.find(p)
-	if i > 0 {
-		first = t.ranges[i-1].end
+	k := t.find(p)
+	r, first := t.ranges[k], t.begin(k)
+	if r.width == single {
+		return r.client, first, r.end
 	}
-	return t.ranges[i].client, first, t.ranges[i].end
+	i := (p - first) / r.width
+	return r.client + wire.ClientRank(i), first + i*r.width, first + (i+1)*r.width
 }
 
 // With returns a table with further procs: counts[i] of clients[i], numbered from first on,
@@ -75,7 +110,7 @@ func (t *Clients) With(first Proc, counts []int, clients []wire.ClientRank) *Cli
 	u := &Clients{ranges: slices.Clip(t.ranges)}
 	for i, n := range counts {
 		first += Proc(n)
-		u.ranges = append(u.ranges, procRange{first, clients[i]})
+		u.ranges = append(u.ranges, procRange{first, clients[i], single})
 	}
 	return u
 }

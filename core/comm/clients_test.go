@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/openimpi/impi/core/wire"
@@ -36,6 +37,46 @@ func TestClientsOfWorlds(t *testing.T) {
 	m := NewMasters(g, c)
 	if m.Count() != 3 || m.Client(0) != 4 || m.Client(1) != 0 || m.Client(2) != 1 || m.Rank(1) != 2 || m.Locals(0).Size() != 2 {
 		t.Errorf("%d masters, the clients %v, want 4, 0, 1", m.Count(), m.clients)
+	}
+}
+
+// TestClientsInTurns: the table says the same as a list of the clients of all procs, and has one entry for clients
+// in a row that have as many procs each.
+func TestClientsInTurns(t *testing.T) {
+	chance := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		var list []wire.ClientRank
+		client := wire.ClientRank(chance.IntN(3) - 1)
+		for range chance.IntN(8) { // groups of clients of one size
+			each := 1 + chance.IntN(3)
+			for range 1 + chance.IntN(4) {
+				for range each {
+					list = append(list, client)
+				}
+				client += wire.ClientRank(1 + chance.IntN(8)/7)
+			}
+			client -= wire.ClientRank(chance.IntN(8) / 6)
+		}
+		c := NewClients(list)
+		for i, want := range list {
+			first, end := i, i+1
+			for first > 0 && list[first-1] == want {
+				first--
+			}
+			for end < len(list) && list[end] == want {
+				end++
+			}
+			if got, a, b := c.span(Proc(i)); c.Of(Proc(i)) != want || got != want || int(a) != first || int(b) != end {
+				t.Fatalf("%v: proc %d is of client %d, procs %d to %d; want %d, %d to %d", list, i, got, a, b, want, first, end)
+			}
+		}
+	}
+	var hosts []wire.ClientRank
+	for i := range 40_000 {
+		hosts = append(hosts, wire.ClientRank(max(2, i/10))) // of another site first, then of 10 procs each
+	}
+	if c := NewClients(hosts); len(c.ranges) != 2 || c.Procs() != 40_000 {
+		t.Errorf("%d entries for %d procs", len(c.ranges), c.Procs())
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/allocs"
+	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -77,34 +81,76 @@ func manyHosts(tb testing.TB, hosts, each int) *wireup.Job {
 	return j
 }
 
-// TestProcKeepsNothingOfTheWorld: a proc that has read its job from its node has as much memory of
-// its own in a job of 96 procs as in one of 100,000. What it knows of them is in the table of its host.
-// Of hosts it keeps where the procs of those of its own site begin.
-func TestProcKeepsNothingOfTheWorld(t *testing.T) {
-	cost := func(job *wireup.Job) int {
-		open := fromNode(t, job)
-		least := math.MaxInt
-		for range 5 { // the runtime's own goroutines allocate at times
-			var p *Proc
-			n := allocs.Exactly(func() {
-				var err error
-				if p, err = Join(open(), sink{}, still{}, nil); err != nil {
-					t.Fatal(err)
-				}
-			})
-			runtime.KeepAlive(p)
-			least = min(least, int(n))
-		}
-		return least
+// costOfInit is how many bytes a proc allocates when it reads its job from its node.
+func costOfInit(t *testing.T, job *wireup.Job) int {
+	t.Helper()
+	open := fromNode(t, job)
+	least := math.MaxInt
+	for range 5 { // the runtime's own goroutines allocate at times
+		var p *Proc
+		n := allocs.Exactly(func() {
+			var err error
+			if p, err = Join(open(), sink{}, still{}, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+		runtime.KeepAlive(p)
+		least = min(least, int(n))
 	}
-	small, large := cost(wide(3)), cost(wide(3125))
+	return least
+}
+
+// TestPublishedInit: the sizes of docs/simulator.md of what a host shares with its procs, and of what a proc allocates
+// in Init, are those of manyHosts.
+func TestPublishedInit(t *testing.T) {
+	skips.Short(t)
+	text, err := os.ReadFile("../../docs/simulator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes := func(cell string) float64 {
+		number, unit, _ := strings.Cut(cell, " ")
+		value, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value * map[string]float64{"KB": 1e3, "MB": 1e6}[unit]
+	}
+	for hosts, number := range map[int]string{1: "1", 32: "32", 256: "256", 1024: "1,024"} {
+		job := manyHosts(t, hosts, 128)
+		shared, err := wireup.ShareProcs(slices.Values(job.Procs), job.World)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := shared.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = shared.Close()
+		row := regexp.MustCompile(`(?m)^\| ` + number + ` \| ([\d.]+ .B) \| ([\d.]+ .B) \|`).FindStringSubmatch(string(text))
+		if row == nil {
+			t.Fatalf("docs/simulator.md has no such row for %d hosts", hosts)
+		}
+		for i, got := range []int{int(st.Size()), costOfInit(t, job)} {
+			if want := bytes(row[1+i]); math.Abs(float64(got)-want) > want*0.05 { // more than it is rounded, and than builds differ
+				t.Errorf("%d hosts: %d bytes, and docs/simulator.md has %s", hosts, got, row[1+i])
+			}
+		}
+	}
+}
+
+// TestProcKeepsNothingOfTheWorld: a proc that has read its job from its node has as much memory of
+// its own in a job of 96 procs as in one of 100,000, and with 4 hosts as with 4,096. What it knows of them
+// is in the table of its host.
+func TestProcKeepsNothingOfTheWorld(t *testing.T) {
+	small, large := costOfInit(t, wide(3)), costOfInit(t, wide(3125))
 	t.Logf("%d bytes in a job of 96 procs, %d in one of 100,000", small, large)
 	if large > small+4<<10 || large > 32<<10 {
 		t.Errorf("%d bytes in a job of 96 procs, %d in one of 100,000", small, large)
 	}
-	small, large = cost(manyHosts(t, 4, 4)), cost(manyHosts(t, 1024, 4))
+	small, large = costOfInit(t, manyHosts(t, 4, 4)), costOfInit(t, manyHosts(t, 1024, 4))
 	t.Logf("%d bytes in a job with 4 hosts of a site, %d in one with 1,024", small, large)
-	if large > small+48*1024 {
+	if large > small+2<<10 {
 		t.Errorf("%d bytes in a job with 4 hosts of a site, %d in one with 1,024", small, large)
 	}
 }

@@ -110,7 +110,7 @@ func TestForeignClientCannotBePinned(t *testing.T) {
 		t.Errorf("direct links: %v", err)
 	}
 	n.job.Clients[0].Own = true
-	n.routes.Cards = routes.Cards{}
+	n.routes.Cards = nil
 	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), `add "fd"`) {
 		t.Errorf("%v", err)

@@ -227,7 +227,7 @@ func TestForeignClientOfAClosedRoute(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", Closed: true, Prefer: []string{"quic"}, Pos: config.Pos{File: "job.hcl", Line: 3, Column: 1}})
 	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
 	n.job.Clients[0].Own = true
-	n.routes.Cards = routes.Cards{}
+	n.routes.Cards = nil
 	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") || !strings.Contains(err.Error(), "write require_tls = false in that route") {
 		t.Errorf("%v", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes/routestest"
 )
 
 // survey waits until all procs of a job have talked to each other, and asks its
@@ -278,11 +279,13 @@ func TestProbeOfHungPeer(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	mute := muteListener(t)
-	for i := range n.routes.Cards.At(1).Offers {
-		if n.routes.Cards.At(1).Offers[i].Transport == "tcp" {
-			n.routes.Cards.At(1).Offers[i].Address = mute
+	card := n.routes.Cards.At(1)
+	for i := range card.Offers {
+		if card.Offers[i].Transport == "tcp" {
+			card.Offers[i].Address = mute
 		}
 	}
+	routestest.SetCard(&n.routes, 1, card)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := n.prober.Measure(ctx, x); err == nil || ctx.Err() == nil {

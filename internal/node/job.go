@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/agent"
-	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/startup"
@@ -48,22 +47,11 @@ func (n *node) place() error {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
 	n.procs.Place()
-	n.routes.Cards = routes.Cards{}
-	var last []byte // the card of the proc before
-	var card *dynamic.Card
-	for r, p := range n.job.Procs.All() {
-		if !bytes.Equal(p.Card, last) {
-			last, card = p.Card, nil
-			if len(p.Card) > 0 {
-				c, err := dynamic.ParseCard(p.Card)
-				if err != nil {
-					return fmt.Errorf("business card of rank %d, %s: %w", r, n.routes.ClientName(p.Client), err)
-				}
-				card = &c
-			}
-		}
-		n.routes.Cards.Append(card)
+	cards, rank, err := routes.ReadCards(&n.job.Procs)
+	if err != nil {
+		return fmt.Errorf("business card of rank %d, %s: %w", rank, n.routes.ClientName(n.job.Procs.At(rank).Client), err)
 	}
+	n.routes.Cards = cards
 	world, err := n.job.Describe(n.routes.Cards.At)
 	if err != nil {
 		n.log.Debug("the job cannot meet other worlds", "reason", err)
@@ -101,6 +89,9 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err := n.welcomeAll(h); err != nil {
 			return err
 		}
+	}
+	if n.world != nil {
+		n.world = []byte{} // it can meet others, and its procs have the description in the tables of their hosts
 	}
 	for _, h := range n.hosts {
 		h.running = true

@@ -198,7 +198,7 @@ func TestForeignClientCannotEncrypt(t *testing.T) {
 		t.Errorf("both have quic: %v", err)
 	}
 	n.job.Clients[0].Own = true
-	n.routes.Cards = routes.Cards{}
+	n.routes.Cards = nil
 	err := n.routes.CheckChannels(n.hosts[0].Rank, n.hosts[0].Config.Address.String())
 	if err == nil || !strings.Contains(err.Error(), "another MPI") || !strings.Contains(err.Error(), "job.hcl:3:1") {
 		t.Errorf("%v", err)

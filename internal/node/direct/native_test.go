@@ -33,7 +33,7 @@ func TestNativePairs(t *testing.T) {
 		{"not preferred", config.Route{Prefer: prefer, Direct: true}, 1, nil, wireup.PathDirect, `excluded: "native" is not in the route's prefer, which is ["unix", "tcp", "quic"]`},
 		{"not direct", config.Route{Prefer: prefer, Native: true}, 1, nil, wireup.PathChannel, "excluded: the route has direct = false"},
 		{"encrypted", config.Route{Prefer: prefer, Direct: true, RequireTLS: true, Native: true}, 1, nil, wireup.PathDirect, "excluded: the route has require_tls"},
-		{"without cards", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 3}, 1, func(d *Links) { d.Routes.Cards = routes.Cards{} }, wireup.PathNative, "chosen"},
+		{"without cards", config.Route{Prefer: prefer, Direct: true, Native: true, NativeAt: 3}, 1, func(d *Links) { d.Routes.Cards = nil }, wireup.PathNative, "chosen"},
 		{"another site", config.Route{Prefer: prefer, Direct: true, Native: true}, 2, nil, wireup.PathDirect, ""},
 		{"no MPI of its own", config.Route{Prefer: prefer, Direct: true, Native: true}, 1, func(d *Links) { d.Routes.Native = "" }, wireup.PathDirect, ""},
 	} {

@@ -1,34 +1,54 @@
 package routes
 
 import (
-	"sort"
+	"bytes"
+	"fmt"
 
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Cards are the business cards of a job's procs by their ranks. They take memory for each host, whose
-// procs have one card, and not for each proc. The zero value has none.
-type Cards struct {
-	first []wire.WorldRank // of those that have the card of the same index, ascending
-	cards []*dynamic.Card
-	n     int
-}
+// Cards gives the business card of a proc by its rank; nil for who has none. It is nil where nobody has one.
+type Cards func(rank wire.WorldRank) *dynamic.Card
 
-// Append gives the proc of the next rank its card; nil: it has none.
-func (c *Cards) Append(card *dynamic.Card) {
-	if k := len(c.cards) - 1; k < 0 || c.cards[k] != card {
-		c.first, c.cards = append(c.first, wire.WorldRank(c.n)), append(c.cards, card)
+// ReadCards checks the cards of a job's procs. Each is decoded again when it is asked for: a node has links to few
+// of the hosts of a large job, and decoded cards would take more memory than all else that it knows of the others.
+// procs must not change any more. An error is about the proc of a rank.
+func ReadCards(procs *startup.Procs) (c Cards, rank wire.WorldRank, err error) {
+	var last []byte // of the proc before
+	for r, p := range procs.All() {
+		if bytes.Equal(p.Card, last) {
+			continue
+		}
+		if last = p.Card; len(last) > 0 {
+			if _, err := dynamic.ParseCard(last); err != nil {
+				return nil, r, err
+			}
+		}
 	}
-	c.n++
+	return func(rank wire.WorldRank) *dynamic.Card {
+		if rank < 0 || int(rank) >= procs.Len() {
+			return nil
+		}
+		text := procs.At(rank).Card
+		if len(text) == 0 {
+			return nil
+		}
+		card, err := dynamic.ParseCard(text)
+		if err != nil {
+			panic(fmt.Sprintf("the card of rank %d, which was read before: %v", rank, err))
+		}
+		return &card
+	}, 0, nil
 }
 
 // At is the card of a rank, nil for who has none.
-func (c *Cards) At(rank wire.WorldRank) *dynamic.Card {
-	if rank < 0 || int(rank) >= c.n {
+func (c Cards) At(rank wire.WorldRank) *dynamic.Card {
+	if c == nil {
 		return nil
 	}
-	return c.cards[sort.Search(len(c.first), func(k int) bool { return c.first[k] > rank })-1]
+	return c(rank)
 }
 
 // cardOf returns the card of a client's first proc, which is like those of the others as far as routes

@@ -53,25 +53,35 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) routes.Ta
 		Transport("tcp", transports.ReachNetwork),
 		Transport("quic", transports.ReachNetwork, transports.FeatureEncrypted),
 	}
+	var cards []*dynamic.Card
 	for _, machine := range []string{"m0", "m0", "m0", "m1"} {
-		rt.Cards.Append(&dynamic.Card{Node: machine, Offers: []dynamic.Offer{
+		cards = append(cards, &dynamic.Card{Node: machine, Offers: []dynamic.Offer{
 			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
 		}})
 	}
+	rt.Cards = Cards(cards...)
 	return rt
+}
+
+// Cards are those of the procs of ranks 0, 1, ...; nil: it has none.
+func Cards(all ...*dynamic.Card) routes.Cards {
+	return func(rank wire.WorldRank) *dynamic.Card {
+		if rank < 0 || int(rank) >= len(all) {
+			return nil
+		}
+		return all[rank]
+	}
 }
 
 // SetCard gives the proc of a rank another card.
 func SetCard(rt *routes.Table, rank wire.WorldRank, card *dynamic.Card) {
-	var all routes.Cards
-	for r := range rt.World.Procs.All() {
+	before := rt.Cards
+	rt.Cards = func(r wire.WorldRank) *dynamic.Card {
 		if r == rank {
-			all.Append(card)
-		} else {
-			all.Append(rt.Cards.At(r))
+			return card
 		}
+		return before.At(r)
 	}
-	rt.Cards = all
 }
 
 // TwoHosts are those of the two sites, with their procs.
