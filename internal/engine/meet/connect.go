@@ -210,17 +210,17 @@ func (m *Meeting) hold(bad error) error {
 func (m *Meeting) acquaint(bad error) error {
 	own := newCatalogue(m.P, m.C.Comm.Group())
 	text, err := own.describe()
-	m.ails(errorsFirst(bad, err))
+	m.recordError(errorsFirst(bad, err))
 	if text, err = m.exchange(StepWorlds, text, nil); err != nil {
 		return err
 	}
-	m.ails(m.learn(text))
+	m.recordError(m.learn(text))
 	if text, err = m.exchange(StepGroups, own.group(), nil); err != nil {
 		return err
 	}
 	for _, f := range []func() error{func() error { return m.read(text) }, m.make, m.arrive} {
 		if m.bad == nil {
-			m.ails(f())
+			m.recordError(f())
 		}
 	}
 	m.gather()
@@ -231,8 +231,8 @@ func (m *Meeting) acquaint(bad error) error {
 	return err
 }
 
-// ails keeps err as the reason why this member cannot make the communicator, if it is the first.
-func (m *Meeting) ails(err error) { m.bad = errorsFirst(m.bad, err) }
+// recordError keeps err as the reason why this member cannot make the communicator, if it is the first.
+func (m *Meeting) recordError(err error) { m.bad = errorsFirst(m.bad, err) }
 
 // agree agrees on context IDs within each side, and then between the two.
 func (m *Meeting) agree() error {

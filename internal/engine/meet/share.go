@@ -30,7 +30,7 @@ func (m *Meeting) gather() {
 		if err == nil {
 			_, err = outcome(text)
 		}
-		m.ails(StepBarrier.fault(err))
+		m.recordError(StepBarrier.fault(err))
 	}
 	var open []construct.Sending
 	for _, child := range m.tree.Children(m.me) {
@@ -46,7 +46,7 @@ func (m *Meeting) gather() {
 	case !root:
 		open = t.IsendSized(m.Root, status(m.bad, nil))
 	}
-	m.ails(StepBarrier.fault(t.Sent(open)))
+	m.recordError(StepBarrier.fault(t.Sent(open)))
 }
 
 // share broadcasts body, or the error bad instead, from the root to all members.
@@ -86,13 +86,13 @@ func (m *Meeting) spread(text []byte) ([]byte, error) {
 	}
 	switch {
 	case m.me == root:
-		m.ails(err)
+		m.recordError(err)
 	case err != nil:
 		text = binary.BigEndian.AppendUint32(nil, construct.FaultCode(err)) // to be passed on, so that those below do not wait
 	}
 	for _, child := range m.tree.Children(m.me) {
 		open = append(open, send(child)...)
 	}
-	m.ails(t.Sent(open))
+	m.recordError(t.Sent(open))
 	return text, err
 }
