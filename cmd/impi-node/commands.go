@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ func verbs() []verb {
 		{name: "ports", help: firewall.Help, does: printOf("ports", firewall.Command)},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
 		{name: "status", help: status.Help, does: func(args []string, std streams) int { return status.Run(args, std.out, std.err) }},
+		{name: "top", help: status.TopHelp, does: func(args []string, std streams) int { return status.Top(args, os.Stdin, os.Stdout, std.err) }},
 		{name: "validate", help: validateHelp, does: validate},
 		{name: "version", help: help, does: func(_ []string, std streams) int { return showVersion(std.out) }},
 	}
@@ -68,7 +70,7 @@ func printOf(name string, command func(args []string, out io.Writer, load func(p
 
 // meantBy maps words of other programs to the commands here.
 var meantBy = map[string]string{
-	"ps": "status", "top": "status", "list": "status", "show": "links",
+	"ps": "status", "list": "status", "show": "links",
 	"check": "validate", "lint": "validate", "certs": "cert", "plugin": "plugins",
 	"k8s": "manifest", "kubernetes": "manifest", "nomad": "manifest", "openmpi": "native", "mpich": "native",
 }

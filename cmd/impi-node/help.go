@@ -41,6 +41,7 @@ var topics = map[string]string{
 	"files":    filesHelp,
 	"site":     siteHelp,
 	"status":   status.Help,
+	"top":      status.TopHelp,
 }
 
 func printHelp(args []string, out, err io.Writer) int {

@@ -129,7 +129,8 @@ type Proc struct {
 }
 
 // Counts are what a proc has counted since its MPI_Init. Bytes are those of its direct links that there
-// are, headers included; what went by links that have ended is not in them.
+// are, headers included; what went by links that have ended is not in them, nor are messages of up to
+// 64 KiB by the fast boxes of shared memory.
 type Counts struct {
 	Messages        uint64        `json:"sent_messages"`
 	Sent            uint64        `json:"sent_bytes"`

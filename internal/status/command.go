@@ -55,9 +55,9 @@ type options struct {
 	deadline, every         time.Duration
 }
 
-func parse(args []string) (*options, error) {
+func parse(command string, args []string) (*options, error) {
 	o := &options{uid: os.Geteuid()}
-	f := flag.NewFlagSet("status", flag.ContinueOnError)
+	f := flag.NewFlagSet(command, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.BoolVar(&o.json, "json", false, "")
 	f.BoolVar(&o.here, "here", false, "")
@@ -92,7 +92,7 @@ const minEvery = 100 * time.Millisecond
 
 // Run runs the command and returns its exit status.
 func Run(args []string, out, errs io.Writer) int {
-	o, err := parse(args)
+	o, err := parse("status", args)
 	switch {
 	case err != nil:
 		fmt.Fprintf(errs, "impi-node status: %v\nTry: impi-node help status\n", err)
@@ -120,6 +120,9 @@ func Run(args []string, out, errs io.Writer) int {
 	}
 }
 
+// nothing is the message if no job was found.
+const nothing = "no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
+
 // clearScreen clears a terminal and begins at its top.
 const clearScreen = "\x1b[H\x1b[2J"
 
@@ -127,7 +130,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 func (o *options) show(out, errs io.Writer, before string) int {
 	r := o.look()
 	if len(r.Jobs) == 0 {
-		fmt.Fprintf(errs, "impi-node status: no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)\n")
+		fmt.Fprintf(errs, "impi-node status: %s\n", nothing)
 		return statusNoJob
 	}
 	if o.json {

@@ -106,6 +106,11 @@ func does(p *links.Proc) string {
 
 // wait says what a proc waits for, and for how long.
 func wait(b *links.Blocked) string {
+	return strings.TrimSpace("blocked for " + ago(b.Time) + " " + waitsIn(b))
+}
+
+// waitsIn says in which call a proc waits, and for what; empty: neither is known.
+func waitsIn(b *links.Blocked) (s string) {
 	var calls, at, partners []string
 	for _, c := range b.Calls {
 		calls = append(calls, c.Name)
@@ -120,9 +125,8 @@ func wait(b *links.Blocked) string {
 	if partners = slices.Compact(partners); len(partners) > 4 {
 		partners = append(partners[:4], fmt.Sprintf("%d more", len(partners)-4+b.Left))
 	}
-	s := "blocked for " + ago(b.Time)
 	if len(calls) > 0 {
-		s += " in " + strings.Join(slices.Compact(calls), ", ")
+		s = "in " + strings.Join(slices.Compact(calls), ", ")
 	}
 	if len(partners) > 0 {
 		s += " (" + strings.Join(partners, "; ") + ")"
