@@ -81,7 +81,7 @@ func (b *builder) draft(sb *block) *siteDraft {
 	fill(&s.Site, sb)
 	s.HeadName = nameIn("head", sb)
 	if s.Name == "*" {
-		b.fault(sb.pos, `a site cannot be called "*"`, "give it a name; routes use it")
+		b.fault(sb.pos, `a site cannot be called "*"`, "give it another name: routes use *")
 	}
 	if s.Foreign {
 		b.checkForeign(sb)

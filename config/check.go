@@ -126,14 +126,14 @@ func (b *builder) checkServerPlace() {
 	}
 	for _, x := range b.ours() {
 		if slices.ContainsFunc(x.Hosts, same) {
-			b.fault(s.Server.Pos, "the server is to listen on "+s.Server.String()+", which a host of site "+quote(x.Name)+" has, and the one that runs it is "+head.String()+", the first host of site "+quote(s.Name),
+			b.fault(s.Server.Pos, "the server would listen on "+s.Server.String()+", the address of a host of site "+quote(x.Name)+", but it runs on "+head.String()+", the first host of site "+quote(s.Name),
 				"write an address of "+head.String()+", as in listen = "+quote(head.String()+":7800")+", or move the block into the site whose first host has that address")
 			return
 		}
 	}
 	if known && s.Network == (Network{}) && len(s.Hosts) > 1 {
-		b.warn(s.Server.Pos, "the server is to listen on "+s.Server.String()+", and the host that runs it, the first one of site "+quote(s.Name)+", is "+head.String(),
-			"see that "+head.String()+" has this address too, or write listen = "+quote(head.String()+":7800"))
+		b.warn(s.Server.Pos, "the server would listen on "+s.Server.String()+", but it runs on "+head.String()+", the first host of site "+quote(s.Name),
+			"give "+head.String()+" this address too, or write listen = "+quote(head.String()+":7800"))
 	}
 }
 

@@ -40,12 +40,12 @@ func TestServerAtAnotherHost(t *testing.T) {
 	}{
 		"the head":                    {"10.77.0.1", "10.77.0.9", Warning, ""},
 		"the head, seen there":        {"10.77.0.1", "10.77.0.1", Warning, ""},
-		"another host":                {"10.77.0.2", "10.77.0.9", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
-		"another site":                {"10.77.0.5", "10.77.0.9", Error, `10.77.0.5:7800, which a host of site "beta" has, and the one that runs it is 10.77.0.1`},
-		"another host, seen there":    {"10.77.0.2", "10.77.0.2", Error, `10.77.0.2:7800, which a host of site "alpha" has, and the one that runs it is 10.77.0.1`},
+		"another host":                {"10.77.0.2", "10.77.0.9", Error, `10.77.0.2:7800, the address of a host of site "alpha", but it runs on 10.77.0.1`},
+		"another site":                {"10.77.0.5", "10.77.0.9", Error, `10.77.0.5:7800, the address of a host of site "beta", but it runs on 10.77.0.1`},
+		"another host, seen there":    {"10.77.0.2", "10.77.0.2", Error, `10.77.0.2:7800, the address of a host of site "alpha", but it runs on 10.77.0.1`},
 		"another host, from the head": {"10.77.0.2", "10.77.0.1", Error, "runs the server on this machine, which does not have the address 10.77.0.2"},
 		"a name":                      {"", "10.77.0.9", Warning, ""},
-		"who knows":                   {"10.99.0.1", "10.77.0.9", Warning, "10.99.0.1:7800, and the host that runs it"},
+		"who knows":                   {"10.99.0.1", "10.77.0.9", Warning, "10.99.0.1:7800, but it runs on 10.77.0.1"},
 	} {
 		opt := testOptions()
 		opt.CheckPort = nil

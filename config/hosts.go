@@ -15,11 +15,11 @@ func (b *builder) sharedHosts() {
 	}
 	for _, name := range []string{"hosts", "procs"} {
 		if b.root.has(name) {
-			b.fault(b.root.at(name), name+" could be of any of the file's sites", "move it into a site block")
+			b.fault(b.root.at(name), name+" could belong to any of the file's sites", "move it into a site block")
 		}
 	}
 	for _, h := range b.root.all("host") {
-		b.fault(h.pos, "this host could be of any of the file's sites", "move it into a site block")
+		b.fault(h.pos, "this host could belong to any of the file's sites", "move it into a site block")
 	}
 }
 

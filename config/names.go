@@ -37,7 +37,7 @@ func (s *siteDraft) names() {
 	}
 	s.authOf(in.all("auth"), &s.Names.Auth)
 	if len(in.all("auth")) == 0 {
-		s.fault(in.pos, "names has no auth: anybody could stand in for the server",
+		s.fault(in.pos, "names has no auth: anybody could pretend to be the server",
 			`add auth "key" { file = "names.key" }, or auth "none" {} if that is wanted`)
 	}
 }
