@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
@@ -31,6 +32,7 @@ func verbs() []verb {
 	return []verb{
 		{name: "abi", help: abiHelp, does: showABI},
 		{name: "cert", does: cert},
+		{name: "doctor", help: doctor.Help, does: examine},
 		{name: "help", help: help, does: func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
 		{name: "links", help: linksHelp, does: showLinks},
@@ -66,6 +68,23 @@ func printOf(name string, command func(args []string, out io.Writer, load func(p
 		}
 		return statusUsage
 	}
+}
+
+// examine runs impi-node doctor.
+func examine(args []string, std streams) int {
+	isLocal, err := local()
+	if err != nil {
+		complain(std.err, err)
+		return statusUsage
+	}
+	return doctor.Run(args, std.out, std.err, doctor.Job{Local: isLocal, Load: func(path string) *config.Job {
+		job, found := load(path, isLocal, nil, allPorts, "", true)
+		show(std.err, found)
+		if found.HasErrors() {
+			return nil
+		}
+		return job
+	}})
 }
 
 // meantBy maps words of other programs to the commands here.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
@@ -32,6 +33,7 @@ var (
 var topics = map[string]string{
 	"abi":      abiHelp,
 	"cert":     certHelp,
+	"doctor":   doctor.Help,
 	"links":    linksHelp,
 	"manifest": manifest.Help,
 	"native":   trial.Help,

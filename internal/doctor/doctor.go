@@ -1,0 +1,210 @@
+// Package doctor is the command impi-node doctor: whether this machine is fit to run jobs.
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/internal/version"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// State is what a check came to.
+type State string
+
+// The states, the worst last.
+const (
+	OK   State = "ok"
+	Warn State = "warning" // jobs run, but worse than they could
+	Fail State = "fault"   // jobs do not run, or soon will not
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name   string `json:"name"`
+	State  State  `json:"state"`
+	Found  string `json:"found"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Figures below which a check warns.
+const (
+	fewFiles   = 4096       // open files: a node has several for each link
+	fewProcs   = 1024       // processes and threads of the user
+	smallUDP   = 7500 << 10 // bytes of a socket's buffer that QUIC asks for
+	littleRoom = 64 << 20   // bytes in the folder for sockets, logs and traces
+)
+
+// machine is where the checks look; tests have another one.
+type machine struct {
+	proc   string // /proc
+	limit  func(resource int) (soft, hard uint64, err error)
+	free   func(dir string) (uint64, error)
+	synced func() (bool, error) // the clock
+	runDir func() (path string, err error)
+	memory func() error // shared memory can be had
+}
+
+// here is this machine.
+func here() *machine {
+	return &machine{
+		proc: "/proc",
+		limit: func(resource int) (soft, hard uint64, err error) {
+			var r unix.Rlimit
+			err = unix.Getrlimit(resource, &r)
+			return r.Cur, r.Max, err
+		},
+		free: func(dir string) (uint64, error) {
+			var s unix.Statfs_t
+			err := unix.Statfs(dir, &s)
+			return s.Bavail * uint64(s.Bsize), err
+		},
+		synced: func() (bool, error) {
+			var t unix.Timex
+			state, err := unix.Adjtimex(&t)
+			return state != unix.TIME_ERROR, err
+		},
+		runDir: func() (string, error) {
+			d, err := host.NewRunDir("")
+			if err != nil {
+				return "", err
+			}
+			return d.Path, d.Close()
+		},
+		memory: func() error {
+			fd, err := unix.MemfdCreate("impi-doctor", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.Fallocate(fd, 0, 0, 1<<20)
+		},
+	}
+}
+
+// checks are those for which no job file is needed.
+func (m *machine) checks() []Check {
+	return []Check{m.software(), m.cores(), m.files(), m.processes(), m.sockets(), m.shared(), m.lending(), m.datagrams(), m.clock()}
+}
+
+func ok(name, found string) Check { return Check{Name: name, State: OK, Found: found} }
+
+// read returns the first line of a file below /proc.
+func (m *machine) read(name string) (string, error) {
+	b, err := os.ReadFile(m.proc + "/" + name)
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(line), err
+}
+
+func (m *machine) software() Check {
+	kernel, err := m.read("sys/kernel/osrelease")
+	if err != nil {
+		kernel = "unknown"
+	}
+	return ok("software", fmt.Sprintf("impi %s, Linux %s, %s", version.String(), kernel, runtime.GOARCH))
+}
+
+func (m *machine) cores() Check {
+	c := ok("cores", fmt.Sprintf("%d may be used", runtime.NumCPU()))
+	load, err := m.read("loadavg")
+	if err != nil {
+		return c
+	}
+	now, err := strconv.ParseFloat(strings.Fields(load + " ")[0], 64)
+	if err == nil && now > float64(runtime.NumCPU()) {
+		c.State, c.Found = Warn, fmt.Sprintf("%s, and the load is %.1f", c.Found, now)
+		c.Remedy = "end what else runs here: procs that wait for a core are slow, and others wait for them"
+	}
+	return c
+}
+
+func (m *machine) files() Check {
+	const name = "open files"
+	soft, hard, err := m.limit(unix.RLIMIT_NOFILE)
+	switch {
+	case err != nil:
+		return Check{name, Warn, err.Error(), "see ulimit -n"}
+	case hard < fewFiles:
+		return Check{name, Warn, fmt.Sprintf("%d at most", hard), fmt.Sprintf("raise it: ulimit -Hn %d, or nofile in /etc/security/limits.conf, or LimitNOFILE= of a unit; a proc has one for each peer", fewFiles)}
+	}
+	return ok(name, fmt.Sprintf("%d, %d at most", soft, hard))
+}
+
+func (m *machine) processes() Check {
+	const name = "processes"
+	soft, _, err := m.limit(unix.RLIMIT_NPROC)
+	switch {
+	case err != nil:
+		return Check{name, Warn, err.Error(), "see ulimit -u"}
+	case soft < fewProcs:
+		return Check{name, Warn, fmt.Sprintf("%d of this user at most", soft), fmt.Sprintf("raise it: ulimit -u %d; threads count, too", fewProcs)}
+	case soft == unix.RLIM_INFINITY:
+		return ok(name, "as many as there is room for")
+	}
+	return ok(name, fmt.Sprintf("%d of this user at most", soft))
+}
+
+func (m *machine) sockets() Check {
+	const name = "run directory"
+	dir, err := m.runDir()
+	if err != nil {
+		return Check{name, Fail, err.Error(), "set XDG_RUNTIME_DIR to a short path that is yours alone"}
+	}
+	room, err := m.free(parent(dir))
+	if err == nil && room < littleRoom {
+		return Check{name, Fail, fmt.Sprintf("%s has %d MiB left", parent(dir), room>>20), "make room there, or set XDG_RUNTIME_DIR to another folder"}
+	}
+	return ok(name, "below "+parent(dir))
+}
+
+// parent is the folder of a path.
+func parent(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }
+
+func (m *machine) shared() Check {
+	const name = "shared memory"
+	if err := m.memory(); err != nil {
+		return Check{name, Fail, "none: " + err.Error(), `give the job more memory (cgroup), or do without: prefer = ["unix"], and board = false in host`}
+	}
+	return ok(name, "there is some")
+}
+
+func (m *machine) lending() Check {
+	const name = "long messages within the machine"
+	scope, err := m.read("sys/kernel/yama/ptrace_scope")
+	if err != nil || scope == "0" {
+		return ok(name, "procs read each other's memory")
+	}
+	return Check{name, Warn, "procs may not read each other's memory (kernel.yama.ptrace_scope is " + scope + "), so that each is copied twice", "as root: sysctl -w kernel.yama.ptrace_scope=0"}
+}
+
+func (m *machine) datagrams() Check {
+	const name = "QUIC"
+	var small []string
+	for _, s := range []string{"rmem_max", "wmem_max"} {
+		text, err := m.read("sys/net/core/" + s)
+		if n, bad := strconv.Atoi(text); err == nil && bad == nil && n < smallUDP {
+			small = append(small, fmt.Sprintf("net.core.%s=%d", s, smallUDP))
+		}
+	}
+	if len(small) > 0 {
+		return Check{name, Warn, "the buffers of its sockets are smaller than it asks for; it matters between sites, not elsewhere", "as root: sysctl -w " + strings.Join(small, " ")}
+	}
+	return ok(name, "buffers are large enough, or the limits cannot be seen here")
+}
+
+func (m *machine) clock() Check {
+	const name = "clock"
+	synced, err := m.synced()
+	switch {
+	case err != nil:
+		return Check{name, Warn, "not known: " + err.Error(), "see that chrony or systemd-timesyncd runs: logs of several machines are hard to compare without, and certificates count by the clock"}
+	case !synced:
+		return Check{name, Warn, "the kernel says that nobody sets it", "run chrony or systemd-timesyncd: logs of several machines are hard to compare without, and certificates count by the clock"}
+	}
+	return ok(name, "is set by a time service")
+}

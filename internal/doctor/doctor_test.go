@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+)
+
+// fit is a machine with nothing wrong.
+func fit(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{
+		proc:   t.TempDir(),
+		limit:  func(int) (soft, hard uint64, err error) { return 65536, 65536, nil },
+		free:   func(string) (uint64, error) { return 1 << 40, nil },
+		synced: func() (bool, error) { return true, nil },
+		runDir: func() (string, error) { return "/run/user/1000/impi-1000/7", nil },
+		memory: func() error { return nil },
+	}
+	for name, text := range map[string]string{
+		"sys/kernel/osrelease": "6.1.0\n", "loadavg": "0.00 0.01 0.05 1/80 7\n", "sys/kernel/yama/ptrace_scope": "0\n",
+		"sys/net/core/rmem_max": "8388608\n", "sys/net/core/wmem_max": "8388608\n",
+	} {
+		put(t, m, name, text)
+	}
+	return m
+}
+
+func put(t *testing.T, m *machine, name, text string) {
+	t.Helper()
+	path := filepath.Join(m.proc, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFit(t *testing.T) {
+	for _, c := range fit(t).checks() {
+		if c.State != OK || c.Remedy != "" || c.Found == "" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if !strings.Contains(fit(t).checks()[0].Found, "Linux 6.1.0") {
+		t.Error("the kernel is not named")
+	}
+}
+
+func TestUnfit(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*machine)
+		check string
+		want  State
+		words string // in what was found or the remedy
+	}{
+		"busy":           {func(m *machine) { put(t, m, "loadavg", "99.50 1 1\n") }, "cores", Warn, "the load is 99.5"},
+		"few files":      {func(m *machine) { m.limit = limited(unix.RLIMIT_NOFILE, 1024) }, "open files", Warn, "ulimit -Hn 4096"},
+		"few processes":  {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 100) }, "processes", Warn, "ulimit -u 1024"},
+		"no folder":      {func(m *machine) { m.runDir = func() (string, error) { return "", errors.New("read-only") } }, "run directory", Fail, "XDG_RUNTIME_DIR"},
+		"full":           {func(m *machine) { m.free = func(string) (uint64, error) { return 5 << 20, nil } }, "run directory", Fail, "/run/user/1000/impi-1000 has 5 MiB left"},
+		"no memory":      {func(m *machine) { m.memory = func() error { return unix.ENOSPC } }, "shared memory", Fail, "no space left"},
+		"Yama":           {func(m *machine) { put(t, m, "sys/kernel/yama/ptrace_scope", "1\n") }, "long messages within the machine", Warn, "ptrace_scope=0"},
+		"small buffers":  {func(m *machine) { put(t, m, "sys/net/core/rmem_max", "212992\n") }, "QUIC", Warn, "sysctl -w net.core.rmem_max=7680000"},
+		"no time":        {func(m *machine) { m.synced = func() (bool, error) { return false, nil } }, "clock", Warn, "chrony"},
+		"time not known": {func(m *machine) { m.synced = func() (bool, error) { return false, unix.EPERM } }, "clock", Warn, "not permitted"},
+	} {
+		m := fit(t)
+		c.spoil(m)
+		for _, got := range m.checks() {
+			switch {
+			case got.Name != c.check && got.State != OK:
+				t.Errorf("%s: %+v", name, got)
+			case got.Name == c.check && (got.State != c.want || got.Remedy == "" || !strings.Contains(got.Found+got.Remedy, c.words)):
+				t.Errorf("%s: %+v, want %s with %q", name, got, c.want, c.words)
+			}
+		}
+	}
+}
+
+// limited has one limit that is low.
+func limited(which int, n uint64) func(int) (uint64, uint64, error) {
+	return func(resource int) (soft, hard uint64, err error) {
+		if resource == which {
+			return n, n, nil
+		}
+		return 65536, 65536, nil
+	}
+}
+
+func TestCommand(t *testing.T) {
+	bad := fit(t)
+	bad.memory = func() error { return unix.ENOSPC }
+	one := func(string) *config.Job {
+		return &config.Job{Sites: []config.Site{{Name: "alpha", Hosts: []config.Host{{Address: netip.MustParseAddr("127.0.0.1"), Procs: 1}}}}}
+	}
+	for _, c := range []struct {
+		m      *machine
+		line   string
+		job    Job
+		status int
+		words  string
+	}{
+		{fit(t), "", Job{}, statusOK, "ok  software"},
+		{bad, "", Job{}, statusFault, "fault  shared memory"},
+		{fit(t), "a b", Job{}, statusUsage, "or none"},
+		{fit(t), "-y", Job{}, statusUsage, "not defined"},
+		{fit(t), "job.hcl", Job{Load: func(string) *config.Job { return nil }}, statusUsage, ""},
+		{fit(t), "job.hcl", Job{Load: one, Local: func(netip.Addr) bool { return true }}, statusOK, "there are none with ports"},
+	} {
+		var out, errs bytes.Buffer
+		got := c.m.run(strings.Fields(c.line), &out, &errs, c.job)
+		text := out.String() + errs.String()
+		for strings.Contains(text, "   ") {
+			text = strings.ReplaceAll(text, "   ", "  ")
+		}
+		if got != c.status || !strings.Contains(text, c.words) {
+			t.Errorf("%q: status %d, want %d with %q:\n%s", c.line, got, c.status, c.words, text)
+		}
+	}
+	var out bytes.Buffer
+	var list []Check
+	if s := bad.run([]string{"-json"}, &out, &out, Job{}); s != statusFault || json.Unmarshal(out.Bytes(), &list) != nil || len(list) != 9 {
+		t.Errorf("status %d: %s", s, &out)
+	}
+}
+
+// TestHere: this machine can be looked at.
+func TestHere(t *testing.T) {
+	for _, c := range here().checks() {
+		if c.Found == "" || (c.State == OK) != (c.Remedy == "") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
