@@ -43,7 +43,7 @@ program { command = [%q] }
 		return n
 	}
 	left := func() string { // waits until no proc is left on the nodes
-		return c.Run("srun", "--quiet", "-N2", "sh", "-c", `for p in $(grep -la `+asProgram+`= /proc/[0-9]*/environ | cut -d/ -f3); do tail --pid=$p -f /dev/null; done; grep -la `+asProgram+`= /proc/[0-9]*/environ; true`)
+		return c.Run("srun", "--quiet", "-N2", "sh", "-c", `for p in $(grep -las `+asProgram+`= /proc/[0-9]*/environ | cut -d/ -f3); do tail --pid=$p -f /dev/null; done; grep -las `+asProgram+`= /proc/[0-9]*/environ; true`)
 	}
 
 	for name, command := range map[string][]string{
