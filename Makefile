@@ -70,12 +70,16 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; \
 	fi
 
-install: build ## install commands, library and header under PREFIX=/usr/local
+# Programs that get man pages, of their help texts; impi-node's commands have one each.
+DOCUMENTED := impi-node impi-server impi-bench impi-conform impiexec impicc
+
+install: build ## install commands, library, header, man pages and completions under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
 	cp include/mpi.h include/mpi_generated.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
 	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
+	$(GO) run ./internal/manual/make -bin $(BIN) -out $(DESTDIR)$(PREFIX)/share $$(cd $(BIN) && ls $(DOCUMENTED) 2>/dev/null)
 
 demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl

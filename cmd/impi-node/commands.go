@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/launch/manifest"
+	"github.com/openimpi/impi/internal/manual"
 	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/status"
 )
@@ -32,6 +34,7 @@ func verbs() []verb {
 	return []verb{
 		{name: "abi", help: abiHelp, does: showABI},
 		{name: "cert", does: cert},
+		{name: "completion", help: completionHelp, does: complete},
 		{name: "doctor", help: doctor.Help, does: examine},
 		{name: "help", help: help, does: func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
@@ -68,6 +71,33 @@ func printOf(name string, command func(args []string, out io.Writer, load func(p
 		}
 		return statusUsage
 	}
+}
+
+//go:embed help/completion.txt
+var completionHelp string
+
+// complete runs impi-node completion. With the word commands, which make install uses, it lists the commands.
+func complete(args []string, std streams) int {
+	commands := []manual.Command{{Name: "impi-node", Help: help}}
+	for _, v := range verbs() {
+		if text := topics[v.name]; !v.hidden && text != "" {
+			commands = append(commands, manual.Command{Name: "impi-node " + v.name, Help: text})
+		}
+	}
+	if len(args) == 1 && args[0] == "commands" {
+		for _, c := range commands[1:] {
+			fmt.Fprintln(std.out, strings.TrimPrefix(c.Name, "impi-node "))
+		}
+		return statusOK
+	}
+	if len(args) == 1 {
+		if script, ok := manual.Complete(args[0], commands); ok {
+			fmt.Fprint(std.out, script)
+			return statusOK
+		}
+	}
+	complain(std.err, fmt.Errorf("completion: give one shell: %s", strings.Join(manual.Shells, ", ")))
+	return statusUsage
 }
 
 // examine runs impi-node doctor.

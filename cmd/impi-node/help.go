@@ -31,19 +31,21 @@ var (
 )
 
 var topics = map[string]string{
-	"abi":      abiHelp,
-	"cert":     certHelp,
-	"doctor":   doctor.Help,
-	"links":    linksHelp,
-	"manifest": manifest.Help,
-	"native":   trial.Help,
-	"plugins":  pluginsHelp,
-	"ports":    firewall.Help,
-	"exit":     exitHelp,
-	"files":    filesHelp,
-	"site":     siteHelp,
-	"status":   status.Help,
-	"top":      status.TopHelp,
+	"abi":        abiHelp,
+	"cert":       certHelp,
+	"completion": completionHelp,
+	"doctor":     doctor.Help,
+	"links":      linksHelp,
+	"manifest":   manifest.Help,
+	"native":     trial.Help,
+	"plugins":    pluginsHelp,
+	"ports":      firewall.Help,
+	"exit":       exitHelp,
+	"files":      filesHelp,
+	"site":       siteHelp,
+	"status":     status.Help,
+	"top":        status.TopHelp,
+	"validate":   validateHelp,
 }
 
 func printHelp(args []string, out, err io.Writer) int {

@@ -1,0 +1,39 @@
+package manual
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Page returns the man page of a command, in section 1.
+func (c *Command) Page(version string) string {
+	name := strings.ReplaceAll(c.Name, " ", "-")
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"impi %s\" \"impi\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(escape(name)), escape(version), escape(name), escape(c.Title()))
+	b.WriteString(".SH DESCRIPTION\n.nf\n")
+	for line := range strings.Lines(c.Help) {
+		line = strings.TrimRight(line, "\n")
+		if head, ok := section(line); ok {
+			fmt.Fprintf(&b, ".fi\n.SH %s\n.nf\n", strings.ToUpper(escape(head)))
+			continue
+		}
+		b.WriteString(escape(line) + "\n")
+	}
+	b.WriteString(".fi\n")
+	return b.String()
+}
+
+// section reports whether a line is the heading of a part of a help text.
+func section(line string) (head string, ok bool) {
+	head, ok = strings.CutSuffix(line, ":")
+	return head, ok && head != "" && !strings.Contains(head, " ") && head[0] != '-'
+}
+
+// escape makes text of roff what a reader sees as it is.
+func escape(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(s)
+	if strings.HasPrefix(s, ".") {
+		s = `\&` + s
+	}
+	return s
+}
