@@ -11,6 +11,7 @@
 #include <time.h>
 #include "gate.h"
 #include "fastboard.h"
+#include "loops.h"
 
 // An operation under way.
 struct op {
@@ -435,105 +436,6 @@ int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 // Where results are combined. It belongs to whoever has passed the gate.
 static _Alignas(16) char scratch[PIECE > MOST ? PIECE : MOST];
 
-// Vectors are worth some code for the processors that have them.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define WIDE __attribute__((optimize("O3"), target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
-
-// Each loop sets b to a combined with b, where a is of the lower rank. Integers are combined without
-// signs where that makes no difference, since they wrap.
-#define EACH(name, type, expression) \
-	WIDE static void name(const void *from, void *to, uint64_t n) \
-	{ \
-		const type *p = from; \
-		type *q = to; \
-		for (uint64_t i = 0; i < n; i++) { \
-			type a = p[i], b = q[i]; \
-			q[i] = (type)(expression); \
-		} \
-	}
-
-#define EACH_INTEGER(bits) \
-	EACH(sum##bits, uint##bits##_t, a + b) \
-	EACH(prod##bits, uint##bits##_t, (uint64_t)a * b) \
-	EACH(max##bits, int##bits##_t, a > b ? a : b) \
-	EACH(min##bits, int##bits##_t, a < b ? a : b) \
-	EACH(maxu##bits, uint##bits##_t, a > b ? a : b) \
-	EACH(minu##bits, uint##bits##_t, a < b ? a : b) \
-	EACH(band##bits, uint##bits##_t, a & b) \
-	EACH(bor##bits, uint##bits##_t, a | b) \
-	EACH(bxor##bits, uint##bits##_t, a ^ b) \
-	EACH(land##bits, uint##bits##_t, a != 0 && b != 0) \
-	EACH(lor##bits, uint##bits##_t, (a | b) != 0) \
-	EACH(lxor##bits, uint##bits##_t, (a != 0) != (b != 0))
-
-EACH_INTEGER(8)
-EACH_INTEGER(16)
-EACH_INTEGER(32)
-EACH_INTEGER(64)
-
-// Of two zeros the larger one is that without a sign. NaN gives NaN.
-#define EACH_FLOAT(type, bits) \
-	static inline type zero##bits(type a, type b, int larger) \
-	{ \
-		uint##bits##_t p, q; \
-		memcpy(&p, &a, sizeof a); \
-		memcpy(&q, &b, sizeof b); \
-		p = larger ? p & q : p | q; \
-		memcpy(&a, &p, sizeof a); \
-		return a; \
-	} \
-	EACH(fsum##bits, type, a + b) \
-	EACH(fprod##bits, type, a * b) \
-	EACH(fmax##bits, type, a > b ? a : a < b ? b : a == b ? zero##bits(a, b, 1) : a + b) \
-	EACH(fmin##bits, type, a < b ? a : a > b ? b : a == b ? zero##bits(a, b, 0) : a + b) \
-	WIDE static int nan##bits(const void *from, uint64_t n) \
-	{ \
-		const type *p = from; \
-		int found = 0; \
-		for (uint64_t i = 0; i < n; i++) \
-			found |= p[i] != p[i]; \
-		return found; \
-	}
-
-EACH_FLOAT(float, 32)
-EACH_FLOAT(double, 64)
-
-typedef void loop(const void *from, void *to, uint64_t n);
-
-// The loops by operation, for elements of 1, 2, 4 and 8 bytes.
-#define SIZES(name) { name##8, name##16, name##32, name##64 }
-static loop *const signed_loops[OPS][4] = {
-	[SUM] = SIZES(sum), [PROD] = SIZES(prod), [MAX] = SIZES(max), [MIN] = SIZES(min),
-	[LAND] = SIZES(land), [LOR] = SIZES(lor), [LXOR] = SIZES(lxor), [BAND] = SIZES(band), [BOR] = SIZES(bor), [BXOR] = SIZES(bxor),
-};
-static loop *const unsigned_loops[OPS][4] = { [MAX] = SIZES(maxu), [MIN] = SIZES(minu) }; // where they differ
-static loop *const float_loops[OPS][2] = { [SUM] = { fsum32, fsum64 }, [PROD] = { fprod32, fprod64 }, [MAX] = { fmax32, fmax64 }, [MIN] = { fmin32, fmin64 } };
-
-// loop_of returns the loop of an operation on elements of a type, or NULL.
-static inline loop *loop_of(MPI_Op op, MPI_Datatype type)
-{
-	uintptr_t t = (uintptr_t)type, h = (uintptr_t)op;
-	if (t >= TYPES || h >= OP_HANDLES)
-		return NULL;
-	unsigned i = impi_op[h], size = impi_number[t] & BYTES, log = size == 8 ? 3 : size == 4 ? 2 : size == 2 ? 1 : 0;
-	switch (impi_number[t] & SORT) {
-	case UNSIGNED:
-		if (unsigned_loops[i][log] != NULL)
-			return unsigned_loops[i][log];
-		// fall through
-	case SIGNED:
-		return signed_loops[i][log];
-	case FLOAT:
-		return float_loops[i][log - 2];
-	case BITS:
-		return i >= BAND ? signed_loops[i][log] : NULL;
-	}
-	return NULL;
-}
-
 // aligned reports whether a buffer may have elements of size bytes.
 static inline int aligned(const void *p, uint64_t size) { return (uintptr_t)p % size == 0; }
 
@@ -551,7 +453,7 @@ static inline int combine(struct op *o, loop *f, const void *own, void *recv, ui
 		else
 			f(from, scratch, count);
 	}
-	if ((impi_number[(uintptr_t)type] & SORT) == FLOAT && (size == 4 ? nan32(scratch, count) : nan64(scratch, count)))
+	if ((impi_number[(uintptr_t)type] & SORT) == FLOAT && impi_has_nan(scratch, count, size))
 		return 0;
 	move(recv, scratch, n);
 	return 1;
@@ -590,7 +492,7 @@ int impi_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type
 {
 	struct op o;
 	uint64_t n = bytes(count, type);
-	loop *f = loop_of(op, type);
+	loop *f = impi_loop_of(op, type);
 	if (f == NULL || n == 0 || n > LEND_MOST || !start(&o, comm))
 		return 0;
 	if (!root_in(o.b, root) || !block(&o, n, 1, 1))
@@ -617,7 +519,7 @@ int impi_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype t
 {
 	struct op o;
 	uint64_t n = bytes(count, type);
-	loop *f = loop_of(op, type);
+	loop *f = impi_loop_of(op, type);
 	if (f == NULL || n == 0 || n > ALLREDUCE_MOST || !start(&o, comm))
 		return 0;
 	const void *own = send == MPI_IN_PLACE ? recv : send;

@@ -211,6 +211,41 @@ func TestFastBoxes(t *testing.T) {
 	succeed(t, []string{k.Command("impiexec"), "-n", "10", program, "7"}, "fastboxes")
 }
 
+// TestLongFastBoxes has messages in pieces come from several procs, and a receiver that takes none for a while.
+func TestLongFastBoxes(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "fastlong.c")
+	for _, procs := range []string{"3", "4"} {
+		t.Run(procs+" procs", func(t *testing.T) {
+			succeed(t, []string{k.Command("impiexec"), "-n", procs, program}, "fastlong")
+		})
+	}
+}
+
+// TestNoPIE runs programs that are linked to fixed addresses, which have copies of the library's variables.
+func TestNoPIE(t *testing.T) {
+	k := kit(t)
+	for _, x := range []struct{ source, argument string }{{"fastboxes.c", "3"}, {"fastboard.c", "5"}, {"collectives.c", ""}} {
+		name, _, _ := strings.Cut(x.source, ".")
+		t.Run(name, func(t *testing.T) {
+			program := compiled(t, k, x.source, "-fno-pie", "-no-pie", "-lm")
+			f, err := elf.Open(program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if f.Type != elf.ET_EXEC {
+				t.Fatalf("its type is %v", f.Type)
+			}
+			command := []string{k.Command("impiexec"), "-n", "4", program}
+			if x.argument != "" {
+				command = append(command, x.argument)
+			}
+			succeed(t, command, name)
+		})
+	}
+}
+
 // TestFastBoard has members of one host do collective operations in C and in Go, in the same job.
 func TestFastBoard(t *testing.T) {
 	k := kit(t)
