@@ -41,7 +41,7 @@ GOTESTSUM := $(GO) tool -modfile=tools.mod gotestsum
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build library install demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance clean
+.PHONY: help build library install package demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,21 @@ install: build ## install commands, library, header, man pages and completions u
 	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	$(GO) run ./internal/manual/make -bin $(BIN) -out $(DESTDIR)$(PREFIX)/share $$(cd $(BIN) && ls $(DOCUMENTED) 2>/dev/null)
+
+# Where make package puts packages, and below it what is in them.
+PACKAGES ?= out/packages
+KINDS ?= deb rpm
+
+# The packages have the date of the commit, so that two of them are the same to the last byte.
+package: ## make packages for Debian and RPM in out/
+	@rm -rf $(PACKAGES)/stage; mkdir -p $(PACKAGES)
+	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(PACKAGES))/stage PREFIX=/opt/impi
+	@find $(PACKAGES)/stage/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
+	@for kind in $(KINDS); do \
+		STAGE=$(PACKAGES)/stage VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) \
+		$(GO) tool -modfile=tools.mod nfpm package --config internal/packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
+	done
 
 demo: build ## run heat2d on two sites of this machine
 	$(BIN)/impi-node -config examples/heat2d/job.hcl

@@ -1,0 +1,170 @@
+package ctest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
+)
+
+// packed makes packages of the kit's programs.
+func packed(t *testing.T, k *Kit, more ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	words := append([]string{"-o", "build", "package", "BIN=" + filepath.Join(k.Dir, "bin"), "LIB=" + filepath.Join(k.Dir, "lib"), "PACKAGES=" + dir}, more...)
+	if out, err := Run(t.Context(), "../..", nil, "make", words...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// only returns the one file with an ending.
+func only(t *testing.T, dir, ending string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*"+ending))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%q, %v", found, err)
+	}
+	return found[0]
+}
+
+// filesBelow are the files that are no directories below a folder, without those of the package manager.
+func filesBelow(t *testing.T, root string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if name := strings.TrimPrefix(path, root); err == nil && !d.IsDir() && !strings.HasPrefix(name, "/var/") {
+			list = append(list, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestPackages: the packages are the same when they are made again; they install, programs of theirs compile and
+// run, an upgrade keeps what the operator has changed, and nothing stays behind.
+func TestPackages(t *testing.T) {
+	if os.Getenv(Installed) != "" {
+		skips.NotRun(t, "an installed tree is tested", "unset "+Installed)
+	}
+	if os.Getenv("IMPI_TEST_SOAK") == "" {
+		skips.Soak(t, "three packages are made, of all programs")
+	}
+	need(t, "make", "strip", "cc")
+	dpkg, rpm := skips.Program(t, "dpkg"), skips.Program(t, "rpm")
+	k := kit(t)
+	first := packed(t, k)
+	t.Run("again", func(t *testing.T) {
+		second := packed(t, k, "KINDS=deb")
+		a, err1 := os.ReadFile(only(t, first, ".deb"))
+		b, err2 := os.ReadFile(only(t, second, ".deb"))
+		if err := errors.Join(err1, err2); err != nil || sha256.Sum256(a) != sha256.Sum256(b) {
+			t.Errorf("two packages differ (%v)", err)
+		}
+	})
+	t.Run("deb", func(t *testing.T) {
+		installsDeb(t, dpkg, only(t, first, ".deb"), only(t, packed(t, k, "KINDS=deb", "VERSION=0.99.0"), ".deb"))
+	})
+	t.Run("rpm", func(t *testing.T) {
+		root := t.TempDir()
+		manage := func(args ...string) {
+			in(t, "", rpm, append([]string{"--root", root, "--dbpath", "/var/lib/rpm", "--nodeps", "--noscripts"}, args...)...)
+		}
+		manage("-i", only(t, first, ".rpm"))
+		works(t, root)
+		manage("-e", "impi")
+		if left := filesBelow(t, root); len(left) > 0 {
+			t.Errorf("%q are left", left)
+		}
+	})
+}
+
+// installsDeb installs a package below a folder, upgrades it to another one, and removes it.
+func installsDeb(t *testing.T, dpkg, old, next string) {
+	root := t.TempDir()
+	for _, dir := range []string{"info", "updates"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(root, "etc/impi/names.env")
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	manage := func(args ...string) string {
+		return in(t, "", dpkg, append([]string{"--root=" + root, "--force-not-root,depends,script-chrootless"}, args...)...)
+	}
+	manage("-i", old)
+	works(t, root)
+	if err := os.WriteFile(config, []byte("PORT=7999\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	manage("-i", next)
+	works(t, root)
+	if b, err := os.ReadFile(config); err != nil || string(b) != "PORT=7999\n" {
+		t.Errorf("after the upgrade %s has %q, %v", config, b, err)
+	}
+	if s := manage("-s", "impi"); !strings.Contains(s, "Version: 0.99.0") || !strings.Contains(s, "Status: install ok installed") {
+		t.Errorf("%s", s)
+	}
+	manage("-r", "impi")
+	if left := filesBelow(t, root); len(left) != 1 || left[0] != "/etc/impi/names.env" {
+		t.Errorf("after removal %q are left", left)
+	}
+	manage("-P", "impi")
+	if left := filesBelow(t, root); len(left) > 0 {
+		t.Errorf("after purging %q are left", left)
+	}
+}
+
+// works compiles and runs a program with what is installed below a folder.
+func works(t *testing.T, root string) {
+	t.Helper()
+	k := &Kit{Dir: filepath.Join(root, "opt/impi")}
+	source, err := filepath.Abs("testdata/ring.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "ring")
+	in(t, "", k.Command("impicc"), "-o", program, source)
+	succeed(t, []string{k.Command("impiexec"), "-n", "4", program}, "ring")
+	for _, name := range []string{"usr/lib/systemd/system/impi-names.service", "usr/share/man/man1/impi-node.1", "etc/impi/names.env"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if to, err := os.Readlink(filepath.Join(root, "usr/bin/impi-node")); err != nil || to != "/opt/impi/bin/impi-node" {
+		t.Errorf("/usr/bin/impi-node leads to %q, %v", to, err)
+	}
+}
+
+// TestUnits: systemd understands the units, and finds little that a stranger in them could do.
+func TestUnits(t *testing.T) {
+	analyze := skips.ProgramOf(t, "systemd-analyze", "systemd")
+	units, err := filepath.Glob("../packaging/*.service")
+	if err != nil || len(units) != 2 {
+		t.Fatalf("%q, %v", units, err)
+	}
+	for _, u := range units {
+		in(t, "", analyze, "security", "--offline=true", "--threshold=20", u)
+		text, err := os.ReadFile(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Where it is installed the program is there.
+		here := filepath.Join(t.TempDir(), filepath.Base(u))
+		if err := os.WriteFile(here, []byte(strings.ReplaceAll(string(text), "/opt/impi/bin/impi-server", "/bin/true")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := in(t, "", analyze, "verify", "--man=no", here); strings.Contains(out, filepath.Base(u)) {
+			t.Errorf("%s", out)
+		}
+	}
+}

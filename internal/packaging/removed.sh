@@ -1,0 +1,7 @@
+#!/bin/sh
+# Before the files go: what runs of them ends, unless this is an upgrade (Debian says so in a word, RPM by a
+# number).
+case "$1" in upgrade | 1) exit 0 ;; esac
+if [ -d /run/systemd/system ]; then
+  systemctl --no-reload disable --now impi-names.service 'impi-server@*.service' || true
+fi
