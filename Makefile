@@ -93,7 +93,7 @@ package: ## make packages for Debian and RPM in out/
 	@for kind in $(KINDS); do \
 		STAGE=$(PACKAGES)/stage VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) \
-		$(GO) tool -modfile=tools.mod nfpm package --config internal/packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
+		$(GO) tool -modfile=package.mod nfpm package --config internal/packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
 	done
 
 demo: build ## run heat2d on two sites of this machine
