@@ -69,7 +69,7 @@ func writeText(out io.Writer, job *config.Job, rules []Rule) error {
 			_ = t.Flush()
 			fmt.Fprintf(out, "%s\n", here)
 		}
-		fmt.Fprintf(t, "  %s %s\tfrom %s\t%s\n", r.Proto, r.Ports, strings.Join(r.From, ", "), r.For)
+		fmt.Fprintf(t, "  %s %s\t%s\tfrom %s\n", r.Proto, r.Ports, r.For, few(r.From))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -78,13 +78,22 @@ func writeText(out io.Writer, job *config.Job, rules []Rule) error {
 	for i := range rules {
 		if r := &rules[i]; r.Remedy != "" && !said[r.For+r.Remedy] {
 			said[r.For+r.Remedy] = true
-			fmt.Fprintf(out, "fewer ports for %s: %s\n", r.For, r.Remedy)
+			fmt.Fprintf(out, "%s: %s\n", r.For, r.Remedy)
 		}
 	}
 	if !job.Complete {
 		fmt.Fprintln(out, "the file may not have all sites of the job: those that it does not have need the same from here, and open theirs")
 	}
 	return nil
+}
+
+// few lists names, and of many the first ones.
+func few(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more (-json has all)", strings.Join(names[:most-1], ", "), len(names)-most+1)
 }
 
 func place(r *Rule) string {
@@ -116,10 +125,10 @@ func writeNFT(out io.Writer, rules []Rule) error {
 
 // nft returns the rule's lines, one for each family of addresses.
 func (r *Rule) nft() (lines []string) {
-	dport := " " + r.Proto + " dport " + r.Ports
-	if r.Ports == anyPort {
-		dport = " meta l4proto " + r.Proto
+	if r.Ports == anyPort || r.Proto == "unknown" { // a rule would open what has nothing to do with the job
+		return append(lines, fmt.Sprintf("# %s: %s %s from %s: %s", r.For, r.Proto, r.Ports, strings.Join(r.From, ", "), r.Remedy))
 	}
+	dport := " " + r.Proto + " dport " + r.Ports
 	var v4, v6, unknown []string
 	for _, f := range r.From {
 		switch ip, err := netip.ParseAddr(f); {
@@ -143,7 +152,7 @@ func (r *Rule) nft() (lines []string) {
 		lines = append(lines, fmt.Sprintf("# add rule inet filter input ip saddr { addresses of %s }%s accept comment %q", strings.Join(unknown, ", "), dport, r.For))
 	}
 	if r.Remedy != "" {
-		lines = append(lines, "# fewer ports: "+r.Remedy)
+		lines = append(lines, "# "+r.Remedy)
 	}
 	return lines
 }

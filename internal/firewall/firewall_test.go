@@ -37,25 +37,25 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `site alpha, host 10.0.0.1
-  tcp 7800       from 2001:db8::5, 10.9.0.1, hosts of lam            the job's server
-  tcp 7802       from 10.0.0.2                                       the head of the site
-  tcp 7900-7999  from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam  channels
-  tcp 7900-7999  from 10.0.0.2, 2001:db8::5                          direct links by tcp
-  udp any        from 10.0.0.2                                       direct links by quic
-  tcp 9464       from Prometheus                                     metrics
+  tcp 7800       the job's server      from 2001:db8::5, 10.9.0.1, hosts of lam
+  tcp 7802       the head of the site  from 10.0.0.2
+  tcp 7900-7999  channels              from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam
+  tcp 7900-7999  direct links by tcp   from 10.0.0.2, 2001:db8::5
+  udp any        direct links by quic  from 10.0.0.2
+  tcp 9464       metrics               from Prometheus
 site alpha, host 10.0.0.2
-  tcp 7900-7999  from 10.0.0.1, 2001:db8::5, 10.9.0.1, hosts of lam  channels
-  tcp 7900-7999  from 10.0.0.1, 2001:db8::5                          direct links by tcp
-  udp any        from 10.0.0.1                                       direct links by quic
-  tcp 9464       from Prometheus                                     metrics
+  tcp 7900-7999  channels              from 10.0.0.1, 2001:db8::5, 10.9.0.1, hosts of lam
+  tcp 7900-7999  direct links by tcp   from 10.0.0.1, 2001:db8::5
+  udp any        direct links by quic  from 10.0.0.1
+  tcp 9464       metrics               from Prometheus
 site beta, host 2001:db8::5
-  tcp 7801       from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam  channels
-  tcp 7900-7999  from 10.0.0.1, 10.0.0.2                          direct links by tcp
-  tcp 9464       from Prometheus                                  metrics
+  tcp 7801       channels             from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam
+  tcp 7900-7999  direct links by tcp  from 10.0.0.1, 10.0.0.2
+  tcp 9464       metrics              from Prometheus
 site gamma, host 10.9.0.1
-  tcp any  from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam  channels
-fewer ports for direct links by quic: write port_range = "7900-7999" in the config of transport "quic"
-fewer ports for channels: write port = 7801 in the host block
+  tcp any  channels  from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam
+direct links by quic: write port_range = "7900-7999" in the config of transport "quic"
+channels: write port = 7801 in the host block
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -72,7 +72,7 @@ func TestNFT(t *testing.T) {
 		"add rule inet filter input ip saddr { 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"add rule inet filter input ip6 saddr { 2001:db8::5 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"# add rule inet filter input ip saddr { addresses of hosts of lam } tcp dport 7800 accept comment \"the job's server\"\n",
-		"add rule inet filter input ip saddr { 10.0.0.2 } meta l4proto udp accept comment \"direct links by quic\"\n# fewer ports: write port_range",
+		"# direct links by quic: udp any from 10.0.0.2: write port_range",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
@@ -96,6 +96,13 @@ func TestJSON(t *testing.T) {
 	}
 	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 3 || r.For == "" || r.Remedy != "" {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestFew(t *testing.T) {
+	names := strings.Split("abcdefghij", "")
+	if a, b := few(names[:8]), few(names); a != "a, b, c, d, e, f, g, h" || b != "a, b, c, d, e, f, g, and 3 more (-json has all)" {
+		t.Errorf("%q, %q", a, b)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type Rule struct {
 	Site   string   `json:"site,omitempty"` // of the host; empty: it is at none
 	Host   string   `json:"host"`           // address, or name, to which they go
-	Proto  string   `json:"protocol"`       // tcp or udp
+	Proto  string   `json:"protocol"`       // tcp, udp or unknown
 	Ports  string   `json:"ports"`          // "7800", "7900-7999", or "any"
 	From   []string `json:"from"`           // addresses and names, or "hosts of SITE" where the file does not have them
 	For    string   `json:"for"`
@@ -53,8 +53,8 @@ func serverRules(job *config.Job, s config.Site) []Rule {
 	switch {
 	case s.Server.Embedded:
 		r.Site = s.Name
-		if s.Server.Address.Port() == 0 {
-			r.Remedy = `write listen = "ADDRESS:7800" in embedded_server`
+		if s.Server.Address.Port() == 0 || s.Server.Address.Addr().IsLoopback() {
+			r.Remedy = `write listen = "ADDRESS:7800" in embedded_server, with an address that the others reach`
 		}
 	case s.Server.Ours || !s.Server.Address.IsValid() && s.Server.Name == "":
 		return nil // the site that embeds it has the rule
@@ -142,7 +142,7 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	case t.Builtin:
 		r.Remedy = fmt.Sprintf("write port_range = %q in the config of transport %q", "7900-7999", t.Name)
 	default:
-		r.Remedy = "see the documentation of " + t.Plugin
+		r.Proto, r.Remedy = "unknown", "see the documentation of "+cmp.Or(t.Plugin, t.Name)
 	}
 	for _, x := range job.Sites {
 		if x.Foreign || !linked(s, x.Name, t.Name) || !linked(x, s.Name, t.Name) {

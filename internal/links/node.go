@@ -169,10 +169,11 @@ type Call struct {
 
 // Partner is another proc, and what is wanted of it.
 type Partner struct {
-	What string `json:"what"`          // "recv", "send", or "collective": that it comes to an operation
-	Any  bool   `json:"any,omitempty"` // from any source: Peer has no meaning
-	Peer int    `json:"peer"`          // its rank in the world
-	Tag  int    `json:"tag"`           // -1: any
+	What string `json:"what"`                  // "recv", "send", or "collective": that it comes to an operation
+	Any  bool   `json:"any,omitempty"`         // from any source: Peer has no meaning
+	Away bool   `json:"other_world,omitempty"` // it is of another world: Peer has no meaning
+	Peer int    `json:"peer"`                  // its rank in the world
+	Tag  int    `json:"tag"`                   // -1: any
 	Comm string `json:"comm,omitempty"`
 	Why  string `json:"why,omitempty"` // what one that has begun waits for
 }

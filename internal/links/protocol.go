@@ -46,6 +46,7 @@ type Request struct {
 	Number int
 	Here   bool // links: without Host, only the host whose node is asked
 	Sites  bool // links: unless Here, the job's other sites too
+	Calls  bool // links: in which calls of MPI procs wait, which takes them longer to say
 	All    bool // links: pairs of which nothing is used too
 	Few    int  // links: All if the site has no more pairs than this
 	Views  int  // links: how many pairs an answer has; 0: MaxViews

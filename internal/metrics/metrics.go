@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -36,8 +37,9 @@ type Settings struct {
 	Site   string
 	Log    hclog.Logger
 
-	// Describe tells of the node and its procs, before ctx ends.
+	// Describe tells of the node and its procs, before ctx ends, and Phase how far the node is.
 	Describe func(ctx context.Context) *links.Node
+	Phase    func() links.Phase
 }
 
 // Server serves metrics over HTTP.
@@ -54,14 +56,16 @@ func Serve(s Settings) (*Server, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, c := range []prometheus.Collector{newCollector(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		if err := registry.Register(c); err != nil {
+			return nil, errors.Join(fmt.Errorf("metrics: %w", err), ln.Close())
+		}
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
-		defer cancel()
-		phase := s.Describe(ctx).Phase
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		phase := s.Phase()
 		if phase != links.PhaseRunning {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -99,7 +103,7 @@ func newCollector(s Settings) *collector {
 	c := &collector{Settings: s}
 	for i := range table {
 		m := &table[i]
-		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, prometheus.Labels{"mpi_job": s.Job, "site": s.Site}))
+		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, prometheus.Labels{"mpi_job": strings.ToValidUTF8(s.Job, "?"), "site": s.Site}))
 	}
 	return c
 }
@@ -119,6 +123,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for i := range table {
 		m := &table[i]
 		m.values(n, func(v float64, labels ...string) {
+			for i := range labels {
+				labels[i] = strings.ToValidUTF8(labels[i], "?")
+			}
 			to <- prometheus.MustNewConstMetric(c.descs[i], m.kind(), v, labels...)
 		})
 	}

@@ -43,7 +43,7 @@ func sample() *links.Node {
 // serve serves a node, and returns what is at a path, with its status.
 func serve(t *testing.T, describe func(context.Context) *links.Node) func(path string) (string, int) {
 	t.Helper()
-	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe})
+	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe, Phase: func() links.Phase { return describe(t.Context()).Phase }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +139,25 @@ func TestHealth(t *testing.T) {
 		if text, status := get(c.path); text != c.text || status != c.want {
 			t.Errorf("%s while %s: %d %q", c.path, c.set, status, text)
 		}
+	}
+}
+
+// TestOddNames: names come from files, and need not be UTF-8.
+func TestOddNames(t *testing.T) {
+	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "a\xffb", Log: hclog.NewNullLogger(), Describe: func(context.Context) *links.Node {
+		return &links.Node{About: links.About{Host: "\xfe"}}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	r, err := http.Get("http://" + m.Address().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), `mpi_job="a?b"`) || !strings.Contains(string(b), `host="?"`) {
+		t.Errorf("%s, %v", b, err)
 	}
 }
 

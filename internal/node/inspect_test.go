@@ -206,7 +206,7 @@ func TestStoppedProc(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := n.procs.All()[1].Stats(t.Context()); err != nil || len(s.Links) == 0 {
+	if s, err := n.procs.All()[1].Stats(t.Context(), true); err != nil || len(s.Links) == 0 {
 		t.Errorf("%+v %v", s, err)
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,10 @@ import (
 // blockedJob asks a node of a job again and again, until all four procs are blocked.
 func blockedJob(t *testing.T, dir string) links.Job {
 	t.Helper()
-	for {
-		found := links.Survey(t.Context(), []string{dir}, patience, links.Request{Sites: true})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		found := links.Survey(t.Context(), []string{dir}, patience, links.Request{Sites: true, Calls: true})
 		if len(found) > 0 && found[0].Err != nil {
 			t.Fatal(found[0].Err)
 		}
@@ -33,6 +36,8 @@ func blockedJob(t *testing.T, dir string) links.Job {
 			return jobs[0]
 		}
 	}
+	t.Fatal("not all four procs say in which call they are blocked")
+	return links.Job{}
 }
 
 // blockedIn is a call, and what it wants.

@@ -79,6 +79,8 @@ func parse(command string, args []string) (*options, error) {
 		return nil, fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
 	case o.deadline <= 0:
 		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
+	case o.every != time.Second && command == "status" && !o.watch:
+		return nil, errors.New("-every is for -watch")
 	case o.every < minEvery:
 		return nil, fmt.Errorf("-every %v: the least is %v", o.every, minEvery)
 	case o.user != "":
@@ -102,14 +104,25 @@ func Run(args []string, out, errs io.Writer) int {
 		return statusOK
 	}
 	if !o.watch {
-		return o.show(out, errs, "")
+		return o.show(o.look(), out, errs, "")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	tick := time.NewTicker(o.every)
 	defer tick.Stop()
-	for {
-		if s := o.show(out, errs, clearScreen); s == statusNoJob {
+	before := ""
+	if f, ok := out.(*os.File); ok && isTerminal(f) {
+		before = clearScreen
+	}
+	for first := true; ; first = false {
+		r := o.look()
+		if len(r.Jobs) == 0 && !first {
+			if !o.json {
+				fmt.Fprintln(out, "no job any more")
+			}
+			return statusOK
+		}
+		if s := o.show(r, out, errs, before); s == statusNoJob {
 			return s
 		}
 		select {
@@ -126,9 +139,8 @@ const nothing = "no such job of this user runs on this machine (XDG_RUNTIME_DIR 
 // clearScreen clears a terminal and begins at its top.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// show prints the jobs once, after before unless it prints JSON.
-func (o *options) show(out, errs io.Writer, before string) int {
-	r := o.look()
+// show prints what a look has found, after before unless it prints JSON.
+func (o *options) show(r *Report, out, errs io.Writer, before string) int {
 	if len(r.Jobs) == 0 {
 		fmt.Fprintf(errs, "impi-node status: %s\n", nothing)
 		return statusNoJob
@@ -150,7 +162,7 @@ func (o *options) show(out, errs io.Writer, before string) int {
 
 // look asks the nodes.
 func (o *options) look() *Report {
-	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here})
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range links.Merge(found) {
 		if links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid)) {

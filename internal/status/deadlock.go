@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/internal/links"
@@ -11,7 +12,7 @@ import (
 const stuckAfter = time.Second
 
 // Deadlock says that every proc of a job waits for another one, so that none of them goes on by itself.
-// It is probable, not certain: a proc may wait for something that is not MPI, in another thread.
+// It is probable, not certain: another thread of a proc may yet go on.
 type Deadlock struct {
 	For   time.Duration `json:"for_ns"`          // the shortest of the waits
 	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: there is none
@@ -26,11 +27,11 @@ func findDeadlock(j *links.Job) *Deadlock {
 		size += s.Procs
 		for k := range s.Ranks {
 			p := &s.Ranks[k]
-			if p.State != links.ProcRunning {
+			switch {
+			case p.State == links.ProcFinished || p.State == links.ProcEnded:
 				size--
 				continue
-			}
-			if p.Rank < 0 || !stuck(p.Blocked) {
+			case p.State != links.ProcRunning || p.Rank < 0 || !stuck(p.Blocked):
 				return nil
 			}
 			procs[p.Rank] = p.Blocked
@@ -48,10 +49,21 @@ func findDeadlock(j *links.Job) *Deadlock {
 	return d
 }
 
-// stuck reports whether a proc waits for others, and nothing moves.
+// stuck reports whether a proc waits for others of its world, and nothing moves.
 func stuck(b *links.Blocked) bool {
-	return b != nil && b.Time >= stuckAfter && len(b.Partners) > 0 &&
-		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.Why != "" && p.Why != whySyncAck })
+	return b != nil && b.Time >= stuckAfter && len(b.Partners) > 0 && len(b.Calls) > 0 && !slices.ContainsFunc(b.Calls, waitsElsewhere) &&
+		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.Away || p.Why != "" && p.Why != whySyncAck })
+}
+
+// waitsElsewhere reports whether a call waits for procs of other worlds, or for a window, whoever its partners are.
+func waitsElsewhere(c links.Call) bool {
+	name := strings.ToLower(c.Name)
+	for _, word := range []string{"accept", "connect", "spawn", "join", "win", "session", "finalize"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // whySyncAck is Partner.Why of a send that waits for its receive.
@@ -79,17 +91,11 @@ func cycle(procs map[int]*links.Blocked) []int {
 		way = append(way, rank)
 		defer func() { way = way[:len(way)-1] }()
 		for _, p := range procs[rank].Partners {
-			next := []int{p.Peer}
 			if p.Any {
-				next = ranks
+				continue
 			}
-			for _, n := range next {
-				if n == rank && p.Any {
-					continue
-				}
-				if c := visit(n); c != nil {
-					return c
-				}
+			if c := visit(p.Peer); c != nil {
+				return c
 			}
 		}
 		return nil

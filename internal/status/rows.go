@@ -58,6 +58,8 @@ func stateOf(x *links.Proc) string {
 	switch {
 	case x.State == links.ProcInit:
 		return "init"
+	case x.State == "": // older nodes do not say
+		return "unknown"
 	case x.State != links.ProcRunning:
 		return string(x.State)
 	case x.Silent != "":

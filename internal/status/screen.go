@@ -80,7 +80,7 @@ func (s *screen) View() string {
 
 // line writes a line of the screen.
 func (s *screen) line(b *strings.Builder, text string) {
-	b.WriteString(cut(text, s.width) + "\n")
+	b.WriteString(cut(oneLine(text), s.width) + "\n")
 }
 
 // cut makes a text fit into a line.
@@ -101,7 +101,7 @@ func (s *screen) summary(rows int) string {
 	for _, j := range s.last.Jobs {
 		text := "job " + j.Name
 		if j.Deadlock != nil {
-			text += fmt.Sprintf(" (probable deadlock for %s)", ago(j.Deadlock.For))
+			text = fmt.Sprintf("PROBABLE DEADLOCK for %s of job %s", ago(j.Deadlock.For), j.Name)
 		}
 		for k := range j.Sites {
 			if p := j.Sites[k].Problem; p != "" {
@@ -114,7 +114,7 @@ func (s *screen) summary(rows int) string {
 		list = []string{"no job any more"}
 	}
 	var counts []string
-	for _, name := range []string{"starting", "init", "running", "blocked", "silent", "finished", "ended"} {
+	for _, name := range []string{"starting", "init", "running", "blocked", "silent", "finished", "ended", "unknown"} {
 		if n := states[name]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, name))
 		}

@@ -39,13 +39,18 @@ func TestDeadlock(t *testing.T) {
 	}{
 		"two":               {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", 2*long, from(0))), &Deadlock{long, []int{0, 1}}},
 		"a tail":            {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(2)), waits(2, "mpi.Recv", long, from(1))), &Deadlock{long, []int{1, 2}}},
-		"any source":        {job(waits(0, "mpi.Recv", long, anySource), waits(1, "mpi.Recv", long, from(0))), &Deadlock{long, []int{0, 1}}},
+		"any source":        {job(waits(0, "mpi.Recv", long, anySource), waits(1, "mpi.Recv", long, from(0))), &Deadlock{For: long}},
 		"of one":            {job(waits(0, "mpi.Recv", long, from(0))), &Deadlock{long, []int{0}}},
 		"for who has ended": {job(waits(0, "mpi.Recv", long, from(1)), finished), &Deadlock{For: long}},
 		"one computes":      {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning}), nil},
 		"not for long":      {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", time.Millisecond, from(0))), nil},
 		"bytes move":        {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, moving)), nil},
 		"accepts others":    {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Accept", long)), nil},
+		"accepts, and more": {job(waits(0, "MPI_Comm_accept", long, from(0))), nil},
+		"another world":     {job(waits(0, "mpi.Recv", long, links.Partner{What: "recv", Away: true})), nil},
+		"call not known":    {job(links.Proc{Rank: 0, State: links.ProcRunning, Blocked: &links.Blocked{Time: long, Partners: []links.Partner{from(0)}}}), nil},
+		"in MPI_Init":       {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcInit}), nil},
+		"an older node":     {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1}), nil},
 		"nobody":            {job(), nil},
 	} {
 		got := findDeadlock(c.job)

@@ -8,29 +8,45 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/openimpi/impi/internal/links"
 )
 
 // write shows to people how far each proc of the jobs is, and what it waits for.
-func write(w io.Writer, r *Report) {
+func write(to io.Writer, r *Report) {
+	var w strings.Builder
 	for i := range r.Jobs {
 		if i > 0 {
-			fmt.Fprintln(w)
+			fmt.Fprintln(&w)
 		}
-		writeJob(w, &r.Jobs[i])
+		writeJob(&w, &r.Jobs[i])
 	}
+	_, _ = io.WriteString(to, plain(w.String()))
 }
 
+// plain takes out what a terminal would obey: programs and other sites choose names.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}
+
+// oneLine is plain for a text that is part of a line.
+func oneLine(s string) string { return strings.ReplaceAll(plain(s), "\n", "?") }
+
 func writeJob(w io.Writer, j *Job) {
-	fmt.Fprintf(w, "job %s", j.Name)
+	fmt.Fprintf(w, "job %s", oneLine(j.Name))
 	if j.ID != "" {
 		fmt.Fprintf(w, "  (%s)", j.ID)
 	}
 	fmt.Fprint(w, "\n")
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		fmt.Fprintf(w, "\n  %s\n", join("  ", "site "+p.Label(), ranks(p), p.Answer("status"), plugins(p)))
+		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), ranks(p), p.Answer("status"), plugins(p))))
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for k := range p.Ranks {
 			x := &p.Ranks[k]
@@ -83,7 +99,7 @@ func hostOf(p *links.Part, x *links.Proc) string {
 	}
 	for _, a := range p.Agents {
 		if a.Rank == x.Host {
-			return a.Address + "\t"
+			return oneLine(a.Address) + "\t"
 		}
 	}
 	return ""
@@ -93,11 +109,11 @@ func hostOf(p *links.Part, x *links.Proc) string {
 func does(p *links.Proc) string {
 	switch {
 	case p.State == links.ProcEnded:
-		return p.Ended
+		return oneLine(p.Ended)
 	case p.State != links.ProcRunning && p.State != "": // older nodes do not say
 		return string(p.State)
 	case p.Silent != "":
-		return "silent: " + p.Silent
+		return "silent: " + oneLine(p.Silent)
 	case p.Blocked != nil:
 		return wait(p.Blocked)
 	}
@@ -113,9 +129,9 @@ func wait(b *links.Blocked) string {
 func waitsIn(b *links.Blocked) (s string) {
 	var calls, at, partners []string
 	for _, c := range b.Calls {
-		calls = append(calls, c.Name)
+		calls = append(calls, oneLine(c.Name))
 		if c.At != "" {
-			at = append(at, c.At)
+			at = append(at, oneLine(c.At))
 		}
 	}
 	slices.Sort(calls)
@@ -152,23 +168,27 @@ func ago(d time.Duration) string {
 func wanted(p links.Partner) string {
 	in := ""
 	if p.Comm != "" {
-		in = " in " + p.Comm
+		in = " in " + oneLine(p.Comm)
 	}
 	tag := fmt.Sprintf("tag %d", p.Tag)
 	if p.Tag < 0 {
 		tag = "any tag"
 	}
+	who := fmt.Sprintf("rank %d", p.Peer)
+	if p.Away {
+		who = "a proc of another world"
+	}
 	switch {
 	case p.What == "collective":
-		return fmt.Sprintf("rank %d%s", p.Peer, in)
+		return who + in
 	case p.Any:
 		return "from any rank, " + tag + in
 	case p.What == "recv":
-		return fmt.Sprintf("from rank %d, %s%s", p.Peer, tag, in)
+		return fmt.Sprintf("from %s, %s%s", who, tag, in)
 	case p.Why == whySyncAck:
-		return fmt.Sprintf("to rank %d, %s%s, which has not begun to receive", p.Peer, tag, in)
+		return fmt.Sprintf("to %s, %s%s, which has not begun to receive", who, tag, in)
 	}
-	return fmt.Sprintf("to rank %d, %s%s", p.Peer, tag, in)
+	return fmt.Sprintf("to %s, %s%s", who, tag, in)
 }
 
 // linksInShort counts the pairs that have a link, by transport.

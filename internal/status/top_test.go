@@ -51,7 +51,7 @@ func TestTop(t *testing.T) {
 		t.Errorf("after one look:\n%s", v)
 	}
 	s.Update(seen{&Report{Jobs: []Job{{Job: *second, Deadlock: &Deadlock{For: time.Minute}}}}, at.Add(2 * time.Second)})
-	want := `12:00:02  job heat (probable deadlock for 1m0s): 2 running, 1 blocked
+	want := `12:00:02  PROBABLE DEADLOCK for 1m0s of job heat: 2 running, 1 blocked
 
 RANK*  HOST   STATE      FOR  MSG/S  SENT/S  RECV/S  ASLEEP  DOES
     0  alpha  running             5    500k       0    50 %  computing

@@ -59,6 +59,7 @@ type Message struct {
 	DataPlane string         `json:"data_plane,omitempty"` // link; empty: fd
 	Side      int            `json:"side,omitempty"`       // link by peer-shm or ring: which side of the memory is the proc's
 	Code      int            `json:"code,omitempty"`       // abort, down: exit status; attach: number of the program
+	Calls     bool           `json:"calls,omitempty"`      // stats, asked: also in which calls of MPI it waits, which takes longer
 	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
 	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended it: it may have passed the barrier
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace

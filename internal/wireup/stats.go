@@ -1,6 +1,10 @@
 package wireup
 
-import "github.com/openimpi/impi/core/wire"
+import (
+	"strings"
+
+	"github.com/openimpi/impi/core/wire"
+)
 
 // MaxStats is the most links in one KindStats record.
 const MaxStats = 256
@@ -52,8 +56,9 @@ type Call struct {
 
 // Partner is another proc, and what is wanted of it.
 type Partner struct {
-	What string         `json:"what"`          // "recv", "send" or "collective"
-	Any  bool           `json:"any,omitempty"` // recv: from any source; Peer has no meaning
+	What string         `json:"what"`           // "recv", "send" or "collective"
+	Any  bool           `json:"any,omitempty"`  // recv: from any source; Peer has no meaning
+	Away bool           `json:"away,omitempty"` // it is of another world; Peer has no meaning
 	Peer wire.WorldRank `json:"peer"`
 	Tag  int            `json:"tag"` // recv and send; AnyTag: any
 	Comm string         `json:"comm,omitempty"`
@@ -66,7 +71,7 @@ func (w *Wait) Bound() {
 		return
 	}
 	w.Calls, w.Partners = w.Calls[:min(len(w.Calls), maxCalls)], w.Partners[:min(len(w.Partners), MaxPartners)]
-	short := func(s *string) { *s = (*s)[:min(len(*s), maxCallName)] }
+	short := func(s *string) { *s = strings.ToValidUTF8((*s)[:min(len(*s), maxCallName)], "") }
 	for i := range w.Calls {
 		short(&w.Calls[i].Name)
 		short(&w.Calls[i].At)

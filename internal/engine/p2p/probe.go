@@ -12,16 +12,22 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 	if none || err != nil {
 		return proc.ProcNullStatus, err
 	}
-	c.Process().Lock()
-	defer c.Process().Unlock()
+	p := c.Process()
+	p.Lock()
+	defer p.Unlock()
+	if st, ok := p.Eng.Probe(env, from); ok {
+		return p.Data.Probed(st), nil
+	}
+	p.Probing.Begin(env, from)
+	defer p.Probing.End()
 	for {
-		if st, ok := c.Process().Eng.Probe(env, from); ok {
-			return c.Process().Data.Probed(st), nil
+		if st, ok := p.Eng.Probe(env, from); ok {
+			return p.Data.Probed(st), nil
 		}
-		if err := hopeless(c.Process(), from); err != nil {
+		if err := hopeless(p, from); err != nil {
 			return proc.Status{}, err
 		}
-		c.Process().AwaitProgress()
+		p.AwaitProgress()
 	}
 }
 
@@ -73,6 +79,10 @@ func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, 
 	p.Lock()
 	defer p.Unlock()
 	m, st, ok := p.Eng.Take(env, from)
+	if !ok && wait {
+		p.Probing.Begin(env, from)
+		defer p.Probing.End()
+	}
 	for !ok && wait {
 		if err := hopeless(p, from); err != nil {
 			return nil, proc.Status{}, err

@@ -138,7 +138,7 @@ func (nc *nodeControl) Hear(m wireup.Message, l link.Link) {
 		nc.exit(cmp.Or(m.Code, ExitDown))
 	case wireup.KindStats:
 		if nc.asked.CompareAndSwap(false, true) {
-			go nc.describe() // describe takes the lock
+			go nc.describe(m.Calls) // it takes the lock
 		}
 	default: // newer nodes may send others, which this proc does not need
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/core/wire"
@@ -14,8 +15,12 @@ import (
 
 // describe sends the node the statistics of links and of waiting. It takes the lock once, and
 // nothing is counted for it.
-func (nc *nodeControl) describe() {
-	before, waiting := time.Now(), calls.Waiting()
+func (nc *nodeControl) describe(ofCalls bool) {
+	before := time.Now()
+	var waiting []calls.Call
+	if ofCalls {
+		waiting = calls.Waiting()
+	}
 	nc.p.Lock()
 	s := nc.stats()
 	if nc.p.Asleep && nc.p.rest.since.Before(before) {
@@ -81,9 +86,12 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 		w.Partners = append(w.Partners, x)
 	}
 	for x := range p.Eng.Pending() {
-		if x.What != "message" { // which nobody waits for
+		if x.What != "message" && !p.Comms.own(x) { // which nobody waits for
 			add(nc.partner(x))
 		}
+	}
+	if p.Probing.On {
+		add(nc.partner(message.Pending{What: "recv", Peer: p.Probing.From, Env: p.Probing.Env, Total: -1}))
 	}
 	for _, s := range p.Boards.places {
 		for rank, peer := range s.procs {
@@ -98,6 +106,9 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
 	w := wireup.Partner{What: x.What, Peer: rank(x.Peer), Tag: int(x.Env.Tag), Comm: nc.p.Comms.nameOf(x.Env.Context)}
 	if w.Any = x.Peer == message.NoPeer; w.Any {
+		w.Peer = 0
+	}
+	if w.Away = int(w.Peer) >= nc.p.Job.Size() || x.Env.Context >= comm.WideLimit; w.Away {
 		w.Peer = 0
 	}
 	if x.Total >= 0 {
@@ -116,7 +127,25 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 			return c.Name()
 		}
 	}
+	if id >= comm.WideLimit {
+		return "a communicator of several worlds"
+	}
 	return fmt.Sprintf("the communicator with context ID %d", id&^1)
+}
+
+// Serves counts the windows that receive what may come in a context; the process is locked.
+func (cs *communicators) Serves(id wire.ContextID, n int) {
+	if cs.windows == nil {
+		cs.windows = make(map[wire.ContextID]int)
+	}
+	if cs.windows[id] += n; cs.windows[id] == 0 {
+		delete(cs.windows, id)
+	}
+}
+
+// own reports whether a receive is the library's own, which is posted for whatever may come.
+func (cs *communicators) own(x message.Pending) bool {
+	return x.What == "recv" && (x.Env.Context >= firstOwnContext || cs.windows[x.Env.Context] > 0)
 }
 
 // counts returns what the proc counts. The process is locked.

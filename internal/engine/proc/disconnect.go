@@ -24,6 +24,9 @@ const (
 	wordStay                      // the sender still needs the receiver's world
 
 	closeContext wire.ContextID = 1<<64 - 12
+
+	// firstOwnContext is the first of those that no communicator gets.
+	firstOwnContext wire.ContextID = 1<<64 - 64
 )
 
 // closeState is how far an endpoint is on its way to be closed.

@@ -28,8 +28,9 @@ type Process struct {
 	turns   sync.Cond // on Mu: something has happened, or a goroutine must drive
 	Waiters int       // goroutines that sleep on turns
 	Driving bool
-	Asleep  bool   // the driver sleeps in the poll set, without the lock
-	rest    rest   // of the driver
+	Asleep  bool // the driver sleeps in the poll set, without the lock
+	rest    rest // of the driver
+	Probing Probing
 	told    uint64 // the engine's Events when sleepers were roused last
 	streak  uint32 // receives in a row that polled only their own link, or could have
 	spin    poll.Spinner

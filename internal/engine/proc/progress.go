@@ -150,6 +150,15 @@ func (p *Process) park() {
 	p.output()
 }
 
+// Probing is what a goroutine waits for in a probe, for those who ask.
+type Probing struct {
+	On   bool
+	Env  message.Envelope
+	From message.Peer
+
+	ended uint64 // how many have
+}
+
 // rest is since when the driver waits for the same, with interruptions.
 type rest struct {
 	ended uint64 // counts what waits have ended with, so that it is the same as before if the wait is
@@ -161,7 +170,7 @@ type rest struct {
 }
 
 func (r *rest) begin(p *Process) {
-	ended := p.Eng.Completed() + p.Node.taken
+	ended := p.Eng.Completed() + p.Node.taken + p.Probing.ended
 	for _, s := range p.Boards.places {
 		ended += uint64(s.Place.Ops)
 	}
@@ -169,6 +178,17 @@ func (r *rest) begin(p *Process) {
 	if r.since.IsZero() || r.ended != ended {
 		r.ended, r.since = ended, r.began
 	}
+}
+
+// Begin says that a goroutine waits in a probe.
+func (b *Probing) Begin(env message.Envelope, from message.Peer) {
+	b.On, b.Env, b.From = true, env, from
+}
+
+// End says that a probe has ended that has waited.
+func (b *Probing) End() {
+	b.On = false
+	b.ended++
 }
 
 func (r *rest) end() {

@@ -142,6 +142,7 @@ func (w *Win) open() error {
 	for i := range w.server.slots {
 		w.server.listen(&w.server.slots[i])
 	}
+	p.Comms.Serves(w.c.Context(), 1)
 	p.Background.Dispatch(&w.server)
 	p.Unlock()
 	return construct.PlainBarrier(w.c)
@@ -179,6 +180,7 @@ func (w *Win) end() error {
 		p.Eng.Cancel(w.server.slots[i].r)
 		p.Eng.Release(w.server.slots[i].r)
 	}
+	p.Comms.Serves(w.c.Context(), -1)
 	p.Unlock()
 	w.c.State().Life.Store(proc.Freed)
 	w.c.LeaveBoard()

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
@@ -64,12 +63,12 @@ type Control struct {
 	Settings
 	Running
 	server *links.Server // nil if it could not be opened
-	asked  atomic.Int32  // questions of other sites that are being answered
+	asked  chan struct{} // questions of other sites that are being answered
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
 func Open(s Settings) *Control {
-	c := &Control{Settings: s}
+	c := &Control{Settings: s, asked: make(chan struct{}, mostAsked)}
 	err := c.writeAbout()
 	if err == nil {
 		c.server, err = links.Serve(filepath.Join(s.Site.Dir, links.SocketName), c.Answer)
@@ -186,7 +185,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 		}
 		return d
 	}
-	d := &links.Node{About: c.about(), Phase: c.phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
+	d := &links.Node{About: c.about(), Phase: c.Phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
 	ctx, cancel := context.WithTimeout(ctx, procsLimit)
 	defer cancel()
 	stats := make([]*wireup.Stats, len(c.Procs.All()))
@@ -195,7 +194,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	channels := make([][]links.Channel, len(c.Hosts))
 	var wg sync.WaitGroup
 	for i, p := range c.Procs.All() {
-		wg.Go(func() { d.Procs[i], stats[i] = c.describeProc(ctx, p) })
+		wg.Go(func() { d.Procs[i], stats[i] = c.describeProc(ctx, p, r.Calls) })
 	}
 	for i := range c.Hosts {
 		wg.Go(func() { d.Hosts[i], channels[i] = c.describeHost(ctx, i) })
@@ -209,8 +208,11 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	return d
 }
 
-// phase is PhaseEnding from the first proc that has finished.
-func (c *Control) phase() links.Phase {
+// Phase returns how far the node is; it is PhaseEnding from the first proc that has finished.
+func (c *Control) Phase() links.Phase {
+	if !c.isReady() {
+		return links.PhaseStarting
+	}
 	if c.Procs.Finishing() {
 		return links.PhaseEnding
 	}
@@ -251,13 +253,13 @@ func (c *Control) describeTransports() (list []links.Transport) {
 }
 
 // describeProc asks a proc.
-func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, *wireup.Stats) {
+func (c *Control) describeProc(ctx context.Context, p *procs.Proc, calls bool) (links.Proc, *wireup.Stats) {
 	d := links.Proc{
 		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
 		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)},
 	}
 	d.State, d.Ended = stateOf(p)
-	s, err := p.Stats(ctx)
+	s, err := p.Stats(ctx, calls)
 	if err != nil {
 		d.Silent = err.Error()
 		return d, nil
@@ -268,7 +270,6 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc) (links.Proc, 
 	return d, s
 }
 
-// counted returns the bytes of a link, if they were counted.
 // stateOf returns how far a proc has got, and if it has ended how.
 func stateOf(p *procs.Proc) (s links.ProcState, ended string) {
 	if how, over := p.Ended(); over {
@@ -307,11 +308,12 @@ func blocked(w *wireup.Wait) *links.Blocked {
 		b.Calls = append(b.Calls, links.Call(c))
 	}
 	for _, x := range w.Partners {
-		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
+		b.Partners = append(b.Partners, links.Partner{What: x.What, Any: x.Any, Away: x.Away, Peer: int(x.Peer), Tag: x.Tag, Comm: x.Comm, Why: x.Why})
 	}
 	return b
 }
 
+// counted returns the bytes of a link, if they were counted.
 func counted(s wireup.LinkStats) (b links.Bytes) {
 	if s.Counted {
 		b.Sent, b.Received = &s.Sent, &s.Received

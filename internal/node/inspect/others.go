@@ -74,8 +74,6 @@ func (c *Control) hostName(host int) string {
 	return w.Hosts[int(w.Clients[w.Self].FirstHost)+host].Address.Addr().String()
 }
 
-// ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named. All
-// hosts together tell of as many pairs as one node would.
 // ofJob asks all sites of the job.
 func (c *Control) ofJob(ctx context.Context, r links.Request) links.Answer {
 	r.Sites = false
@@ -98,6 +96,8 @@ func beforehand(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
+// ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named. All
+// hosts together tell of as many pairs as one node would.
 func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	n := len(c.Cluster.Hosts)
 	r.Views = max(1, links.MaxViews/n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ const (
 	maxQuestion = 16 << 10 // bytes
 	maxAnswer   = 16 << 20
 	siteLimit   = time.Second // for a node to answer another site
-	mostAsked   = 2           // questions of other sites that are answered at a time
+	mostAsked   = 4           // questions of other sites that are answered at a time
 	mostTries   = 3           // hosts of a site that are tried
 )
 
@@ -38,11 +39,10 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 		verdict = dynamic.UnknownRank
 	case !r.Allows(h.Src, a.At.Transport), !r.AllowsPlane(h.Src, a.Link):
 		verdict = dynamic.NotAllowed
-	case c.asked.Add(1) > mostAsked:
-		c.asked.Add(-1)
+	case !c.enter(ctx):
 		verdict = dynamic.Busy
 	default:
-		defer c.asked.Add(-1)
+		defer func() { <-c.asked }()
 	}
 	if err := a.Answer(ctx, verdict); err != nil {
 		return err
@@ -62,8 +62,19 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Op != links.OpLinks || r.Host != "" {
 		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
 	}
-	r.Sites = false
-	return m.Write(c.Answer(ctx, r))
+	return m.Write(c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls}))
+}
+
+// enter waits until another question may be answered.
+func (c *Control) enter(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, siteLimit)
+	defer cancel()
+	select {
+	case c.asked <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // ofSites asks the job's other sites.
@@ -94,20 +105,45 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 		if err == nil && a.Node == nil {
 			err = errors.New("its node says nothing of its links")
 		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = links.ErrSilent
+		}
 		if err != nil {
 			reasons = append(reasons, err.Error())
 			continue
 		}
-		others := append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...)
-		for i := range others {
-			if others[i].Node != nil {
-				others[i].Node.SetClock(time.Now())
-			}
-		}
-		return others
+		return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
 	}
-	about := links.About{Job: c.Name, ID: c.jobID(), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
-	return []links.Other{{About: about, Error: strings.Join(reasons, "; ")}}
+	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; ")}}
+}
+
+// believed are the hosts of another site that its answer may be about, without what this node knows better: that
+// site may be wrong, or lie.
+func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
+	id, job := c.jobID(), c.name(x)
+	for _, o := range all[:min(len(all), x.NHosts)] {
+		if o.About.Client != int(x.Rank) || o.About.ID != "" && o.About.ID != id {
+			continue
+		}
+		o.About.Job, o.About.Site, o.About.ID = job.Job, job.Site, id
+		if n := o.Node; n != nil {
+			n.About, n.Sites, n.Unused, n.Left = o.About, nil, 0, 0
+			n.Procs = slices.DeleteFunc(n.Procs, func(p links.Proc) bool { return p.Rank < int(x.FirstProc) || p.Rank >= int(x.FirstProc)+x.NProcs })
+			n.Procs = n.Procs[:min(len(n.Procs), x.NProcs)]
+			n.Views = slices.DeleteFunc(n.Views, func(v links.View) bool {
+				return v.Local < 0 || v.Peer < 0 || max(v.Local, v.Peer) >= c.Site.Routes.World.Procs.Len()
+			})
+			n.Views = n.Views[:min(len(n.Views), links.MaxViews)]
+			n.SetClock(time.Now())
+		}
+		others = append(others, o)
+	}
+	return others
+}
+
+// name says of which site an answer is.
+func (c *Control) name(x *startup.ClientInfo) links.About {
+	return links.About{Job: c.Name, ID: c.jobID(), Site: c.Site.Routes.SiteName(int(x.Rank)), Client: int(x.Rank)}
 }
 
 // firstProcs returns the first procs of a site's first hosts.

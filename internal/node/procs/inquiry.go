@@ -24,8 +24,9 @@ type inquiry struct {
 // errSilent is wrapped by the error for a proc that does not answer.
 var errSilent = errors.New("it does not answer")
 
-// Stats asks a proc that is in MPI, until ctx ends.
-func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
+// Stats asks a proc that is in MPI, until ctx ends; with calls also in which calls of MPI it waits, unless it is
+// being asked already.
+func (p *Proc) Stats(ctx context.Context, calls bool) (*wireup.Stats, error) {
 	switch p.Phase() {
 	case ending.InMPI:
 	case ending.Finished:
@@ -37,7 +38,7 @@ func (p *Proc) Stats(ctx context.Context) (*wireup.Stats, error) {
 	q.mu.Lock()
 	if q.done == nil {
 		q.done = make(chan struct{})
-		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindStats}) }() // blocks if the proc does not read
+		go func() { _ = p.Tell(wireup.Message{Kind: wireup.KindStats, Calls: calls}) }() // blocks if the proc does not read
 	}
 	done := q.done
 	q.mu.Unlock()

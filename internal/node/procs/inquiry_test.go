@@ -81,7 +81,7 @@ func TestAProcIsAskedOnce(t *testing.T) {
 	cancel()
 	var waited chan struct{}
 	for range 3 {
-		if _, err := p.Stats(over); !errors.Is(err, errSilent) {
+		if _, err := p.Stats(over, true); !errors.Is(err, errSilent) {
 			t.Fatalf("an answer of nobody: %v", err)
 		}
 		p.inquiry.mu.Lock()

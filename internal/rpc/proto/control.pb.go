@@ -31,6 +31,7 @@ type Question struct {
 	Few   int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"`      // all of them if there are no more pairs than this
 	Here  bool  `protobuf:"varint,10,opt,name=here,proto3" json:"here,omitempty"`   // of the host alone whose node is asked
 	Sites bool  `protobuf:"varint,11,opt,name=sites,proto3" json:"sites,omitempty"` // unless here, of all sites of the job
+	Calls bool  `protobuf:"varint,12,opt,name=calls,proto3" json:"calls,omitempty"` // in which calls of MPI procs wait, too
 	// probe
 	Local         int64  `protobuf:"varint,4,opt,name=local,proto3" json:"local,omitempty"` // a rank of the node's
 	Peer          int64  `protobuf:"varint,5,opt,name=peer,proto3" json:"peer,omitempty"`
@@ -103,6 +104,13 @@ func (x *Question) GetHere() bool {
 func (x *Question) GetSites() bool {
 	if x != nil {
 		return x.Sites
+	}
+	return false
+}
+
+func (x *Question) GetCalls() bool {
+	if x != nil {
+		return x.Calls
 	}
 	return false
 }
@@ -199,7 +207,7 @@ var File_control_proto protoreflect.FileDescriptor
 
 const file_control_proto_rawDesc = "" +
 	"\n" +
-	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xf2\x01\n" +
+	"\rcontrol.proto\x12\x0fimpi.control.v2\"\x88\x02\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\tR\x02op\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x10\n" +
@@ -207,6 +215,7 @@ const file_control_proto_rawDesc = "" +
 	"\x04here\x18\n" +
 	" \x01(\bR\x04here\x12\x14\n" +
 	"\x05sites\x18\v \x01(\bR\x05sites\x12\x14\n" +
+	"\x05calls\x18\f \x01(\bR\x05calls\x12\x14\n" +
 	"\x05local\x18\x04 \x01(\x03R\x05local\x12\x12\n" +
 	"\x04peer\x18\x05 \x01(\x03R\x04peer\x12\x1c\n" +
 	"\ttransport\x18\x06 \x01(\tR\ttransport\x12\x14\n" +

@@ -1,0 +1,49 @@
+package inspect
+
+import (
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/routes"
+	"github.com/openimpi/impi/internal/node/site"
+)
+
+// TestAnswersOfOtherSites: a site tells of itself alone, in this job, and not of more than it has.
+func TestAnswersOfOtherSites(t *testing.T) {
+	world := &startup.Job{Clients: []startup.ClientInfo{
+		{NHosts: 1, NProcs: 2, Own: true}, {Rank: 1, NHosts: 2, NProcs: 2, FirstHost: 1, FirstProc: 2, Own: true},
+	}}
+	s := &site.Site{Routes: &routes.Table{World: world, Job: &config.Job{}}}
+	c := &Control{Settings: Settings{Name: "heat", Site: s}}
+	id := c.jobID()
+	far := &world.Clients[1]
+	node := func() *links.Node {
+		n := &links.Node{Unused: 9, Left: 9, Sites: make([]links.Site, 1000)}
+		for rank := range 1000 {
+			n.Procs = append(n.Procs, links.Proc{Rank: rank})
+			n.Views = append(n.Views, links.View{Local: rank, Peer: -1})
+		}
+		return n
+	}
+	got := c.believed(far, []links.Other{
+		{About: links.About{Client: 1, ID: id, Job: "forged", Site: "forged", Number: 0}, Node: node()},
+		{About: links.About{Client: 0, ID: id}, Node: node()},
+	})
+	if len(got) != 1 || got[0].About.Job != "heat" || got[0].About.Client != 1 || got[0].About.Site == "forged" {
+		t.Fatalf("%+v", got)
+	}
+	if n := got[0].Node; len(n.Procs) != 2 || n.Procs[0].Rank != int(wire.WorldRank(2)) || len(n.Views) != 0 || n.Sites != nil || n.Unused != 0 || n.Left != 0 || n.About != got[0].About {
+		t.Errorf("%+v", n)
+	}
+	for name, about := range map[string]links.About{"another site": {Client: 0, ID: id}, "another job": {Client: 1, ID: "beef"}} {
+		if got := c.believed(far, []links.Other{{About: about, Node: node()}}); len(got) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := c.believed(far, make([]links.Other, 100)); len(got) != 0 {
+		t.Errorf("%d answers", len(got))
+	}
+}
