@@ -220,10 +220,11 @@ func do(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
 
 // doParts is do for what is lent, or done in pieces.
 func doParts(s *proc.BoardPlace, a *Call, t board.Turn, block int) error {
-	if lent(s, a, block) {
-		return doLent(s, a, t, block)
+	b := *a // functions that outlive the call use it, and the caller's is not to be on the heap
+	if lent(s, &b, block) {
+		return doLent(s, &b, t, block)
 	}
-	return reducePieces(s, a, t, block)
+	return reducePieces(s, &b, t, block)
 }
 
 // post posts b on the board, for the other members to read.
