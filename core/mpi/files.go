@@ -42,7 +42,7 @@ func (f *File) Preallocate(size int64) error {
 	return file.Do("Preallocate", f.in(), func(f *file.File) error { return f.Preallocate(size) })
 }
 
-// Sync makes what was written reach the storage. All members call it (MPI_File_sync).
+// Sync has what was written reach the storage. All members call it (MPI_File_sync).
 func (f *File) Sync() error {
 	return file.Do("Sync", f.in(), func(f *file.File) error { return f.Sync() })
 }
