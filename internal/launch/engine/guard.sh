@@ -21,6 +21,9 @@ elif ! command -v "$1" >/dev/null; then
 fi
 tell up >&2
 exec 4>&2 5>&1 2>/dev/null # the shell itself does not say how processes ended
+# Ignored until each half of the pipe says otherwise: a shell's traps are not those of its halves, and a signal
+# that comes before the second one has its own would end it, and nobody would tell of the program.
+trap '' HUP INT QUIT USR1 USR2 ALRM TERM
 {
   trap '' HUP INT QUIT USR1 USR2 ALRM TERM
   sh -c 'echo $PPID' # the number of this very process, which $$ is not
