@@ -4,6 +4,7 @@ package doctor
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -115,7 +116,8 @@ func (m *machine) cores() Check {
 	if err != nil {
 		return c
 	}
-	now, err := strconv.ParseFloat(strings.Fields(load + " ")[0], 64)
+	first, _, _ := strings.Cut(load, " ")
+	now, err := strconv.ParseFloat(first, 64)
 	if err == nil && now > float64(runtime.NumCPU()) {
 		c.State, c.Found = Warn, fmt.Sprintf("%s, and the load is %.1f", c.Found, now)
 		c.Remedy = "end what else runs here: procs that wait for a core are slow, and others wait for them"
@@ -155,15 +157,12 @@ func (m *machine) sockets() Check {
 	if err != nil {
 		return Check{name, Fail, err.Error(), "set XDG_RUNTIME_DIR to a short path that is yours alone"}
 	}
-	room, err := m.free(parent(dir))
+	room, err := m.free(filepath.Dir(dir))
 	if err == nil && room < littleRoom {
-		return Check{name, Fail, fmt.Sprintf("%s has %d MiB left", parent(dir), room>>20), "make room there, or set XDG_RUNTIME_DIR to another folder"}
+		return Check{name, Fail, fmt.Sprintf("%s has %d MiB left", filepath.Dir(dir), room>>20), "make room there, or set XDG_RUNTIME_DIR to another folder"}
 	}
-	return ok(name, "below "+parent(dir))
+	return ok(name, "below "+filepath.Dir(dir))
 }
-
-// parent is the folder of a path.
-func parent(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }
 
 func (m *machine) shared() Check {
 	const name = "shared memory"

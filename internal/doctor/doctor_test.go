@@ -62,6 +62,7 @@ func TestUnfit(t *testing.T) {
 		words string // in what was found or the remedy
 	}{
 		"busy":           {func(m *machine) { put(t, m, "loadavg", "99.50 1 1\n") }, "cores", Warn, "the load is 99.5"},
+		"no load":        {func(m *machine) { put(t, m, "loadavg", "") }, "", OK, ""},
 		"few files":      {func(m *machine) { m.limit = limited(unix.RLIMIT_NOFILE, 1024) }, "open files", Warn, "ulimit -Hn 4096"},
 		"few processes":  {func(m *machine) { m.limit = limited(unix.RLIMIT_NPROC, 100) }, "processes", Warn, "ulimit -u 1024"},
 		"no folder":      {func(m *machine) { m.runDir = func() (string, error) { return "", errors.New("read-only") } }, "run directory", Fail, "XDG_RUNTIME_DIR"},
