@@ -33,7 +33,8 @@ func only(t *testing.T, dir, ending string) string {
 	return found[0]
 }
 
-// filesBelow are the files that are no directories below a folder, without those of the package manager.
+// filesBelow are the files that are no directories below a folder, without those of the package
+// manager.
 func filesBelow(t *testing.T, root string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -48,8 +49,8 @@ func filesBelow(t *testing.T, root string) (list []string) {
 	return list
 }
 
-// TestPackages: the packages are the same when they are made again; they install, programs of theirs compile and
-// run, an upgrade keeps what the operator has changed, and nothing stays behind.
+// TestPackages: the packages are the same when they are made again; they install, programs of
+// theirs compile and run, an upgrade keeps what the operator has changed, and nothing stays behind.
 func TestPackages(t *testing.T) {
 	if os.Getenv(Installed) != "" {
 		skips.NotRun(t, "an installed tree is tested", "unset "+Installed)

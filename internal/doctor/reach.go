@@ -20,8 +20,8 @@ const (
 	reachMost  = 64              // connections that are tried at a time
 )
 
-// reach tries to connect from this machine to the ports of a job's other hosts that are known. A refused
-// connection is as good as an accepted one: it has got there, and nobody listens yet.
+// reach tries to connect from this machine to the ports of a job's other hosts that are known. A
+// refused connection is as good as an accepted one: it has got there, and nobody listens yet.
 func reach(ctx context.Context, job *config.Job, local func(netip.Addr) bool) []Check {
 	var rules []firewall.Rule
 	seen := make(map[string]bool)

@@ -23,8 +23,8 @@ var Help string
 // ErrUsage is wrapped by errors of command lines.
 var ErrUsage = errors.New("see impi-node ports -h")
 
-// Command prints the rules of a job. load reads a job file whose hosts are on other machines; it shows its
-// faults itself, and returns nil then.
+// Command prints the rules of a job. load reads a job file whose hosts are on other machines; it
+// shows its faults itself, and returns nil then.
 func Command(args []string, out io.Writer, load func(path string) *config.Job) error {
 	f := flag.NewFlagSet("ports", flag.ContinueOnError)
 	f.SetOutput(io.Discard)

@@ -1,4 +1,5 @@
-// Package firewall is the command impi-node ports: which ports a job's sites must open to each other.
+// Package firewall is the command impi-node ports: which ports a job's sites must open to each
+// other.
 package firewall
 
 import (

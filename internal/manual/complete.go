@@ -9,8 +9,8 @@ import (
 // Shells are those for which there are completions.
 var Shells = []string{"bash", "fish", "zsh"}
 
-// Complete returns the completions of a program for a shell. The first of the commands is the program itself,
-// the others are its commands.
+// Complete returns the completions of a program for a shell. The first of the commands is the
+// program itself, the others are its commands.
 func Complete(shell string, commands []Command) (script string, ok bool) {
 	switch shell {
 	case "bash":
@@ -41,8 +41,8 @@ func verbs(commands []Command) (list []string) {
 	return list
 }
 
-// bash is a function that looks at the command and the word before. After flags that have a value, and where
-// no word fits, it completes names of files.
+// bash is a function that looks at the command and the word before. After flags that have a value,
+// and where no word fits, it completes names of files.
 func bash(commands []Command) string {
 	program := commands[0].Name
 	f := "_" + strings.ReplaceAll(program, "-", "_")

@@ -1,5 +1,5 @@
-// Package manual makes man pages and completions for shells of the help texts of commands, so that they say
-// what the commands say.
+// Package manual makes man pages and completions for shells of the help texts of commands, so that
+// they say what the commands say.
 package manual
 
 import (
@@ -21,7 +21,8 @@ type Flag struct {
 	Text  string // the beginning of its description
 }
 
-// flagLine is a line of the list of flags: two blanks, the flag, its value, and at least two more blanks.
+// flagLine is a line of the list of flags: two blanks, the flag, its value, and at least two more
+// blanks.
 var flagLine = regexp.MustCompile(`(?m)^  (--?[a-z][a-z-]*)(?:, -[a-zA-Z])?(?: ([A-Z][A-Z.|]*|[a-z]+))?  +(\S.*)$`)
 
 // inUsage is a flag in brackets in a line of usage, which has no line of its own.

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// metric is a metric that is served. Names follow Prometheus' conventions: base units, and _total for
-// what only grows. Labels come before those that all have, mpi_job and site.
+// metric is a metric that is served. Names follow Prometheus' conventions: base units, and _total
+// for what only grows. Labels come before those that all have, mpi_job and site.
 type metric struct {
 	name    string
 	counter bool

@@ -1,5 +1,5 @@
-// Package status is the command impi-node status: how far the procs of running jobs are, and what they
-// wait for.
+// Package status is the command impi-node status: how far the procs of running jobs are, and what
+// they wait for.
 package status
 
 import (
@@ -89,7 +89,8 @@ func parse(command string, args []string) (*options, error) {
 	return o, err
 }
 
-// minEvery is the least time between two looks of -watch: each stops the procs for some microseconds.
+// minEvery is the least time between two looks of -watch: each stops the procs for some
+// microseconds.
 const minEvery = 100 * time.Millisecond
 
 // Run runs the command and returns its exit status.

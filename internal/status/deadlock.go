@@ -11,8 +11,8 @@ import (
 // stuckAfter is how long a proc must have waited to be part of a deadlock.
 const stuckAfter = time.Second
 
-// Deadlock says that every proc of a job waits for another one, so that none of them goes on by itself.
-// It is probable, not certain: another thread of a proc may yet go on.
+// Deadlock says that every proc of a job waits for another one, so that none of them goes on by
+// itself. It is probable, not certain: another thread of a proc may yet go on.
 type Deadlock struct {
 	For   time.Duration `json:"for_ns"`          // the shortest of the waits
 	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: there is none
@@ -55,7 +55,8 @@ func stuck(b *links.Blocked) bool {
 		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.Away || p.Why != "" && p.Why != whySyncAck })
 }
 
-// waitsElsewhere reports whether a call waits for procs of other worlds, or for a window, whoever its partners are.
+// waitsElsewhere reports whether a call waits for procs of other worlds, or for a window, whoever
+// its partners are.
 func waitsElsewhere(c links.Call) bool {
 	name := strings.ToLower(c.Name)
 	for _, word := range []string{"accept", "connect", "spawn", "join", "win", "session", "finalize"} {

@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// TestNothingForTheTerminal: what programs and other sites choose is text, and cannot look like lines of ours.
+// TestNothingForTheTerminal: what programs and other sites choose is text, and cannot look like
+// lines of ours.
 func TestNothingForTheTerminal(t *testing.T) {
 	evil := "\x1b[31mred\x1b]0;title\a\n\n  probable deadlock: forged\x00\u202e"
 	j := job(waits(0, "mpi.Recv"+evil, time.Second, links.Partner{What: "recv", Comm: evil}), links.Proc{Rank: 1, State: links.ProcEnded, Ended: evil},

@@ -92,7 +92,8 @@ func label(p *links.Proc) string {
 	return fmt.Sprintf("rank %d", p.Rank)
 }
 
-// hostOf returns the column with the address of a proc's host; there is none if the site has one host.
+// hostOf returns the column with the address of a proc's host; there is none if the site has one
+// host.
 func hostOf(p *links.Part, x *links.Proc) string {
 	if len(p.Agents) < 2 {
 		return ""

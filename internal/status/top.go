@@ -54,7 +54,8 @@ type seen struct {
 // dueMsg says that it is time to look again.
 type dueMsg struct{}
 
-// screen is the state of impi-node top: bubbletea calls Update for each key and look, and then View.
+// screen is the state of impi-node top: bubbletea calls Update for each key and look, and then
+// View.
 type screen struct {
 	look  func() *Report
 	every time.Duration

@@ -88,7 +88,8 @@ s sort by the next column  r reverse  / filter  p pause  arrows scroll  q quit`
 	}
 }
 
-// TestTopScrolls: rows beyond the screen can be reached, and the screen never shows less than it could.
+// TestTopScrolls: rows beyond the screen can be reached, and the screen never shows less than it
+// could.
 func TestTopScrolls(t *testing.T) {
 	var procs []links.Proc
 	for i := range 30 {

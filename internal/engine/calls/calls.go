@@ -17,12 +17,12 @@ type Call struct {
 // maxTraces bounds the traces of all goroutines, in bytes. What does not fit is not looked at.
 const maxTraces = 1 << 20
 
-// mostGoroutines is how many a program may have to be looked at: the traces of so many take about a millisecond,
-// for which all stop.
+// mostGoroutines is how many a program may have to be looked at: the traces of so many take about a
+// millisecond, for which all stop.
 const mostGoroutines = 128
 
-// Waiting returns the calls that wait. All goroutines stop meanwhile. It returns nil for a program that has
-// more of them than it would take little time to look at.
+// Waiting returns the calls that wait. All goroutines stop meanwhile. It returns nil for a program
+// that has more of them than it would take little time to look at.
 func Waiting() []Call {
 	if runtime.NumGoroutine() > mostGoroutines {
 		return nil
@@ -49,8 +49,8 @@ func parse(traces string) (list []Call) {
 	return list
 }
 
-// waiting returns the call of a goroutine that waits for others: of the functions of this library that
-// it is in, the one that the program has called.
+// waiting returns the call of a goroutine that waits for others: of the functions of this library
+// that it is in, the one that the program has called.
 func waiting(trace string) (c Call, ok bool) {
 	lines := strings.Split(trace, "\n")
 	waits := false

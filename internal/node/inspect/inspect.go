@@ -28,8 +28,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// procsLimit is how long procs and switches have to answer about their links. They take microseconds,
-// unless they are stopped or compute.
+// procsLimit is how long procs and switches have to answer about their links. They take
+// microseconds, unless they are stopped or compute.
 const procsLimit = 500 * time.Millisecond
 
 // Settings have what a node can tell of while it starts.
@@ -127,8 +127,8 @@ func (c *Control) about() links.About {
 	return a
 }
 
-// jobID names the job. All its nodes compute it from the same table of hosts and procs, whose ports and
-// process numbers differ from those of other jobs that run now.
+// jobID names the job. All its nodes compute it from the same table of hosts and procs, whose ports
+// and process numbers differ from those of other jobs that run now.
 func (c *Control) jobID() string {
 	h := sha256.New()
 	for _, x := range c.Site.Routes.World.Hosts {
@@ -173,8 +173,8 @@ func (c *Control) isReady() bool {
 	}
 }
 
-// Describe tells what this node knows. Procs and switches that do not answer within procsLimit are left
-// out.
+// Describe tells what this node knows. Procs and switches that do not answer within procsLimit are
+// left out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
 		d := &links.Node{About: c.about(), Phase: links.PhaseStarting}
@@ -321,8 +321,8 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 	return b
 }
 
-// describePairs tells of all pairs of a local proc and another one. Unused pairs of large jobs are only
-// counted, unless the request wants them.
+// describePairs tells of all pairs of a local proc and another one. Unused pairs of large jobs are
+// only counted, unless the request wants them.
 func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
 	world := c.Site.Routes.World
 	all := r.All || world.Clients[world.Self].NProcs*(world.Procs.Len()-1) <= r.Few

@@ -63,8 +63,8 @@ func (c *Control) hostOf(r links.Request) (int, error) {
 	return self, nil
 }
 
-// hostName is what a host of the site is called: by its name in the file, or else by the address that
-// its links use, which the site's network may have chosen instead of the file's.
+// hostName is what a host of the site is called: by its name in the file, or else by the address
+// that its links use, which the site's network may have chosen instead of the file's.
 func (c *Control) hostName(host int) string {
 	name := c.Cluster.Address(host)
 	if _, err := netip.ParseAddr(name); err != nil || !c.isReady() {
@@ -96,8 +96,8 @@ func beforehand(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
-// ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named. All
-// hosts together tell of as many pairs as one node would.
+// ofSite gathers the answers of the nodes of all hosts. Those that do not answer in time are named.
+// All hosts together tell of as many pairs as one node would.
 func (c *Control) ofSite(ctx context.Context, r links.Request) links.Answer {
 	n := len(c.Cluster.Hosts)
 	r.Views = max(1, links.MaxViews/n)

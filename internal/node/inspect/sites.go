@@ -117,8 +117,8 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; ")}}
 }
 
-// believed are the hosts of another site that its answer may be about, without what this node knows better: that
-// site may be wrong, or lie.
+// believed are the hosts of another site that its answer may be about, without what this node knows
+// better: that site may be wrong, or lie.
 func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
 	id, job := c.jobID(), c.name(x)
 	for _, o := range all[:min(len(all), x.NHosts)] {
