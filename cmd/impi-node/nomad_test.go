@@ -44,6 +44,9 @@ client {
   enabled           = true
   network_interface = "eth0"
   servers           = ["10.77.0.1:4647"]
+  # What a task has written goes away with its allocation: none is removed, however full the disk is.
+  gc_disk_usage_threshold  = 100
+  gc_inode_usage_threshold = 100
 }
 plugin "raw_exec" {
   config { enabled = true }
