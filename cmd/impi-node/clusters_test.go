@@ -99,16 +99,23 @@ func wantBothSites(t *testing.T, alpha, beta *machineNode, procs int) {
 	}
 }
 
+// serverAddress is one of this machine on which no other test process has a server.
+func serverAddress() string {
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 100+pid>>16, pid>>8&255, pid&255)
+}
+
 // TestClustersBySlurm runs the commands for Slurm as they are written: two allocations of one Slurm.
 func TestClustersBySlurm(t *testing.T) {
 	c := slurmtest.Start(t, 4)
-	dir, commands := clusterRecipe(t, "slurm.hcl", "192.0.2.9", "127.0.0.9", "7800", "17809")
+	address := serverAddress()
+	dir, commands := clusterRecipe(t, "slurm.hcl", "192.0.2.9", address)
 	here := func(args ...string) *exec.Cmd { return exec.CommandContext(t.Context(), args[0], args[1:]...) }
 	if len(commands) != 3 {
 		t.Fatalf("%q", commands)
 	}
 	server := runLine(t, dir, here, commands[0])
-	server.awaits(t, server.err, "127.0.0.9:17809")
+	server.awaits(t, server.err, "waiting for clients: clients=2 address="+address+":7800")
 	wantBothSites(t, runLine(t, dir, here, commands[1], c.Env()...), runLine(t, dir, here, commands[2], c.Env()...), 4)
 	if s := ends([]*machineNode{server}); s[0] != 0 {
 		t.Errorf("the server has status %d", s[0])
@@ -118,11 +125,12 @@ func TestClustersBySlurm(t *testing.T) {
 // TestScancelAtOneCluster: the job ends at both.
 func TestScancelAtOneCluster(t *testing.T) {
 	c := slurmtest.Start(t, 4)
-	dir, commands := clusterRecipe(t, "slurm.hcl", "192.0.2.9", "127.0.0.9", "7800", "17809")
+	address := serverAddress()
+	dir, commands := clusterRecipe(t, "slurm.hcl", "192.0.2.9", address)
 	here := func(args ...string) *exec.Cmd { return exec.CommandContext(t.Context(), args[0], args[1:]...) }
 	env := append(c.Env(), asProgram+"=block")
 	server := runLine(t, dir, here, commands[0])
-	server.awaits(t, server.err, "127.0.0.9:17809")
+	server.awaits(t, server.err, "waiting for clients: clients=2 address="+address+":7800")
 	named := strings.Replace(commands[1], "salloc", "salloc --job-name=first", 1)
 	alpha, beta := runLine(t, dir, here, named, env...), runLine(t, dir, here, commands[2], env...)
 	for rank := range 8 {
