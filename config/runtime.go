@@ -283,6 +283,7 @@ type Log struct {
 // Metrics says where each node of the site serves figures for Prometheus.
 type Metrics struct {
 	Listen netip.AddrPort `hcl:"listen"` // invalid: nowhere; port 0: any
+	Calls  bool           `hcl:"calls"`  // with the time in calls of MPI, which the procs then measure
 	Pos    Pos
 }
 

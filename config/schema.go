@@ -83,7 +83,10 @@ var blockLog = &blockSpec{name: "log", attrs: []attrSpec{
 	{name: "trace", kind: text("a file name with %r for the rank", "packets-%r.txt")},
 }}
 
-var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{{name: "listen", kind: metricsAt(), required: true}}}
+var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{
+	{name: "listen", kind: metricsAt(), required: true},
+	{name: "calls", kind: truth()},
+}}
 
 var blockAuth = &blockSpec{name: "auth", label: `"key" or "none"`, example: "key", repeated: true, attrs: []attrSpec{
 	{name: "file", kind: text("the key's file name", "job.key")},

@@ -18,6 +18,7 @@ var variants = map[string]func(*options){
 	insideName:  func(*options) {}, // a runner of its own
 	"resume":    func(o *options) { o.resume = "true" },
 	"no-resume": func(o *options) { o.resume = "false" },
+	"calls":     func(o *options) { o.calls = true },
 	"channel":   func(o *options) { o.path = "channel" },
 	"fd":        func(o *options) { o.plane = string(transports.PlaneFD) },
 	"peer-shm":  func(o *options) { o.plane = string(transports.PlanePeerSHM) },

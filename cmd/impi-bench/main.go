@@ -40,6 +40,7 @@ type options struct {
 	plane     string        // data plane that the route pins; empty: none
 	path      string        // "direct" or "channel"
 	resume    string        // "true", "false", or what the node would choose
+	calls     bool          // the procs measure their calls of MPI
 	ranks     []int         // each value of -procs
 	procs     int           // the one that is measured
 	floor     bool
@@ -169,6 +170,7 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	f.StringVar(&o.transport, "transport", "auto", "transport to use: shm, unix, tcp, tcp+tls, quic, or auto")
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
+	f.BoolVar(&o.calls, "calls", false, "the procs of ours measure their calls of MPI, as with calls = true in a metrics block")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "also measure a bare polling socket pair (pingpong, stream)")

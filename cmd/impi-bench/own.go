@@ -113,6 +113,9 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	}
 	fmt.Fprintf(&b, "job {\n  embedded_server {}\n}\nprogram {\n  command = %s\n  prefix_output = false\n}\n", quoted)
 	fmt.Fprintf(&b, "route \"*\" {\n  %s\n  direct = %v\n}\nlog { level = \"warn\" }\n", prefer, direct)
+	if w.o.calls {
+		b.WriteString("metrics {\n  listen = \"127.0.0.1:0\"\n  calls  = true\n}\n")
+	}
 	b.WriteString(w.secure(secure))
 	if sites == 1 {
 		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n%s}\n", procs, w.inside)

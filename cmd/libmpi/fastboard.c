@@ -12,6 +12,7 @@
 #include "gate.h"
 #include "fastboard.h"
 #include "loops.h"
+#include "measure.h"
 
 // An operation under way.
 struct op {
@@ -81,15 +82,16 @@ static inline void give_back(struct op *o)
 	o->read = 0;
 }
 
-static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want);
+static inline int reached(struct op *o, uint32_t m, _Atomic uint64_t *word, uint64_t want);
 
 // returned reports whether those to whom memory is lent have read it, or do within a few looks. For one
 // that cannot read it and asks for it Go posts it.
 static inline int returned(struct op *o)
 {
 	for (uint64_t left = o->to; left != 0; left &= left - 1) {
-		_Atomic uint64_t *at = progress(o->b, __builtin_ctzll(left)), *asked = at + ASKED_AT / sizeof *at;
-		if (!reached(o, at, o->turn | READ) || LOAD(*asked) == o->turn)
+		uint32_t m = __builtin_ctzll(left);
+		_Atomic uint64_t *at = progress(o->b, m), *asked = at + ASKED_AT / sizeof *at;
+		if (!reached(o, m, at, o->turn | READ) || LOAD(*asked) == o->turn)
 			return 0;
 	}
 	return 1;
@@ -125,19 +127,10 @@ static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->m
 // How Go waits, in nanoseconds (internal/poll), and how often C looks between two yields.
 enum { PATIENCE = 200000, STOLEN = 20000, LOOKS = 4 };
 
-static inline int64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-// reached waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
+// until waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
 // out by its yields that other threads compute, and can wake those that sleep.
-static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want)
+static inline int until(struct op *o, _Atomic uint64_t *word, uint64_t want)
 {
-	if (LOAD(*word) >= want)
-		return 1;
 	if (others_asleep(o->b) != 0)
 		return 0;
 	for (int i = x->polls; i > 0 && !GLANCE(x->leave_asked); i--) {
@@ -147,7 +140,7 @@ static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want)
 	}
 	if (!x->yields)
 		return 0;
-	int64_t begun = now(), before = begun, after;
+	uint64_t begun = impi_clock(), before = begun, after;
 	do {
 		sched_yield();
 		for (int i = 0; i < LOOKS; i++) {
@@ -155,12 +148,28 @@ static inline int reached(struct op *o, _Atomic uint64_t *word, uint64_t want)
 				return 1;
 			rest();
 		}
-		after = now();
+		after = impi_clock();
 		if (after - before > STOLEN)
 			return 0;
 		before = after;
 	} while (after - begun < PATIENCE && !GLANCE(x->leave_asked));
 	return 0;
+}
+
+TIMED static int timed_until(struct op *o, uint32_t m, _Atomic uint64_t *word, uint64_t want)
+{
+	uint64_t begun = impi_clock();
+	int over = until(o, word, want);
+	x->waited[o->b - x->boards][m] += impi_clock() - begun;
+	return over;
+}
+
+// reached is until for a word of a member, with the time that it takes counted if that is wanted.
+static inline int reached(struct op *o, uint32_t m, _Atomic uint64_t *word, uint64_t want)
+{
+	if (LOAD(*word) >= want)
+		return 1;
+	return COUNTS ? timed_until(o, m, word, want) : until(o, word, want);
 }
 
 // vacant waits until n bytes can be posted.
@@ -176,7 +185,7 @@ static inline int vacant(struct op *o, uint64_t n)
 	for (uint32_t m = 0; m < b->members; m++) {
 		if (m == b->me)
 			continue;
-		if (!reached(o, progress(b, m), was | READ))
+		if (!reached(o, m, progress(b, m), was | READ))
 			return 0;
 		uint64_t at = LOAD(*progress(b, m));
 		least = at < least ? at : least;
@@ -225,7 +234,7 @@ static inline int give(struct op *o, unsigned what, const void *from, uint64_t n
 static inline int posted(struct op *o, unsigned what, uint32_t m, uint64_t n)
 {
 	char *e = entry(o->b, m, o->turn);
-	if (!reached(o, (_Atomic uint64_t *)e, o->turn) || LOAD(*(_Atomic uint64_t *)e) != o->turn || *(uint64_t *)(e + 8) != header(o->lent ? what | LENT : what, n))
+	if (!reached(o, m, (_Atomic uint64_t *)e, o->turn) || LOAD(*(_Atomic uint64_t *)e) != o->turn || *(uint64_t *)(e + 8) != header(o->lent ? what | LENT : what, n))
 		return 0; // Go tells what is wrong
 	o->read |= o->lent || n > INLINE;
 	return 1;
@@ -300,7 +309,7 @@ int impi_barrier(MPI_Comm comm)
 		return 0;
 	arrive(&o);
 	for (uint32_t m = 0; m < o.b->members; m++)
-		if (m != o.b->me && !reached(&o, progress(o.b, m), o.turn))
+		if (m != o.b->me && !reached(&o, m, progress(o.b, m), o.turn))
 			return refuse();
 	return finish(&o);
 }

@@ -4,6 +4,7 @@
 
 #include "gate.h"
 #include "fastboard.h"
+#include "measure.h"
 
 #define WEAK(name) __attribute__((weak, alias(#name)))
 
@@ -101,6 +102,7 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 	l->ends[l->sent % FASTBOXES] = l->placed;
 	l->charged += cost((uint32_t)n);
 	l->sent++;
+	l->payload += n;
 	uint64_t mark = l->sent << 32 | (l->out_at & UINT32_MAX);
 	*by = l;
 	if (n <= FASTBOX_PIECE) {
@@ -193,11 +195,9 @@ static inline void take(struct peer *l, uint32_t n)
 // The gate is passed.
 static inline int review(struct peer *l) { return l->received >= l->review; }
 
-// look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
-static inline struct place *look(struct peer *l)
+// gaze is look for a peer whose messages C may take.
+static inline struct place *gaze(struct peer *l)
 {
-	if (review(l))
-		return NULL;
 	for (int i = x->polls;; i--) {
 		struct place *p = next(l);
 		if (p != NULL)
@@ -206,6 +206,22 @@ static inline struct place *look(struct peer *l)
 			return NULL;
 		rest();
 	}
+}
+
+TIMED static struct place *timed_gaze(struct peer *l)
+{
+	uint64_t begun = impi_clock();
+	struct place *p = gaze(l);
+	l->waited += impi_clock() - begun;
+	return p;
+}
+
+// look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
+static inline struct place *look(struct peer *l)
+{
+	if (review(l))
+		return NULL;
+	return COUNTS && next(l) == NULL ? timed_gaze(l) : gaze(l);
 }
 
 // fill stores what was received, but for the error.
@@ -261,12 +277,15 @@ static inline int every_takes(struct comm *c)
 // get_any receives from any source, if a message comes soon. The gate is passed.
 static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Status *status)
 {
+	uint64_t begun = COUNTS ? impi_clock() : 0;
 	for (int i = every_takes(c) ? x->polls : -1; i >= 0 && !GLANCE(x->leave_asked); i--) {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
 			if (l->in == NULL)
 				continue;
 			struct place *p = next(l);
+			if (p != NULL && begun != 0 && i < x->polls)
+				l->waited += impi_clock() - begun, begun = 0;
 			if (p != NULL && whole(p, ONCE(p->len)))
 				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status); // Go sets another one aside
 			if (GLANCE(*l->bytes) != l->in_at)
@@ -434,6 +453,7 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 // soon, or something for Go. The gate is passed.
 static int glance(void)
 {
+	uint64_t begun = COUNTS ? impi_clock() : 0;
 	for (int i = x->polls; i >= 0 && !GLANCE(x->leave_asked); i--) {
 		for (int k = 0; k < x->top; k++) {
 			struct peer *l = &x->peers[k];
@@ -442,6 +462,8 @@ static int glance(void)
 			if (!l->takes || review(l))
 				return 0;
 			struct place *p = next(l);
+			if (p != NULL && begun != 0 && i < x->polls)
+				l->waited += impi_clock() - begun, begun = 0;
 			if (p != NULL && whole(p, ONCE(p->len)))
 				return match(l, p);
 			if (GLANCE(*l->bytes) != l->in_at)
@@ -549,25 +571,33 @@ static int waitall_fastboxes(int n, MPI_Request h[], MPI_Status *statuses)
 #include "fastpath_calls.h"
 
 // If the send has left but the receive has to be done by Go, the call goes on with MPI_PROC_NULL as the
-// destination.
-int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+// destination. which is 1 for MPI_Sendrecv_c.
+static inline int exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status, int which)
 {
 	if ((source >= 0 || source == MPI_ANY_SOURCE) && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
 		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
 			return MPI_SUCCESS;
 		dest = MPI_PROC_NULL;
 	}
-	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), 0);
+	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), which);
+}
+
+TIMED static int timed_exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status, int which)
+{
+	uint64_t begun = impi_clock();
+	int error = exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, which);
+	impi_called(SENDRECV, begun, dest, sendtag, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+
+int PMPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	return MEASURED ? timed_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, 0) : exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, 0);
 }
 int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Sendrecv);
 
 int PMPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	if ((source >= 0 || source == MPI_ANY_SOURCE) && send_fastbox(sendbuf, sendcount, sendtype, dest, sendtag, comm)) {
-		if (recv_fastbox(recvbuf, recvcount, recvtype, source, recvtag, comm, status))
-			return MPI_SUCCESS;
-		dest = MPI_PROC_NULL;
-	}
-	return abiSendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(status), 1);
+	return MEASURED ? timed_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, 1) : exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, 1);
 }
 int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) WEAK(PMPI_Sendrecv_c);

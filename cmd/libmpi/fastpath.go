@@ -5,6 +5,7 @@ package main
 /*
 #include <stddef.h>
 #include "fastpath.h"
+#include "measure.h"
 
 enum {
 	peerSize = sizeof(struct peer), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
@@ -30,6 +31,7 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/ntcopy"
 	"github.com/openimpi/impi/internal/abi/handles"
+	measure "github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
@@ -71,7 +73,7 @@ var (
 const (
 	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
 	_ = -uint((C.FASTBOXES ^ link.FastBoxCount) | (C.IN_FASTBOX ^ link.InFastBox) | (C.MAX_FASTBOX ^ link.MaxFastBox) | (C.ENVELOPE_COST ^ link.EnvelopeCost))
-	_ = -uint((C.PEERS ^ fastpath.Peers) | (C.COMMS ^ fastpath.Comms) | (C.RANKS ^ fastpath.Ranks) | (C.REQUESTS ^ fastpath.Requests))
+	_ = -uint((C.PEERS ^ fastpath.Peers) | (C.COMMS ^ fastpath.Comms) | (C.RANKS ^ fastpath.Ranks) | (C.MEMBERS ^ fastpath.Members) | (C.REQUESTS ^ fastpath.Requests))
 	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign) | (C.FASTBOX_PIECE ^ link.FastBoxPiece) | (C.FAR_LEAST ^ ntcopy.Least))
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
@@ -275,3 +277,16 @@ func requestOf(h uintptr) *requestObject {
 	*r = requestObject{q: mpi.Request((*proc.Comm)(c.Comm).FastPathRequest(i, uint32(h>>32))), owner: &c.object}
 	return r
 }
+
+// C's memory must be as Go has it, or the length of an array is negative.
+var (
+	_ [unsafe.Sizeof(measure.Memory{}) - C.sizeof_struct_measure]struct{}
+	_ [C.sizeof_struct_measure - unsafe.Sizeof(measure.Memory{})]struct{}
+)
+
+const (
+	_ = -uint(C.CALLS ^ measure.Most)
+	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag))
+)
+
+func init() { measure.UseC((*measure.Memory)(unsafe.Pointer(&C.impi_measure))) }

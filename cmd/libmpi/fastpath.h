@@ -26,12 +26,13 @@ struct peer {
 	_Atomic uint32_t *sleeps;
 	_Atomic uint64_t *bytes;
 	uint64_t sent, seen, taken;
-	uint64_t charged, limit, received, review;
+	uint64_t charged, limit, received, review, payload;
 	char *out_data, *in_data;
 	uint64_t out_area, in_area, placed, freed, owed, ends[FASTBOXES];
 	uint64_t out_at, in_at;
 	uint32_t sends, takes;
 	uint64_t vain;
+	uint64_t waited;
 };
 
 struct comm {
@@ -78,11 +79,12 @@ struct fastpath {
 	int32_t polls;
 	uint32_t streak;
 	int32_t first, last, spare, used, top;
-	uint32_t yields;
+	uint32_t yields, counts, unused;
 	struct peer peers[PEERS];
 	struct comm comms[COMMS];
 	struct request table[REQUESTS];
 	struct board boards[SLOTS];
+	uint64_t waited[SLOTS][MEMBERS];
 };
 
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type

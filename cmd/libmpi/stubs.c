@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 #include "_cgo_export.h"
+#include "measure.h"
 
 #define W(x) ((GoUintptr)(x))
 
@@ -168,10 +169,24 @@ int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_In
 int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup) { return abiGroupFromSessionPset(W(session), W(pset_name), W(newgroup)); }
 int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup) __attribute__((weak, alias("PMPI_Group_from_session_pset")));
 
-int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) { return abiCommCreateFromGroup(W(group), W(stringtag), W(info), W(errhandler), W(newcomm)); }
+TIMED static int timed_MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommCreateFromGroup(W(group), W(stringtag), W(info), W(errhandler), W(newcomm));
+	impi_called(1, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm) : abiCommCreateFromGroup(W(group), W(stringtag), W(info), W(errhandler), W(newcomm)); }
 int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create_from_group")));
 
-int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) { return abiIntercommCreateFromGroups(W(local_group), local_leader, W(remote_group), remote_leader, W(stringtag), W(info), W(errhandler), W(newintercomm)); }
+TIMED static int timed_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIntercommCreateFromGroups(W(local_group), local_leader, W(remote_group), remote_leader, W(stringtag), W(info), W(errhandler), W(newintercomm));
+	impi_called(2, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) { return MEASURED ? timed_MPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm) : abiIntercommCreateFromGroups(W(local_group), local_leader, W(remote_group), remote_leader, W(stringtag), W(info), W(errhandler), W(newintercomm)); }
 int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) __attribute__((weak, alias("PMPI_Intercomm_create_from_groups")));
 
 int PMPI_Info_create(MPI_Info *info) { return abiInfoCreate(W(info)); }
@@ -207,40 +222,124 @@ int MPI_Info_get_nkeys(MPI_Info info, int *nkeys) __attribute__((weak, alias("PM
 int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key) { return abiInfoGetNthkey(W(info), n, W(key)); }
 int MPI_Info_get_nthkey(MPI_Info info, int n, char *key) __attribute__((weak, alias("PMPI_Info_get_nthkey")));
 
-int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
+TIMED static int timed_MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 0);
+	impi_called(4, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return MEASURED ? timed_MPI_Bsend(buf, count, datatype, dest, tag, comm) : abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
 int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Bsend")));
 
-int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
+TIMED static int timed_MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 1);
+	impi_called(4, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return MEASURED ? timed_MPI_Bsend_c(buf, count, datatype, dest, tag, comm) : abiBsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
 int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Bsend_c")));
 
-int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiSsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
+TIMED static int timed_MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiSsend(W(buf), count, W(datatype), dest, tag, W(comm), 0);
+	impi_called(5, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return MEASURED ? timed_MPI_Ssend(buf, count, datatype, dest, tag, comm) : abiSsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
 int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Ssend")));
 
-int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiSsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
+TIMED static int timed_MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiSsend(W(buf), count, W(datatype), dest, tag, W(comm), 1);
+	impi_called(5, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return MEASURED ? timed_MPI_Ssend_c(buf, count, datatype, dest, tag, comm) : abiSsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
 int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Ssend_c")));
 
-int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
+TIMED static int timed_MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 0);
+	impi_called(6, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return MEASURED ? timed_MPI_Rsend(buf, count, datatype, dest, tag, comm) : abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 0); }
 int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Rsend")));
 
-int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
+TIMED static int timed_MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 1);
+	impi_called(6, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { return MEASURED ? timed_MPI_Rsend_c(buf, count, datatype, dest, tag, comm) : abiRsend(W(buf), count, W(datatype), dest, tag, W(comm), 1); }
 int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) __attribute__((weak, alias("PMPI_Rsend_c")));
 
-int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIbsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIbsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
+	impi_called(9, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibsend(buf, count, datatype, dest, tag, comm, request) : abiIbsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
 int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibsend")));
 
-int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIbsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIbsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
+	impi_called(9, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request) : abiIbsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1); }
 int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibsend_c")));
 
-int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIssend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIssend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
+	impi_called(10, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Issend(buf, count, datatype, dest, tag, comm, request) : abiIssend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
 int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Issend")));
 
-int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIssend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIssend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
+	impi_called(10, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Issend_c(buf, count, datatype, dest, tag, comm, request) : abiIssend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1); }
 int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Issend_c")));
 
-int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIrsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIrsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0);
+	impi_called(11, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Irsend(buf, count, datatype, dest, tag, comm, request) : abiIrsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
 int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Irsend")));
 
-int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiIrsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIrsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1);
+	impi_called(11, begun, dest, tag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Irsend_c(buf, count, datatype, dest, tag, comm, request) : abiIrsend(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 1); }
 int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Irsend_c")));
 
 int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) { return abiSendInit(W(buf), count, W(datatype), dest, tag, W(comm), W(request), 0); }
@@ -273,46 +372,144 @@ int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int t
 int PMPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) { return abiRecvInit(W(buf), count, W(datatype), source, tag, W(comm), W(request), 1); }
 int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Recv_init_c")));
 
-int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) { return abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 0); }
+TIMED static int timed_MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 0);
+	impi_called(14, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) { return MEASURED ? timed_MPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status) : abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 0); }
 int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) __attribute__((weak, alias("PMPI_Sendrecv_replace")));
 
-int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) { return abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 1); }
+TIMED static int timed_MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 1);
+	impi_called(14, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) { return MEASURED ? timed_MPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status) : abiSendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(status), 1); }
 int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) __attribute__((weak, alias("PMPI_Sendrecv_replace_c")));
 
-int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 0);
+	impi_called(15, begun, dest, sendtag, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request) : abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 0); }
 int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Isendrecv")));
 
-int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 1);
+	impi_called(15, begun, dest, sendtag, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request) : abiIsendrecv(W(sendbuf), sendcount, W(sendtype), dest, sendtag, W(recvbuf), recvcount, W(recvtype), source, recvtag, W(comm), W(request), 1); }
 int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Isendrecv_c")));
 
-int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 0);
+	impi_called(16, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request) : abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 0); }
 int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Isendrecv_replace")));
 
-int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 1);
+	impi_called(16, begun, dest, sendtag, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request) : abiIsendrecvReplace(W(buf), count, W(datatype), dest, sendtag, source, recvtag, W(comm), W(request), 1); }
 int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Isendrecv_replace_c")));
 
-int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) { return abiProbe(source, tag, W(comm), W(status)); }
+TIMED static int timed_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiProbe(source, tag, W(comm), W(status));
+	impi_called(17, begun, source, tag, -1, W(comm));
+	return error;
+}
+int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) { return MEASURED ? timed_MPI_Probe(source, tag, comm, status) : abiProbe(source, tag, W(comm), W(status)); }
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) __attribute__((weak, alias("PMPI_Probe")));
 
-int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) { return abiIprobe(source, tag, W(comm), W(flag), W(status)); }
+TIMED static int timed_MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIprobe(source, tag, W(comm), W(flag), W(status));
+	impi_called(18, begun, source, tag, -1, W(comm));
+	return error;
+}
+int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) { return MEASURED ? timed_MPI_Iprobe(source, tag, comm, flag, status) : abiIprobe(source, tag, W(comm), W(flag), W(status)); }
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) __attribute__((weak, alias("PMPI_Iprobe")));
 
-int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) { return abiMprobe(source, tag, W(comm), W(message), W(status)); }
+TIMED static int timed_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiMprobe(source, tag, W(comm), W(message), W(status));
+	impi_called(19, begun, source, tag, -1, W(comm));
+	return error;
+}
+int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) { return MEASURED ? timed_MPI_Mprobe(source, tag, comm, message, status) : abiMprobe(source, tag, W(comm), W(message), W(status)); }
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Mprobe")));
 
-int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) { return abiImprobe(source, tag, W(comm), W(flag), W(message), W(status)); }
+TIMED static int timed_MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiImprobe(source, tag, W(comm), W(flag), W(message), W(status));
+	impi_called(20, begun, source, tag, -1, W(comm));
+	return error;
+}
+int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) { return MEASURED ? timed_MPI_Improbe(source, tag, comm, flag, message, status) : abiImprobe(source, tag, W(comm), W(flag), W(message), W(status)); }
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Improbe")));
 
-int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return abiMrecv(W(buf), count, W(datatype), W(message), W(status), 0); }
+TIMED static int timed_MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiMrecv(W(buf), count, W(datatype), W(message), W(status), 0);
+	impi_called(21, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return MEASURED ? timed_MPI_Mrecv(buf, count, datatype, message, status) : abiMrecv(W(buf), count, W(datatype), W(message), W(status), 0); }
 int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Mrecv")));
 
-int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return abiMrecv(W(buf), count, W(datatype), W(message), W(status), 1); }
+TIMED static int timed_MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiMrecv(W(buf), count, W(datatype), W(message), W(status), 1);
+	impi_called(21, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) { return MEASURED ? timed_MPI_Mrecv_c(buf, count, datatype, message, status) : abiMrecv(W(buf), count, W(datatype), W(message), W(status), 1); }
 int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) __attribute__((weak, alias("PMPI_Mrecv_c")));
 
-int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return abiImrecv(W(buf), count, W(datatype), W(message), W(request), 0); }
+TIMED static int timed_MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiImrecv(W(buf), count, W(datatype), W(message), W(request), 0);
+	impi_called(22, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return MEASURED ? timed_MPI_Imrecv(buf, count, datatype, message, request) : abiImrecv(W(buf), count, W(datatype), W(message), W(request), 0); }
 int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) __attribute__((weak, alias("PMPI_Imrecv")));
 
-int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return abiImrecv(W(buf), count, W(datatype), W(message), W(request), 1); }
+TIMED static int timed_MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiImrecv(W(buf), count, W(datatype), W(message), W(request), 1);
+	impi_called(22, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) { return MEASURED ? timed_MPI_Imrecv_c(buf, count, datatype, message, request) : abiImrecv(W(buf), count, W(datatype), W(message), W(request), 1); }
 int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) __attribute__((weak, alias("PMPI_Imrecv_c")));
 
 int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count) { return abiGetCount(W(status), W(datatype), W(count), 0); }
@@ -369,13 +566,34 @@ int MPI_Buffer_attach(void *buffer, int size) __attribute__((weak, alias("PMPI_B
 int PMPI_Buffer_attach_c(void *buffer, MPI_Count size) { return abiBufferAttach(W(buffer), size, 1); }
 int MPI_Buffer_attach_c(void *buffer, MPI_Count size) __attribute__((weak, alias("PMPI_Buffer_attach_c")));
 
-int PMPI_Buffer_detach(void *buffer_addr, int *size) { return abiBufferDetach(W(buffer_addr), W(size), 0); }
+TIMED static int timed_MPI_Buffer_detach(void *buffer_addr, int *size)
+{
+	uint64_t begun = impi_clock();
+	int error = abiBufferDetach(W(buffer_addr), W(size), 0);
+	impi_called(23, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Buffer_detach(void *buffer_addr, int *size) { return MEASURED ? timed_MPI_Buffer_detach(buffer_addr, size) : abiBufferDetach(W(buffer_addr), W(size), 0); }
 int MPI_Buffer_detach(void *buffer_addr, int *size) __attribute__((weak, alias("PMPI_Buffer_detach")));
 
-int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) { return abiBufferDetach(W(buffer_addr), W(size), 1); }
+TIMED static int timed_MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
+{
+	uint64_t begun = impi_clock();
+	int error = abiBufferDetach(W(buffer_addr), W(size), 1);
+	impi_called(23, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) { return MEASURED ? timed_MPI_Buffer_detach_c(buffer_addr, size) : abiBufferDetach(W(buffer_addr), W(size), 1); }
 int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) __attribute__((weak, alias("PMPI_Buffer_detach_c")));
 
-int PMPI_Buffer_flush(void) { return abiBufferFlush(); }
+TIMED static int timed_MPI_Buffer_flush(void)
+{
+	uint64_t begun = impi_clock();
+	int error = abiBufferFlush();
+	impi_called(24, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Buffer_flush(void) { return MEASURED ? timed_MPI_Buffer_flush() : abiBufferFlush(); }
 int MPI_Buffer_flush(void) __attribute__((weak, alias("PMPI_Buffer_flush")));
 
 int PMPI_Buffer_iflush(MPI_Request *request) { return abiBufferIflush(W(request)); }
@@ -387,13 +605,34 @@ int MPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size) __attribute__(
 int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) { return abiCommAttachBuffer(W(comm), W(buffer), size, 1); }
 int MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size) __attribute__((weak, alias("PMPI_Comm_attach_buffer_c")));
 
-int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size) { return abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 0); }
+TIMED static int timed_MPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 0);
+	impi_called(25, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size) { return MEASURED ? timed_MPI_Comm_detach_buffer(comm, buffer_addr, size) : abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 0); }
 int MPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size) __attribute__((weak, alias("PMPI_Comm_detach_buffer")));
 
-int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) { return abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 1); }
+TIMED static int timed_MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 1);
+	impi_called(25, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) { return MEASURED ? timed_MPI_Comm_detach_buffer_c(comm, buffer_addr, size) : abiCommDetachBuffer(W(comm), W(buffer_addr), W(size), 1); }
 int MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size) __attribute__((weak, alias("PMPI_Comm_detach_buffer_c")));
 
-int PMPI_Comm_flush_buffer(MPI_Comm comm) { return abiCommFlushBuffer(W(comm)); }
+TIMED static int timed_MPI_Comm_flush_buffer(MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommFlushBuffer(W(comm));
+	impi_called(26, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_flush_buffer(MPI_Comm comm) { return MEASURED ? timed_MPI_Comm_flush_buffer(comm) : abiCommFlushBuffer(W(comm)); }
 int MPI_Comm_flush_buffer(MPI_Comm comm) __attribute__((weak, alias("PMPI_Comm_flush_buffer")));
 
 int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request) { return abiCommIflushBuffer(W(comm), W(request)); }
@@ -417,31 +656,94 @@ int MPI_Session_flush_buffer(MPI_Session session) __attribute__((weak, alias("PM
 int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request) { return abiSessionIflushBuffer(W(session), W(request)); }
 int MPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request) __attribute__((weak, alias("PMPI_Session_iflush_buffer")));
 
-int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) { return abiWaitany(count, W(array_of_requests), W(index), W(status)); }
+TIMED static int timed_MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWaitany(count, W(array_of_requests), W(index), W(status));
+	impi_called(28, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) { return MEASURED ? timed_MPI_Waitany(count, array_of_requests, index, status) : abiWaitany(count, W(array_of_requests), W(index), W(status)); }
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) __attribute__((weak, alias("PMPI_Waitany")));
 
-int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) { return abiWaitsome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses)); }
+TIMED static int timed_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiWaitsome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses));
+	impi_called(30, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) { return MEASURED ? timed_MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) : abiWaitsome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses)); }
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) __attribute__((weak, alias("PMPI_Waitsome")));
 
-int PMPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) { return abiTestany(count, W(array_of_requests), W(index), W(flag), W(status)); }
+TIMED static int timed_MPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiTestany(count, W(array_of_requests), W(index), W(flag), W(status));
+	impi_called(32, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) { return MEASURED ? timed_MPI_Testany(count, array_of_requests, index, flag, status) : abiTestany(count, W(array_of_requests), W(index), W(flag), W(status)); }
 int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) __attribute__((weak, alias("PMPI_Testany")));
 
-int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) { return abiTestall(count, W(array_of_requests), W(flag), W(array_of_statuses)); }
+TIMED static int timed_MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiTestall(count, W(array_of_requests), W(flag), W(array_of_statuses));
+	impi_called(33, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) { return MEASURED ? timed_MPI_Testall(count, array_of_requests, flag, array_of_statuses) : abiTestall(count, W(array_of_requests), W(flag), W(array_of_statuses)); }
 int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) __attribute__((weak, alias("PMPI_Testall")));
 
-int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) { return abiTestsome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses)); }
+TIMED static int timed_MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiTestsome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses));
+	impi_called(34, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) { return MEASURED ? timed_MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) : abiTestsome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses)); }
 int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) __attribute__((weak, alias("PMPI_Testsome")));
 
-int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) { return abiRequestGetStatus(W(request), W(flag), W(status)); }
+TIMED static int timed_MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRequestGetStatus(W(request), W(flag), W(status));
+	impi_called(35, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) { return MEASURED ? timed_MPI_Request_get_status(request, flag, status) : abiRequestGetStatus(W(request), W(flag), W(status)); }
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) __attribute__((weak, alias("PMPI_Request_get_status")));
 
-int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) { return abiRequestGetStatusAny(count, W(array_of_requests), W(index), W(flag), W(status)); }
+TIMED static int timed_MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRequestGetStatusAny(count, W(array_of_requests), W(index), W(flag), W(status));
+	impi_called(36, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) { return MEASURED ? timed_MPI_Request_get_status_any(count, array_of_requests, index, flag, status) : abiRequestGetStatusAny(count, W(array_of_requests), W(index), W(flag), W(status)); }
 int MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) __attribute__((weak, alias("PMPI_Request_get_status_any")));
 
-int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) { return abiRequestGetStatusAll(count, W(array_of_requests), W(flag), W(array_of_statuses)); }
+TIMED static int timed_MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiRequestGetStatusAll(count, W(array_of_requests), W(flag), W(array_of_statuses));
+	impi_called(37, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) { return MEASURED ? timed_MPI_Request_get_status_all(count, array_of_requests, flag, array_of_statuses) : abiRequestGetStatusAll(count, W(array_of_requests), W(flag), W(array_of_statuses)); }
 int MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) __attribute__((weak, alias("PMPI_Request_get_status_all")));
 
-int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) { return abiRequestGetStatusSome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses)); }
+TIMED static int timed_MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiRequestGetStatusSome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses));
+	impi_called(38, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) { return MEASURED ? timed_MPI_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) : abiRequestGetStatusSome(incount, W(array_of_requests), W(outcount), W(array_of_indices), W(array_of_statuses)); }
 int MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) __attribute__((weak, alias("PMPI_Request_get_status_some")));
 
 int PMPI_Request_free(MPI_Request *request) { return abiRequestFree(W(request)); }
@@ -450,10 +752,24 @@ int MPI_Request_free(MPI_Request *request) __attribute__((weak, alias("PMPI_Requ
 int PMPI_Cancel(MPI_Request *request) { return abiCancel(W(request)); }
 int MPI_Cancel(MPI_Request *request) __attribute__((weak, alias("PMPI_Cancel")));
 
-int PMPI_Start(MPI_Request *request) { return abiStart(W(request)); }
+TIMED static int timed_MPI_Start(MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiStart(W(request));
+	impi_called(39, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Start(MPI_Request *request) { return MEASURED ? timed_MPI_Start(request) : abiStart(W(request)); }
 int MPI_Start(MPI_Request *request) __attribute__((weak, alias("PMPI_Start")));
 
-int PMPI_Startall(int count, MPI_Request array_of_requests[]) { return abiStartall(count, W(array_of_requests)); }
+TIMED static int timed_MPI_Startall(int count, MPI_Request array_of_requests[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiStartall(count, W(array_of_requests));
+	impi_called(40, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Startall(int count, MPI_Request array_of_requests[]) { return MEASURED ? timed_MPI_Startall(count, array_of_requests) : abiStartall(count, W(array_of_requests)); }
 int MPI_Startall(int count, MPI_Request array_of_requests[]) __attribute__((weak, alias("PMPI_Startall")));
 
 int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) { return abiGrequestStart(W(query_fn), W(free_fn), W(cancel_fn), W(extra_state), W(request)); }
@@ -474,16 +790,44 @@ int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype data
 int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiPrecvInit(W(buf), partitions, count, W(datatype), source, tag, W(comm), W(info), W(request), 1); }
 int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Precv_init_c")));
 
-int PMPI_Pready(int partition, MPI_Request request) { return abiPready(partition, W(request)); }
+TIMED static int timed_MPI_Pready(int partition, MPI_Request request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiPready(partition, W(request));
+	impi_called(41, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Pready(int partition, MPI_Request request) { return MEASURED ? timed_MPI_Pready(partition, request) : abiPready(partition, W(request)); }
 int MPI_Pready(int partition, MPI_Request request) __attribute__((weak, alias("PMPI_Pready")));
 
-int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request) { return abiPreadyRange(partition_low, partition_high, W(request)); }
+TIMED static int timed_MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiPreadyRange(partition_low, partition_high, W(request));
+	impi_called(42, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request) { return MEASURED ? timed_MPI_Pready_range(partition_low, partition_high, request) : abiPreadyRange(partition_low, partition_high, W(request)); }
 int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) __attribute__((weak, alias("PMPI_Pready_range")));
 
-int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) { return abiPreadyList(length, W(array_of_partitions), W(request)); }
+TIMED static int timed_MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiPreadyList(length, W(array_of_partitions), W(request));
+	impi_called(43, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) { return MEASURED ? timed_MPI_Pready_list(length, array_of_partitions, request) : abiPreadyList(length, W(array_of_partitions), W(request)); }
 int MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) __attribute__((weak, alias("PMPI_Pready_list")));
 
-int PMPI_Parrived(MPI_Request request, int partition, int *flag) { return abiParrived(W(request), partition, W(flag)); }
+TIMED static int timed_MPI_Parrived(MPI_Request request, int partition, int *flag)
+{
+	uint64_t begun = impi_clock();
+	int error = abiParrived(W(request), partition, W(flag));
+	impi_called(44, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Parrived(MPI_Request request, int partition, int *flag) { return MEASURED ? timed_MPI_Parrived(request, partition, flag) : abiParrived(W(request), partition, W(flag)); }
 int MPI_Parrived(MPI_Request request, int partition, int *flag) __attribute__((weak, alias("PMPI_Parrived")));
 
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype) { return abiTypeContiguous(count, W(oldtype), W(newtype), 0); }
@@ -792,31 +1136,94 @@ int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group) __attribute__((weak, 
 int PMPI_Comm_test_inter(MPI_Comm comm, int *flag) { return abiCommTestInter(W(comm), W(flag)); }
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag) __attribute__((weak, alias("PMPI_Comm_test_inter")));
 
-int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) { return abiCommDup(W(comm), W(newcomm)); }
+TIMED static int timed_MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommDup(W(comm), W(newcomm));
+	impi_called(45, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_dup(comm, newcomm) : abiCommDup(W(comm), W(newcomm)); }
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_dup")));
 
-int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) { return abiCommDupWithInfo(W(comm), W(info), W(newcomm)); }
+TIMED static int timed_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommDupWithInfo(W(comm), W(info), W(newcomm));
+	impi_called(46, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_dup_with_info(comm, info, newcomm) : abiCommDupWithInfo(W(comm), W(info), W(newcomm)); }
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_dup_with_info")));
 
-int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) { return abiCommIdup(W(comm), W(newcomm), W(request)); }
+TIMED static int timed_MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommIdup(W(comm), W(newcomm), W(request));
+	impi_called(47, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) { return MEASURED ? timed_MPI_Comm_idup(comm, newcomm, request) : abiCommIdup(W(comm), W(newcomm), W(request)); }
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) __attribute__((weak, alias("PMPI_Comm_idup")));
 
-int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) { return abiCommIdupWithInfo(W(comm), W(info), W(newcomm), W(request)); }
+TIMED static int timed_MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommIdupWithInfo(W(comm), W(info), W(newcomm), W(request));
+	impi_called(48, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) { return MEASURED ? timed_MPI_Comm_idup_with_info(comm, info, newcomm, request) : abiCommIdupWithInfo(W(comm), W(info), W(newcomm), W(request)); }
 int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) __attribute__((weak, alias("PMPI_Comm_idup_with_info")));
 
-int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) { return abiCommCreate(W(comm), W(group), W(newcomm)); }
+TIMED static int timed_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommCreate(W(comm), W(group), W(newcomm));
+	impi_called(49, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_create(comm, group, newcomm) : abiCommCreate(W(comm), W(group), W(newcomm)); }
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create")));
 
-int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) { return abiCommCreateGroup(W(comm), W(group), tag, W(newcomm)); }
+TIMED static int timed_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommCreateGroup(W(comm), W(group), tag, W(newcomm));
+	impi_called(50, begun, NOBODY, tag, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_create_group(comm, group, tag, newcomm) : abiCommCreateGroup(W(comm), W(group), tag, W(newcomm)); }
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_create_group")));
 
-int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) { return abiCommSplit(W(comm), color, key, W(newcomm)); }
+TIMED static int timed_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommSplit(W(comm), color, key, W(newcomm));
+	impi_called(51, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_split(comm, color, key, newcomm) : abiCommSplit(W(comm), color, key, W(newcomm)); }
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_split")));
 
-int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) { return abiCommSplitType(W(comm), split_type, key, W(info), W(newcomm)); }
+TIMED static int timed_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommSplitType(W(comm), split_type, key, W(info), W(newcomm));
+	impi_called(52, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_split_type(comm, split_type, key, info, newcomm) : abiCommSplitType(W(comm), split_type, key, W(info), W(newcomm)); }
 int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_split_type")));
 
-int PMPI_Comm_free(MPI_Comm *comm) { return abiCommFree(W(comm)); }
+TIMED static int timed_MPI_Comm_free(MPI_Comm *comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommFree(W(comm));
+	impi_called(53, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Comm_free(MPI_Comm *comm) { return MEASURED ? timed_MPI_Comm_free(comm) : abiCommFree(W(comm)); }
 int MPI_Comm_free(MPI_Comm *comm) __attribute__((weak, alias("PMPI_Comm_free")));
 
 int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info) { return abiCommSetInfo(W(comm), W(info)); }
@@ -831,10 +1238,24 @@ int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) __attribute__((weak,
 int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen) { return abiCommGetName(W(comm), W(comm_name), W(resultlen)); }
 int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen) __attribute__((weak, alias("PMPI_Comm_get_name")));
 
-int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm) { return abiIntercommCreate(W(local_comm), local_leader, W(peer_comm), remote_leader, tag, W(newintercomm)); }
+TIMED static int timed_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIntercommCreate(W(local_comm), local_leader, W(peer_comm), remote_leader, tag, W(newintercomm));
+	impi_called(54, begun, NOBODY, tag, -1, 0);
+	return error;
+}
+int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm) { return MEASURED ? timed_MPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm) : abiIntercommCreate(W(local_comm), local_leader, W(peer_comm), remote_leader, tag, W(newintercomm)); }
 int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm) __attribute__((weak, alias("PMPI_Intercomm_create")));
 
-int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) { return abiIntercommMerge(W(intercomm), high, W(newintracomm)); }
+TIMED static int timed_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIntercommMerge(W(intercomm), high, W(newintracomm));
+	impi_called(55, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) { return MEASURED ? timed_MPI_Intercomm_merge(intercomm, high, newintracomm) : abiIntercommMerge(W(intercomm), high, W(newintracomm)); }
 int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm) __attribute__((weak, alias("PMPI_Intercomm_merge")));
 
 int PMPI_Topo_test(MPI_Comm comm, int *status) { return abiTopoTest(W(comm), W(status)); }
@@ -843,7 +1264,14 @@ int MPI_Topo_test(MPI_Comm comm, int *status) __attribute__((weak, alias("PMPI_T
 int PMPI_Dims_create(int nnodes, int ndims, int dims[]) { return abiDimsCreate(nnodes, ndims, W(dims)); }
 int MPI_Dims_create(int nnodes, int ndims, int dims[]) __attribute__((weak, alias("PMPI_Dims_create")));
 
-int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart) { return abiCartCreate(W(comm_old), ndims, W(dims), W(periods), reorder, W(comm_cart)); }
+TIMED static int timed_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCartCreate(W(comm_old), ndims, W(dims), W(periods), reorder, W(comm_cart));
+	impi_called(56, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart) { return MEASURED ? timed_MPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart) : abiCartCreate(W(comm_old), ndims, W(dims), W(periods), reorder, W(comm_cart)); }
 int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart) __attribute__((weak, alias("PMPI_Cart_create")));
 
 int PMPI_Cartdim_get(MPI_Comm comm, int *ndims) { return abiCartdimGet(W(comm), W(ndims)); }
@@ -861,13 +1289,27 @@ int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) __attrib
 int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest) { return abiCartShift(W(comm), direction, disp, W(rank_source), W(rank_dest)); }
 int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest) __attribute__((weak, alias("PMPI_Cart_shift")));
 
-int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) { return abiCartSub(W(comm), W(remain_dims), W(newcomm)); }
+TIMED static int timed_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCartSub(W(comm), W(remain_dims), W(newcomm));
+	impi_called(57, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Cart_sub(comm, remain_dims, newcomm) : abiCartSub(W(comm), W(remain_dims), W(newcomm)); }
 int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Cart_sub")));
 
 int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank) { return abiCartMap(W(comm), ndims, W(dims), W(periods), W(newrank)); }
 int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank) __attribute__((weak, alias("PMPI_Cart_map")));
 
-int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph) { return abiGraphCreate(W(comm_old), nnodes, W(index), W(edges), reorder, W(comm_graph)); }
+TIMED static int timed_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGraphCreate(W(comm_old), nnodes, W(index), W(edges), reorder, W(comm_graph));
+	impi_called(58, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph) { return MEASURED ? timed_MPI_Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph) : abiGraphCreate(W(comm_old), nnodes, W(index), W(edges), reorder, W(comm_graph)); }
 int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *comm_graph) __attribute__((weak, alias("PMPI_Graph_create")));
 
 int PMPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges) { return abiGraphdimsGet(W(comm), W(nnodes), W(nedges)); }
@@ -885,10 +1327,24 @@ int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors
 int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) { return abiGraphMap(W(comm), nnodes, W(index), W(edges), W(newrank)); }
 int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank) __attribute__((weak, alias("PMPI_Graph_map")));
 
-int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph)); }
+TIMED static int timed_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+	uint64_t begun = impi_clock();
+	int error = abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph));
+	impi_called(59, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return MEASURED ? timed_MPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph) : abiDistGraphCreate(W(comm_old), n, W(sources), W(degrees), W(destinations), W(weights), W(info), reorder, W(comm_dist_graph)); }
 int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create")));
 
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph)); }
+TIMED static int timed_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
+{
+	uint64_t begun = impi_clock();
+	int error = abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph));
+	impi_called(60, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) { return MEASURED ? timed_MPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph) : abiDistGraphCreateAdjacent(W(comm_old), indegree, W(sources), W(sourceweights), outdegree, W(destinations), W(destweights), W(info), reorder, W(comm_dist_graph)); }
 int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) __attribute__((weak, alias("PMPI_Dist_graph_create_adjacent")));
 
 int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted) { return abiDistGraphNeighborsCount(W(comm), W(indegree), W(outdegree), W(weighted)); }
@@ -897,16 +1353,37 @@ int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree,
 int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) { return abiDistGraphNeighbors(W(comm), maxindegree, W(sources), W(sourceweights), maxoutdegree, W(destinations), W(destweights)); }
 int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) __attribute__((weak, alias("PMPI_Dist_graph_neighbors")));
 
-int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request) { return abiIbarrier(W(comm), W(request)); }
+TIMED static int timed_MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIbarrier(W(comm), W(request));
+	impi_called(62, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibarrier(comm, request) : abiIbarrier(W(comm), W(request)); }
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibarrier")));
 
 int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBarrierInit(W(comm), W(info), W(request)); }
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Barrier_init")));
 
-int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0);
+	impi_called(64, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibcast(buffer, count, datatype, root, comm, request) : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 0); }
 int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibcast")));
 
-int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1);
+	impi_called(64, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ibcast_c(buffer, count, datatype, root, comm, request) : abiIbcast(W(buffer), count, W(datatype), root, W(comm), W(request), 1); }
 int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ibcast_c")));
 
 int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBcastInit(W(buffer), count, W(datatype), root, W(comm), W(info), W(request), 0); }
@@ -915,10 +1392,24 @@ int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI
 int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiBcastInit(W(buffer), count, W(datatype), root, W(comm), W(info), W(request), 1); }
 int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Bcast_init_c")));
 
-int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
+	impi_called(66, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
 int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igather")));
 
-int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
+	impi_called(66, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
 int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igather_c")));
 
 int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiGatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 0); }
@@ -927,16 +1418,44 @@ int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
 int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiGatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 1); }
 int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Gather_init_c")));
 
-int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) { return abiGatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), 0); }
+TIMED static int timed_MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), 0);
+	impi_called(67, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm) : abiGatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), 0); }
 int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Gatherv")));
 
-int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) { return abiGatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), 1); }
+TIMED static int timed_MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), 1);
+	impi_called(67, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm) : abiGatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), 1); }
 int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Gatherv_c")));
 
-int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(request), 0);
+	impi_called(68, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request) : abiIgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(request), 0); }
 int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igatherv")));
 
-int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(request), 1);
+	impi_called(68, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request) : abiIgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(request), 1); }
 int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Igatherv_c")));
 
 int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiGathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(info), W(request), 0); }
@@ -945,10 +1464,24 @@ int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
 int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiGathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), root, W(comm), W(info), W(request), 1); }
 int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Gatherv_init_c")));
 
-int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
+	impi_called(70, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
 int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatter")));
 
-int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
+	impi_called(70, begun, root, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIscatter(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
 int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatter_c")));
 
 int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScatterInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 0); }
@@ -957,16 +1490,44 @@ int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
 int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScatterInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 1); }
 int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Scatter_init_c")));
 
-int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return abiScatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 0); }
+TIMED static int timed_MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiScatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 0);
+	impi_called(71, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm) : abiScatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 0); }
 int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scatterv")));
 
-int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return abiScatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1); }
+TIMED static int timed_MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiScatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1);
+	impi_called(71, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) { return MEASURED ? timed_MPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm) : abiScatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), 1); }
 int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scatterv_c")));
 
-int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIscatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIscatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0);
+	impi_called(72, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIscatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 0); }
 int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatterv")));
 
-int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return abiIscatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIscatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1);
+	impi_called(72, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request) : abiIscatterv(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(request), 1); }
 int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscatterv_c")));
 
 int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScattervInit(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 0); }
@@ -975,10 +1536,24 @@ int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int dis
 int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScattervInit(W(sendbuf), W(sendcounts), W(displs), W(sendtype), W(recvbuf), recvcount, W(recvtype), root, W(comm), W(info), W(request), 1); }
 int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Scatterv_init_c")));
 
-int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
+	impi_called(74, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
 int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgather")));
 
-int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
+	impi_called(74, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIallgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
 int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgather_c")));
 
 int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllgatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 0); }
@@ -987,16 +1562,44 @@ int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllgatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Allgather_init_c")));
 
-int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) { return abiAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 0); }
+TIMED static int timed_MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 0);
+	impi_called(75, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) : abiAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 0); }
 int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allgatherv")));
 
-int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) { return abiAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 1); }
+TIMED static int timed_MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 1);
+	impi_called(75, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) : abiAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 1); }
 int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Allgatherv_c")));
 
-int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIallgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIallgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 0);
+	impi_called(76, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request) : abiIallgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 0); }
 int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgatherv")));
 
-int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIallgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIallgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 1);
+	impi_called(76, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request) : abiIallgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 1); }
 int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallgatherv_c")));
 
 int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllgathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1005,10 +1608,24 @@ int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllgathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Allgatherv_init_c")));
 
-int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
+	impi_called(78, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
 int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoall")));
 
-int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
+	impi_called(78, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIalltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
 int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoall_c")));
 
 int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1017,16 +1634,44 @@ int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Alltoall_init_c")));
 
-int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return abiAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 0); }
+TIMED static int timed_MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 0);
+	impi_called(79, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm) : abiAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 0); }
 int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoallv")));
 
-int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return abiAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 1); }
+TIMED static int timed_MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 1);
+	impi_called(79, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm) : abiAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 1); }
 int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoallv_c")));
 
-int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIalltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIalltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 0);
+	impi_called(80, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request) : abiIalltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 0); }
 int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoallv")));
 
-int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIalltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIalltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 1);
+	impi_called(80, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request) : abiIalltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 1); }
 int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoallv_c")));
 
 int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallvInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1035,16 +1680,44 @@ int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sd
 int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallvInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Alltoallv_init_c")));
 
-int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return abiAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 0); }
+TIMED static int timed_MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 0);
+	impi_called(81, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return MEASURED ? timed_MPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm) : abiAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 0); }
 int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoallw")));
 
-int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return abiAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 1); }
+TIMED static int timed_MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 1);
+	impi_called(81, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return MEASURED ? timed_MPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm) : abiAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 1); }
 int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) __attribute__((weak, alias("PMPI_Alltoallw_c")));
 
-int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return abiIalltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIalltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 0);
+	impi_called(82, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request) : abiIalltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 0); }
 int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoallw")));
 
-int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return abiIalltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIalltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 1);
+	impi_called(82, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request) : abiIalltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 1); }
 int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ialltoallw_c")));
 
 int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallwInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(info), W(request), 0); }
@@ -1053,10 +1726,24 @@ int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sd
 int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAlltoallwInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(info), W(request), 1); }
 int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Alltoallw_init_c")));
 
-int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0);
+	impi_called(84, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 0); }
 int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce")));
 
-int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1);
+	impi_called(84, begun, root, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request) : abiIreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(request), 1); }
 int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_c")));
 
 int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(info), W(request), 0); }
@@ -1065,10 +1752,24 @@ int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), root, W(comm), W(info), W(request), 1); }
 int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Reduce_init_c")));
 
-int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0);
+	impi_called(86, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
 int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce")));
 
-int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1);
+	impi_called(86, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIallreduce(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iallreduce_c")));
 
 int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllreduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 0); }
@@ -1077,16 +1778,44 @@ int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiAllreduceInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 1); }
 int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Allreduce_init_c")));
 
-int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiReduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), 0); }
+TIMED static int timed_MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiReduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), 0);
+	impi_called(87, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm) : abiReduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), 0); }
 int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter")));
 
-int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiReduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), 1); }
+TIMED static int timed_MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiReduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), 1);
+	impi_called(87, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm) : abiReduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), 1); }
 int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_c")));
 
-int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIreduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIreduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(request), 0);
+	impi_called(88, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request) : abiIreduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(request), 0); }
 int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_scatter")));
 
-int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIreduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIreduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(request), 1);
+	impi_called(88, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request) : abiIreduceScatter(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_scatter_c")));
 
 int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceScatterInit(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(info), W(request), 0); }
@@ -1095,16 +1824,44 @@ int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvco
 int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceScatterInit(W(sendbuf), W(recvbuf), W(recvcounts), W(datatype), W(op), W(comm), W(info), W(request), 1); }
 int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Reduce_scatter_init_c")));
 
-int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0); }
+TIMED static int timed_MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0);
+	impi_called(89, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 0); }
 int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_block")));
 
-int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1); }
+TIMED static int timed_MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1);
+	impi_called(89, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm) : abiReduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), 1); }
 int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Reduce_scatter_block_c")));
 
-int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIreduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIreduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(request), 0);
+	impi_called(90, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request) : abiIreduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(request), 0); }
 int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_scatter_block")));
 
-int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIreduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIreduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(request), 1);
+	impi_called(90, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request) : abiIreduceScatterBlock(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ireduce_scatter_block_c")));
 
 int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceScatterBlockInit(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(info), W(request), 0); }
@@ -1113,16 +1870,44 @@ int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvco
 int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiReduceScatterBlockInit(W(sendbuf), W(recvbuf), recvcount, W(datatype), W(op), W(comm), W(info), W(request), 1); }
 int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Reduce_scatter_block_init_c")));
 
-int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiScan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0); }
+TIMED static int timed_MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiScan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0);
+	impi_called(91, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Scan(sendbuf, recvbuf, count, datatype, op, comm) : abiScan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0); }
 int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scan")));
 
-int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiScan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
+TIMED static int timed_MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiScan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1);
+	impi_called(91, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm) : abiScan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
 int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Scan_c")));
 
-int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0);
+	impi_called(92, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
 int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscan")));
 
-int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1);
+	impi_called(92, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iscan_c")));
 
 int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScanInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 0); }
@@ -1131,16 +1916,44 @@ int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype da
 int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiScanInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 1); }
 int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Scan_init_c")));
 
-int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiExscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0); }
+TIMED static int timed_MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiExscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0);
+	impi_called(93, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm) : abiExscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 0); }
 int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Exscan")));
 
-int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return abiExscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
+TIMED static int timed_MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiExscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1);
+	impi_called(93, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) { return MEASURED ? timed_MPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm) : abiExscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), 1); }
 int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) __attribute__((weak, alias("PMPI_Exscan_c")));
 
-int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIexscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIexscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0);
+	impi_called(94, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIexscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 0); }
 int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iexscan")));
 
-int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return abiIexscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIexscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1);
+	impi_called(94, begun, NOBODY, NO_TAG, impi_size(count, datatype), W(comm));
+	return error;
+}
+int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request) : abiIexscan(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(request), 1); }
 int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Iexscan_c")));
 
 int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiExscanInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 0); }
@@ -1149,16 +1962,44 @@ int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiExscanInit(W(sendbuf), W(recvbuf), count, W(datatype), W(op), W(comm), W(info), W(request), 1); }
 int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Exscan_init_c")));
 
-int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0); }
+TIMED static int timed_MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0);
+	impi_called(95, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) : abiNeighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0); }
 int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_allgather")));
 
-int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
+TIMED static int timed_MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1);
+	impi_called(95, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) : abiNeighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
 int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_allgather_c")));
 
-int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
+	impi_called(96, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIneighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
 int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_allgather")));
 
-int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
+	impi_called(96, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIneighborAllgather(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
 int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_allgather_c")));
 
 int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAllgatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1167,16 +2008,44 @@ int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype
 int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAllgatherInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Neighbor_allgather_init_c")));
 
-int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 0); }
+TIMED static int timed_MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 0);
+	impi_called(97, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) : abiNeighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 0); }
 int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_allgatherv")));
 
-int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 1); }
+TIMED static int timed_MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 1);
+	impi_called(97, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) : abiNeighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), 1); }
 int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_allgatherv_c")));
 
-int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 0);
+	impi_called(98, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request) : abiIneighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 0); }
 int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_allgatherv")));
 
-int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 1);
+	impi_called(98, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request) : abiIneighborAllgatherv(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(request), 1); }
 int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_allgatherv_c")));
 
 int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAllgathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1185,16 +2054,44 @@ int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatyp
 int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAllgathervInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), W(recvcounts), W(displs), W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Neighbor_allgatherv_init_c")));
 
-int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0); }
+TIMED static int timed_MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0);
+	impi_called(99, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) : abiNeighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 0); }
 int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_alltoall")));
 
-int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
+TIMED static int timed_MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1);
+	impi_called(99, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) : abiNeighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), 1); }
 int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_alltoall_c")));
 
-int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0);
+	impi_called(100, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIneighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 0); }
 int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_alltoall")));
 
-int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1);
+	impi_called(100, begun, NOBODY, NO_TAG, impi_size(sendcount, sendtype), W(comm));
+	return error;
+}
+int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request) : abiIneighborAlltoall(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(request), 1); }
 int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_alltoall_c")));
 
 int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1203,16 +2100,44 @@ int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype 
 int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallInit(W(sendbuf), sendcount, W(sendtype), W(recvbuf), recvcount, W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Neighbor_alltoall_init_c")));
 
-int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 0); }
+TIMED static int timed_MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 0);
+	impi_called(101, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm) : abiNeighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 0); }
 int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_alltoallv")));
 
-int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return abiNeighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 1); }
+TIMED static int timed_MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 1);
+	impi_called(101, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm) : abiNeighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), 1); }
 int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_alltoallv_c")));
 
-int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 0);
+	impi_called(102, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request) : abiIneighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 0); }
 int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_alltoallv")));
 
-int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return abiIneighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 1);
+	impi_called(102, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request) : abiIneighborAlltoallv(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(request), 1); }
 int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_alltoallv_c")));
 
 int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallvInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(info), W(request), 0); }
@@ -1221,16 +2146,44 @@ int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], con
 int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallvInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtype), W(recvbuf), W(recvcounts), W(rdispls), W(recvtype), W(comm), W(info), W(request), 1); }
 int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Neighbor_alltoallv_init_c")));
 
-int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return abiNeighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 0); }
+TIMED static int timed_MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 0);
+	impi_called(103, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm) : abiNeighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 0); }
 int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_alltoallw")));
 
-int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return abiNeighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 1); }
+TIMED static int timed_MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiNeighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 1);
+	impi_called(103, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) { return MEASURED ? timed_MPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm) : abiNeighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), 1); }
 int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) __attribute__((weak, alias("PMPI_Neighbor_alltoallw_c")));
 
-int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return abiIneighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 0); }
+TIMED static int timed_MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 0);
+	impi_called(104, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request) : abiIneighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 0); }
 int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_alltoallw")));
 
-int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return abiIneighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 1); }
+TIMED static int timed_MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiIneighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 1);
+	impi_called(104, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) { return MEASURED ? timed_MPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request) : abiIneighborAlltoallw(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(request), 1); }
 int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) __attribute__((weak, alias("PMPI_Ineighbor_alltoallw_c")));
 
 int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallwInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(info), W(request), 0); }
@@ -1239,58 +2192,177 @@ int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], con
 int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) { return abiNeighborAlltoallwInit(W(sendbuf), W(sendcounts), W(sdispls), W(sendtypes), W(recvbuf), W(recvcounts), W(rdispls), W(recvtypes), W(comm), W(info), W(request), 1); }
 int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) __attribute__((weak, alias("PMPI_Neighbor_alltoallw_init_c")));
 
-int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return abiCommSpawn(W(command), W(argv), maxprocs, W(info), root, W(comm), W(intercomm), W(array_of_errcodes)); }
+TIMED static int timed_MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommSpawn(W(command), W(argv), maxprocs, W(info), root, W(comm), W(intercomm), W(array_of_errcodes));
+	impi_called(105, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return MEASURED ? timed_MPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes) : abiCommSpawn(W(command), W(argv), maxprocs, W(info), root, W(comm), W(intercomm), W(array_of_errcodes)); }
 int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) __attribute__((weak, alias("PMPI_Comm_spawn")));
 
-int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return abiCommSpawnMultiple(count, W(array_of_commands), W(array_of_argv), W(array_of_maxprocs), W(array_of_info), root, W(comm), W(intercomm), W(array_of_errcodes)); }
+TIMED static int timed_MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommSpawnMultiple(count, W(array_of_commands), W(array_of_argv), W(array_of_maxprocs), W(array_of_info), root, W(comm), W(intercomm), W(array_of_errcodes));
+	impi_called(106, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) { return MEASURED ? timed_MPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes) : abiCommSpawnMultiple(count, W(array_of_commands), W(array_of_argv), W(array_of_maxprocs), W(array_of_info), root, W(comm), W(intercomm), W(array_of_errcodes)); }
 int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) __attribute__((weak, alias("PMPI_Comm_spawn_multiple")));
 
 int PMPI_Comm_get_parent(MPI_Comm *parent) { return abiCommGetParent(W(parent)); }
 int MPI_Comm_get_parent(MPI_Comm *parent) __attribute__((weak, alias("PMPI_Comm_get_parent")));
 
-int PMPI_Open_port(MPI_Info info, char *port_name) { return abiOpenPort(W(info), W(port_name)); }
+TIMED static int timed_MPI_Open_port(MPI_Info info, char *port_name)
+{
+	uint64_t begun = impi_clock();
+	int error = abiOpenPort(W(info), W(port_name));
+	impi_called(107, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Open_port(MPI_Info info, char *port_name) { return MEASURED ? timed_MPI_Open_port(info, port_name) : abiOpenPort(W(info), W(port_name)); }
 int MPI_Open_port(MPI_Info info, char *port_name) __attribute__((weak, alias("PMPI_Open_port")));
 
-int PMPI_Close_port(const char *port_name) { return abiClosePort(W(port_name)); }
+TIMED static int timed_MPI_Close_port(const char *port_name)
+{
+	uint64_t begun = impi_clock();
+	int error = abiClosePort(W(port_name));
+	impi_called(108, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Close_port(const char *port_name) { return MEASURED ? timed_MPI_Close_port(port_name) : abiClosePort(W(port_name)); }
 int MPI_Close_port(const char *port_name) __attribute__((weak, alias("PMPI_Close_port")));
 
-int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiCommAccept(W(port_name), W(info), root, W(comm), W(newcomm)); }
+TIMED static int timed_MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommAccept(W(port_name), W(info), root, W(comm), W(newcomm));
+	impi_called(109, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_accept(port_name, info, root, comm, newcomm) : abiCommAccept(W(port_name), W(info), root, W(comm), W(newcomm)); }
 int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_accept")));
 
-int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return abiCommConnect(W(port_name), W(info), root, W(comm), W(newcomm)); }
+TIMED static int timed_MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommConnect(W(port_name), W(info), root, W(comm), W(newcomm));
+	impi_called(110, begun, root, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) { return MEASURED ? timed_MPI_Comm_connect(port_name, info, root, comm, newcomm) : abiCommConnect(W(port_name), W(info), root, W(comm), W(newcomm)); }
 int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) __attribute__((weak, alias("PMPI_Comm_connect")));
 
-int PMPI_Comm_disconnect(MPI_Comm *comm) { return abiCommDisconnect(W(comm)); }
+TIMED static int timed_MPI_Comm_disconnect(MPI_Comm *comm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommDisconnect(W(comm));
+	impi_called(111, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Comm_disconnect(MPI_Comm *comm) { return MEASURED ? timed_MPI_Comm_disconnect(comm) : abiCommDisconnect(W(comm)); }
 int MPI_Comm_disconnect(MPI_Comm *comm) __attribute__((weak, alias("PMPI_Comm_disconnect")));
 
-int PMPI_Comm_join(int fd, MPI_Comm *intercomm) { return abiCommJoin(fd, W(intercomm)); }
+TIMED static int timed_MPI_Comm_join(int fd, MPI_Comm *intercomm)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCommJoin(fd, W(intercomm));
+	impi_called(112, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Comm_join(int fd, MPI_Comm *intercomm) { return MEASURED ? timed_MPI_Comm_join(fd, intercomm) : abiCommJoin(fd, W(intercomm)); }
 int MPI_Comm_join(int fd, MPI_Comm *intercomm) __attribute__((weak, alias("PMPI_Comm_join")));
 
-int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiPublishName(W(service_name), W(info), W(port_name)); }
+TIMED static int timed_MPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
+{
+	uint64_t begun = impi_clock();
+	int error = abiPublishName(W(service_name), W(info), W(port_name));
+	impi_called(113, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) { return MEASURED ? timed_MPI_Publish_name(service_name, info, port_name) : abiPublishName(W(service_name), W(info), W(port_name)); }
 int MPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name) __attribute__((weak, alias("PMPI_Publish_name")));
 
-int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name) { return abiUnpublishName(W(service_name), W(info), W(port_name)); }
+TIMED static int timed_MPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
+{
+	uint64_t begun = impi_clock();
+	int error = abiUnpublishName(W(service_name), W(info), W(port_name));
+	impi_called(114, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name) { return MEASURED ? timed_MPI_Unpublish_name(service_name, info, port_name) : abiUnpublishName(W(service_name), W(info), W(port_name)); }
 int MPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name) __attribute__((weak, alias("PMPI_Unpublish_name")));
 
-int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) { return abiLookupName(W(service_name), W(info), W(port_name)); }
+TIMED static int timed_MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
+{
+	uint64_t begun = impi_clock();
+	int error = abiLookupName(W(service_name), W(info), W(port_name));
+	impi_called(115, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) { return MEASURED ? timed_MPI_Lookup_name(service_name, info, port_name) : abiLookupName(W(service_name), W(info), W(port_name)); }
 int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) __attribute__((weak, alias("PMPI_Lookup_name")));
 
-int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 0); }
+TIMED static int timed_MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 0);
+	impi_called(116, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return MEASURED ? timed_MPI_Win_create(base, size, disp_unit, info, comm, win) : abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 0); }
 int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_create")));
 
-int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 1); }
+TIMED static int timed_MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 1);
+	impi_called(116, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) { return MEASURED ? timed_MPI_Win_create_c(base, size, disp_unit, info, comm, win) : abiWinCreate(W(base), size, disp_unit, W(info), W(comm), W(win), 1); }
 int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_create_c")));
 
-int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0); }
+TIMED static int timed_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0);
+	impi_called(117, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return MEASURED ? timed_MPI_Win_allocate(size, disp_unit, info, comm, baseptr, win) : abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0); }
 int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate")));
 
-int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1); }
+TIMED static int timed_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1);
+	impi_called(117, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return MEASURED ? timed_MPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win) : abiWinAllocate(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1); }
 int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate_c")));
 
-int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0); }
+TIMED static int timed_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0);
+	impi_called(118, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return MEASURED ? timed_MPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win) : abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 0); }
 int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate_shared")));
 
-int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1); }
+TIMED static int timed_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1);
+	impi_called(118, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) { return MEASURED ? timed_MPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win) : abiWinAllocateShared(size, disp_unit, W(info), W(comm), W(baseptr), W(win), 1); }
 int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_allocate_shared_c")));
 
 int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr) { return abiWinSharedQuery(W(win), rank, W(size), W(disp_unit), W(baseptr), 0); }
@@ -1299,7 +2371,14 @@ int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, 
 int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr) { return abiWinSharedQuery(W(win), rank, W(size), W(disp_unit), W(baseptr), 1); }
 int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr) __attribute__((weak, alias("PMPI_Win_shared_query_c")));
 
-int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) { return abiWinCreateDynamic(W(info), W(comm), W(win)); }
+TIMED static int timed_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinCreateDynamic(W(info), W(comm), W(win));
+	impi_called(119, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) { return MEASURED ? timed_MPI_Win_create_dynamic(info, comm, win) : abiWinCreateDynamic(W(info), W(comm), W(win)); }
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) __attribute__((weak, alias("PMPI_Win_create_dynamic")));
 
 int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) { return abiWinAttach(W(win), W(base), size); }
@@ -1308,7 +2387,14 @@ int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size) __attribute__((weak, 
 int PMPI_Win_detach(MPI_Win win, const void *base) { return abiWinDetach(W(win), W(base)); }
 int MPI_Win_detach(MPI_Win win, const void *base) __attribute__((weak, alias("PMPI_Win_detach")));
 
-int PMPI_Win_free(MPI_Win *win) { return abiWinFree(W(win)); }
+TIMED static int timed_MPI_Win_free(MPI_Win *win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinFree(W(win));
+	impi_called(120, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_free(MPI_Win *win) { return MEASURED ? timed_MPI_Win_free(win) : abiWinFree(W(win)); }
 int MPI_Win_free(MPI_Win *win) __attribute__((weak, alias("PMPI_Win_free")));
 
 int PMPI_Win_get_group(MPI_Win win, MPI_Group *group) { return abiWinGetGroup(W(win), W(group)); }
@@ -1326,118 +2412,384 @@ int MPI_Win_set_name(MPI_Win win, const char *win_name) __attribute__((weak, ali
 int PMPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) { return abiWinGetName(W(win), W(win_name), W(resultlen)); }
 int MPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen) __attribute__((weak, alias("PMPI_Win_get_name")));
 
-int PMPI_Win_fence(int assert, MPI_Win win) { return abiWinFence(assert, W(win)); }
+TIMED static int timed_MPI_Win_fence(int assert, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinFence(assert, W(win));
+	impi_called(121, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_fence(int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_fence(assert, win) : abiWinFence(assert, W(win)); }
 int MPI_Win_fence(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_fence")));
 
-int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) { return abiWinStart(W(group), assert, W(win)); }
+TIMED static int timed_MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinStart(W(group), assert, W(win));
+	impi_called(122, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_start(group, assert, win) : abiWinStart(W(group), assert, W(win)); }
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_start")));
 
-int PMPI_Win_complete(MPI_Win win) { return abiWinComplete(W(win)); }
+TIMED static int timed_MPI_Win_complete(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinComplete(W(win));
+	impi_called(123, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_complete(MPI_Win win) { return MEASURED ? timed_MPI_Win_complete(win) : abiWinComplete(W(win)); }
 int MPI_Win_complete(MPI_Win win) __attribute__((weak, alias("PMPI_Win_complete")));
 
-int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) { return abiWinPost(W(group), assert, W(win)); }
+TIMED static int timed_MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinPost(W(group), assert, W(win));
+	impi_called(124, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_post(group, assert, win) : abiWinPost(W(group), assert, W(win)); }
 int MPI_Win_post(MPI_Group group, int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_post")));
 
-int PMPI_Win_wait(MPI_Win win) { return abiWinWait(W(win)); }
+TIMED static int timed_MPI_Win_wait(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinWait(W(win));
+	impi_called(125, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_wait(MPI_Win win) { return MEASURED ? timed_MPI_Win_wait(win) : abiWinWait(W(win)); }
 int MPI_Win_wait(MPI_Win win) __attribute__((weak, alias("PMPI_Win_wait")));
 
-int PMPI_Win_test(MPI_Win win, int *flag) { return abiWinTest(W(win), W(flag)); }
+TIMED static int timed_MPI_Win_test(MPI_Win win, int *flag)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinTest(W(win), W(flag));
+	impi_called(126, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_test(MPI_Win win, int *flag) { return MEASURED ? timed_MPI_Win_test(win, flag) : abiWinTest(W(win), W(flag)); }
 int MPI_Win_test(MPI_Win win, int *flag) __attribute__((weak, alias("PMPI_Win_test")));
 
-int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) { return abiWinLock(lock_type, rank, assert, W(win)); }
+TIMED static int timed_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinLock(lock_type, rank, assert, W(win));
+	impi_called(127, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_lock(lock_type, rank, assert, win) : abiWinLock(lock_type, rank, assert, W(win)); }
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_lock")));
 
-int PMPI_Win_lock_all(int assert, MPI_Win win) { return abiWinLockAll(assert, W(win)); }
+TIMED static int timed_MPI_Win_lock_all(int assert, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinLockAll(assert, W(win));
+	impi_called(128, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_lock_all(int assert, MPI_Win win) { return MEASURED ? timed_MPI_Win_lock_all(assert, win) : abiWinLockAll(assert, W(win)); }
 int MPI_Win_lock_all(int assert, MPI_Win win) __attribute__((weak, alias("PMPI_Win_lock_all")));
 
-int PMPI_Win_unlock(int rank, MPI_Win win) { return abiWinUnlock(rank, W(win)); }
+TIMED static int timed_MPI_Win_unlock(int rank, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinUnlock(rank, W(win));
+	impi_called(129, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_unlock(int rank, MPI_Win win) { return MEASURED ? timed_MPI_Win_unlock(rank, win) : abiWinUnlock(rank, W(win)); }
 int MPI_Win_unlock(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_unlock")));
 
-int PMPI_Win_unlock_all(MPI_Win win) { return abiWinUnlockAll(W(win)); }
+TIMED static int timed_MPI_Win_unlock_all(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinUnlockAll(W(win));
+	impi_called(130, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_unlock_all(MPI_Win win) { return MEASURED ? timed_MPI_Win_unlock_all(win) : abiWinUnlockAll(W(win)); }
 int MPI_Win_unlock_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_unlock_all")));
 
-int PMPI_Win_flush(int rank, MPI_Win win) { return abiWinFlush(rank, W(win)); }
+TIMED static int timed_MPI_Win_flush(int rank, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinFlush(rank, W(win));
+	impi_called(131, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush(int rank, MPI_Win win) { return MEASURED ? timed_MPI_Win_flush(rank, win) : abiWinFlush(rank, W(win)); }
 int MPI_Win_flush(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush")));
 
-int PMPI_Win_flush_all(MPI_Win win) { return abiWinFlushAll(W(win)); }
+TIMED static int timed_MPI_Win_flush_all(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinFlushAll(W(win));
+	impi_called(132, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush_all(MPI_Win win) { return MEASURED ? timed_MPI_Win_flush_all(win) : abiWinFlushAll(W(win)); }
 int MPI_Win_flush_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_all")));
 
-int PMPI_Win_flush_local(int rank, MPI_Win win) { return abiWinFlushLocal(rank, W(win)); }
+TIMED static int timed_MPI_Win_flush_local(int rank, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinFlushLocal(rank, W(win));
+	impi_called(133, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush_local(int rank, MPI_Win win) { return MEASURED ? timed_MPI_Win_flush_local(rank, win) : abiWinFlushLocal(rank, W(win)); }
 int MPI_Win_flush_local(int rank, MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_local")));
 
-int PMPI_Win_flush_local_all(MPI_Win win) { return abiWinFlushLocalAll(W(win)); }
+TIMED static int timed_MPI_Win_flush_local_all(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinFlushLocalAll(W(win));
+	impi_called(134, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_flush_local_all(MPI_Win win) { return MEASURED ? timed_MPI_Win_flush_local_all(win) : abiWinFlushLocalAll(W(win)); }
 int MPI_Win_flush_local_all(MPI_Win win) __attribute__((weak, alias("PMPI_Win_flush_local_all")));
 
-int PMPI_Win_sync(MPI_Win win) { return abiWinSync(W(win)); }
+TIMED static int timed_MPI_Win_sync(MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiWinSync(W(win));
+	impi_called(135, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Win_sync(MPI_Win win) { return MEASURED ? timed_MPI_Win_sync(win) : abiWinSync(W(win)); }
 int MPI_Win_sync(MPI_Win win) __attribute__((weak, alias("PMPI_Win_sync")));
 
-int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
+TIMED static int timed_MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0);
+	impi_called(136, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
 int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Put")));
 
-int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
+TIMED static int timed_MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1);
+	impi_called(136, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : abiPut(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
 int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Put_c")));
 
-int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
+TIMED static int timed_MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0);
+	impi_called(137, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 0); }
 int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Get")));
 
-int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
+TIMED static int timed_MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1);
+	impi_called(137, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) { return MEASURED ? timed_MPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win) : abiGet(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), 1); }
 int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) __attribute__((weak, alias("PMPI_Get_c")));
 
-int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
+TIMED static int timed_MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0);
+	impi_called(138, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
 int MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Accumulate")));
 
-int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
+TIMED static int timed_MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1);
+	impi_called(138, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : abiAccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
 int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Accumulate_c")));
 
-int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
+TIMED static int timed_MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0);
+	impi_called(139, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 0); }
 int MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Get_accumulate")));
 
-int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
+TIMED static int timed_MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1);
+	impi_called(139, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win) : abiGetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), 1); }
 int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Get_accumulate_c")));
 
-int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) { return abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win)); }
+TIMED static int timed_MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win));
+	impi_called(140, begun, target_rank, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) { return MEASURED ? timed_MPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win) : abiFetchAndOp(W(origin_addr), W(result_addr), W(datatype), target_rank, target_disp, W(op), W(win)); }
 int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) __attribute__((weak, alias("PMPI_Fetch_and_op")));
 
-int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) { return abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win)); }
+TIMED static int timed_MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+	uint64_t begun = impi_clock();
+	int error = abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win));
+	impi_called(141, begun, target_rank, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) { return MEASURED ? timed_MPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) : abiCompareAndSwap(W(origin_addr), W(compare_addr), W(result_addr), W(datatype), target_rank, target_disp, W(win)); }
 int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) __attribute__((weak, alias("PMPI_Compare_and_swap")));
 
-int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0); }
+TIMED static int timed_MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0);
+	impi_called(142, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request) : abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0); }
 int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rput")));
 
-int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1); }
+TIMED static int timed_MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1);
+	impi_called(142, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request) : abiRput(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1); }
 int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rput_c")));
 
-int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0); }
+TIMED static int timed_MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0);
+	impi_called(143, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request) : abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 0); }
 int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget")));
 
-int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1); }
+TIMED static int timed_MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1);
+	impi_called(143, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request) : abiRget(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(win), W(request), 1); }
 int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_c")));
 
-int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0); }
+TIMED static int timed_MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0);
+	impi_called(144, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request) : abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0); }
 int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Raccumulate")));
 
-int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
+TIMED static int timed_MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1);
+	impi_called(144, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request) : abiRaccumulate(W(origin_addr), origin_count, W(origin_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
 int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Raccumulate_c")));
 
-int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0); }
+TIMED static int timed_MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0);
+	impi_called(145, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request) : abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 0); }
 int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_accumulate")));
 
-int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
+TIMED static int timed_MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1);
+	impi_called(145, begun, target_rank, NO_TAG, impi_size(origin_count, origin_datatype), 0);
+	return error;
+}
+int PMPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) { return MEASURED ? timed_MPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request) : abiRgetAccumulate(W(origin_addr), origin_count, W(origin_datatype), W(result_addr), result_count, W(result_datatype), target_rank, target_disp, target_count, W(target_datatype), W(op), W(win), W(request), 1); }
 int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) __attribute__((weak, alias("PMPI_Rget_accumulate_c")));
 
-int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) { return abiFileOpen(W(comm), W(filename), amode, W(info), W(fh)); }
+TIMED static int timed_MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileOpen(W(comm), W(filename), amode, W(info), W(fh));
+	impi_called(146, begun, NOBODY, NO_TAG, -1, W(comm));
+	return error;
+}
+int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) { return MEASURED ? timed_MPI_File_open(comm, filename, amode, info, fh) : abiFileOpen(W(comm), W(filename), amode, W(info), W(fh)); }
 int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) __attribute__((weak, alias("PMPI_File_open")));
 
-int PMPI_File_close(MPI_File *fh) { return abiFileClose(W(fh)); }
+TIMED static int timed_MPI_File_close(MPI_File *fh)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileClose(W(fh));
+	impi_called(147, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_close(MPI_File *fh) { return MEASURED ? timed_MPI_File_close(fh) : abiFileClose(W(fh)); }
 int MPI_File_close(MPI_File *fh) __attribute__((weak, alias("PMPI_File_close")));
 
-int PMPI_File_delete(const char *filename, MPI_Info info) { return abiFileDelete(W(filename), W(info)); }
+TIMED static int timed_MPI_File_delete(const char *filename, MPI_Info info)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileDelete(W(filename), W(info));
+	impi_called(148, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_delete(const char *filename, MPI_Info info) { return MEASURED ? timed_MPI_File_delete(filename, info) : abiFileDelete(W(filename), W(info)); }
 int MPI_File_delete(const char *filename, MPI_Info info) __attribute__((weak, alias("PMPI_File_delete")));
 
-int PMPI_File_set_size(MPI_File fh, MPI_Offset size) { return abiFileSetSize(W(fh), size); }
+TIMED static int timed_MPI_File_set_size(MPI_File fh, MPI_Offset size)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileSetSize(W(fh), size);
+	impi_called(149, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_set_size(MPI_File fh, MPI_Offset size) { return MEASURED ? timed_MPI_File_set_size(fh, size) : abiFileSetSize(W(fh), size); }
 int MPI_File_set_size(MPI_File fh, MPI_Offset size) __attribute__((weak, alias("PMPI_File_set_size")));
 
-int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) { return abiFilePreallocate(W(fh), size); }
+TIMED static int timed_MPI_File_preallocate(MPI_File fh, MPI_Offset size)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFilePreallocate(W(fh), size);
+	impi_called(150, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_preallocate(MPI_File fh, MPI_Offset size) { return MEASURED ? timed_MPI_File_preallocate(fh, size) : abiFilePreallocate(W(fh), size); }
 int MPI_File_preallocate(MPI_File fh, MPI_Offset size) __attribute__((weak, alias("PMPI_File_preallocate")));
 
 int PMPI_File_get_size(MPI_File fh, MPI_Offset *size) { return abiFileGetSize(W(fh), W(size)); }
@@ -1455,106 +2807,337 @@ int MPI_File_set_info(MPI_File fh, MPI_Info info) __attribute__((weak, alias("PM
 int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used) { return abiFileGetInfo(W(fh), W(info_used)); }
 int MPI_File_get_info(MPI_File fh, MPI_Info *info_used) __attribute__((weak, alias("PMPI_File_get_info")));
 
-int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) { return abiFileSetView(W(fh), disp, W(etype), W(filetype), W(datarep), W(info)); }
+TIMED static int timed_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileSetView(W(fh), disp, W(etype), W(filetype), W(datarep), W(info));
+	impi_called(151, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) { return MEASURED ? timed_MPI_File_set_view(fh, disp, etype, filetype, datarep, info) : abiFileSetView(W(fh), disp, W(etype), W(filetype), W(datarep), W(info)); }
 int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) __attribute__((weak, alias("PMPI_File_set_view")));
 
 int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep) { return abiFileGetView(W(fh), W(disp), W(etype), W(filetype), W(datarep)); }
 int MPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep) __attribute__((weak, alias("PMPI_File_get_view")));
 
-int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0);
+	impi_called(152, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_at(fh, offset, buf, count, datatype, status) : abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at")));
 
-int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1);
+	impi_called(152, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_at_c(fh, offset, buf, count, datatype, status) : abiFileReadAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_c")));
 
-int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0);
+	impi_called(153, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_at_all(fh, offset, buf, count, datatype, status) : abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_all")));
 
-int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1);
+	impi_called(153, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_at_all_c(fh, offset, buf, count, datatype, status) : abiFileReadAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_all_c")));
 
-int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0);
+	impi_called(154, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_at(fh, offset, buf, count, datatype, status) : abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at")));
 
-int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1);
+	impi_called(154, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_at_c(fh, offset, buf, count, datatype, status) : abiFileWriteAt(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_c")));
 
-int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0);
+	impi_called(155, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_at_all(fh, offset, buf, count, datatype, status) : abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_all")));
 
-int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1);
+	impi_called(155, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_at_all_c(fh, offset, buf, count, datatype, status) : abiFileWriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_all_c")));
 
-int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0);
+	impi_called(156, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_at(fh, offset, buf, count, datatype, request) : abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at")));
 
-int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1);
+	impi_called(156, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_at_c(fh, offset, buf, count, datatype, request) : abiFileIreadAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at_c")));
 
-int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0);
+	impi_called(157, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_at_all(fh, offset, buf, count, datatype, request) : abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at_all")));
 
-int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1);
+	impi_called(157, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request) : abiFileIreadAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_at_all_c")));
 
-int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0);
+	impi_called(158, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_at(fh, offset, buf, count, datatype, request) : abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at")));
 
-int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1);
+	impi_called(158, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request) : abiFileIwriteAt(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at_c")));
 
-int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0);
+	impi_called(159, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request) : abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at_all")));
 
-int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1);
+	impi_called(159, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request) : abiFileIwriteAtAll(W(fh), offset, W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_at_all_c")));
 
-int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(160, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read(fh, buf, count, datatype, status) : abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read")));
 
-int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(160, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_c(fh, buf, count, datatype, status) : abiFileRead(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_c")));
 
-int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(161, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_all(fh, buf, count, datatype, status) : abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_all")));
 
-int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(161, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_all_c(fh, buf, count, datatype, status) : abiFileReadAll(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_all_c")));
 
-int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(162, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write(fh, buf, count, datatype, status) : abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write")));
 
-int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(162, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_c(fh, buf, count, datatype, status) : abiFileWrite(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_c")));
 
-int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(163, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_all(fh, buf, count, datatype, status) : abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all")));
 
-int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(163, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_all_c(fh, buf, count, datatype, status) : abiFileWriteAll(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all_c")));
 
-int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 0);
+	impi_called(164, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread(fh, buf, count, datatype, request) : abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread")));
 
-int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 1);
+	impi_called(164, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_c(fh, buf, count, datatype, request) : abiFileIread(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_c")));
 
-int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 0);
+	impi_called(165, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_all(fh, buf, count, datatype, request) : abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_all")));
 
-int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 1);
+	impi_called(165, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_all_c(fh, buf, count, datatype, request) : abiFileIreadAll(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_all_c")));
 
-int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 0);
+	impi_called(166, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite(fh, buf, count, datatype, request) : abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite")));
 
-int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 1);
+	impi_called(166, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_c(fh, buf, count, datatype, request) : abiFileIwrite(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_c")));
 
-int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 0);
+	impi_called(167, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_all(fh, buf, count, datatype, request) : abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_all")));
 
-int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 1);
+	impi_called(167, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_all_c(fh, buf, count, datatype, request) : abiFileIwriteAll(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_all_c")));
 
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) { return abiFileSeek(W(fh), offset, whence); }
@@ -1566,100 +3149,317 @@ int MPI_File_get_position(MPI_File fh, MPI_Offset *offset) __attribute__((weak, 
 int PMPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) { return abiFileGetByteOffset(W(fh), offset, W(disp)); }
 int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp) __attribute__((weak, alias("PMPI_File_get_byte_offset")));
 
-int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(168, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_shared(fh, buf, count, datatype, status) : abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_shared")));
 
-int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(168, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_shared_c(fh, buf, count, datatype, status) : abiFileReadShared(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_shared_c")));
 
-int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(169, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_shared(fh, buf, count, datatype, status) : abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_shared")));
 
-int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(169, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_shared_c(fh, buf, count, datatype, status) : abiFileWriteShared(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_shared_c")));
 
-int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 0);
+	impi_called(170, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_shared(fh, buf, count, datatype, request) : abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_shared")));
 
-int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 1);
+	impi_called(170, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iread_shared_c(fh, buf, count, datatype, request) : abiFileIreadShared(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iread_shared_c")));
 
-int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 0); }
+TIMED static int timed_MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 0);
+	impi_called(171, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_shared(fh, buf, count, datatype, request) : abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 0); }
 int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_shared")));
 
-int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 1); }
+TIMED static int timed_MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 1);
+	impi_called(171, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) { return MEASURED ? timed_MPI_File_iwrite_shared_c(fh, buf, count, datatype, request) : abiFileIwriteShared(W(fh), W(buf), count, W(datatype), W(request), 1); }
 int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) __attribute__((weak, alias("PMPI_File_iwrite_shared_c")));
 
-int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(172, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_ordered(fh, buf, count, datatype, status) : abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_ordered")));
 
-int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(172, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_ordered_c(fh, buf, count, datatype, status) : abiFileReadOrdered(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_ordered_c")));
 
-int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 0); }
+TIMED static int timed_MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 0);
+	impi_called(173, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_ordered(fh, buf, count, datatype, status) : abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 0); }
 int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered")));
 
-int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 1); }
+TIMED static int timed_MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 1);
+	impi_called(173, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_ordered_c(fh, buf, count, datatype, status) : abiFileWriteOrdered(W(fh), W(buf), count, W(datatype), W(status), 1); }
 int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered_c")));
 
-int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) { return abiFileSeekShared(W(fh), offset, whence); }
+TIMED static int timed_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileSeekShared(W(fh), offset, whence);
+	impi_called(174, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) { return MEASURED ? timed_MPI_File_seek_shared(fh, offset, whence) : abiFileSeekShared(W(fh), offset, whence); }
 int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) __attribute__((weak, alias("PMPI_File_seek_shared")));
 
 int PMPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) { return abiFileGetPositionShared(W(fh), W(offset)); }
 int MPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset) __attribute__((weak, alias("PMPI_File_get_position_shared")));
 
-int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) { return abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
+TIMED static int timed_MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0);
+	impi_called(175, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_read_at_all_begin(fh, offset, buf, count, datatype) : abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
 int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_at_all_begin")));
 
-int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1); }
+TIMED static int timed_MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1);
+	impi_called(175, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype) : abiFileReadAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1); }
 int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_at_all_begin_c")));
 
-int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status) { return abiFileReadAtAllEnd(W(fh), W(buf), W(status)); }
+TIMED static int timed_MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAtAllEnd(W(fh), W(buf), W(status));
+	impi_called(176, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_at_all_end(fh, buf, status) : abiFileReadAtAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_at_all_end")));
 
-int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) { return abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
+TIMED static int timed_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0);
+	impi_called(177, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_write_at_all_begin(fh, offset, buf, count, datatype) : abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 0); }
 int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_at_all_begin")));
 
-int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1); }
+TIMED static int timed_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1);
+	impi_called(177, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype) : abiFileWriteAtAllBegin(W(fh), offset, W(buf), count, W(datatype), 1); }
 int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_at_all_begin_c")));
 
-int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteAtAllEnd(W(fh), W(buf), W(status)); }
+TIMED static int timed_MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAtAllEnd(W(fh), W(buf), W(status));
+	impi_called(178, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_at_all_end(fh, buf, status) : abiFileWriteAtAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_at_all_end")));
 
-int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 0); }
+TIMED static int timed_MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 0);
+	impi_called(179, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_read_all_begin(fh, buf, count, datatype) : abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_all_begin")));
 
-int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 1); }
+TIMED static int timed_MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 1);
+	impi_called(179, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_read_all_begin_c(fh, buf, count, datatype) : abiFileReadAllBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_all_begin_c")));
 
-int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status) { return abiFileReadAllEnd(W(fh), W(buf), W(status)); }
+TIMED static int timed_MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadAllEnd(W(fh), W(buf), W(status));
+	impi_called(180, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_all_end(fh, buf, status) : abiFileReadAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_all_end")));
 
-int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 0); }
+TIMED static int timed_MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 0);
+	impi_called(181, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_write_all_begin(fh, buf, count, datatype) : abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_all_begin")));
 
-int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 1); }
+TIMED static int timed_MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 1);
+	impi_called(181, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_write_all_begin_c(fh, buf, count, datatype) : abiFileWriteAllBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_all_begin_c")));
 
-int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteAllEnd(W(fh), W(buf), W(status)); }
+TIMED static int timed_MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteAllEnd(W(fh), W(buf), W(status));
+	impi_called(182, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_all_end(fh, buf, status) : abiFileWriteAllEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_all_end")));
 
-int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 0); }
+TIMED static int timed_MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 0);
+	impi_called(183, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_read_ordered_begin(fh, buf, count, datatype) : abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_ordered_begin")));
 
-int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 1); }
+TIMED static int timed_MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 1);
+	impi_called(183, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_read_ordered_begin_c(fh, buf, count, datatype) : abiFileReadOrderedBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_read_ordered_begin_c")));
 
-int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status) { return abiFileReadOrderedEnd(W(fh), W(buf), W(status)); }
+TIMED static int timed_MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileReadOrderedEnd(W(fh), W(buf), W(status));
+	impi_called(184, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status) { return MEASURED ? timed_MPI_File_read_ordered_end(fh, buf, status) : abiFileReadOrderedEnd(W(fh), W(buf), W(status)); }
 int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_read_ordered_end")));
 
-int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 0); }
+TIMED static int timed_MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 0);
+	impi_called(185, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_write_ordered_begin(fh, buf, count, datatype) : abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 0); }
 int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_ordered_begin")));
 
-int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 1); }
+TIMED static int timed_MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 1);
+	impi_called(185, begun, NOBODY, NO_TAG, impi_size(count, datatype), 0);
+	return error;
+}
+int PMPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) { return MEASURED ? timed_MPI_File_write_ordered_begin_c(fh, buf, count, datatype) : abiFileWriteOrderedBegin(W(fh), W(buf), count, W(datatype), 1); }
 int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) __attribute__((weak, alias("PMPI_File_write_ordered_begin_c")));
 
-int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) { return abiFileWriteOrderedEnd(W(fh), W(buf), W(status)); }
+TIMED static int timed_MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileWriteOrderedEnd(W(fh), W(buf), W(status));
+	impi_called(186, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) { return MEASURED ? timed_MPI_File_write_ordered_end(fh, buf, status) : abiFileWriteOrderedEnd(W(fh), W(buf), W(status)); }
 int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status) __attribute__((weak, alias("PMPI_File_write_ordered_end")));
 
 int PMPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent) { return abiFileGetTypeExtent(W(fh), W(datatype), W(extent), 0); }
@@ -1680,7 +3480,14 @@ int MPI_File_set_atomicity(MPI_File fh, int flag) __attribute__((weak, alias("PM
 int PMPI_File_get_atomicity(MPI_File fh, int *flag) { return abiFileGetAtomicity(W(fh), W(flag)); }
 int MPI_File_get_atomicity(MPI_File fh, int *flag) __attribute__((weak, alias("PMPI_File_get_atomicity")));
 
-int PMPI_File_sync(MPI_File fh) { return abiFileSync(W(fh)); }
+TIMED static int timed_MPI_File_sync(MPI_File fh)
+{
+	uint64_t begun = impi_clock();
+	int error = abiFileSync(W(fh));
+	impi_called(187, begun, NOBODY, NO_TAG, -1, 0);
+	return error;
+}
+int PMPI_File_sync(MPI_File fh) { return MEASURED ? timed_MPI_File_sync(fh) : abiFileSync(W(fh)); }
 int MPI_File_sync(MPI_File fh) __attribute__((weak, alias("PMPI_File_sync")));
 
 int PMPI_T_init_thread(int required, int *provided) { return abiTInitThread(required, W(provided)); }

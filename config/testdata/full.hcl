@@ -157,7 +157,11 @@ names {
 
 # Where each node serves figures for Prometheus, with no password, as http://127.0.0.1:9464/metrics.
 # 0: at any port, which it logs. Without the block nowhere.
-metrics { listen = "127.0.0.1:0" }
+# calls: the procs measure their time in calls of MPI, and for what they wait there.
+metrics {
+  listen = "127.0.0.1:0"
+  calls  = false
+}
 
 log {
   level  = "info" # trace, debug, info, warn, error

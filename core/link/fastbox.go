@@ -196,6 +196,7 @@ type FastBoxes struct {
 	Limit    uint64 // the most that they may cost
 	Received uint64 // what those that were taken cost
 	Review   uint64 // from which cost on only Go takes messages
+	Payload  uint64 // bytes of data that code with direct access has sent
 
 	// Memory for longer data of each direction: Area bytes, a power of two, or 0.
 	OutData, InData *byte

@@ -117,6 +117,7 @@ func (e *sender) putData(b []byte, p *peer, r *Request, n uint32, sync bool) {
 		fallthrough
 	default:
 		p.sent++
+		p.bytes += uint64(r.total)
 		p.charge(int64(n))
 		r.seq = p.sent
 	}

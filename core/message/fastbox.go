@@ -63,6 +63,7 @@ func (p *peer) writeFastBox(env *Envelope, data []byte, dtype uint64) bool {
 	m.Context, m.Rank, m.Tag = uint64(env.Context), int32(env.Rank), int32(env.Tag)
 	m.Kind = uint32(dtype)
 	p.link.boxes.PostFastBox(data)
+	p.bytes += uint64(len(data))
 	return true
 }
 

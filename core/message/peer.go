@@ -28,6 +28,7 @@ type peer struct {
 	ready   bool          // it is in the link's queue ready
 	owing   bool          // it is in the link's queue owing
 	sent    uint64        // messages, for pk_seqnum
+	bytes   uint64        // of data of messages to it
 }
 
 // control is a packet without data that waits until the window opens.

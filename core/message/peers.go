@@ -111,3 +111,11 @@ func (e *procs) SentTo(p Peer) uint64 {
 	}
 	return q.sent
 }
+
+// BytesTo counts the bytes of data of these messages, but for those that C code has sent by itself.
+func (e *procs) BytesTo(p Peer) uint64 {
+	if q := e.peers.find(p); q != nil {
+		return q.bytes
+	}
+	return 0
+}

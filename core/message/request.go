@@ -110,6 +110,17 @@ func (r *Request) Done() bool { return r.done }
 // Posted reports whether the request is a receive that has not been matched.
 func (r *Request) Posted() bool { return r.state == statePosted }
 
+// Side reports whether the request is a receive, and the other side; NoPeer of a receive that any may
+// match.
+func (r *Request) Side() (receives bool, peer Peer) {
+	if peer = r.from; r.peer != nil {
+		peer = r.peer.index
+	} else if r.kind == kindSend {
+		peer = NoPeer
+	}
+	return r.kind == kindRecv, peer
+}
+
 // Status describes what was received, once the request is done. For a send only Cancelled
 // and Err have a meaning.
 func (r *Request) Status() Status { return r.status }

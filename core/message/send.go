@@ -78,6 +78,7 @@ func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtyp
 		return NoLink, false
 	}
 	p.sent++
+	p.bytes += uint64(len(data))
 	p.charge(int64(len(data)))
 	o := &e.out
 	o.Type, o.Len, o.MsgLen = wire.PkData, uint32(len(data)), uint64(len(data))

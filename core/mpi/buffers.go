@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/engine/window"
@@ -22,19 +23,27 @@ func BufferAttach(size int) error {
 // BufferDetach blocks until all messages of Bsends have left, takes the memory
 // back, and gives its size.
 func BufferDetach() (size int, err error) {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	var r1 int
 	if err == nil {
 		r1, err = p.AttachedBuffer().Detach()
+	}
+	if begun != 0 {
+		calls.End(calls.BufferDetach, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return r1, proc.Failed("BufferDetach", err)
 }
 
 // BufferFlush blocks until all messages of Bsends have left (MPI_Buffer_flush).
 func BufferFlush() error {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	if err == nil {
 		err = p.AttachedBuffer().Flush()
+	}
+	if begun != 0 {
+		calls.End(calls.BufferFlush, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("BufferFlush", err)
 }

@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -10,129 +12,234 @@ import (
 // Barrier blocks until all members have called it; of an intercommunicator, those
 // of the other group (MPI-4.1, 6.3).
 func Barrier(c *Comm) error {
-	return c.in().Failed("Barrier", collective.Barrier(c.in()))
+	begun := calls.Begin()
+	err := c.in().Failed("Barrier", collective.Barrier(c.in()))
+	if begun != 0 {
+		calls.End(calls.Barrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Bcast copies the root's buf to the buf of all other members (MPI-4.1, 6.4). All
 // give the same length.
 func Bcast[T Type](c *Comm, buf []T, root int) error {
-	return c.in().Failed("Bcast", collective.Bcast(c.in(), buf, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Bcast", collective.Bcast(c.in(), buf, root))
+	if begun != 0 {
+		calls.End(calls.Bcast, begun, root, calls.NoTag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Gather puts the send of all members, which have one length, into the root's recv,
 // in the order of their ranks (MPI-4.1, 6.5). recv matters at the root only. A root
 // whose send is nil has its own block in its place in recv already.
 func Gather[T Type](c *Comm, send, recv []T, root int) error {
-	return c.in().Failed("Gather", collective.Gather(c.in(), send, recv, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Gather", collective.Gather(c.in(), send, recv, root))
+	if begun != 0 {
+		calls.End(calls.Gather, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Gatherv is Gather of blocks of any length: counts[r] elements of rank r go to
 // displs[r] of recv; without displs the blocks follow each other. recv, counts
 // and displs matter at the root only.
 func Gatherv[T Type](c *Comm, send, recv []T, counts, displs []int, root int) error {
-	return c.in().Failed("Gatherv", collective.Gatherv(c.in(), send, recv, counts, displs, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Gatherv", collective.Gatherv(c.in(), send, recv, counts, displs, root))
+	if begun != 0 {
+		calls.End(calls.Gatherv, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Scatter gives each rank its block of the root's send, all of the length of
 // recv (MPI-4.1, 6.6). send matters at the root only. With a nil recv the root's
 // own block stays where it is.
 func Scatter[T Type](c *Comm, send, recv []T, root int) error {
-	return c.in().Failed("Scatter", collective.Scatter(c.in(), send, recv, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Scatter", collective.Scatter(c.in(), send, recv, root))
+	if begun != 0 {
+		calls.End(calls.Scatter, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Scatterv is Scatter of blocks of any length: rank r gets counts[r] elements
 // from displs[r] of send; without displs the blocks follow each other. send,
 // counts and displs matter at the root only.
 func Scatterv[T Type](c *Comm, send []T, counts, displs []int, recv []T, root int) error {
-	return c.in().Failed("Scatterv", collective.Scatterv(c.in(), send, counts, displs, recv, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Scatterv", collective.Scatterv(c.in(), send, counts, displs, recv, root))
+	if begun != 0 {
+		calls.End(calls.Scatterv, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Allgather is Gather with the result for everybody.
 func Allgather[T Type](c *Comm, send, recv []T) error {
-	return c.in().Failed("Allgather", collective.Allgather(c.in(), send, recv))
+	begun := calls.Begin()
+	err := c.in().Failed("Allgather", collective.Allgather(c.in(), send, recv))
+	if begun != 0 {
+		calls.End(calls.Allgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Allgatherv is Gatherv with the result for everybody. All give the same counts.
 func Allgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) error {
-	return c.in().Failed("Allgatherv", collective.Allgatherv(c.in(), send, recv, counts, displs))
+	begun := calls.Begin()
+	err := c.in().Failed("Allgatherv", collective.Allgatherv(c.in(), send, recv, counts, displs))
+	if begun != 0 {
+		calls.End(calls.Allgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Alltoall sends block r of send to rank r, where it becomes the block of the
 // sender's rank in recv. All blocks have one length.
 func Alltoall[T Type](c *Comm, send, recv []T) error {
-	return c.in().Failed("Alltoall", collective.Alltoall(c.in(), send, recv))
+	begun := calls.Begin()
+	err := c.in().Failed("Alltoall", collective.Alltoall(c.in(), send, recv))
+	if begun != 0 {
+		calls.End(calls.Alltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Alltoallv is Alltoall of blocks of any length. Counts and displacements are by
 // rank, in elements; without displacements blocks follow each other. In place
 // means that send and scounts are nil.
 func Alltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
-	return c.in().Failed("Alltoallv", collective.Alltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
+	begun := calls.Begin()
+	err := c.in().Failed("Alltoallv", collective.Alltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
+	if begun != 0 {
+		calls.End(calls.Alltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Barrier is the function Barrier, as a method.
 func (c *Comm) Barrier() error {
-	return c.in().Failed("Barrier", collective.Barrier(c.in()))
+	begun := calls.Begin()
+	err := c.in().Failed("Barrier", collective.Barrier(c.in()))
+	if begun != 0 {
+		calls.End(calls.Barrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Bcast copies the root's items to the b of all other members (MPI-4.1, 6.4).
 func (c *Comm) Bcast(b Buffer, root int) error {
-	return c.in().Failed("Bcast", collective.BcastItems(c.in(), proc.Buffer(b), root))
+	begun := calls.Begin()
+	err := c.in().Failed("Bcast", collective.BcastItems(c.in(), proc.Buffer(b), root))
+	if begun != 0 {
+		calls.End(calls.Bcast, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Gather puts the send of all members into the root's recv, which has a block for
 // each rank (MPI-4.1, 6.5). recv matters at the root only, where send may be
 // InPlace.
 func (c *Comm) Gather(send, recv Buffer, root int) error {
-	return c.in().Failed("Gather", collective.GatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
+	begun := calls.Begin()
+	err := c.in().Failed("Gather", collective.GatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
+	if begun != 0 {
+		calls.End(calls.Gather, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Gatherv is Gather of blocks of any length: counts[r] items of rank r go to item
 // displs[r] of recv; without displs the blocks follow each other. recv, counts
 // and displs matter at the root only.
 func (c *Comm) Gatherv(send, recv Buffer, counts, displs []int, root int) error {
-	return c.in().Failed("Gatherv", collective.GathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Gatherv", collective.GathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs, root))
+	if begun != 0 {
+		calls.End(calls.Gatherv, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Scatter gives each rank its block of the root's send (MPI-4.1, 6.6). send matters
 // at the root only, where recv may be InPlace.
 func (c *Comm) Scatter(send, recv Buffer, root int) error {
-	return c.in().Failed("Scatter", collective.ScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
+	begun := calls.Begin()
+	err := c.in().Failed("Scatter", collective.ScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
+	if begun != 0 {
+		calls.End(calls.Scatter, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Scatterv is Scatter of blocks of any length: rank r gets counts[r] items from
 // item displs[r] of send on; without displs the blocks follow each other. send,
 // counts and displs matter at the root only.
 func (c *Comm) Scatterv(send Buffer, counts, displs []int, recv Buffer, root int) error {
-	return c.in().Failed("Scatterv", collective.ScattervItems(c.in(), proc.Buffer(send), counts, displs, proc.Buffer(recv), root))
+	begun := calls.Begin()
+	err := c.in().Failed("Scatterv", collective.ScattervItems(c.in(), proc.Buffer(send), counts, displs, proc.Buffer(recv), root))
+	if begun != 0 {
+		calls.End(calls.Scatterv, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Allgather is Gather with the result for everybody. send may be InPlace.
 func (c *Comm) Allgather(send, recv Buffer) error {
-	return c.in().Failed("Allgather", collective.AllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	begun := calls.Begin()
+	err := c.in().Failed("Allgather", collective.AllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	if begun != 0 {
+		calls.End(calls.Allgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Allgatherv is Gatherv with the result for everybody. All give the same counts.
 // send may be InPlace.
 func (c *Comm) Allgatherv(send, recv Buffer, counts, displs []int) error {
-	return c.in().Failed("Allgatherv", collective.AllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
+	begun := calls.Begin()
+	err := c.in().Failed("Allgatherv", collective.AllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
+	if begun != 0 {
+		calls.End(calls.Allgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Alltoall sends block r of send to rank r, where it becomes the block of the
 // sender's rank in recv. send may be InPlace.
 func (c *Comm) Alltoall(send, recv Buffer) error {
-	return c.in().Failed("Alltoall", collective.AlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	begun := calls.Begin()
+	err := c.in().Failed("Alltoall", collective.AlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	if begun != 0 {
+		calls.End(calls.Alltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Alltoallv is Alltoall of blocks of any length. Counts and displacements are by
 // rank, in items; without displacements blocks follow each other. send may be
 // InPlace.
 func (c *Comm) Alltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) error {
-	return c.in().Failed("Alltoallv", collective.AlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
+	begun := calls.Begin()
+	err := c.in().Failed("Alltoallv", collective.AlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
+	if begun != 0 {
+		calls.End(calls.Alltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Alltoallw is Alltoall of blocks that each have their own place and datatype, by
 // rank. A nil send means that it is in place: recv has the blocks to send as well.
 func (c *Comm) Alltoallw(send, recv []Buffer) error {
-	return c.in().Failed("Alltoallw", collective.Alltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
+	begun := calls.Begin()
+	err := c.in().Failed("Alltoallw", collective.Alltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
+	if begun != 0 {
+		calls.End(calls.Alltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return err
 }

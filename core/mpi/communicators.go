@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/object"
@@ -86,26 +87,44 @@ func (c *Comm) SetName(name string) error {
 // that fails c stays. What is under way on c still takes place. All members call
 // it.
 func (c *Comm) Free() error {
-	return c.in().Failed("Free", construct.Free(c.in()))
+	begun := calls.Begin()
+	err := c.in().Failed("Free", construct.Free(c.in()))
+	if begun != 0 {
+		calls.End(calls.CommFree, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Disconnect waits until all sends and receives on c have taken place, on all
 // members, and then is Free. Where members have died it fails, on all others; those
 // can free c.
 func (c *Comm) Disconnect() error {
-	return c.in().Failed("Disconnect", construct.Disconnect(c.in()))
+	begun := calls.Begin()
+	err := c.in().Failed("Disconnect", construct.Disconnect(c.in()))
+	if begun != 0 {
+		calls.End(calls.CommDisconnect, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Dup makes a communicator of the same members and topology, whose messages are
 // kept apart from c's. Attributes are copied as their CopyFuncs say.
 func (c *Comm) Dup() (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.Dup(c.in(), nil)
+	if begun != 0 {
+		calls.End(calls.CommDup, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("Dup", err)
 }
 
 // DupWithInfo is Dup with hints for the new communicator. A nil info has none.
 func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.Dup(c.in(), info.in())
+	if begun != 0 {
+		calls.End(calls.CommDupWithInfo, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("DupWithInfo", err)
 }
 
@@ -116,7 +135,11 @@ func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
 // Of an intercommunicator each side gives a part of its own group; nobody gets
 // anything if one side gives an empty one.
 func (c *Comm) Create(group *Group) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.Create(c.in(), group.in())
+	if begun != 0 {
+		calls.End(calls.CommCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("Create", err)
 }
 
@@ -125,7 +148,11 @@ func (c *Comm) Create(group *Group) (*Comm, error) {
 // The tag tells calls apart that are made by several goroutines at a time. c is
 // no intercommunicator.
 func (c *Comm) CreateGroup(group *Group, tag int) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.CreateGroup(c.in(), group.in(), tag)
+	if begun != 0 {
+		calls.End(calls.CommCreateGroup, begun, calls.Nobody, tag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("CreateGroup", err)
 }
 
@@ -134,13 +161,21 @@ func (c *Comm) CreateGroup(group *Group, tag int) (*Comm, error) {
 // may begin meanwhile, in the same order on all members of c. Where members run
 // another MPI library it is a Dup, and the request is null.
 func (c *Comm) Idup() (*Comm, Request, error) {
+	begun := calls.Begin()
 	r1, r2, err := construct.Idup(c.in(), "Idup", nil)
+	if begun != 0 {
+		calls.End(calls.CommIdup, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), Request(r2), c.in().Failed("Idup", err)
 }
 
 // IdupWithInfo begins a DupWithInfo. info may be freed at once.
 func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request, error) {
+	begun := calls.Begin()
 	r1, r2, err := construct.Idup(c.in(), "IdupWithInfo", info.in())
+	if begun != 0 {
+		calls.End(calls.CommIdupWithInfo, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), Request(r2), c.in().Failed("IdupWithInfo", err)
 }
 
@@ -162,7 +197,11 @@ func (c *Comm) GetInfo() (*Info, error) {
 // kinds as well, which need hints, of which this package knows none. c is no
 // intercommunicator.
 func (c *Comm) SplitType(kind, key int, info *Info) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.SplitType(c.in(), kind, key, info.in())
+	if begun != 0 {
+		calls.End(calls.CommSplitType, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("SplitType", err)
 }
 
@@ -172,7 +211,11 @@ func (c *Comm) SplitType(kind, key int, info *Info) (*Comm, error) {
 // joined to an intercommunicator. nil is for those of the colour Undefined, and
 // of one that the other side lacks.
 func (c *Comm) Split(color, key int) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.Split(c.in(), color, key)
+	if begun != 0 {
+		calls.End(calls.CommSplit, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("Split", err)
 }
 
@@ -217,7 +260,11 @@ func (c *Comm) RemoteGroup() (*Group, error) {
 // remoteLeader in peer.
 // peer and remoteLeader matter at the leaders only. Both sides give the same tag.
 func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := meet.IntercommCreate(c.in(), localLeader, peer.in(), remoteLeader, tag)
+	if begun != 0 {
+		calls.End(calls.IntercommCreate, begun, calls.Nobody, tag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("IntercommCreate", err)
 }
 
@@ -226,7 +273,11 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 // after the other one. Where both give the same, the group comes first whose
 // first member has the lower rank in World.
 func (c *Comm) Merge(high bool) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := meet.Merge(c.in(), high)
+	if begun != 0 {
+		calls.End(calls.IntercommMerge, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("Merge", err)
 }
 

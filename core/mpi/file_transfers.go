@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/file"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -13,162 +14,280 @@ import (
 
 // ReadAt reads into b from an offset on, in etypes of the view (MPI_File_read_at).
 func (f *File) ReadAt(offset int64, b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("ReadAt", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), false) })
+	if begun != 0 {
+		calls.End(calls.FileReadAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // ReadAtAll reads into b from an offset on, in etypes of the view. All members call it (MPI_File_read_at_all).
 func (f *File) ReadAtAll(offset int64, b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("ReadAtAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), false) })
+	if begun != 0 {
+		calls.End(calls.FileReadAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // WriteAt writes b from an offset on, in etypes of the view (MPI_File_write_at).
 func (f *File) WriteAt(offset int64, b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("WriteAt", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), true) })
+	if begun != 0 {
+		calls.End(calls.FileWriteAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // WriteAtAll writes b from an offset on, in etypes of the view. All members call it (MPI_File_write_at_all).
 func (f *File) WriteAtAll(offset int64, b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("WriteAtAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveAt(offset, proc.Buffer(b), true) })
+	if begun != 0 {
+		calls.End(calls.FileWriteAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // IreadAt begins ReadAt (MPI_File_iread_at).
 func (f *File) IreadAt(offset int64, b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IreadAt", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileIreadAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // IreadAtAll begins ReadAtAll (MPI_File_iread_at_all).
 func (f *File) IreadAtAll(offset int64, b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IreadAtAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileIreadAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // IwriteAt begins WriteAt (MPI_File_iwrite_at).
 func (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IwriteAt", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileIwriteAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // IwriteAtAll begins WriteAtAll (MPI_File_iwrite_at_all).
 func (f *File) IwriteAtAll(offset int64, b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IwriteAtAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveAt(offset, proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileIwriteAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // Read reads into b at the individual pointer, which moves on (MPI_File_read).
 func (f *File) Read(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("Read", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), false) })
+	if begun != 0 {
+		calls.End(calls.FileRead, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // ReadAll reads into b at the individual pointer, which moves on. All members call it (MPI_File_read_all).
 func (f *File) ReadAll(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("ReadAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), false) })
+	if begun != 0 {
+		calls.End(calls.FileReadAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // Write writes b at the individual pointer, which moves on (MPI_File_write).
 func (f *File) Write(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("Write", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), true) })
+	if begun != 0 {
+		calls.End(calls.FileWrite, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // WriteAll writes b at the individual pointer, which moves on. All members call it (MPI_File_write_all).
 func (f *File) WriteAll(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("WriteAll", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOn(proc.Buffer(b), true) })
+	if begun != 0 {
+		calls.End(calls.FileWriteAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // Iread begins Read (MPI_File_iread).
 func (f *File) Iread(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("Iread", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileIread, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // IreadAll begins ReadAll (MPI_File_iread_all).
 func (f *File) IreadAll(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IreadAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileIreadAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // Iwrite begins Write (MPI_File_iwrite).
 func (f *File) Iwrite(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("Iwrite", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileIwrite, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // IwriteAll begins WriteAll (MPI_File_iwrite_all).
 func (f *File) IwriteAll(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IwriteAll", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveOn(proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileIwriteAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // ReadShared reads into b at the shared pointer, which moves on (MPI_File_read_shared).
 func (f *File) ReadShared(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("ReadShared", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveShared(proc.Buffer(b), false) })
+	if begun != 0 {
+		calls.End(calls.FileReadShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // WriteShared writes b at the shared pointer, which moves on (MPI_File_write_shared).
 func (f *File) WriteShared(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("WriteShared", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveShared(proc.Buffer(b), true) })
+	if begun != 0 {
+		calls.End(calls.FileWriteShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // IreadShared begins ReadShared (MPI_File_iread_shared).
 func (f *File) IreadShared(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IreadShared", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveShared(proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileIreadShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // IwriteShared begins WriteShared (MPI_File_iwrite_shared).
 func (f *File) IwriteShared(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("IwriteShared", f.in(), func(f *file.File) (proc.Request, error) { return f.Begun(f.MoveShared(proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileIwriteShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), err
 }
 
 // ReadOrdered reads into b at the shared pointer, one member behind the other by rank. All members call it (MPI_File_read_ordered).
 func (f *File) ReadOrdered(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("ReadOrdered", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOrdered(proc.Buffer(b), false) })
+	if begun != 0 {
+		calls.End(calls.FileReadOrdered, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // WriteOrdered writes b at the shared pointer, one member behind the other by rank. All members call it (MPI_File_write_ordered).
 func (f *File) WriteOrdered(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	r1, err := file.Call("WriteOrdered", f.in(), func(f *file.File) (proc.Status, error) { return f.MoveOrdered(proc.Buffer(b), true) })
+	if begun != 0 {
+		calls.End(calls.FileWriteOrdered, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), err
 }
 
 // ReadAtAllBegin begins ReadAtAll as a split operation (MPI_File_read_at_all_begin).
 func (f *File) ReadAtAllBegin(offset int64, b Buffer) error {
-	return file.Do("ReadAtAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveAt(offset, proc.Buffer(b), false)) })
+	begun := calls.Begin()
+	err := file.Do("ReadAtAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveAt(offset, proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileReadAtAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // WriteAtAllBegin begins WriteAtAll as a split operation (MPI_File_write_at_all_begin).
 func (f *File) WriteAtAllBegin(offset int64, b Buffer) error {
-	return file.Do("WriteAtAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveAt(offset, proc.Buffer(b), true)) })
+	begun := calls.Begin()
+	err := file.Do("WriteAtAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveAt(offset, proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileWriteAtAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // ReadAllBegin begins ReadAll as a split operation (MPI_File_read_all_begin).
 func (f *File) ReadAllBegin(b Buffer) error {
-	return file.Do("ReadAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOn(proc.Buffer(b), false)) })
+	begun := calls.Begin()
+	err := file.Do("ReadAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOn(proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileReadAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // WriteAllBegin begins WriteAll as a split operation (MPI_File_write_all_begin).
 func (f *File) WriteAllBegin(b Buffer) error {
-	return file.Do("WriteAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOn(proc.Buffer(b), true)) })
+	begun := calls.Begin()
+	err := file.Do("WriteAllBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOn(proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileWriteAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // ReadOrderedBegin begins ReadOrdered as a split operation (MPI_File_read_ordered_begin).
 func (f *File) ReadOrderedBegin(b Buffer) error {
-	return file.Do("ReadOrderedBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), false)) })
+	begun := calls.Begin()
+	err := file.Do("ReadOrderedBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), false)) })
+	if begun != 0 {
+		calls.End(calls.FileReadOrderedBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // WriteOrderedBegin begins WriteOrdered as a split operation (MPI_File_write_ordered_begin).
 func (f *File) WriteOrderedBegin(b Buffer) error {
-	return file.Do("WriteOrderedBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), true)) })
+	begun := calls.Begin()
+	err := file.Do("WriteOrderedBegin", f.in(), func(f *file.File) error { return f.Split(f.MoveOrdered(proc.Buffer(b), true)) })
+	if begun != 0 {
+		calls.End(calls.FileWriteOrderedBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/file"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -11,18 +12,33 @@ import (
 // of modes (MPI_File_open). The info key impi_shared_dir names a folder, which all members see, for
 // what keeps the shared pointer; without it that is beside the file. A nil info has no hints.
 func (c *Comm) FileOpen(name string, mode int, info *Info) (*File, error) {
-	return outFile(file.Opened(c.in(), name, mode, info.in()))
+	begun := calls.Begin()
+	r1, err := outFile(file.Opened(c.in(), name, mode, info.in()))
+	if begun != 0 {
+		calls.End(calls.FileOpen, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return r1, err
 }
 
 // FileDelete deletes a file (MPI_File_delete).
 func FileDelete(name string) error {
-	return file.Deleted(name)
+	begun := calls.Begin()
+	err := file.Deleted(name)
+	if begun != 0 {
+		calls.End(calls.FileDelete, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Close closes the file. All members call it. The file is of no use afterwards, whatever the error
 // is (MPI_File_close).
 func (f *File) Close() error {
-	return file.Do("Close", f.in(), func(f *file.File) error { return f.Close() })
+	begun := calls.Begin()
+	err := file.Do("Close", f.in(), func(f *file.File) error { return f.Close() })
+	if begun != 0 {
+		calls.End(calls.FileClose, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Size gives the file's size in bytes (MPI_File_get_size).
@@ -33,18 +49,33 @@ func (f *File) Size() (int64, error) {
 // SetSize cuts the file off after size bytes, or makes it longer. All members call it
 // (MPI_File_set_size).
 func (f *File) SetSize(size int64) error {
-	return file.Do("SetSize", f.in(), func(f *file.File) error { return f.SetSize(size) })
+	begun := calls.Begin()
+	err := file.Do("SetSize", f.in(), func(f *file.File) error { return f.SetSize(size) })
+	if begun != 0 {
+		calls.End(calls.FileSetSize, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Preallocate makes the file at least size bytes long. All members call it
 // (MPI_File_preallocate).
 func (f *File) Preallocate(size int64) error {
-	return file.Do("Preallocate", f.in(), func(f *file.File) error { return f.Preallocate(size) })
+	begun := calls.Begin()
+	err := file.Do("Preallocate", f.in(), func(f *file.File) error { return f.Preallocate(size) })
+	if begun != 0 {
+		calls.End(calls.FilePreallocate, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Sync has what was written reach the storage. All members call it (MPI_File_sync).
 func (f *File) Sync() error {
-	return file.Do("Sync", f.in(), func(f *file.File) error { return f.Sync() })
+	begun := calls.Begin()
+	err := file.Do("Sync", f.in(), func(f *file.File) error { return f.Sync() })
+	if begun != 0 {
+		calls.End(calls.FileSync, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Group gives the group of the members (MPI_File_get_group).
@@ -89,7 +120,12 @@ func (f *File) Extent(t *Datatype) (int64, error) {
 // call it; Datarep and the extent of Etype are the same everywhere. The datatypes may be freed
 // (MPI_File_set_view).
 func (f *File) SetView(v FileView) error {
-	return file.Do("SetView", f.in(), func(f *file.File) error { return f.SetView(file.View(v), nil) })
+	begun := calls.Begin()
+	err := file.Do("SetView", f.in(), func(f *file.File) error { return f.SetView(file.View(v), nil) })
+	if begun != 0 {
+		calls.End(calls.FileSetView, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // View gives the caller's view. Derived datatypes in it are the caller's to free
@@ -118,7 +154,12 @@ func (f *File) ByteOffset(offset int64) (int64, error) {
 // SeekShared moves the shared pointer by etypes. All members call it with the same arguments
 // (MPI_File_seek_shared).
 func (f *File) SeekShared(offset int64, whence int) error {
-	return file.Do("SeekShared", f.in(), func(f *file.File) error { return f.SeekShared(offset, whence) })
+	begun := calls.Begin()
+	err := file.Do("SeekShared", f.in(), func(f *file.File) error { return f.SeekShared(offset, whence) })
+	if begun != 0 {
+		calls.End(calls.FileSeekShared, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // PositionShared is where the shared pointer is, in etypes (MPI_File_get_position_shared).

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/p2p"
 )
 
-// calls notes what is called of a generalized request.
-type calls struct {
+// told notes what is called of a generalized request.
+type told struct {
 	queries, frees int
 	cancels        []bool
 	cancelled      bool
@@ -19,7 +19,7 @@ type calls struct {
 	freeErr        error
 }
 
-func (n *calls) functions(c *Comm) Generalized {
+func (n *told) functions(c *Comm) Generalized {
 	double := datatype.Basic(datatype.Float64)
 	return Generalized{
 		Query: func(st *Status) error {
@@ -43,7 +43,7 @@ func checkGeneralized(t *testing.T, c *Comm) error {
 }
 
 func checkGeneralizedWaits(c *Comm) error {
-	n := &calls{}
+	n := &told{}
 	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	done, _, err := q.Test()
 	if err := first(err, expect("done", done, false), expect("queries", n.queries, 0)); err != nil {
@@ -65,7 +65,7 @@ func checkGeneralizedWaits(c *Comm) error {
 }
 
 func checkGeneralizedFamilies(c *Comm) error {
-	n := &calls{}
+	n := &told{}
 	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	if err := first(q.Cancel(), q.Complete(), q.Cancel()); err != nil {
 		return err
@@ -99,7 +99,7 @@ func checkGeneralizedFamilies(c *Comm) error {
 }
 
 func checkGeneralizedFree(c *Comm) error {
-	n := &calls{}
+	n := &told{}
 	late, early := Request(p2p.Grequest(c.in().Process(), n.functions(c).in())), Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	copied := late
 	if err := first(late.Free(), expect("frees before the end", n.frees, 0), copied.Complete(), expect("frees", n.frees, 1)); err != nil {
@@ -109,14 +109,14 @@ func checkGeneralizedFree(c *Comm) error {
 }
 
 func checkGeneralizedErrors(c *Comm) error {
-	n := &calls{queryErr: errOwn}
+	n := &told{queryErr: errOwn}
 	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	err := q.Complete()
 	_, bad := q.Wait()
 	if !errors.Is(bad, errOwn) || n.frees != 1 {
 		return fmt.Errorf("query fails: %w, %w, %d frees", err, bad, n.frees)
 	}
-	n = &calls{freeErr: errOwn}
+	n = &told{freeErr: errOwn}
 	q = Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	err = q.Complete()
 	sts := make([]Status, 1)
@@ -135,7 +135,7 @@ func checkGeneralizedBeside(c *Comm) error {
 	if err != nil {
 		return err
 	}
-	n := &calls{}
+	n := &told{}
 	q := Request(p2p.Grequest(c.in().Process(), n.functions(c).in()))
 	worker := q
 	ended := make(chan error)

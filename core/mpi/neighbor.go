@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -10,57 +12,102 @@ import (
 // NeighborAllgather sends send to all neighbours and puts what comes from them,
 // all of one length, into recv, in the order of the neighbours (MPI-4.1, 8.6).
 func NeighborAllgather[T Type](c *Comm, send, recv []T) error {
-	return c.in().Failed("NeighborAllgather", collective.NeighborAllgather(c.in(), send, recv))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAllgather", collective.NeighborAllgather(c.in(), send, recv))
+	if begun != 0 {
+		calls.End(calls.NeighborAllgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAllgatherv is NeighborAllgather of blocks of any length: counts[i]
 // elements of neighbour i go to displs[i] of recv; without displs the blocks
 // follow each other.
 func NeighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) error {
-	return c.in().Failed("NeighborAllgatherv", collective.NeighborAllgatherv(c.in(), send, recv, counts, displs))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAllgatherv", collective.NeighborAllgatherv(c.in(), send, recv, counts, displs))
+	if begun != 0 {
+		calls.End(calls.NeighborAllgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAlltoall sends block i of send to neighbour i, and puts what comes from
 // neighbour i into block i of recv. All blocks have one length.
 func NeighborAlltoall[T Type](c *Comm, send, recv []T) error {
-	return c.in().Failed("NeighborAlltoall", collective.NeighborAlltoall(c.in(), send, recv))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAlltoall", collective.NeighborAlltoall(c.in(), send, recv))
+	if begun != 0 {
+		calls.End(calls.NeighborAlltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of any length. Counts and
 // displacements are by neighbour, in elements; without displacements blocks follow
 // each other.
 func NeighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
-	return c.in().Failed("NeighborAlltoallv", collective.NeighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAlltoallv", collective.NeighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
+	if begun != 0 {
+		calls.End(calls.NeighborAlltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAllgather sends send to all neighbours and puts what comes from them into recv,
 // which has a block for each.
 func (c *Comm) NeighborAllgather(send, recv Buffer) error {
-	return c.in().Failed("NeighborAllgather", collective.NeighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAllgather", collective.NeighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	if begun != 0 {
+		calls.End(calls.NeighborAllgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAllgatherv is NeighborAllgather of blocks of any length: counts[i] items of
 // neighbour i go to item displs[i] of recv; without displs the blocks follow each
 // other.
 func (c *Comm) NeighborAllgatherv(send, recv Buffer, counts, displs []int) error {
-	return c.in().Failed("NeighborAllgatherv", collective.NeighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAllgatherv", collective.NeighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
+	if begun != 0 {
+		calls.End(calls.NeighborAllgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAlltoall sends block i of send to neighbour i, and puts what comes from
 // neighbour i into block i of recv.
 func (c *Comm) NeighborAlltoall(send, recv Buffer) error {
-	return c.in().Failed("NeighborAlltoall", collective.NeighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAlltoall", collective.NeighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
+	if begun != 0 {
+		calls.End(calls.NeighborAlltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of any length. Counts and
 // displacements are by neighbour, in items; without displacements blocks follow
 // each other.
 func (c *Comm) NeighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) error {
-	return c.in().Failed("NeighborAlltoallv", collective.NeighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAlltoallv", collective.NeighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
+	if begun != 0 {
+		calls.End(calls.NeighborAlltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // NeighborAlltoallw is NeighborAlltoall of blocks that each have their own place and
 // datatype, by neighbour.
 func (c *Comm) NeighborAlltoallw(send, recv []Buffer) error {
-	return c.in().Failed("NeighborAlltoallw", collective.NeighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
+	begun := calls.Begin()
+	err := c.in().Failed("NeighborAlltoallw", collective.NeighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
+	if begun != 0 {
+		calls.End(calls.NeighborAlltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
+	return err
 }

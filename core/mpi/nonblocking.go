@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -16,252 +18,420 @@ import (
 
 // Ibarrier begins a Barrier.
 func Ibarrier(c *Comm) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ibarrier(c.in())
+	if begun != 0 {
+		calls.End(calls.Ibarrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ibarrier", err)
 }
 
 // Ibcast begins a Bcast.
 func Ibcast[T Type](c *Comm, buf []T, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ibcast(c.in(), buf, root)
+	if begun != 0 {
+		calls.End(calls.Ibcast, begun, root, calls.NoTag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ibcast", err)
 }
 
 // Igather begins a Gather.
 func Igather[T Type](c *Comm, send, recv []T, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Igather(c.in(), send, recv, root)
+	if begun != 0 {
+		calls.End(calls.Igather, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Igather", err)
 }
 
 // Igatherv begins a Gatherv.
 func Igatherv[T Type](c *Comm, send, recv []T, counts, displs []int, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Igatherv(c.in(), send, recv, counts, displs, root)
+	if begun != 0 {
+		calls.End(calls.Igatherv, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Igatherv", err)
 }
 
 // Iscatter begins a Scatter.
 func Iscatter[T Type](c *Comm, send, recv []T, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iscatter(c.in(), send, recv, root)
+	if begun != 0 {
+		calls.End(calls.Iscatter, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iscatter", err)
 }
 
 // Iscatterv begins a Scatterv.
 func Iscatterv[T Type](c *Comm, send []T, counts, displs []int, recv []T, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iscatterv(c.in(), send, counts, displs, recv, root)
+	if begun != 0 {
+		calls.End(calls.Iscatterv, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iscatterv", err)
 }
 
 // Iallgather begins an Allgather.
 func Iallgather[T Type](c *Comm, send, recv []T) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iallgather(c.in(), send, recv)
+	if begun != 0 {
+		calls.End(calls.Iallgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iallgather", err)
 }
 
 // Iallgatherv begins an Allgatherv.
 func Iallgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iallgatherv(c.in(), send, recv, counts, displs)
+	if begun != 0 {
+		calls.End(calls.Iallgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iallgatherv", err)
 }
 
 // Ialltoall begins an Alltoall.
 func Ialltoall[T Type](c *Comm, send, recv []T) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ialltoall(c.in(), send, recv)
+	if begun != 0 {
+		calls.End(calls.Ialltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ialltoall", err)
 }
 
 // Ialltoallv begins an Alltoallv.
 func Ialltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ialltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls)
+	if begun != 0 {
+		calls.End(calls.Ialltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ialltoallv", err)
 }
 
 // Ibarrier begins a Barrier.
 func (c *Comm) Ibarrier() (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ibarrier(c.in())
+	if begun != 0 {
+		calls.End(calls.Ibarrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ibarrier", err)
 }
 
 // Ibcast begins a Bcast.
 func (c *Comm) Ibcast(b Buffer, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IbcastItems(c.in(), proc.Buffer(b), root)
+	if begun != 0 {
+		calls.End(calls.Ibcast, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ibcast", err)
 }
 
 // Igather begins a Gather.
 func (c *Comm) Igather(send, recv Buffer, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root)
+	if begun != 0 {
+		calls.End(calls.Igather, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Igather", err)
 }
 
 // Igatherv begins a Gatherv.
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs, root)
+	if begun != 0 {
+		calls.End(calls.Igatherv, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Igatherv", err)
 }
 
 // Iscatter begins a Scatter.
 func (c *Comm) Iscatter(send, recv Buffer, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IscatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root)
+	if begun != 0 {
+		calls.End(calls.Iscatter, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iscatter", err)
 }
 
 // Iscatterv begins a Scatterv.
 func (c *Comm) Iscatterv(send Buffer, counts, displs []int, recv Buffer, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IscattervItems(c.in(), proc.Buffer(send), counts, displs, proc.Buffer(recv), root)
+	if begun != 0 {
+		calls.End(calls.Iscatterv, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iscatterv", err)
 }
 
 // Iallgather begins an Allgather.
 func (c *Comm) Iallgather(send, recv Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IallgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
+	if begun != 0 {
+		calls.End(calls.Iallgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iallgather", err)
 }
 
 // Iallgatherv begins an Allgatherv.
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IallgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs)
+	if begun != 0 {
+		calls.End(calls.Iallgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iallgatherv", err)
 }
 
 // Ialltoall begins an Alltoall.
 func (c *Comm) Ialltoall(send, recv Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IalltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
+	if begun != 0 {
+		calls.End(calls.Ialltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ialltoall", err)
 }
 
 // Ialltoallv begins an Alltoallv.
 func (c *Comm) Ialltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IalltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls)
+	if begun != 0 {
+		calls.End(calls.Ialltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ialltoallv", err)
 }
 
 // Ialltoallw begins an Alltoallw.
 func (c *Comm) Ialltoallw(send, recv []Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ialltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv))
+	if begun != 0 {
+		calls.End(calls.Ialltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ialltoallw", err)
 }
 
 // Ireduce begins a Reduce.
 func (c *Comm) Ireduce(send, recv Buffer, op Op, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op, root)
+	if begun != 0 {
+		calls.End(calls.Ireduce, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ireduce", err)
 }
 
 // Iallreduce begins an Allreduce.
 func (c *Comm) Iallreduce(send, recv Buffer, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IallreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
+	if begun != 0 {
+		calls.End(calls.Iallreduce, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iallreduce", err)
 }
 
 // IreduceScatter begins a ReduceScatter.
 func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IreduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op)
+	if begun != 0 {
+		calls.End(calls.IreduceScatter, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IreduceScatter", err)
 }
 
 // IreduceScatterBlock begins a ReduceScatterBlock.
 func (c *Comm) IreduceScatterBlock(send, recv Buffer, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IreduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
+	if begun != 0 {
+		calls.End(calls.IreduceScatterBlock, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IreduceScatterBlock", err)
 }
 
 // Iscan begins a Scan.
 func (c *Comm) Iscan(send, recv Buffer, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
+	if begun != 0 {
+		calls.End(calls.Iscan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iscan", err)
 }
 
 // Iexscan begins an Exscan.
 func (c *Comm) Iexscan(send, recv Buffer, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IexscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
+	if begun != 0 {
+		calls.End(calls.Iexscan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iexscan", err)
 }
 
 // Ireduce begins a Reduce.
 func Ireduce[T Type](c *Comm, send, recv []T, op Op, root int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Ireduce(c.in(), send, recv, op, root)
+	if begun != 0 {
+		calls.End(calls.Ireduce, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ireduce", err)
 }
 
 // Iallreduce begins an Allreduce.
 func Iallreduce[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iallreduce(c.in(), send, recv, op)
+	if begun != 0 {
+		calls.End(calls.Iallreduce, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iallreduce", err)
 }
 
 // IreduceScatter begins a ReduceScatter.
 func IreduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IreduceScatter(c.in(), send, recv, counts, op)
+	if begun != 0 {
+		calls.End(calls.IreduceScatter, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IreduceScatter", err)
 }
 
 // IreduceScatterBlock begins a ReduceScatterBlock.
 func IreduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IreduceScatterBlock(c.in(), send, recv, op)
+	if begun != 0 {
+		calls.End(calls.IreduceScatterBlock, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IreduceScatterBlock", err)
 }
 
 // Iscan begins a Scan.
 func Iscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iscan(c.in(), send, recv, op)
+	if begun != 0 {
+		calls.End(calls.Iscan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iscan", err)
 }
 
 // Iexscan begins an Exscan.
 func Iexscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.Iexscan(c.in(), send, recv, op)
+	if begun != 0 {
+		calls.End(calls.Iexscan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Iexscan", err)
 }
 
 // IneighborAllgather begins a NeighborAllgather.
 func IneighborAllgather[T Type](c *Comm, send, recv []T) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAllgather(c.in(), send, recv)
+	if begun != 0 {
+		calls.End(calls.IneighborAllgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAllgather", err)
 }
 
 // IneighborAllgatherv begins a NeighborAllgatherv.
 func IneighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAllgatherv(c.in(), send, recv, counts, displs)
+	if begun != 0 {
+		calls.End(calls.IneighborAllgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAllgatherv", err)
 }
 
 // IneighborAlltoall begins a NeighborAlltoall.
 func IneighborAlltoall[T Type](c *Comm, send, recv []T) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoall(c.in(), send, recv)
+	if begun != 0 {
+		calls.End(calls.IneighborAlltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAlltoall", err)
 }
 
 // IneighborAlltoallv begins a NeighborAlltoallv.
 func IneighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls)
+	if begun != 0 {
+		calls.End(calls.IneighborAlltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAlltoallv", err)
 }
 
 // IneighborAllgather begins a NeighborAllgather.
 func (c *Comm) IneighborAllgather(send, recv Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
+	if begun != 0 {
+		calls.End(calls.IneighborAllgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAllgather", err)
 }
 
 // IneighborAllgatherv begins a NeighborAllgatherv.
 func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs)
+	if begun != 0 {
+		calls.End(calls.IneighborAllgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAllgatherv", err)
 }
 
 // IneighborAlltoall begins a NeighborAlltoall.
 func (c *Comm) IneighborAlltoall(send, recv Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
+	if begun != 0 {
+		calls.End(calls.IneighborAlltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAlltoall", err)
 }
 
 // IneighborAlltoallv begins a NeighborAlltoallv.
 func (c *Comm) IneighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcounts, rdispls []int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls)
+	if begun != 0 {
+		calls.End(calls.IneighborAlltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAlltoallv", err)
 }
 
 // IneighborAlltoallw begins a NeighborAlltoallw.
 func (c *Comm) IneighborAlltoallw(send, recv []Buffer) (Request, error) {
+	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv))
+	if begun != 0 {
+		calls.End(calls.IneighborAlltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IneighborAlltoallw", err)
 }

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -21,10 +22,14 @@ import (
 // proc; ErrJoin, of class MPI_ERR_OTHER, where the other end does not join or cannot be
 // reached; ErrAlone where no other procs can be met.
 func CommJoin(fd int) (*Comm, error) {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	var r1 *proc.Comm
 	if err == nil {
 		r1, err = meet.CommJoin(p, fd)
+	}
+	if begun != 0 {
+		calls.End(calls.CommJoin, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return (*Comm)(r1), proc.Failed("CommJoin", err)
 }
@@ -41,7 +46,11 @@ func CommJoin(fd int) (*Comm, error) {
 // connects to its own port. All members of both sides get an
 // error then, of the class that the root's has, and no communicator.
 func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := meet.Connect(c.in(), port, info.in(), root, proc.ToAccept)
+	if begun != 0 {
+		calls.End(calls.CommAccept, begun, root, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("Accept", err)
 }
 
@@ -54,7 +63,11 @@ func (c *Comm) Accept(port string, info *Info, root int) (*Comm, error) {
 // The errors are those of Accept. ErrCall: the port is not open, or nobody has accepted
 // in time.
 func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := meet.Connect(c.in(), port, info.in(), root, proc.ToConnect)
+	if begun != 0 {
+		calls.End(calls.CommConnect, begun, root, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("Connect", err)
 }
 
@@ -73,9 +86,13 @@ func (c *Comm) Connect(port string, info *Info, root int) (*Comm, error) {
 // ErrArg for a bad service; dynamic.ErrPort for a bad port; ErrInfo, ErrInfoValue;
 // ErrAlone where no other procs can be met.
 func PublishName(service string, info *Info, port string) error {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	if err == nil {
 		err = meet.PublishName(p, service, info.in(), port)
+	}
+	if begun != 0 {
+		calls.End(calls.PublishName, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("PublishName", err)
 }
@@ -84,9 +101,13 @@ func PublishName(service string, info *Info, port string) error {
 // (MPI_Unpublish_name). The port is not looked at. The errors are those of PublishName;
 // ErrService if this job has not published the service.
 func UnpublishName(service string, info *Info, port string) error {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	if err == nil {
 		err = meet.UnpublishName(p, service, info.in(), port)
+	}
+	if begun != 0 {
+		calls.End(calls.UnpublishName, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("UnpublishName", err)
 }
@@ -95,10 +116,14 @@ func UnpublishName(service string, info *Info, port string) error {
 // the info keys of PublishName. It does not wait until somebody publishes it: that is
 // ErrName, and one may ask again. The other errors are those of PublishName.
 func LookupName(service string, info *Info) (port string, err error) {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	var r1 string
 	if err == nil {
 		r1, err = meet.LookupName(p, service, info.in())
+	}
+	if begun != 0 {
+		calls.End(calls.LookupName, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return r1, proc.Failed("LookupName", err)
 }
@@ -111,10 +136,14 @@ func LookupName(service string, info *Info) (port string, err error) {
 // who wait there to be accepted, or to accept, get an error then. The key backlog says
 // how many may wait to be accepted (256); the next one is refused.
 func OpenPort(info *Info) (string, error) {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	var r1 string
 	if err == nil {
 		r1, err = meet.OpenPort(p, info.in())
+	}
+	if begun != 0 {
+		calls.End(calls.OpenPort, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return r1, proc.Failed("OpenPort", err)
 }
@@ -122,9 +151,13 @@ func OpenPort(info *Info) (string, error) {
 // ClosePort closes a port. Those who wait there to be accepted are refused
 // (MPI_Close_port). Communicators that were made by it stay.
 func ClosePort(name string) error {
+	begun := calls.Begin()
 	p, err := proc.Current()
 	if err == nil {
 		err = meet.ClosePort(p, name)
+	}
+	if begun != 0 {
+		calls.End(calls.ClosePort, begun, calls.Nobody, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("ClosePort", err)
 }
@@ -152,7 +185,11 @@ func Parent() *Comm {
 // architecture that the machine must have; env, lines NAME=value for their
 // environment; soft, how many procs will do, as numbers and ranges like 2:8:2,11.
 func (c *Comm) Spawn(command Command, root int) (children *Comm, codes []Class, err error) {
+	begun := calls.Begin()
 	r1, r2, err := meet.Spawn(c.in(), []meet.Command{command.in()}, root)
+	if begun != 0 {
+		calls.End(calls.CommSpawn, begun, root, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), r2, c.in().Failed("Spawn", err)
 }
 
@@ -160,6 +197,10 @@ func (c *Comm) Spawn(command Command, root int) (children *Comm, codes []Class, 
 // of commands (MPI_Comm_spawn_multiple). The attribute AppNum tells them which one is
 // theirs.
 func (c *Comm) SpawnMultiple(commands []Command, root int) (children *Comm, codes []Class, err error) {
+	begun := calls.Begin()
 	r1, r2, err := meet.Spawn(c.in(), inCommands(commands), root)
+	if begun != 0 {
+		calls.End(calls.CommSpawnMultiple, begun, root, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), r2, c.in().Failed("SpawnMultiple", err)
 }

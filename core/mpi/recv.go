@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -11,26 +12,42 @@ import (
 // Probe blocks until a message from src with tag could be received, and gives its
 // status without receiving it (MPI-4.1, 3.8).
 func Probe(c *Comm, src, tag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Probe(c.in(), src, tag)
+	if begun != 0 {
+		calls.End(calls.Probe, begun, src, tag, -1, proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("Probe", err)
 }
 
 // Iprobe tells whether a message from src with tag could be received now.
 func Iprobe(c *Comm, src, tag int) (found bool, st Status, err error) {
+	begun := calls.Begin()
 	r1, r2, err := p2p.Iprobe(c.in(), src, tag)
+	if begun != 0 {
+		calls.End(calls.Iprobe, begun, src, tag, -1, proc.ContextOf(c.in()))
+	}
 	return r1, Status(r2), c.in().Failed("Iprobe", err)
 }
 
 // Mprobe blocks until a message from src with tag could be received, and
 // reserves it for the caller.
 func Mprobe(c *Comm, src, tag int) (*Message, Status, error) {
+	begun := calls.Begin()
 	r1, r2, err := p2p.TakeMessage(c.in(), src, tag, true)
+	if begun != 0 {
+		calls.End(calls.Mprobe, begun, src, tag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Message)(r1), Status(r2), c.in().Failed("Mprobe", err)
 }
 
 // Improbe is Mprobe without waiting; the message is nil where there is none.
 func Improbe(c *Comm, src, tag int) (*Message, Status, error) {
+	begun := calls.Begin()
 	r1, r2, err := p2p.TakeMessage(c.in(), src, tag, false)
+	if begun != 0 {
+		calls.End(calls.Improbe, begun, src, tag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Message)(r1), Status(r2), c.in().Failed("Improbe", err)
 }
 
@@ -50,15 +67,23 @@ func Imrecv[T Type](m *Message, buf []T) (Request, error) {
 
 // Recv receives the message, which is used up, into b.
 func (m *Message) Recv(b Buffer) (Status, error) {
+	begun := calls.Begin()
 	c := m.in().Comm()
 	r1, err := m.in().Recv(proc.Buffer(b))
+	if begun != 0 {
+		calls.End(calls.Mrecv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Status(r1), c.Failed("Message.Recv", err)
 }
 
 // Irecv begins to receive the message, which is used up, into b.
 func (m *Message) Irecv(b Buffer) (Request, error) {
+	begun := calls.Begin()
 	c := m.in().Comm()
 	r1, err := m.in().Irecv(proc.ByMessageIrecv, proc.Buffer(b))
+	if begun != 0 {
+		calls.End(calls.Imrecv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), c.Failed("Message.Irecv", err)
 }
 
@@ -72,13 +97,21 @@ func (m *Message) NoProc() bool {
 // buf and blocks until it is there. A message longer than buf fills buf and is
 // ErrTruncate.
 func Recv[T Type](c *Comm, buf []T, src, tag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := c.in().RecvElements(datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	if begun != 0 {
+		calls.End(calls.Recv, begun, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("Recv", err)
 }
 
 // Irecv begins a Recv. buf belongs to the library until the request is complete.
 func Irecv[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := c.in().IrecvElements(proc.ByIrecv, datatype.Bytes(buf), datatype.KindOf[T](), src, tag)
+	if begun != 0 {
+		calls.End(calls.Irecv, begun, src, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Irecv", err)
 }
 
@@ -86,12 +119,20 @@ func Irecv[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
 // b and blocks until it is there. A message longer than b fills b and is
 // ErrTruncate.
 func (c *Comm) Recv(b Buffer, src, tag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Recv(c.in(), proc.Buffer(b), src, tag)
+	if begun != 0 {
+		calls.End(calls.Recv, begun, src, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("Recv", err)
 }
 
 // Irecv begins a Recv. b belongs to the library until the request is complete.
 func (c *Comm) Irecv(b Buffer, src, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Irecv(c.in(), proc.Buffer(b), src, tag)
+	if begun != 0 {
+		calls.End(calls.Irecv, begun, src, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Irecv", err)
 }

@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/collective"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -10,69 +12,129 @@ import (
 // Reduce combines the send of all members, item by item, into the root's recv
 // (MPI-4.1, 6.9). recv matters at the root only, where send may be InPlace.
 func (c *Comm) Reduce(send, recv Buffer, op Op, root int) error {
-	return c.in().Failed("Reduce", collective.ReduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Reduce", collective.ReduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op, root))
+	if begun != 0 {
+		calls.End(calls.Reduce, begun, root, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Allreduce is Reduce with the result for all members, the same to the last bit.
 // send may be InPlace, as in all operations that follow here.
 func (c *Comm) Allreduce(send, recv Buffer, op Op) error {
-	return c.in().Failed("Allreduce", collective.AllreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	begun := calls.Begin()
+	err := c.in().Failed("Allreduce", collective.AllreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	if begun != 0 {
+		calls.End(calls.Allreduce, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // ReduceScatter combines the send of all members and gives rank r the next counts[r]
 // items of the result (MPI-4.1, 6.10). All give the same counts. In place, recv is
 // as long as all of the result, and the caller's part is put at its start.
 func (c *Comm) ReduceScatter(send, recv Buffer, counts []int, op Op) error {
-	return c.in().Failed("ReduceScatter", collective.ReduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op))
+	begun := calls.Begin()
+	err := c.in().Failed("ReduceScatter", collective.ReduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op))
+	if begun != 0 {
+		calls.End(calls.ReduceScatter, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // ReduceScatterBlock is ReduceScatter with parts that are all as long as recv.
 func (c *Comm) ReduceScatterBlock(send, recv Buffer, op Op) error {
-	return c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	begun := calls.Begin()
+	err := c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	if begun != 0 {
+		calls.End(calls.ReduceScatterBlock, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Scan combines the send of all ranks up to the caller's into its recv (MPI-4.1,
 // 6.11).
 func (c *Comm) Scan(send, recv Buffer, op Op) error {
-	return c.in().Failed("Scan", collective.ScanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	begun := calls.Begin()
+	err := c.in().Failed("Scan", collective.ScanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	if begun != 0 {
+		calls.End(calls.Scan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Exscan is Scan without the caller's own send. Rank 0's recv is not written.
 func (c *Comm) Exscan(send, recv Buffer, op Op) error {
-	return c.in().Failed("Exscan", collective.ExscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	begun := calls.Begin()
+	err := c.in().Failed("Exscan", collective.ExscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
+	if begun != 0 {
+		calls.End(calls.Exscan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Reduce combines the send of all members, element by element, into the root's recv,
 // which matters at the root only (MPI-4.1, 6.9). A nil send at the root means that
 // it is in place: the root's own elements are in recv.
 func Reduce[T Type](c *Comm, send, recv []T, op Op, root int) error {
-	return c.in().Failed("Reduce", collective.Reduce(c.in(), send, recv, op, root))
+	begun := calls.Begin()
+	err := c.in().Failed("Reduce", collective.Reduce(c.in(), send, recv, op, root))
+	if begun != 0 {
+		calls.End(calls.Reduce, begun, root, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Allreduce is Reduce with the result for all members, the same to the last bit.
 func Allreduce[T Type](c *Comm, send, recv []T, op Op) error {
-	return c.in().Failed("Allreduce", collective.Allreduce(c.in(), send, recv, op))
+	begun := calls.Begin()
+	err := c.in().Failed("Allreduce", collective.Allreduce(c.in(), send, recv, op))
+	if begun != 0 {
+		calls.End(calls.Allreduce, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // ReduceScatter combines the send of all members and gives rank r the next counts[r]
 // elements of the result (MPI-4.1, 6.10). All give the same counts. In place, recv
 // is as long as all of the result, and the caller's part is put at its start.
 func ReduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) error {
-	return c.in().Failed("ReduceScatter", collective.ReduceScatter(c.in(), send, recv, counts, op))
+	begun := calls.Begin()
+	err := c.in().Failed("ReduceScatter", collective.ReduceScatter(c.in(), send, recv, counts, op))
+	if begun != 0 {
+		calls.End(calls.ReduceScatter, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // ReduceScatterBlock is ReduceScatter with parts that are all as long as recv.
 func ReduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) error {
-	return c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlock(c.in(), send, recv, op))
+	begun := calls.Begin()
+	err := c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlock(c.in(), send, recv, op))
+	if begun != 0 {
+		calls.End(calls.ReduceScatterBlock, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Scan combines the send of all ranks up to the caller's into its recv (MPI-4.1,
 // 6.11).
 func Scan[T Type](c *Comm, send, recv []T, op Op) error {
-	return c.in().Failed("Scan", collective.Scan(c.in(), send, recv, op))
+	begun := calls.Begin()
+	err := c.in().Failed("Scan", collective.Scan(c.in(), send, recv, op))
+	if begun != 0 {
+		calls.End(calls.Scan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Exscan is Scan without the caller's own send. Rank 0's recv is not written.
 func Exscan[T Type](c *Comm, send, recv []T, op Op) error {
-	return c.in().Failed("Exscan", collective.Exscan(c.in(), send, recv, op))
+	begun := calls.Begin()
+	err := c.in().Failed("Exscan", collective.Exscan(c.in(), send, recv, op))
+	if begun != 0 {
+		calls.End(calls.Exscan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }

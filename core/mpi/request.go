@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -14,28 +15,44 @@ import (
 // failed because its peer is gone, those that are not complete are not waited for:
 // their status has ErrPending.
 func Waitall(reqs []Request, statuses []Status) error {
+	begun := calls.Begin()
 	c, err := p2p.Waitall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	if begun != 0 {
+		calls.End(calls.Waitall, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return c.Failed("Waitall", err)
 }
 
 // Testall completes all of reqs if that can be done without waiting, and none
 // of them if not.
 func Testall(reqs []Request, statuses []Status) (done bool, err error) {
+	begun := calls.Begin()
 	c, r1, err := p2p.Testall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	if begun != 0 {
+		calls.End(calls.Testall, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, c.Failed("Testall", err)
 }
 
 // Waitany waits for one of reqs and completes it. i is Undefined where none is
 // active.
 func Waitany(reqs []Request) (i int, st Status, err error) {
+	begun := calls.Begin()
 	c, r1, r2, err := p2p.Waitany(inner[proc.Request](reqs))
+	if begun != 0 {
+		calls.End(calls.Waitany, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, Status(r2), c.Failed("Waitany", err)
 }
 
 // Testany completes one of reqs if that can be done without waiting. done with i
 // Undefined means that none is active.
 func Testany(reqs []Request) (i int, done bool, st Status, err error) {
+	begun := calls.Begin()
 	c, r1, r2, r3, err := p2p.Testany(inner[proc.Request](reqs))
+	if begun != 0 {
+		calls.End(calls.Testany, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, r2, Status(r3), c.Failed("Testany", err)
 }
 
@@ -43,14 +60,22 @@ func Testany(reqs []Request) (i int, done bool, st Status, err error) {
 // are. It gives their indices; nil where none is active. statuses[k] belongs to
 // indices[k]; it may be nil, and must else be as long as reqs.
 func Waitsome(reqs []Request, statuses []Status) (indices []int, err error) {
+	begun := calls.Begin()
 	c, r1, err := p2p.Waitsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	if begun != 0 {
+		calls.End(calls.Waitsome, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, c.Failed("Waitsome", err)
 }
 
 // Testsome is Waitsome without waiting. No indices and done mean that none of
 // reqs is active.
 func Testsome(reqs []Request, statuses []Status) (indices []int, done bool, err error) {
+	begun := calls.Begin()
 	c, r1, r2, err := p2p.Testsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	if begun != 0 {
+		calls.End(calls.Testsome, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, r2, c.Failed("Testsome", err)
 }
 
@@ -89,27 +114,43 @@ func (c *Comm) PrecvInit(b Buffer, parts, src, tag int) (Request, error) {
 // Pready says that a part of an active partitioned send may be sent. Several
 // goroutines may call it at a time for different parts.
 func (q *Request) Pready(partition int) error {
+	begun := calls.Begin()
 	c := q.in().Comm()
+	if begun != 0 {
+		calls.End(calls.Pready, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return c.Failed("Pready", p2p.PreadyRange(q.in(), partition, partition))
 }
 
 // PreadyRange is Pready of the parts from low to high, both included.
 func (q *Request) PreadyRange(low, high int) error {
+	begun := calls.Begin()
 	c := q.in().Comm()
+	if begun != 0 {
+		calls.End(calls.PreadyRange, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return c.Failed("Pready", p2p.PreadyRange(q.in(), low, high))
 }
 
 // PreadyList is Pready of several parts.
 func (q *Request) PreadyList(list []int) error {
+	begun := calls.Begin()
 	c := q.in().Comm()
+	if begun != 0 {
+		calls.End(calls.PreadyList, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return c.Failed("Pready", p2p.PreadyList(q.in(), list))
 }
 
 // Parrived tells whether a part of a partitioned receive has arrived. It is true for
 // all parts of a request that is not active.
 func (q *Request) Parrived(partition int) (bool, error) {
+	begun := calls.Begin()
 	c := q.in().Comm()
 	r1, err := p2p.Parrived(q.in(), partition)
+	if begun != 0 {
+		calls.End(calls.Parrived, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, c.Failed("Parrived", err)
 }
 
@@ -146,7 +187,11 @@ func RecvInit[T Type](c *Comm, buf []T, src, tag int) (Request, error) {
 // Start begins the operation of an inactive request. Starting an active one is
 // ErrRequest.
 func (q *Request) Start() error {
+	begun := calls.Begin()
 	c := q.in().Comm()
+	if begun != 0 {
+		calls.End(calls.Start, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return c.Failed("Start", p2p.Start(q.in()))
 }
 
@@ -183,7 +228,11 @@ func (c *Comm) RecvInit(b Buffer, src, tag int) (Request, error) {
 
 // Startall starts each of reqs, or none of them if one cannot be started.
 func Startall(reqs []Request) error {
+	begun := calls.Begin()
 	c, err := p2p.Startall(inner[proc.Request](reqs))
+	if begun != 0 {
+		calls.End(calls.Startall, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return c.Failed("Startall", err)
 }
 
@@ -197,15 +246,23 @@ func (q *Request) Null() bool {
 // whether it was cancelled. Null and inactive requests are complete, with an
 // empty status.
 func (q *Request) Wait() (Status, error) {
+	begun := calls.Begin()
 	c := q.in().Comm()
 	r1, err := q.in().Complete()
+	if begun != 0 {
+		calls.End(calls.Wait, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return Status(r1), c.Failed("Wait", err)
 }
 
 // Test completes the request if that can be done without waiting.
 func (q *Request) Test() (done bool, st Status, err error) {
+	begun := calls.Begin()
 	c := q.in().Comm()
 	r1, r2, err := q.in().Test()
+	if begun != 0 {
+		calls.End(calls.Test, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, Status(r2), c.Failed("Test", err)
 }
 

@@ -5,6 +5,7 @@ package mpi
 import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -12,145 +13,249 @@ import (
 // Send sends buf to rank dst of c and blocks until buf can be used again, which
 // may be before the message is received (MPI-4.1, 3.2, standard mode).
 func Send[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Send", c.in().SendElements(message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Send, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Ssend is Send in synchronous mode: it also waits until the receive has begun.
 func Ssend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.in().Failed("Ssend", c.in().SendElements(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Ssend", c.in().SendElements(message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Ssend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Bsend is Send in buffered mode: it copies buf to the memory that BufferAttach
 // announced and returns at once. message.ErrBuffer means that it did not fit.
 func Bsend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.in().Failed("Bsend", c.in().SendElements(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Bsend", c.in().SendElements(message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Bsend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Rsend is Send in ready mode: the program promises that the receive has been
 // posted. The promise is not needed here.
 func Rsend[T Type](c *Comm, buf []T, dst, tag int) error {
-	return c.in().Failed("Rsend", c.in().SendElements(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Rsend", c.in().SendElements(message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Rsend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Isend begins a Send. buf must not be changed until the request is complete.
 func Isend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := c.in().IsendElements(proc.ByIsend, message.Standard, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Isend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Isend", err)
 }
 
 // Issend begins an Ssend. buf must not be changed until the request is complete.
 func Issend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := c.in().IsendElements(proc.ByIssend, message.Synchronous, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Issend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Issend", err)
 }
 
 // Ibsend begins a Bsend. buf can be used again at once.
 func Ibsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := c.in().IsendElements(proc.ByIbsend, message.Buffered, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Ibsend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ibsend", err)
 }
 
 // Irsend begins an Rsend. buf must not be changed until the request is complete.
 func Irsend[T Type](c *Comm, buf []T, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := c.in().IsendElements(proc.ByIrsend, message.Ready, datatype.Bytes(buf), datatype.KindOf[T](), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Irsend, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Irsend", err)
 }
 
 // Sendrecv sends sbuf to dst and receives rbuf from src at the same time, so that
 // neighbours that exchange cannot block each other (MPI-4.1, 3.10).
 func Sendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Sendrecv(c.in(), proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
+	if begun != 0 {
+		calls.End(calls.Sendrecv, begun, dst, stag, int64(len(sbuf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("Sendrecv", err)
 }
 
 // SendrecvReplace is Sendrecv with one buffer: what it holds is sent, and what
 // is received replaces it.
 func SendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := p2p.SendrecvReplace(c.in(), proc.Of(buf), dst, stag, src, rtag)
+	if begun != 0 {
+		calls.End(calls.SendrecvReplace, begun, dst, stag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("SendrecvReplace", err)
 }
 
 // Isendrecv begins a Sendrecv. The status of the request is that of the receive.
 func Isendrecv[T, U Type](c *Comm, sbuf []T, dst, stag int, rbuf []U, src, rtag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Isendrecv(c.in(), proc.Of(sbuf), dst, stag, proc.Of(rbuf), src, rtag)
+	if begun != 0 {
+		calls.End(calls.Isendrecv, begun, dst, stag, int64(len(sbuf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Isendrecv", err)
 }
 
 // IsendrecvReplace begins a SendrecvReplace.
 func IsendrecvReplace[T Type](c *Comm, buf []T, dst, stag, src, rtag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.IsendrecvReplace(c.in(), proc.Of(buf), dst, stag, src, rtag)
+	if begun != 0 {
+		calls.End(calls.IsendrecvReplace, begun, dst, stag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IsendrecvReplace", err)
 }
 
 // Sendrecv sends out to dst and receives in from src at the same time, so that
 // neighbours that exchange cannot block each other (MPI-4.1, 3.10).
 func (c *Comm) Sendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Sendrecv(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag)
+	if begun != 0 {
+		calls.End(calls.Sendrecv, begun, dst, stag, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("Sendrecv", err)
 }
 
 // SendrecvReplace is Sendrecv with one Buffer: what it holds is sent, and what is
 // received replaces it.
 func (c *Comm) SendrecvReplace(b Buffer, dst, stag, src, rtag int) (Status, error) {
+	begun := calls.Begin()
 	r1, err := p2p.SendrecvReplace(c.in(), proc.Buffer(b), dst, stag, src, rtag)
+	if begun != 0 {
+		calls.End(calls.SendrecvReplace, begun, dst, stag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Status(r1), c.in().Failed("SendrecvReplace", err)
 }
 
 // Isendrecv begins a Sendrecv. The status of the request is that of the receive.
 func (c *Comm) Isendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Isendrecv(c.in(), proc.Buffer(out), dst, stag, proc.Buffer(in), src, rtag)
+	if begun != 0 {
+		calls.End(calls.Isendrecv, begun, dst, stag, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Isendrecv", err)
 }
 
 // IsendrecvReplace begins a SendrecvReplace.
 func (c *Comm) IsendrecvReplace(b Buffer, dst, stag, src, rtag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.IsendrecvReplace(c.in(), proc.Buffer(b), dst, stag, src, rtag)
+	if begun != 0 {
+		calls.End(calls.IsendrecvReplace, begun, dst, stag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("IsendrecvReplace", err)
 }
 
 // Send sends b to rank dst and blocks until its memory can be used again, which
 // may be before the message is received (MPI-4.1, 3.2, standard mode).
 func (c *Comm) Send(b Buffer, dst, tag int) error {
-	return c.in().Failed("Send", p2p.Send(c.in(), message.Standard, proc.Buffer(b), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Send", p2p.Send(c.in(), message.Standard, proc.Buffer(b), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Send, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Ssend is Send in synchronous mode: it also waits until the receive has begun.
 func (c *Comm) Ssend(b Buffer, dst, tag int) error {
-	return c.in().Failed("Ssend", p2p.Send(c.in(), message.Synchronous, proc.Buffer(b), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Ssend", p2p.Send(c.in(), message.Synchronous, proc.Buffer(b), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Ssend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Bsend is Send in buffered mode: it copies b to the memory that BufferAttach
 // announced and returns at once. message.ErrBuffer means that it did not fit.
 func (c *Comm) Bsend(b Buffer, dst, tag int) error {
-	return c.in().Failed("Bsend", p2p.Send(c.in(), message.Buffered, proc.Buffer(b), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Bsend", p2p.Send(c.in(), message.Buffered, proc.Buffer(b), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Bsend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Rsend is Send in ready mode: the program promises that the receive has been
 // posted. The promise is not needed here.
 func (c *Comm) Rsend(b Buffer, dst, tag int) error {
-	return c.in().Failed("Rsend", p2p.Send(c.in(), message.Ready, proc.Buffer(b), dst, tag))
+	begun := calls.Begin()
+	err := c.in().Failed("Rsend", p2p.Send(c.in(), message.Ready, proc.Buffer(b), dst, tag))
+	if begun != 0 {
+		calls.End(calls.Rsend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
+	return err
 }
 
 // Isend begins a Send. b must not be changed until the request is complete.
 func (c *Comm) Isend(b Buffer, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Isend(c.in(), proc.ByIsend, message.Standard, proc.Buffer(b), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Isend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Isend", err)
 }
 
 // Issend begins an Ssend. b must not be changed until the request is complete.
 func (c *Comm) Issend(b Buffer, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Isend(c.in(), proc.ByIssend, message.Synchronous, proc.Buffer(b), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Issend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Issend", err)
 }
 
 // Ibsend begins a Bsend. b can be used again at once.
 func (c *Comm) Ibsend(b Buffer, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Isend(c.in(), proc.ByIbsend, message.Buffered, proc.Buffer(b), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Ibsend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Ibsend", err)
 }
 
 // Irsend begins an Rsend. b must not be changed until the request is complete.
 func (c *Comm) Irsend(b Buffer, dst, tag int) (Request, error) {
+	begun := calls.Begin()
 	r1, err := p2p.Isend(c.in(), proc.ByIrsend, message.Ready, proc.Buffer(b), dst, tag)
+	if begun != 0 {
+		calls.End(calls.Irsend, begun, dst, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))
+	}
 	return Request(r1), c.in().Failed("Irsend", err)
 }

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"github.com/openimpi/impi/core/comm"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/construct"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -20,7 +21,11 @@ func DimsCreate(n int, dims []int) error {
 // allows ranks to change: members of one site then follow each other, so that
 // they get slabs of the grid, and few neighbours are of different sites.
 func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.CartCreate(c.in(), dims, periodic, reorder)
+	if begun != 0 {
+		calls.End(calls.CartCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("CartCreate", err)
 }
 
@@ -66,7 +71,11 @@ func (c *Comm) CartShift(dim, disp int) (source, dest int, err error) {
 // CartSub makes a communicator of each slice of the grid, a grid of the
 // dimensions that keep says. All members of c call it.
 func (c *Comm) CartSub(keep []bool) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.CartSub(c.in(), keep)
+	if begun != 0 {
+		calls.End(calls.CartSub, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("CartSub", err)
 }
 
@@ -82,7 +91,11 @@ func (c *Comm) TopoTest() (int, error) {
 // are those of edges from index[i-1], or 0, to before index[i]. All members of c
 // call it with the same graph. reorder allows ranks to change; they are not changed so far.
 func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.GraphCreate(c.in(), index, edges, reorder)
+	if begun != 0 {
+		calls.End(calls.GraphCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("GraphCreate", err)
 }
 
@@ -124,7 +137,11 @@ func (c *Comm) GraphNeighbors(rank int) ([]int, error) {
 // members of c call it; info are hints, nil has none. reorder allows ranks to
 // change; they are not changed so far.
 func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeights []int, info *Info, reorder bool) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.DistGraphCreateAdjacent(c.in(), sources, sourceWeights, dests, destWeights, info.in(), reorder)
+	if begun != 0 {
+		calls.End(calls.DistGraphCreateAdjacent, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("DistGraphCreateAdjacent", err)
 }
 
@@ -134,7 +151,11 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 // and nothing else. All members of c call it; info are hints, nil has none.
 // reorder allows ranks to change; they are not changed so far.
 func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Info, reorder bool) (*Comm, error) {
+	begun := calls.Begin()
 	r1, err := construct.DistGraphCreate(c.in(), sources, degrees, dests, weights, info.in(), reorder)
+	if begun != 0 {
+		calls.End(calls.DistGraphCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Comm)(r1), c.in().Failed("DistGraphCreate", err)
 }
 

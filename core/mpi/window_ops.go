@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/engine/window"
 )
@@ -10,27 +12,43 @@ import (
 // Put copies b into a target's window (MPI-4.1, 12.3). What to describes there may
 // have more bytes than b, never fewer.
 func (w *Win) Put(b Buffer, to Target) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().Put("Put", proc.Buffer(b), window.Target(to), false)
+	if begun != 0 {
+		calls.End(calls.Put, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return w.in().Failed("Put", err)
 }
 
 // Rput is Put with a Request, which is complete once b can be used again. Requests
 // are for epochs of Lock and LockAll.
 func (w *Win) Rput(b Buffer, to Target) (Request, error) {
+	begun := calls.Begin()
 	r1, err := w.in().Origin().Put("Rput", proc.Buffer(b), window.Target(to), true)
+	if begun != 0 {
+		calls.End(calls.Rput, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), w.in().Failed("Rput", err)
 }
 
 // Get copies items of a target's window into b, which may have more bytes than they
 // have, never fewer.
 func (w *Win) Get(b Buffer, from Target) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().Get("Get", proc.Buffer(b), window.Target(from), false)
+	if begun != 0 {
+		calls.End(calls.Get, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return w.in().Failed("Get", err)
 }
 
 // Rget is Get with a Request, which is complete once b has the items.
 func (w *Win) Rget(b Buffer, from Target) (Request, error) {
+	begun := calls.Begin()
 	r1, err := w.in().Origin().Get("Rget", proc.Buffer(b), window.Target(from), true)
+	if begun != 0 {
+		calls.End(calls.Rget, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), w.in().Failed("Rget", err)
 }
 
@@ -38,78 +56,130 @@ func (w *Win) Rget(b Buffer, from Target) (Request, error) {
 // operation. It is atomic for each element, against all other accumulates; those of
 // one origin happen in the order in which they were begun.
 func (w *Win) Accumulate(b Buffer, to Target, op Op) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().Accumulate("Accumulate", proc.Buffer(b), window.Target(to), op, false)
+	if begun != 0 {
+		calls.End(calls.Accumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return w.in().Failed("Accumulate", err)
 }
 
 // Raccumulate is Accumulate with a Request, which is complete once b can be used
 // again.
 func (w *Win) Raccumulate(b Buffer, to Target, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := w.in().Origin().Accumulate("Raccumulate", proc.Buffer(b), window.Target(to), op, true)
+	if begun != 0 {
+		calls.End(calls.Raccumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), w.in().Failed("Raccumulate", err)
 }
 
 // GetAccumulate is Accumulate that also gets, into result, what was there before.
 // With NoOp b is ignored.
 func (w *Win) GetAccumulate(b, result Buffer, to Target, op Op) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().GetAccumulate("GetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, false)
+	if begun != 0 {
+		calls.End(calls.GetAccumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return w.in().Failed("GetAccumulate", err)
 }
 
 // RgetAccumulate is GetAccumulate with a Request, which is complete once result has
 // what was there.
 func (w *Win) RgetAccumulate(b, result Buffer, to Target, op Op) (Request, error) {
+	begun := calls.Begin()
 	r1, err := w.in().Origin().GetAccumulate("RgetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, true)
+	if begun != 0 {
+		calls.End(calls.RgetAccumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
 	return Request(r1), w.in().Failed("RgetAccumulate", err)
 }
 
 // FetchAndOp is GetAccumulate of one element: b and result are one item each of the
 // same predefined datatype, and so is the target.
 func (w *Win) FetchAndOp(b, result Buffer, rank int, disp int64, op Op) error {
-	return w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Buffer(b), proc.Buffer(result), rank, disp, op))
+	begun := calls.Begin()
+	err := w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Buffer(b), proc.Buffer(result), rank, disp, op))
+	if begun != 0 {
+		calls.End(calls.FetchAndOp, begun, rank, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // CompareAndSwap replaces an element of a window by b if it is equal to compare, and
 // gets, into result, what was there before. All are one item of
 // the same predefined datatype: an integer, a logical value or a byte.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, rank int, disp int64) error {
-	return w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Buffer(b), proc.Buffer(compare), proc.Buffer(result), rank, disp))
+	begun := calls.Begin()
+	err := w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Buffer(b), proc.Buffer(compare), proc.Buffer(result), rank, disp))
+	if begun != 0 {
+		calls.End(calls.CompareAndSwap, begun, rank, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+	}
+	return err
 }
 
 // Put is Win.Put of a slice into as many elements of a rank's window, from the
 // displacement disp on.
 func Put[T Type](w *Win, buf []T, rank int, disp int64) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().Put("Put", proc.Of(buf), window.ElementsAt(buf, rank, disp), false)
+	if begun != 0 {
+		calls.End(calls.Put, begun, rank, calls.NoTag, int64(len(buf)*datatype.KindOf[T]().Size()), 0)
+	}
 	return w.in().Failed("Put", err)
 }
 
 // Get is Win.Get of as many elements as buf has.
 func Get[T Type](w *Win, buf []T, rank int, disp int64) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().Get("Get", proc.Of(buf), window.ElementsAt(buf, rank, disp), false)
+	if begun != 0 {
+		calls.End(calls.Get, begun, rank, calls.NoTag, int64(len(buf)*datatype.KindOf[T]().Size()), 0)
+	}
 	return w.in().Failed("Get", err)
 }
 
 // Accumulate is Win.Accumulate of a slice into as many elements.
 func Accumulate[T Type](w *Win, buf []T, rank int, disp int64, op Op) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().Accumulate("Accumulate", proc.Of(buf), window.ElementsAt(buf, rank, disp), op, false)
+	if begun != 0 {
+		calls.End(calls.Accumulate, begun, rank, calls.NoTag, int64(len(buf)*datatype.KindOf[T]().Size()), 0)
+	}
 	return w.in().Failed("Accumulate", err)
 }
 
 // GetAccumulate is Win.GetAccumulate of slices of one length. With NoOp buf can be
 // nil.
 func GetAccumulate[T Type](w *Win, buf, result []T, rank int, disp int64, op Op) error {
+	begun := calls.Begin()
 	_, err := w.in().Origin().GetAccumulate("GetAccumulate", proc.Of(buf), proc.Of(result), window.ElementsAt(result, rank, disp), op, false)
+	if begun != 0 {
+		calls.End(calls.GetAccumulate, begun, rank, calls.NoTag, int64(len(buf)*datatype.KindOf[T]().Size()), 0)
+	}
 	return w.in().Failed("GetAccumulate", err)
 }
 
 // FetchAndOp is Win.FetchAndOp of a value; result gets what was there, once the
 // operation is complete. The value is taken at once.
 func FetchAndOp[T Type](w *Win, value T, result *T, rank int, disp int64, op Op) error {
-	return w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Of([]T{value}), window.One(result), rank, disp, op))
+	begun := calls.Begin()
+	err := w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Of([]T{value}), window.One(result), rank, disp, op))
+	if begun != 0 {
+		calls.End(calls.FetchAndOp, begun, rank, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // CompareAndSwap is Win.CompareAndSwap of values; result gets what was there, once
 // the operation is complete. The values are taken at once.
 func CompareAndSwap[T Type](w *Win, value, compare T, result *T, rank int, disp int64) error {
-	return w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), window.One(result), rank, disp))
+	begun := calls.Begin()
+	err := w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), window.One(result), rank, disp))
+	if begun != 0 {
+		calls.End(calls.CompareAndSwap, begun, rank, calls.NoTag, -1, 0)
+	}
+	return err
 }

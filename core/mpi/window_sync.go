@@ -2,93 +2,169 @@
 
 package mpi
 
-import ()
+import (
+	"github.com/openimpi/impi/internal/engine/calls"
+)
 
 // Fence ends the epochs that the last Fence opened, and opens others unless NoSucceed
 // is asserted (MPI-4.1, 12.5). All members call it, and it blocks until all operations
 // that any member has begun are complete at origin and target.
 func (w *Win) Fence(assert Assert) error {
-	return w.in().Failed("Fence", w.in().Epochs().Fence(assert))
+	begun := calls.Begin()
+	err := w.in().Failed("Fence", w.in().Epochs().Fence(assert))
+	if begun != 0 {
+		calls.End(calls.WinFence, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Post opens an exposure epoch to the members of a group, whose Start waits for it.
 func (w *Win) Post(group *Group, assert Assert) error {
-	return w.in().Failed("Post", w.in().Epochs().Post(group.in(), assert))
+	begun := calls.Begin()
+	err := w.in().Failed("Post", w.in().Epochs().Post(group.in(), assert))
+	if begun != 0 {
+		calls.End(calls.WinPost, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Start opens an access epoch to the members of a group. It blocks until all of
 // them have called Post.
 func (w *Win) Start(group *Group, assert Assert) error {
-	return w.in().Failed("Start", w.in().Epochs().Start(group.in(), assert))
+	begun := calls.Begin()
+	err := w.in().Failed("Start", w.in().Epochs().Start(group.in(), assert))
+	if begun != 0 {
+		calls.End(calls.WinStart, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Complete ends the epoch that Start has opened. The memory of its operations can be
 // used again; the targets have everything once their Wait returns.
 func (w *Win) Complete() error {
-	return w.in().Failed("Complete", w.in().Epochs().Complete())
+	begun := calls.Begin()
+	err := w.in().Failed("Complete", w.in().Epochs().Complete())
+	if begun != 0 {
+		calls.End(calls.WinComplete, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Wait ends the epoch that Post has opened. It blocks until all of the group have
 // called Complete and all of their operations are done.
 func (w *Win) Wait() error {
-	return w.in().Failed("Win.Wait", w.in().Epochs().Wait())
+	begun := calls.Begin()
+	err := w.in().Failed("Win.Wait", w.in().Epochs().Wait())
+	if begun != 0 {
+		calls.End(calls.WinWait, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Test is Wait without blocking: done tells whether the epoch is over.
 func (w *Win) Test() (done bool, err error) {
+	begun := calls.Begin()
 	r1, err := w.in().Epochs().Test()
+	if begun != 0 {
+		calls.End(calls.WinTest, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
 	return r1, w.in().Failed("Win.Test", err)
 }
 
 // Flush blocks until all operations at a target are complete, at origin and target. It
 // is for epochs of Lock and LockAll.
 func (w *Win) Flush(rank int) error {
-	return w.in().Failed("Flush", w.in().Epochs().Flush(rank, true))
+	begun := calls.Begin()
+	err := w.in().Failed("Flush", w.in().Epochs().Flush(rank, true))
+	if begun != 0 {
+		calls.End(calls.WinFlush, begun, rank, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // FlushLocal blocks until all operations at a target are complete at the origin, whose
 // memory can then be used again.
 func (w *Win) FlushLocal(rank int) error {
-	return w.in().Failed("FlushLocal", w.in().Epochs().Flush(rank, false))
+	begun := calls.Begin()
+	err := w.in().Failed("FlushLocal", w.in().Epochs().Flush(rank, false))
+	if begun != 0 {
+		calls.End(calls.WinFlushLocal, begun, rank, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // FlushAll is Flush of all ranks.
 func (w *Win) FlushAll() error {
-	return w.in().Failed("FlushAll", w.in().Epochs().FlushAll(true))
+	begun := calls.Begin()
+	err := w.in().Failed("FlushAll", w.in().Epochs().FlushAll(true))
+	if begun != 0 {
+		calls.End(calls.WinFlushAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // FlushLocalAll is FlushLocal of all ranks.
 func (w *Win) FlushLocalAll() error {
-	return w.in().Failed("FlushLocalAll", w.in().Epochs().FlushAll(false))
+	begun := calls.Begin()
+	err := w.in().Failed("FlushLocalAll", w.in().Epochs().FlushAll(false))
+	if begun != 0 {
+		calls.End(calls.WinFlushLocalAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Sync makes the caller's stores to the window's memory visible to operations, and
 // theirs to its loads; in a window of WinAllocateShared those of all members.
 func (w *Win) Sync() error {
-	return w.in().Failed("Sync", w.in().Epochs().Sync())
+	begun := calls.Begin()
+	err := w.in().Failed("Sync", w.in().Epochs().Sync())
+	if begun != 0 {
+		calls.End(calls.WinSync, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Lock opens an access epoch to one rank, and blocks until the lock is granted. Locks
 // are granted in the order in which they are requested. With NoCheck, by which the
 // program promises that no lock of others conflicts, none is requested.
 func (w *Win) Lock(t LockType, rank int, assert Assert) error {
-	return w.in().Failed("Lock", w.in().Epochs().Lock(t, rank, assert))
+	begun := calls.Begin()
+	err := w.in().Failed("Lock", w.in().Epochs().Lock(t, rank, assert))
+	if begun != 0 {
+		calls.End(calls.WinLock, begun, rank, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // LockAll opens an access epoch to all ranks: it locks them all, shared, and blocks
 // until the locks are granted.
 func (w *Win) LockAll(assert Assert) error {
-	return w.in().Failed("LockAll", w.in().Epochs().LockAll(assert))
+	begun := calls.Begin()
+	err := w.in().Failed("LockAll", w.in().Epochs().LockAll(assert))
+	if begun != 0 {
+		calls.End(calls.WinLockAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Unlock ends the epoch that Lock has opened to a rank. It blocks until all operations
 // there are complete, at origin and target.
 func (w *Win) Unlock(rank int) error {
-	return w.in().Failed("Unlock", w.in().Epochs().Unlock(rank))
+	begun := calls.Begin()
+	err := w.in().Failed("Unlock", w.in().Epochs().Unlock(rank))
+	if begun != 0 {
+		calls.End(calls.WinUnlock, begun, rank, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // UnlockAll ends the epoch that LockAll has opened. It blocks until all operations are
 // complete, at origin and target.
 func (w *Win) UnlockAll() error {
-	return w.in().Failed("UnlockAll", w.in().Epochs().UnlockAll())
+	begun := calls.Begin()
+	err := w.in().Failed("UnlockAll", w.in().Epochs().UnlockAll())
+	if begun != 0 {
+		calls.End(calls.WinUnlockAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }

@@ -5,6 +5,7 @@ package mpi
 import (
 	"github.com/openimpi/impi/core/comm"
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/engine/object"
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/engine/window"
@@ -98,7 +99,12 @@ func (w *Win) DeleteAttr(key Keyval) error {
 // that fails w stays. All members call it, outside of epochs; it waits for all of
 // them.
 func (w *Win) Free() error {
-	return w.in().Failed("Win.Free", w.in().Free())
+	begun := calls.Begin()
+	err := w.in().Failed("Win.Free", w.in().Free())
+	if begun != 0 {
+		calls.End(calls.WinFree, begun, calls.Nobody, calls.NoTag, -1, 0)
+	}
+	return err
 }
 
 // Attach adds memory to a dynamic window: all of b, until Detach. None of it may be
@@ -150,27 +156,43 @@ func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 // memory stays the caller's, and must not be freed before the window. All members
 // call it (MPI-4.1, 12.2).
 func (c *Comm) WinCreate(base Buffer, unit int, info *Info) (*Win, error) {
+	begun := calls.Begin()
 	r1, err := window.WinCreate(c.in(), proc.Buffer(base), unit, info.in())
+	if begun != 0 {
+		calls.End(calls.WinCreate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(base)), proc.ContextOf(c.in()))
+	}
 	return (*Win)(r1), c.in().Failed("WinCreate", err)
 }
 
 // WinCreate is Comm.WinCreate for a slice; displacements count its elements.
 func WinCreate[T Type](c *Comm, base []T, info *Info) (*Win, error) {
+	begun := calls.Begin()
 	r1, err := window.WinCreate(c.in(), proc.Of(base), datatype.KindOf[T]().Size(), info.in())
+	if begun != 0 {
+		calls.End(calls.WinCreate, begun, calls.Nobody, calls.NoTag, int64(len(base)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+	}
 	return (*Win)(r1), c.in().Failed("WinCreate", err)
 }
 
 // WinAllocate makes a window of memory that it allocates, all zero: size bytes, which
 // may differ from member to member. Memory gives it. All members call it.
 func (c *Comm) WinAllocate(size int64, unit int, info *Info) (*Win, error) {
+	begun := calls.Begin()
 	r1, err := window.WinAllocate(c.in(), size, unit, info.in())
+	if begun != 0 {
+		calls.End(calls.WinAllocate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Win)(r1), c.in().Failed("WinAllocate", err)
 }
 
 // WinCreateDynamic makes a window without memory. Attach adds some. Displacements
 // are addresses, which Buffer.Address gives. All members call it.
 func (c *Comm) WinCreateDynamic(info *Info) (*Win, error) {
+	begun := calls.Begin()
 	r1, err := window.WinCreateDynamic(c.in(), info.in())
+	if begun != 0 {
+		calls.End(calls.WinCreateDynamic, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Win)(r1), c.in().Failed("WinCreateDynamic", err)
 }
 
@@ -184,6 +206,10 @@ func (c *Comm) WinCreateDynamic(info *Info) (*Win, error) {
 // takes one user, one PID namespace and a mounted /proc; where it fails the call
 // does, on all members, with rma.ErrShared.
 func (c *Comm) WinAllocateShared(size int64, unit int, info *Info) (*Win, error) {
+	begun := calls.Begin()
 	r1, err := window.WinAllocateShared(c.in(), size, unit, info.in())
+	if begun != 0 {
+		calls.End(calls.WinAllocateShared, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+	}
 	return (*Win)(r1), c.in().Failed("WinAllocateShared", err)
 }

@@ -66,7 +66,7 @@ var facePrefixes = map[string]string{
 
 // faceImports are the packages that generated files may need.
 var faceImports = []string{
-	"core/comm", "core/datatype", "core/link", "core/message", "core/mpierr", "core/rma", "internal/engine/collective", "internal/engine/construct",
+	"core/comm", "core/datatype", "core/link", "core/message", "core/mpierr", "core/rma", "internal/engine/calls", "internal/engine/collective", "internal/engine/construct",
 	"internal/engine/file", "internal/engine/life", "internal/engine/meet", "internal/engine/object", "internal/engine/p2p",
 	"internal/engine/proc", "internal/engine/window",
 }
@@ -185,7 +185,7 @@ func (f faceFn) text() string {
 	default:
 		fmt.Fprintf(&b, "\nfunc %s%s", name, f.sig)
 	}
-	fmt.Fprintf(&b, " {\n\t%s\n}\n", strings.Join(f.body(), "\n\t"))
+	fmt.Fprintf(&b, " {\n\t%s\n}\n", strings.Join(f.measured(f.body()), "\n\t"))
 	return b.String()
 }
 

@@ -1,6 +1,7 @@
 package abi
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -58,22 +59,25 @@ m Serve() error -> return nil
 	}
 	var got strings.Builder
 	for _, f := range files["a.go"] {
-		got.WriteString(f.text())
+		got.WriteString(unmeasured(f.text()))
 	}
 	want := `
 // Gather gathers
 // 
 // all.
 func Gather[T Type](c *Comm, send, recv []T, root int) error {
-	return c.in().Failed("Gather", collective.Gather(c.in(), send, recv, root))
+	err := c.in().Failed("Gather", collective.Gather(c.in(), send, recv, root))
+	return err
 }
 
 func (c *Comm) Gather(send, recv Buffer, root int) error {
-	return c.in().Failed("Gather", collective.GatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
+	err := c.in().Failed("Gather", collective.GatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv), root))
+	return err
 }
 
 func (c *Comm) Alltoallw(send, recv []Buffer) error {
-	return c.in().Failed("Alltoallw", collective.Alltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
+	err := c.in().Failed("Alltoallw", collective.Alltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
+	return err
 }
 
 func (c *Comm) Check() error {
@@ -122,7 +126,8 @@ func (w *Win) Put(b Buffer, to Target) error {
 }
 
 func (w *Win) Sync() error {
-	return w.in().Failed("Sync", w.in().Origin().Sync())
+	err := w.in().Failed("Sync", w.in().Origin().Sync())
+	return err
 }
 
 func (q *Request) Test() (done bool, st Status, err error) {
@@ -151,6 +156,52 @@ func (f *File) Serve() error {
 `
 	if got.String() != want {
 		t.Errorf("got%swant%s", got.String(), want)
+	}
+}
+
+// measuring is what a function of a call that is measured has beside the rest.
+var measuring = regexp.MustCompile(`\tbegun := calls.Begin\(\)\n|\tif begun != 0 \{\n\t\tcalls.End\(.*\)\n\t\}\n`)
+
+func unmeasured(text string) string { return measuring.ReplaceAllString(text, "") }
+
+// TestMeasured: which calls are measured, and what is told of them.
+func TestMeasured(t *testing.T) {
+	_, files, err := faceFiles(`== a.go p2p c *Comm
+
+s Send(buf []T, dst, tag int) error
+
+m Recv(b Buffer, src, tag int) (Status, error)
+
+m Size() int
+
+f Finalize() error
+
+r Startall(reqs []Request) error -> p2p.Startall
+
+== a.go w.in().Origin() w *Win
+
+m Get(b Buffer, from Target) error -> _, w.in().Origin().Get(proc.Buffer(b), false)
+
+== a.go m.in() m *Message
+
+m Recv(b Buffer) (Status, error)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"\tbegun := calls.Begin()\n\terr := c.in().Failed(\"Send\", p2p.Send(c.in(), buf, dst, tag))\n\tif begun != 0 {\n" +
+			"\t\tcalls.End(calls.Send, begun, dst, tag, int64(len(buf)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))\n\t}\n\treturn err\n",
+		"calls.End(calls.Recv, begun, src, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))\n\t}\n\treturn Status(r1), ",
+		"", "",
+		"calls.End(calls.Startall, begun, calls.Nobody, calls.NoTag, -1, 0)",
+		"calls.End(calls.Get, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)",
+		"calls.End(calls.Mrecv, ",
+	} {
+		text := files["a.go"][i].text()
+		if !strings.Contains(text, want) || want == "" && strings.Contains(text, "calls.") {
+			t.Errorf("want %q in\n%s", want, text)
+		}
 	}
 }
 

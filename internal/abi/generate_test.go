@@ -37,9 +37,11 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"int PMPI_Mrecv(const void *buf, int count, MPI_Comm comm) { return abiMrecv(W(buf), count, W(comm), 0); }\n" +
+		"TIMED static int timed_MPI_Mrecv(const void *buf, int count, MPI_Comm comm)\n{\n\tuint64_t begun = impi_clock();\n\tint error = abiMrecv(W(buf), count, W(comm), 0);\n" +
+			"\timpi_called(0, begun, NOBODY, NO_TAG, -1, W(comm));\n\treturn error;\n}\n",
+		"int PMPI_Mrecv(const void *buf, int count, MPI_Comm comm) { return MEASURED ? timed_MPI_Mrecv(buf, count, comm) : abiMrecv(W(buf), count, W(comm), 0); }\n" +
 			"int MPI_Mrecv(const void *buf, int count, MPI_Comm comm) __attribute__((weak, alias(\"PMPI_Mrecv\")));",
-		"int PMPI_Mrecv_c(const void *buf, MPI_Count count, MPI_Comm comm) { return abiMrecv(W(buf), count, W(comm), 1); }",
+		"int PMPI_Mrecv_c(const void *buf, MPI_Count count, MPI_Comm comm) { return MEASURED ? timed_MPI_Mrecv_c(buf, count, comm) : abiMrecv(W(buf), count, W(comm), 1); }",
 		"{ return abiUnsupported(2, 0, 0); }\nint MPI_Group_range_find(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)",
 	} {
 		if !strings.Contains(files[stubsFile], want) {

@@ -24,6 +24,7 @@ const (
 	Comms    = 64   // communicators, each at a fixed place
 	Ranks    = 1024 // of each communicator: C reaches only these by fast boxes
 	Requests = 256  // of C
+	Members  = 64   // of a board
 )
 
 // What C does on a board, in bytes.
@@ -91,20 +92,24 @@ type Memory struct {
 	Used       int32  // how many of Peers and Boards
 	Top        int32  // no entry of Peers from here on is used
 	Yields     uint32 // 1: whoever waits at the board offers the core before it sleeps
+	Counts     uint32 // 1: C measures its waits
+	_          uint32
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
-	Boards     [board.Slots]board.State // of communicators, by their slots
+	Boards     [board.Slots]board.State     // of communicators, by their slots
+	Waited     [board.Slots][Members]uint64 // for how long C has waited for each member, in ns
 }
 
 // Peer is a peer that is reached by fast boxes.
 type Peer struct {
 	link.FastBoxes
-	OutAt uint64 // positions in the streams of the next fast-box messages, while the gate is open
-	InAt  uint64
-	Sends uint32 // 1: fast-box messages may be sent
-	Takes uint32 // 1: fast-box messages may be taken
-	Vain  uint64 // 1 more than Seen was when C waited in vain for room
+	OutAt  uint64 // positions in the streams of the next fast-box messages, while the gate is open
+	InAt   uint64
+	Sends  uint32 // 1: fast-box messages may be sent
+	Takes  uint32 // 1: fast-box messages may be taken
+	Vain   uint64 // 1 more than Seen was when C waited in vain for room
+	Waited uint64 // for how long C has waited for messages, in ns
 }
 
 // Comm is a communicator, found by its handle.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/route"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // Phase is how far a node has got.
@@ -126,6 +127,8 @@ type Proc struct {
 	State   ProcState `json:"state"`
 	Ended   string    `json:"ended,omitempty"`   // how
 	Blocked *Blocked  `json:"blocked,omitempty"` // nil: it is not, or has not said
+
+	Account *wireup.Account `json:"account,omitempty"` // the last that it has given; nil: it counts nothing, or nobody wants it
 }
 
 // Counts are what a proc has counted since its MPI_Init. Bytes are those of its direct links that there

@@ -43,13 +43,14 @@ type Request struct {
 	Host string
 	// Number is, beside Host, one more than the host's number in its site, where several have that
 	// address; 0: the first one.
-	Number int
-	Here   bool // links: without Host, only the host whose node is asked
-	Sites  bool // links: unless Here, the job's other sites too
-	Calls  bool // links: in which calls of MPI procs wait, which takes them longer to say
-	All    bool // links: pairs of which nothing is used too
-	Few    int  // links: All if the site has no more pairs than this
-	Views  int  // links: how many pairs an answer has; 0: MaxViews
+	Number  int
+	Here    bool // links: without Host, only the host whose node is asked
+	Sites   bool // links: unless Here, the job's other sites too
+	Calls   bool // links: in which calls of MPI procs wait, which takes them longer to say
+	Account bool // links: what procs have counted of their calls of MPI
+	All     bool // links: pairs of which nothing is used too
+	Few     int  // links: All if the site has no more pairs than this
+	Views   int  // links: how many pairs an answer has; 0: MaxViews
 
 	// probe: from a rank of the site's, by a transport.
 	Local, Peer int

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // sample is a node with something of everything.
@@ -24,7 +25,10 @@ func sample() *links.Node {
 		Procs: []links.Proc{
 			{Rank: 4, State: links.ProcRunning, Counts: &links.Counts{
 				Messages: 7, Sent: 1000, Received: 2000, Unexpected: 3, UnexpectedBytes: 96, Sleeps: 5, Slept: 1500 * time.Millisecond,
-			}, Blocked: &links.Blocked{Time: 2500 * time.Millisecond}},
+			}, Blocked: &links.Blocked{Time: 2500 * time.Millisecond}, Account: &wireup.Account{
+				Calls: []wireup.CallSum{{Name: "MPI_Send", Class: "send", Calls: 3, Time: 5e8}, {Name: "MPI_Ssend", Class: "send", Calls: 1, Time: 1e9}},
+				Waits: []wireup.WaitSum{{Cause: "recv", Peer: 1, Time: 1e9}, {Cause: "recv", Peer: wireup.NoPeer, Time: 5e8}, {Cause: "a\x00b", Time: 1e9}},
+			}},
 			{Rank: 5, State: links.ProcRunning, Silent: "it does not answer"},
 			{Rank: -1, State: links.ProcInit},
 		},
@@ -85,6 +89,10 @@ func TestMetrics(t *testing.T) {
 		`impi_proc_received_bytes_total{mpi_job="heat",rank="4",site="alpha"} 2000`,
 		`impi_proc_unexpected_messages{mpi_job="heat",rank="4",site="alpha"} 3`,
 		`impi_proc_unexpected_bytes{mpi_job="heat",rank="4",site="alpha"} 96`,
+		`impi_proc_calls_total{class="send",mpi_job="heat",rank="4",site="alpha"} 4`,
+		`impi_proc_call_seconds_total{class="send",mpi_job="heat",rank="4",site="alpha"} 1.5`,
+		`impi_proc_wait_seconds_total{cause="recv",mpi_job="heat",rank="4",site="alpha"} 1.5`,
+		`impi_proc_wait_seconds_total{cause="a?b",mpi_job="heat",rank="4",site="alpha"} 1`,
 		`impi_pairs{data_plane="fd",mpi_job="heat",site="alpha",state="linked",transport="tcp"} 2`,
 		`impi_pairs{data_plane="",mpi_job="heat",site="alpha",state="agents",transport=""} 1`,
 		`impi_pair_resumes_total{mpi_job="heat",site="alpha",transport="tcp"} 3`,

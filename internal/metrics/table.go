@@ -2,11 +2,14 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/version"
+	"github.com/openimpi/impi/internal/wireup"
 )
 
 // metric is a metric that is served. Names follow Prometheus' conventions: base units, and _total
@@ -62,6 +65,16 @@ var table = []metric{
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Unexpected) })},
 	{name: "impi_proc_unexpected_bytes", labels: []string{"rank"}, help: "Bytes of them that are in the proc's memory.",
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.UnexpectedBytes) })},
+	{name: "impi_proc_calls_total", counter: true, labels: []string{"rank", "class"}, help: "Calls of MPI by class; with calls = true, as the next two.",
+		values: ofCalls(func(c *wireup.CallSum) float64 { return float64(c.Calls) })},
+	{name: "impi_proc_call_seconds_total", counter: true, labels: []string{"rank", "class"}, help: "Time in these calls, in which a proc may also have worked or copied.",
+		values: ofCalls(func(c *wireup.CallSum) float64 { return time.Duration(c.Time).Seconds() })},
+	{name: "impi_proc_wait_seconds_total", counter: true, labels: []string{"rank", "cause"}, help: "Time for which the proc was blocked in calls of MPI, polling or asleep, by what it waited for: recv, send, collective, one-sided or other.",
+		values: ofAccounts(func(a *wireup.Account, sum func(float64, string)) {
+			for _, w := range a.Waits {
+				sum(time.Duration(w.Time).Seconds(), w.Cause)
+			}
+		})},
 	{name: "impi_pairs", labels: []string{"state", "transport", "data_plane"}, help: "Pairs of a proc of this node and another one, by the state of their link, as impi-node links names it; 4096 are looked at.",
 		values: countPairs},
 	{name: "impi_pair_resumes_total", counter: true, labels: []string{"transport"}, help: "How often links of these pairs were resumed after their connections broke.",
@@ -158,6 +171,28 @@ func ofCounts(value func(*links.Counts) float64) func(*links.Node, func(float64,
 	return ofProcs(func(p *links.Proc, add func(float64, ...string)) {
 		if p.Counts != nil {
 			add(value(p.Counts))
+		}
+	})
+}
+
+// ofAccounts makes a metric of each proc and name that it has counted something for.
+func ofAccounts(value func(a *wireup.Account, sum func(v float64, name string))) func(*links.Node, func(float64, ...string)) {
+	return func(n *links.Node, add func(float64, ...string)) {
+		sums := newSums()
+		for i := range n.Procs {
+			if p := &n.Procs[i]; p.Rank >= 0 && p.Account != nil {
+				value(p.Account, func(v float64, name string) { sums.add(v, strconv.Itoa(p.Rank), strings.ReplaceAll(name, "\x00", "?")) })
+			}
+		}
+		sums.all(add)
+	}
+}
+
+// ofCalls is ofAccounts for the classes of calls.
+func ofCalls(value func(*wireup.CallSum) float64) func(*links.Node, func(float64, ...string)) {
+	return ofAccounts(func(a *wireup.Account, sum func(float64, string)) {
+		for i := range a.Calls {
+			sum(value(&a.Calls[i]), a.Calls[i].Class)
 		}
 	})
 }

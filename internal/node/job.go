@@ -186,14 +186,17 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:   site.Spin(n.opt.Site.Wait),
-		Native: routes.MayUseNative(&n.routes),
-		Trace:  strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
+		Native: routes.MayUseNative(&n.routes), Account: keepsAccounts(n),
+		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 	}
 	if describedTo(n, p) != nil {
 		j.Card = string(n.job.Procs.At(rank).Card)
 	}
 	return j
 }
+
+// keepsAccounts reports whether the procs count their calls of MPI.
+func keepsAccounts(n *node) bool { return n.opt.spawned == nil && n.opt.Site.Metrics.Calls }
 
 // describedTo returns the description of the job that a proc gives other worlds; nil if it can meet
 // none. It is the same for the procs of a host.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/skips"
 )
 
@@ -125,4 +126,46 @@ func freePort(t *testing.T) string {
 	}
 	defer ln.Close()
 	return ln.Addr().String()
+}
+
+// TestAccounts: what procs count of their calls, if the site wants that, and nothing otherwise.
+func TestAccounts(t *testing.T) {
+	job := route(testJob("linked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true})
+	job.Sites[0].Metrics.Calls = true
+	all := start(t, job)
+	for _, s := range all {
+		<-s.n.ready
+		for i := range s.n.procs.All() {
+			s.out.line(t, prefixOf(s.n, i)+"sum ")
+		}
+	}
+	n := all[0].n.control.Describe(t.Context(), links.Request{Account: true})
+	for _, p := range n.Procs {
+		a := p.Account
+		if a == nil {
+			t.Fatalf("rank %d has counted nothing: %s", p.Rank, p.Silent)
+		}
+		called := make(map[string]uint64)
+		for _, c := range a.Calls {
+			if called[c.Name] = c.Calls; c.Time <= 0 || c.Time > a.Time || c.Class == "" {
+				t.Errorf("rank %d: %+v in %v", p.Rank, c, a.Time)
+			}
+		}
+		var sent, bytes uint64
+		peers := make(map[int]bool)
+		for _, s := range a.Sent {
+			sent, bytes, peers[s.Peer] = sent+s.Messages, bytes+s.Bytes, true
+		}
+		if called["MPI_Isend"] != 3 || called["MPI_Recv"] != 3 || called["MPI_Wait"] != 3 || len(peers) != 3 || peers[p.Rank] || sent < 3 || bytes < 3*8 {
+			t.Errorf("rank %d: %+v", p.Rank, a)
+		}
+	}
+	for _, p := range all[1].n.control.Describe(t.Context(), links.Request{Account: true}).Procs {
+		if p.Account != nil {
+			t.Errorf("rank %d counts without being told to: %+v", p.Rank, p.Account)
+		}
+	}
+	if p := all[0].n.control.Describe(t.Context(), links.Request{}).Procs[0]; p.Account != nil {
+		t.Error("an account that nobody has asked for")
+	}
 }

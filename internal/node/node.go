@@ -271,7 +271,9 @@ func serveMetrics(n *node) (err error) {
 	if !at.Listen.IsValid() || n.opt.spawned != nil {
 		return nil
 	}
-	describe := func(ctx context.Context) *links.Node { return n.control.Describe(ctx, links.Request{}) }
+	describe := func(ctx context.Context) *links.Node {
+		return n.control.Describe(ctx, links.Request{Account: at.Calls})
+	}
 	n.metrics, err = metrics.Serve(metrics.Settings{Listen: at.Listen, Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe, Phase: n.control.Phase})
 	if err != nil {
 		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)

@@ -42,6 +42,8 @@ const (
 	// KindStats without Stats asks a proc about its links; with Stats it is the answer, or
 	// a part of it. A library that does not know this message does not answer.
 	KindStats Kind = "stats"
+	// KindAccount is what the proc has counted (Account), before KindFini, and has no answer.
+	KindAccount Kind = "account"
 	// KindTrace says that the proc's trace could not be written (Cut, Reason), and has no
 	// packets after that.
 	KindTrace Kind = "trace"
@@ -62,6 +64,7 @@ type Message struct {
 	Calls     bool           `json:"calls,omitempty"`      // stats, asked: also in which calls of MPI it waits, which takes longer
 	Reason    string         `json:"reason,omitempty"`     // link, lost, abort, down, trace
 	InOrder   bool           `json:"in_order,omitempty"`   // lost: in Finalize, the peer has ended it: it may have passed the barrier
+	Account   *Account       `json:"account,omitempty"`    // account
 	Cut       *CutTrace      `json:"cut,omitempty"`        // trace
 	Stats     *Stats         `json:"stats,omitempty"`      // stats: the answer
 	Resumable *Resumable     `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
@@ -102,6 +105,9 @@ type Job struct {
 
 	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
+
+	// Account has the proc count its calls of MPI, and for whom it waits in them.
+	Account bool `json:"account,omitempty"`
 
 	// World describes this job to others, as an encoded Description of core/dynamic; Card
 	// is this proc's business card. Both are empty if the node cannot meet other worlds,

@@ -18,8 +18,9 @@ type Stats struct {
 	Agent   LinkStats   `json:"agent"`
 	Links   []LinkStats `json:"links,omitempty"`
 	Counts  Counts      `json:"counts"`
-	Wait    *Wait       `json:"wait,omitempty"` // what it waits for, if it is asleep in a call of MPI
-	More    bool        `json:"more,omitempty"` // another record follows, with more Links
+	Wait    *Wait       `json:"wait,omitempty"`    // what it waits for, if it is asleep in a call of MPI
+	Account *Account    `json:"account,omitempty"` // if the job has one kept; in the first record
+	More    bool        `json:"more,omitempty"`    // another record follows, with more Links
 }
 
 // Counts are what a proc has counted since its MPI_Init.
@@ -71,7 +72,6 @@ func (w *Wait) Bound() {
 		return
 	}
 	w.Calls, w.Partners = w.Calls[:min(len(w.Calls), maxCalls)], w.Partners[:min(len(w.Partners), MaxPartners)]
-	short := func(s *string) { *s = strings.ToValidUTF8((*s)[:min(len(*s), maxCallName)], "") }
 	for i := range w.Calls {
 		short(&w.Calls[i].Name)
 		short(&w.Calls[i].At)
@@ -83,6 +83,9 @@ func (w *Wait) Bound() {
 		short(&p.Why)
 	}
 }
+
+// short cuts a text of a proc.
+func short(s *string) { *s = strings.ToValidUTF8((*s)[:min(len(*s), maxCallName)], "") }
 
 // LinkStats is what a proc knows of a link, or of a peer to which packets go
 // through the agent.

@@ -143,10 +143,25 @@ func (x *collective) run(planned error) error {
 	defer p.Unlock()
 	x.Err = planned
 	for !x.Done() && p.Failure == nil {
-		p.AwaitProgress()
+		p.Account.AwaitFor(proc.ForCollective, x.missing())
 	}
 	_, err := x.Finish()
 	return err
+}
+
+// missing returns a peer whose message the operation waits for, or who has not taken one; NoPeer if
+// there is none.
+func (x *collective) missing() message.Peer {
+	for _, receives := range []bool{true, false} {
+		for i := range x.open {
+			if r := x.open[i].r; r != nil && !r.Done() {
+				if in, peer := r.Side(); in == receives {
+					return peer
+				}
+			}
+		}
+	}
+	return message.NoPeer
 }
 
 // start begins to execute what was planned, as a background operation, and returns its request.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/core/message"
@@ -147,6 +148,7 @@ func finalizeProc(p *proc.Process) error {
 	if proc.Phase(p.State.Load()) == proc.Ended {
 		return proc.ErrFinalized
 	}
+	begun := time.Now()
 	if err := object.DeleteAttrs(p.Comms.Self); err != nil {
 		return err
 	}
@@ -170,6 +172,7 @@ func finalizeProc(p *proc.Process) error {
 	}
 	p.Lock()
 	defer p.Unlock()
+	p.Account.Finishing(begun)
 	var err error
 	if p.Node.Control != nil {
 		err = p.Node.Control.Send(wireup.Message{Kind: wireup.KindFini})

@@ -58,7 +58,7 @@ func settle(q *proc.Request) bool {
 	}
 	p := q.Comm().Process()
 	for r.Generation() == q.Gen && !r.Done() && p.Failure == nil {
-		p.AwaitProgress()
+		p.Account.AwaitRequest(r)
 	}
 	if r.Generation() != q.Gen || !r.Done() || r.Err() != nil || r.User != nil {
 		return false
@@ -206,7 +206,12 @@ func await(reqs []proc.Request) {
 			return // another goroutine has completed it while this one did not hold the lock
 		}
 	}
-	p.AwaitProgress()
+	for i := range reqs {
+		if reqs[i].State == proc.Active {
+			reqs[i].Await() // of several the first is the one that counts
+			return
+		}
+	}
 }
 
 // progress makes the progress that needs no waiting.

@@ -27,7 +27,7 @@ func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
 		if err := hopeless(p, from); err != nil {
 			return proc.Status{}, err
 		}
-		p.AwaitProgress()
+		p.Account.AwaitFor(proc.ForRecv, from)
 	}
 }
 
@@ -87,7 +87,7 @@ func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, 
 		if err := hopeless(p, from); err != nil {
 			return nil, proc.Status{}, err
 		}
-		p.AwaitProgress()
+		p.Account.AwaitFor(proc.ForRecv, from)
 		m, st, ok = p.Eng.Take(env, from)
 	}
 	if !ok {

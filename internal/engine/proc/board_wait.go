@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/board"
+	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/drive"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/poll"
@@ -47,7 +49,16 @@ func (s *BoardPlace) linger() error {
 		if err := s.lost(); err != nil {
 			return err
 		}
+		if !p.Account.on() {
+			p.Boards.awaitAtBoard(s)
+			continue
+		}
+		begun, left := time.Now(), s.wait.Left()
 		p.Boards.awaitAtBoard(s)
+		if after := s.wait.Left(); after != 0 {
+			left = after // they have kept the others waiting
+		}
+		p.Account.waited(ForCollective, message.Peer(s.procs[bits.TrailingZeros64(left)]), begun)
 	}
 	return nil
 }

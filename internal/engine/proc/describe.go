@@ -26,6 +26,7 @@ func (nc *nodeControl) describe(ofCalls bool) {
 	if nc.p.Asleep && nc.p.rest.since.Before(before) {
 		s.Wait = nc.waitOf(waiting)
 	}
+	s.Account = nc.p.Account.counted()
 	nc.p.Unlock()
 	nc.asked.Store(false) // a later question is answered by this answer or another one
 	for _, part := range InParts(s, wireup.MaxStats) {
@@ -186,9 +187,146 @@ func InParts(s *wireup.Stats, n int) (parts []*wireup.Stats) {
 		part := *s
 		part.Links, links = links[:min(n, len(links))], links[min(n, len(links)):]
 		part.More = len(links) > 0
+		if len(parts) > 0 {
+			part.Account = nil
+		}
 		parts = append(parts, &part)
 		if !part.More {
 			return parts
 		}
 	}
+}
+
+// Cause is what a goroutine waits for.
+type Cause uint8
+
+// The causes.
+const (
+	ForOther      Cause = iota // what has no cause of its own, such as a node's answer
+	ForRecv                    // a message, or the rest of it
+	ForSend                    // a receiver, or room on the way to it
+	ForCollective              // other members of a communicator
+	ForWindow                  // other members of a window
+	causes
+)
+
+var causeNames = [causes]string{"other", "recv", "send", "collective", "one-sided"}
+
+// account is where a proc counts its waits. Where nobody wants to know, waits is nil and no clock is
+// read. The process's lock guards it.
+type account struct {
+	p     *Process
+	begun time.Time
+	waits map[wait]time.Duration
+}
+
+// on reports whether waits are counted.
+func (a *account) on() bool { return a.waits != nil }
+
+// wait is what was waited for, and whom; NoPeer stands for others than the job's procs, and for those
+// that are not known.
+type wait struct {
+	cause Cause
+	peer  message.Peer
+}
+
+// begin begins to count if the job says so.
+func (a *account) begin() {
+	if a.p.Job.Account {
+		a.begun, a.waits = time.Now(), make(map[wait]time.Duration)
+		calls.Enable()
+	}
+}
+
+func (a *account) waited(c Cause, peer message.Peer, since time.Time) {
+	if int(peer) < 0 || int(peer) >= a.p.Job.Size() {
+		peer = message.NoPeer
+	}
+	a.waits[wait{c, peer}] += time.Since(since)
+}
+
+// AwaitFor is Process.AwaitProgress for a goroutine that waits for a peer, or for NoPeer.
+func (a *account) AwaitFor(c Cause, peer message.Peer) {
+	if !a.on() {
+		a.p.AwaitProgress()
+		return
+	}
+	begun := time.Now()
+	a.p.AwaitProgress()
+	a.waited(c, peer, begun)
+}
+
+// AwaitRequest is Process.AwaitProgress for a goroutine that waits for a request.
+func (a *account) AwaitRequest(r *message.Request) {
+	if !a.on() {
+		a.p.AwaitProgress()
+		return
+	}
+	begun, generation := time.Now(), r.Generation()
+	receives, peer := r.Side()
+	a.p.AwaitProgress()
+	if peer == message.NoPeer && r.Generation() == generation {
+		_, peer = r.Side() // it may have matched
+	}
+	cause := ForSend
+	if receives {
+		cause = ForRecv
+	}
+	a.waited(cause, peer, begun)
+}
+
+// Finishing counts the time of a call of Finalize that has begun at that time, and tells the node what
+// was counted before the proc leaves. The process is locked.
+func (a *account) Finishing(begun time.Time) {
+	if !a.on() || a.p.Node.Control == nil {
+		return
+	}
+	calls.Add(calls.Finalize, time.Since(begun))
+	_ = a.p.Node.Control.Send(wireup.Message{Kind: wireup.KindAccount, Account: a.counted()}) // the next message fails as well
+}
+
+// counted returns what was counted so far; nil if nothing is. The process is locked.
+func (a *account) counted() *wireup.Account {
+	if !a.on() {
+		return nil
+	}
+	p, sum := a.p, &wireup.Account{Time: int64(time.Since(a.begun))}
+	for _, c := range calls.Counts() {
+		sum.Calls = append(sum.Calls, wireup.CallSum{Name: c.String(), Class: c.Class(), Calls: c.Calls, Time: int64(c.Time)})
+	}
+	p.FastPath.settleAll()
+	for w, d := range a.waits {
+		sum.Waits = append(sum.Waits, wireup.WaitSum{Cause: causeNames[w.cause], Peer: rankOrNone(w.peer), Time: int64(d)})
+	}
+	for r := range p.Job.Size() {
+		peer := message.Peer(r)
+		if n := p.Eng.SentTo(peer); n > 0 {
+			sum.Sent = append(sum.Sent, wireup.SentSum{Peer: int(rank(peer)), Messages: n, Bytes: p.Eng.BytesTo(peer) + p.FastPath.bytesTo(peer)})
+		}
+	}
+	sum.Shorten()
+	return sum
+}
+
+func rankOrNone(p message.Peer) int {
+	if p == message.NoPeer {
+		return wireup.NoPeer
+	}
+	return int(rank(p))
+}
+
+// ContextOf returns the context ID of a communicator, which may be nil.
+func ContextOf(c *Comm) uint64 {
+	if c == nil || c.Comm == nil {
+		return 0
+	}
+	return uint64(c.Context())
+}
+
+// SizeOf returns the bytes of a buffer's data; -1 if it is not a buffer of that kind.
+func SizeOf(b Buffer) int64 {
+	if b.Check() != nil {
+		return -1
+	}
+	return b.Size(0)
 }

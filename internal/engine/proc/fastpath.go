@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/openimpi/impi/core/board"
@@ -27,6 +28,7 @@ type fastPath struct {
 	adopted   [fastpath.Requests]*message.Request
 	ops       [fastpath.Requests]fastOp
 	extras    [fastpath.Requests]Extra
+	gone      map[message.Peer]uint64 // bytes that C had sent to peers that have left
 }
 
 // UseFastPath lets C code send and receive short messages between procs of this host without
@@ -46,7 +48,7 @@ func (p *Process) UseFastPath(m *fastpath.Memory, received func(buf unsafe.Point
 	p.Lock()
 	defer p.Unlock()
 	m.Reset()
-	x := &fastPath{Memory: m, p: p, received: received}
+	x := &fastPath{Memory: m, p: p, received: received, gone: make(map[message.Peer]uint64)}
 	for i := range x.ops {
 		x.ops[i] = fastOp{p: p, i: int32(i)}
 		x.extras[i].Op = &x.ops[i]
@@ -104,7 +106,9 @@ func ofThisMachine(r datatype.Representation) bool {
 func (x *fastPath) leave(q *Endpoint) {
 	for i := range x.endpoints {
 		if x.endpoints[i] == q {
+			x.gone[q.Peer] += x.Peers[i].Payload
 			x.links[i].MoveFastBoxes(new(link.FastBoxes))
+			x.settle(i)
 			x.endpoints[i], x.links[i] = nil, nil
 			x.Used--
 			x.Peers[i] = fastpath.Peer{}
@@ -196,8 +200,50 @@ func (x *fastPath) open(p *Process) {
 		l.OutAt, l.InAt, out, in = x.links[i].FastBoxesAt()
 		l.Sends, l.Takes = flag(sends && out), flag(takes && in && quiet)
 	}
+	x.Counts = flag(p.Account.on())
 	x.Polls, x.Yields = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields())
 	x.Gate.Store(fastpath.Open)
+}
+
+// bytesTo returns how many bytes of data C has sent to a peer. x may be nil; the process is locked.
+func (x *fastPath) bytesTo(peer message.Peer) (n uint64) {
+	if x == nil {
+		return 0
+	}
+	for i, q := range x.endpoints[:x.Top] {
+		if q != nil && q.Peer == peer {
+			n += x.Peers[i].Payload
+		}
+	}
+	return n + x.gone[peer]
+}
+
+// settle adds what C has waited for a peer to the account, if there is one, and for the members that
+// share boards.
+func (x *fastPath) settle(i int) {
+	l := &x.Peers[i]
+	if a := &x.p.Account; a.on() && x.endpoints[i] != nil {
+		a.waits[wait{ForRecv, x.endpoints[i].Peer}] += time.Duration(l.Waited)
+	}
+	l.Waited = 0
+}
+
+// settleAll is settle for all peers and boards. x may be nil; the process is locked.
+func (x *fastPath) settleAll() {
+	if x == nil {
+		return
+	}
+	for i := range x.Top {
+		x.settle(int(i))
+	}
+	for slot, s := range x.places {
+		for m := range x.Waited[slot] {
+			if d := x.Waited[slot][m]; d > 0 && s != nil && m < len(s.procs) {
+				x.p.Account.waits[wait{ForCollective, message.Peer(s.procs[m])}] += time.Duration(d)
+			}
+			x.Waited[slot][m] = 0
+		}
+	}
 }
 
 func flag(b bool) uint32 {

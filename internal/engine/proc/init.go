@@ -51,6 +51,8 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 	p.Trace = tracing{job: job, directory: r.directory, node: control}
 	p.Members = r
 	p.turns.L = &p.Mu
+	p.Account = account{p: p}
+	p.Account.begin()
 	if err := p.Worlds.describeOwn(); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ type Process struct {
 	Comms       communicators
 	Background  background
 	Boards      boards
+	Account     account
 	FastPath    *fastPath // nil: no C code sends and receives without calling Go
 	Native      *Native   // nil: the site has no MPI of its own
 	Trace       tracing

@@ -18,7 +18,7 @@ const (
 // Wait makes progress until r is done.
 func (p *Process) Wait(r *message.Request) {
 	for !r.Done() && p.Failure == nil {
-		p.AwaitProgress()
+		p.Account.AwaitRequest(r)
 	}
 }
 

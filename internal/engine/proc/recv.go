@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"time"
+
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/poll"
@@ -56,12 +58,21 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte) 
 		return st, false
 	}
 	something := false
+	var begun time.Time // of the waiting, if it is counted
 	for i := p.spin.PollsBeforeYield(); ; i-- {
-		if m, ok := p.Eng.RecvEager(l, env, b); ok {
+		m, ok := p.Eng.RecvEager(l, env, b)
+		over := ok || i <= 0 || something || p.Driver.Wanted.Load() != 0
+		if over && !begun.IsZero() {
+			p.Account.waited(ForRecv, from, begun)
+		}
+		if ok {
 			return Status{Source: int(m.Source), Tag: int(m.Tag), bytes: m.Len}, true
 		}
-		if i <= 0 || something || p.Driver.Wanted.Load() != 0 {
+		if over {
 			return st, false
+		}
+		if p.Account.on() && begun.IsZero() {
+			begun = time.Now()
 		}
 		poll.Pause()
 		something = q.InPlace.Ready() // or the fast-box message has come just now

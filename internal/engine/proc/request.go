@@ -121,8 +121,17 @@ func (q *Request) wait() (Status, error) {
 		if done || q.c.p.Failure != nil {
 			return q.Finish()
 		}
-		q.c.p.AwaitProgress()
+		q.Await()
 	}
+}
+
+// Await is Process.AwaitProgress for a goroutine that waits for q, which is active.
+func (q *Request) Await() {
+	if q.r != nil {
+		q.c.p.Account.AwaitRequest(q.r)
+		return
+	}
+	q.c.p.Account.AwaitFor(ForOther, message.NoPeer)
 }
 
 // WaitBeside is wait. But if down is set, as a peer is, a request that is not complete is

@@ -64,7 +64,7 @@ func (s *server) until(so func() (bool, error)) error {
 		if s.w.Process.Failure != nil {
 			return s.w.Process.Failure
 		}
-		s.w.Process.AwaitProgress()
+		s.w.Process.Account.AwaitFor(proc.ForWindow, message.NoPeer)
 	}
 }
 

@@ -194,7 +194,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	channels := make([][]links.Channel, len(c.Hosts))
 	var wg sync.WaitGroup
 	for i, p := range c.Procs.All() {
-		wg.Go(func() { d.Procs[i], stats[i] = c.describeProc(ctx, p, r.Calls) })
+		wg.Go(func() { d.Procs[i], stats[i] = c.describeProc(ctx, p, r) })
 	}
 	for i := range c.Hosts {
 		wg.Go(func() { d.Hosts[i], channels[i] = c.describeHost(ctx, i) })
@@ -253,13 +253,16 @@ func (c *Control) describeTransports() (list []links.Transport) {
 }
 
 // describeProc asks a proc.
-func (c *Control) describeProc(ctx context.Context, p *procs.Proc, calls bool) (links.Proc, *wireup.Stats) {
-	d := links.Proc{
+func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Request) (d links.Proc, s *wireup.Stats) {
+	d = links.Proc{
 		Rank: int(p.Rank()), PID: p.PID(), Host: int(c.Hosts[p.Host].Rank),
 		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)},
 	}
 	d.State, d.Ended = stateOf(p)
-	s, err := p.Stats(ctx, calls)
+	s, err := p.Stats(ctx, r.Calls)
+	if r.Account {
+		d.Account = p.Account()
+	}
 	if err != nil {
 		d.Silent = err.Error()
 		return d, nil

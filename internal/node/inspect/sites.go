@@ -62,7 +62,7 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Op != links.OpLinks || r.Host != "" {
 		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
 	}
-	return m.Write(c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls}))
+	return m.Write(c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account}))
 }
 
 // enter waits until another question may be answered.
@@ -130,6 +130,9 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 			n.About, n.Sites, n.Unused, n.Left = o.About, nil, 0, 0
 			n.Procs = slices.DeleteFunc(n.Procs, func(p links.Proc) bool { return p.Rank < int(x.FirstProc) || p.Rank >= int(x.FirstProc)+x.NProcs })
 			n.Procs = n.Procs[:min(len(n.Procs), x.NProcs)]
+			for i := range n.Procs {
+				n.Procs[i].Account.Bound(c.Site.Routes.World.Procs.Len())
+			}
 			n.Views = slices.DeleteFunc(n.Views, func(v links.View) bool {
 				return v.Local < 0 || v.Peer < 0 || max(v.Local, v.Peer) >= c.Site.Routes.World.Procs.Len()
 			})

@@ -38,10 +38,11 @@ type Proc struct {
 	drained chan struct{} // closed at the end of the control socket
 	judged  chan struct{} // see Judged
 	inquiry inquiry
-	aborted atomic.Bool            // it has called Abort, which was reported
-	loss    atomic.Pointer[string] // the first link to another proc that it lost; nil: none
-	board   bool                   // its library can use one; known once it has said hello
-	cut     bool                   // it has told that its trace is incomplete; of the goroutine that reads control
+	account atomic.Pointer[wireup.Account] // the last one that it has given
+	aborted atomic.Bool                    // it has called Abort, which was reported
+	loss    atomic.Pointer[string]         // the first link to another proc that it lost; nil: none
+	board   bool                           // its library can use one; known once it has said hello
+	cut     bool                           // it has told that its trace is incomplete; of the goroutine that reads control
 }
 
 // Rank is its rank in the world, NoRank until startup is over.
@@ -148,8 +149,13 @@ func (p *Proc) heard(m wireup.Message) {
 		p.phase.Store(int32(ending.Greeted))
 		p.set.without.inMPI()
 		p.set.greeted <- p
+	case m.Kind == wireup.KindAccount && m.Account != nil && phase == ending.InMPI:
+		p.counts(m.Account)
 	case phase == ending.InMPI && p.set.Events.Heard(p, m):
 	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
+		if m.Stats != nil && m.Stats.Account != nil {
+			p.counts(m.Stats.Account)
+		}
 		if !p.inquiry.heard(m.Stats, p.set.Routes.World.Procs.Len()) {
 			p.set.Log.Warn("a proc describes more links than it was asked for", "proc", p.Who())
 		}
@@ -164,6 +170,15 @@ func (p *Proc) heard(m wireup.Message) {
 		p.set.Log.Warn("unexpected message from a proc", "proc", p.Who(), "kind", m.Kind)
 	}
 }
+
+// counts keeps what the proc has counted.
+func (p *Proc) counts(a *wireup.Account) {
+	a.Bound(p.set.Routes.World.Procs.Len())
+	p.account.Store(a)
+}
+
+// Account returns what the proc has counted by the last time that it has said so; nil: it has not.
+func (p *Proc) Account() *wireup.Account { return p.account.Load() }
 
 // loses notes that the proc has lost its link to another one.
 func (p *Proc) loses(m wireup.Message) {

@@ -1,0 +1,38 @@
+// How much time a program spends in which call of MPI: package internal/engine/calls, for C.
+
+#ifndef IMPI_MEASURE_H
+#define IMPI_MEASURE_H
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { CALLS = 256 };
+enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
+
+struct sum { _Atomic uint64_t calls, time; };
+
+struct measure {
+	_Atomic uint32_t on;
+	uint32_t unused;
+	struct sum sums[CALLS];
+};
+
+extern struct measure impi_measure __attribute__((visibility("hidden")));
+
+#define MEASURED __builtin_expect(atomic_load_explicit(&impi_measure.on, memory_order_relaxed), 0)
+#define TIMED __attribute__((noinline, cold))
+
+static inline uint64_t impi_clock(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm);
+int64_t impi_size(MPI_Count count, MPI_Datatype type);
+
+#endif
