@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/openimpi/impi/internal/netns"
@@ -81,18 +82,54 @@ func serverJob(t *testing.T) (file string, machines []*netns.Machine, server *ma
 	return file, machines, server
 }
 
-// TestServerLost: a machine with an impi-server that crashes or is cut off ends the job, when it runs and when
-// one site has joined it. All nodes say where the server was, and nothing is left of them.
+// runServerJob starts a job of serverJob, and waits until its procs run.
+func runServerJob(t *testing.T) (machines []*netns.Machine, nodes []*machineNode) {
+	t.Helper()
+	file, machines, _ := serverJob(t)
+	nodes = startOn(t, file, "block", machines[:6])
+	for rank := range 12 {
+		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
+	}
+	return machines, nodes
+}
+
+// awaitGoesOn waits until both heads have said that the server is lost.
+func awaitGoesOn(t *testing.T, nodes []*machineNode) {
+	t.Helper()
+	for _, head := range []int{0, 3} {
+		nodes[head].awaits(t, nodes[head].err, "the job's server is lost, and the job goes on without it")
+		nodes[head].awaits(t, nodes[head].err, "10.77.0.7:7800")
+	}
+}
+
+// TestServerLost: a job that runs goes on when a machine with an impi-server crashes or is cut off, and
+// ends in order, or names the machine that is lost later. If the server is lost when one site has
+// joined, all nodes of that site say where it was, and nothing is left of them.
 func TestServerLost(t *testing.T) {
 	for name, how := range losses {
 		t.Run(name+" in the job", func(t *testing.T) {
-			file, machines, _ := serverJob(t)
-			nodes := startOn(t, file, "block", machines[:6])
-			for rank := range 12 {
-				nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
-			}
+			machines, nodes := runServerJob(t)
 			how(machines[6])
-			wantLoss(t, machines, nodes, machines[6])
+			awaitGoesOn(t, nodes)
+			for _, head := range []int{0, 3} { // which passes it on to the procs of its site
+				if err := nodes[head].cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, s := range ends(nodes) {
+				if s != 0 {
+					t.Errorf("machine %d: status %d", i, s)
+				}
+				awaitEmpty(t, machines[i])
+			}
+			machines[6].Crash()
+		})
+		t.Run(name+" before a head", func(t *testing.T) {
+			machines, nodes := runServerJob(t)
+			machines[6].Crash()
+			awaitGoesOn(t, nodes)
+			how(machines[3])
+			wantLoss(t, machines, nodes, machines[3])
 		})
 		t.Run(name+" in the start", func(t *testing.T) {
 			file, machines, server := serverJob(t)

@@ -69,6 +69,9 @@ func run(args []string, env environment, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &by) && errors.Is(err, startup.ErrLeft):
+		fmt.Fprintf(stderr, "impi-server: stopped by %s: the job goes on without its server\n", launch.SignalName(by.signal))
+		return exitSignal + int(by.signal)
 	case errors.As(err, &by):
 		fmt.Fprintf(stderr, "impi-server: stopped by %s before the job had ended: the job ends at all of its sites\n", launch.SignalName(by.signal))
 		return exitSignal + int(by.signal)
@@ -86,6 +89,12 @@ func printVersion(stdout io.Writer) int {
 type interrupt struct{ signal syscall.Signal }
 
 func (i interrupt) Error() string { return "its operator sent " + launch.SignalName(i.signal) }
+
+// Is lets a job that runs go on after SIGTERM, by which services are stopped and restarted. The other
+// signals come from a terminal.
+func (i interrupt) Is(target error) bool {
+	return target == rendezvous.ErrLeave && i.signal == syscall.SIGTERM
+}
 
 // untilSignal returns a context that ends when somebody ends the server.
 func untilSignal() (ctx context.Context, stop func()) {
@@ -148,7 +157,7 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		Identity: o.id, NeedTLS: o.needTLS, MaxResume: o.longest(),
 	})
 	var by interrupt
-	if err != nil && errors.As(context.Cause(ctx), &by) {
+	if err != nil && !errors.Is(err, startup.ErrLeft) && errors.As(context.Cause(ctx), &by) {
 		return by
 	}
 	return err

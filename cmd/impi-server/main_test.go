@@ -141,20 +141,40 @@ func TestSignalEndsJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.cmd.Process.Signal(syscall.SIGINT)
+	<-s.Lost()
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "the server was stopped: its operator sent SIGINT") {
+		t.Errorf("client: %v", err)
+	}
+	if code := p.end(t); code != 130 {
+		t.Errorf("status %d", code)
+	}
+}
+
+// TestTermLeavesAJobThatRuns: to the site it is the loss of the server.
+func TestTermLeavesAJobThatRuns(t *testing.T) {
+	p := start(t, nil, "-clients", "1", "-auth", "none", "-host", "127.0.0.1")
+	s, err := join(t, p.address, startup.Auth{None: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	<-s.Lost()
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "the server was stopped: its operator sent SIGTERM") {
+	if err := s.Err(); !errors.Is(err, startup.ErrLost) || errors.Is(err, startup.ErrFailed) {
 		t.Errorf("client: %v", err)
 	}
 	if code := p.end(t); code != 143 {
 		t.Errorf("status %d", code)
+	}
+	if said := p.stderr.String(); !strings.HasSuffix(said, "impi-server: stopped by SIGTERM: the job goes on without its server\n") {
+		t.Errorf("it says:\n%s", said)
 	}
 }
 
 // TestInterruptBeforeAnybodyCame: who presses Ctrl-C is told what that does, and the
 // status is that of the signal.
 func TestInterruptBeforeAnybodyCame(t *testing.T) {
-	for sig, want := range map[syscall.Signal]string{syscall.SIGINT: "stopped by SIGINT", syscall.SIGHUP: "stopped by SIGHUP"} {
+	for sig, want := range map[syscall.Signal]string{syscall.SIGINT: "stopped by SIGINT", syscall.SIGHUP: "stopped by SIGHUP", syscall.SIGTERM: "stopped by SIGTERM"} {
 		p := start(t, nil, "-clients", "2", "-auth", "none", "-host", "127.0.0.1")
 		p.cmd.Process.Signal(sig)
 		if code := p.end(t); code != 128+int(sig) {

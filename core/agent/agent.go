@@ -44,7 +44,8 @@ type endpoint struct {
 	urgent  queue // PROTOACKs
 	batch   [][]byte
 	touched bool
-	err     *ProtocolError
+	err     error  // why nothing is read any more: a *ProtocolError or a *FailedError
+	said    []byte // of the PkFail that is being read
 }
 
 func (p *endpoint) isProc() bool    { return p.peer.Rank != NoRank }

@@ -30,6 +30,9 @@ type Host struct {
 	// pair's window.
 	Own bool
 
+	// Fails says that the host takes PkFail, as this one does.
+	Fails bool
+
 	// Unlinked says that there is no channel to the host, as IMPI allows for two hosts of
 	// one client. A packet for it is a protocol error.
 	Unlinked bool

@@ -86,8 +86,8 @@ func (in *input) turn(p *pool) {
 }
 
 // Received says that n bytes were read into the memory of Input. Packets that they complete
-// are now in the Output of their destinations. The error is nil or a *ProtocolError; after
-// an error the driver closes the link and calls Closed.
+// are now in the Output of their destinations. The error is nil, a *ProtocolError or a *FailedError;
+// after an error the driver closes the link and calls Closed.
 func (a *Agent) Received(l LinkID, n int) error {
 	p := a.lookup(l)
 	if p == nil {
@@ -114,24 +114,32 @@ func (a *Agent) Received(l LinkID, n int) error {
 }
 
 // parse cuts the bytes that have arrived into packets.
-func (a *Agent) parse(p *endpoint) (err *ProtocolError) {
+func (a *Agent) parse(p *endpoint) (err error) {
 	in := &p.in
 	for {
 		if in.size == 0 {
 			if in.end-in.pos < wire.HeaderSize {
 				break
 			}
-			if err = a.header(p, in.c.buf[in.pos:in.pos+wire.HeaderSize]); err != nil {
+			if wrong := a.header(p, in.c.buf[in.pos:in.pos+wire.HeaderSize]); wrong != nil {
+				err = wrong
 				break
 			}
 		}
 		n := min(in.left, in.end-in.pos)
+		if in.kind == wire.PkFail {
+			p.said = append(p.said, in.c.buf[in.pos:in.pos+n]...)
+		}
 		in.pos += n
 		in.left -= n
 		if in.left > 0 {
 			break
 		}
 		a.packet(in)
+		if in.kind == wire.PkFail {
+			err = p.failed()
+			break
+		}
 	}
 	a.flush(in)
 	return err
@@ -140,10 +148,10 @@ func (a *Agent) parse(p *endpoint) (err *ProtocolError) {
 // packet routes the packet that has just become complete.
 func (a *Agent) packet(in *input) {
 	switch {
-	case in.kind == wire.PkFini:
+	case in.kind == wire.PkFini, in.kind == wire.PkFail:
 		a.flush(in)
 		in.run = in.pos
-	case in.kind == wire.PkProtoAck && a.mustPass(in):
+	case in.kind == wire.PkProtoAck && in.mustPass():
 		a.flush(in)
 		in.target.urgent.copyIn(&a.pool, in.c.buf[in.start:in.pos], false)
 		a.stats.Packets++
@@ -158,7 +166,7 @@ func (a *Agent) packet(in *input) {
 
 // mustPass reports whether the packet is a PROTOACK that would wait behind other packets, which it
 // must not (IMPI ch.3, Packet Protocol).
-func (a *Agent) mustPass(in *input) bool {
+func (in *input) mustPass() bool {
 	t := in.target
 	return t != nil && t.accepts() && (t.out.n > 0 || t == in.dest && in.packets > 0)
 }

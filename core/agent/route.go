@@ -29,6 +29,9 @@ func (a *Agent) header(p *endpoint, h []byte) *ProtocolError {
 		}
 		in.size += int(n)
 	}
+	if in.kind == wire.PkFail && !p.isProc() && a.hosts[p.peer.Host].Fails {
+		return p.fails(binary.BigEndian.Uint32(h[atLen:]))
+	}
 	in.left = in.size
 	if in.kind == wire.PkFini && !a.silent {
 		return a.fini(p)

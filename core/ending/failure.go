@@ -121,6 +121,10 @@ func ConnectionLost(text string, cause error) *Failure {
 // ChannelLost is the failure of a job whose channel to a host ended before the job did, by err of
 // its agent. host names it.
 func ChannelLost(host string, err error) *Failure {
+	var told *agent.FailedError
+	if errors.As(err, &told) {
+		return ToldBy(told.Text)
+	}
 	f := ConnectionLost(fmt.Sprintf("%s closed its channel before the job's end: %v", host, err), err)
 	var silent *link.SilentError
 	switch {

@@ -42,6 +42,22 @@ func ByServer(err error, joined bool, name func(wire.ClientRank) string) *Failur
 	return f
 }
 
+// ServerLoss is what a site knows when its connection to the server has ended.
+type ServerLoss struct {
+	Err     error // that of startup
+	Runs    bool  // the job runs at this site
+	Within  bool  // a node or a launcher of the job has the server, or one of the job that has spawned it: that is lost, too
+	Dialect wire.Dialect
+}
+
+// GoesOn reports whether the job goes on without its server: once it runs all sites know what the
+// server knew, and tell each other of failures. In the draft the end of a channel does not show
+// whether its host has finished, as there is no FINI, so that the server alone notices a site that
+// is lost.
+func (l ServerLoss) GoesOn() bool {
+	return errors.Is(l.Err, startup.ErrLost) && l.Runs && !l.Within && l.Dialect != wire.Draft
+}
+
 // How the server names clients: one with its address, or a set of them.
 var (
 	oneClient = regexp.MustCompile(`\bclient (\d+) \(([^)]*:\d+)\)`)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
@@ -53,5 +54,33 @@ func TestLossOfTheServer(t *testing.T) {
 	}
 	if f := ByServer(lost, true, nil); f.Weight != Lost || f.Status != StatusRemote {
 		t.Errorf("after it: %+v", f)
+	}
+}
+
+// TestServerLoss: a job goes on without its server if it runs, and if the loss is not that of a site.
+func TestServerLoss(t *testing.T) {
+	lost := fmt.Errorf("startup: client 0: the server's %w", startup.ErrLost)
+	for _, c := range []struct {
+		l    ServerLoss
+		want bool
+	}{
+		{ServerLoss{Err: lost, Runs: true}, true},
+		{ServerLoss{Err: lost}, false},
+		{ServerLoss{Err: lost, Runs: true, Within: true}, false},
+		{ServerLoss{Err: lost, Runs: true, Dialect: wire.Draft}, false},
+		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true}, false},
+		{ServerLoss{Err: startup.ErrProtocol, Runs: true}, false},
+	} {
+		if got := c.l.GoesOn(); got != c.want {
+			t.Errorf("%+v: %v", c.l, got)
+		}
+	}
+}
+
+// TestToldByAChannel: what another host says by its channel is the word of its site.
+func TestToldByAChannel(t *testing.T) {
+	err := fmt.Errorf("read: %w", &agent.FailedError{Text: "rank 1 was killed"})
+	if f := ChannelLost("host 3", err); f.Text != "rank 1 was killed" || !f.Remote || f.Weight != Decided || f.Status != StatusRemote {
+		t.Errorf("%+v", f)
 	}
 }

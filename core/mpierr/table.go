@@ -115,6 +115,7 @@ var table = []Row{
 	{startup.ErrLost, Other},
 	{startup.ErrFailed, Other},
 	{startup.ErrBusy, Other},
+	{startup.ErrLeft, Other},
 
 	{agent.ErrConfig, Intern},
 	{agent.ErrLink, Intern},

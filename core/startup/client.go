@@ -170,7 +170,7 @@ func (c *Client) stepAuth() (more bool, err error) {
 
 func (c *Client) command(f frame, now time.Time) error {
 	if f.cmd == wire.CmdFail {
-		c.end(c.told(printable(f.payload)))
+		c.end(c.told(Printable(f.payload)))
 		return nil
 	}
 	switch {

@@ -48,8 +48,8 @@ func lost(cause error, when string) error {
 	return fmt.Errorf("%w %s: %w", ErrLost, when, cause)
 }
 
-// printable replaces what must not get into a terminal or a log from a peer's text.
-func printable(b []byte) string {
+// Printable replaces what must not get into a terminal or a log from a peer's text.
+func Printable(b []byte) string {
 	b = b[:min(len(b), wire.MaxFail)]
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -214,6 +214,16 @@ func (s *Server) Closed(id ConnID, cause error) {
 // Abort ends the job for a reason of the owner's.
 func (s *Server) Abort(reason error) { s.fail(reason) }
 
+// Leave ends the server for a reason of the owner's. A job that runs goes on at sites of ours, to
+// which this is the loss of the server; before that it is Abort.
+func (s *Server) Leave(reason error) {
+	if s.state != serverRunning {
+		s.fail(reason)
+		return
+	}
+	s.end(fmt.Errorf("startup: server: %w: %w", ErrLeft, reason))
+}
+
 // Receive handles bytes of a connection. It does not keep b.
 func (s *Server) Receive(id ConnID, b []byte, now time.Time) {
 	c := s.conn(id)

@@ -48,7 +48,7 @@ func knownToServer(cmd wire.Command) bool {
 func (s *Server) command(c *conn, f frame, now time.Time) error {
 	switch {
 	case f.cmd == wire.CmdFail:
-		return fmt.Errorf("%w: %s", ErrFailed, printable(f.payload))
+		return fmt.Errorf("%w: %s", ErrFailed, Printable(f.payload))
 	case f.cmd == wire.CmdAuth && c.state == connAuth:
 		return s.takeAuth(c, f.payload, now)
 	case f.cmd == wire.CmdIMPI && c.state == connIMPI:

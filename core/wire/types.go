@@ -88,12 +88,19 @@ const (
 	PkFini      PacketType = 7 // host to host: nothing more comes
 )
 
+// PkFail goes between hosts of ours that list FailVersion: the sender's part of the job has failed,
+// and nothing more comes. Text of pk_len bytes, at most MaxFail, says why.
+const PkFail PacketType = 0x10001
+
 var packetNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}
 
 // String returns the name that the standard uses, without its prefix.
 func (t PacketType) String() string {
 	if int(t) < len(packetNames) {
 		return packetNames[t]
+	}
+	if t == PkFail {
+		return "FAIL"
 	}
 	return "TYPE(" + strconv.FormatUint(uint64(t), 10) + ")"
 }

@@ -24,6 +24,9 @@ var (
 	// them (docs/decisions/0046-channels-on-demand.md). Whoever changes between which hosts takes the
 	// next number for that.
 	OnDemandVersion = Version{0, 0x10003}
+	// FailVersion is listed by clients of ours whose hosts take PkFail
+	// (docs/decisions/0048-jobs-outlive-their-server.md).
+	FailVersion = Version{0, 0x10004}
 )
 
 // Less reports whether v is the lower version.

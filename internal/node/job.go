@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -100,9 +101,10 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	return nil
 }
 
-// stopSwitches stops the packet switches. Channels that have not ended are dropped, by which hosts of
+// stopSwitches stops the packet switches, after those of other hosts were told of a failure f. Channels that have not ended are dropped, by which hosts of
 // other MPIs learn that the job has failed.
-func (n *node) stopSwitches() {
+func (n *node) stopSwitches(f *ending.Failure) {
+	tellHosts(n, f)
 	for _, h := range n.hosts {
 		if h.running {
 			h.loop.Stop()
@@ -112,11 +114,45 @@ func (n *node) stopSwitches() {
 	}
 }
 
+// tellTime is how long a host may take to hear why its job ends.
+const tellTime = 500 * time.Millisecond
+
+// tellHosts tells the hosts that have channels with those of this node why the job ends. They may
+// know it from the server, if that is still there. Only the head of a site decides by which failure
+// it ends.
+func tellHosts(n *node, f *ending.Failure) {
+	if f == nil || !n.cluster.IsHead() && !f.Told {
+		return
+	}
+	limit := time.After(tellTime)
+	var all []chan struct{}
+	for _, h := range n.hosts {
+		told := make(chan struct{})
+		if h.running {
+			h.loop.Fail(f.Text, func() { close(told) })
+			all = append(all, told)
+		}
+	}
+	for _, told := range all {
+		select {
+		case <-told:
+		case <-limit:
+			return
+		}
+	}
+}
+
+// takeFail reports whether the hosts of a client take wire.PkFail from this node's.
+func takeFail(n *node, x wire.ClientRank) bool {
+	self := &n.job.Clients[n.job.Self]
+	return x == n.job.Self || self.Lists(wire.FailVersion) && n.job.Clients[x].Lists(wire.FailVersion)
+}
+
 func (n *node) agentConfig(h *ownHost) agent.Config {
 	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site), Procs: n.job.Procs}
 	for i, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{
-			Client: x.Client, Own: n.job.Clients[x.Client].Own, OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
+			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
 		})
 	}
 	return c

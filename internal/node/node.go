@@ -100,6 +100,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 		n.native.End = n.end
 	}
 	n.member = member.New(member.Settings{
+		Runs:   n.ready,
 		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
 		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Cluster: n.cluster,
 	})
@@ -448,7 +449,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.parents != nil && f != nil {
 		n.parents.Failed(f)
 	}
-	n.stopSwitches()
+	n.stopSwitches(f)
 	n.procs.Stop()
 	n.native.Stop()
 	if n.tasks != nil {

@@ -156,6 +156,19 @@ var programs = map[string]func(){
 		everybody(w)
 		finalize()
 	},
+	"abortonword": func() { // one of them, while the others wait
+		w := initialize()
+		ring(w)
+		if w.Rank() == 0 {
+			fmt.Println("ready")
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		}
+		ring(w)
+		if w.Rank() == doomed {
+			mpi.Abort(7, "on purpose")
+		}
+		hang()
+	},
 }
 
 func initialize() *mpi.Comm {

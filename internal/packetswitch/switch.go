@@ -57,6 +57,9 @@ type Switch struct {
 
 	channels []*Channel // that resume
 
+	telling []*endpoint // channels whose peers are told of a failure
+	told    func()      // is called when they are closed
+
 	posted atomic.Bool // work is not empty
 	mu     sync.Mutex
 	work   []func()
@@ -165,6 +168,18 @@ func (s *Switch) Stop() {
 	<-s.done
 }
 
+// Fail tells the hosts at the other ends of the channels that the job has failed, as agent.Fail does.
+// Then the loop calls done, unless it ends before: all that were told have closed their channels.
+func (s *Switch) Fail(text string, done func()) {
+	s.Post(func() {
+		for _, l := range s.Agent.Fail(text) {
+			s.telling = append(s.telling, s.endpoints[l])
+		}
+		s.told = done
+		s.output()
+	})
+}
+
 // Done returns a channel that is closed when the loop has ended.
 func (s *Switch) Done() <-chan struct{} { return s.done }
 
@@ -193,7 +208,7 @@ func (s *Switch) doWork() {
 	}
 }
 
-// output writes what was queued and handles the agent's events.
+// output writes what was queued, and handles what came of it.
 func (s *Switch) output() {
 	for _, l := range s.Agent.Touched() {
 		if p := s.endpoints[l]; p != nil {
@@ -205,6 +220,15 @@ func (s *Switch) output() {
 			c.p.Flush() // its window may have room again
 		}
 	}
+	s.events()
+	if s.told != nil && !slices.ContainsFunc(s.telling, func(p *endpoint) bool { return p.ended == nil }) {
+		s.told()
+		s.told = nil
+	}
+}
+
+// events handles the agent's events.
+func (s *Switch) events() {
 	for {
 		ev, ok := s.Agent.Next()
 		if !ok {

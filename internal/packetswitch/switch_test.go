@@ -45,7 +45,7 @@ func newBenchOver(t *testing.T, spin string, pair func(*testing.T) (ours, theirs
 func idleBench(t *testing.T, spin string, pair func(*testing.T) (ours, theirs link.Link)) *bench {
 	t.Helper()
 	a, err := agent.New(agent.Config{
-		Hosts: []agent.Host{{}, {Client: 1}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
+		Hosts: []agent.Host{{Fails: true}, {Client: 1, Fails: true}}, MaxData: 1 << 20, AckMark: 8, HiWater: 64,
 		Procs: startup.ListProcs(startup.ProcInfo{ID: id(0)}, startup.ProcInfo{ID: id(1)}, startup.ProcInfo{ID: id(2), Host: 1}),
 	})
 	if err != nil {
@@ -251,6 +251,39 @@ func TestFinishInOrder(t *testing.T) {
 	linkEnded(t, b.channel)
 	_ = b.channel.Close()
 	b.event(t, agent.Finished)
+}
+
+// TestFail: who is told of a failure closes the channel, and then the switch has told all.
+func TestFail(t *testing.T) {
+	b := newBench(t)
+	told := make(chan struct{})
+	b.s.Fail("why", func() { close(told) })
+	fail := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(fail, &wire.Packet{Type: wire.PkFail, Len: 3})
+	want(t, b.channel, append(fail, "why"...))
+	select {
+	case <-told:
+		t.Error("the other host has closed nothing yet")
+	default:
+	}
+	_ = b.channel.Close()
+	<-told
+	again := make(chan struct{})
+	b.s.Fail("nobody is left", func() { close(again) })
+	<-again
+}
+
+// TestToldOfAFailure: the switch closes a channel by which it hears of a failure.
+func TestToldOfAFailure(t *testing.T) {
+	b := newBench(t)
+	fail := make([]byte, wire.HeaderSize)
+	wire.Published.PutHeader(fail, &wire.Packet{Type: wire.PkFail, Len: 3})
+	send(t, b.channel, append(fail, "why"...))
+	linkEnded(t, b.channel)
+	var failed *agent.FailedError
+	if ev := b.event(t, agent.HostDied); !errors.As(ev.Err, &failed) || failed.Text != "why" {
+		t.Error(ev)
+	}
 }
 
 func TestEndOfAProcsLinkIsJudgedByOthers(t *testing.T) {

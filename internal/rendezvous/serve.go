@@ -53,7 +53,8 @@ type Config struct {
 
 // Serve runs the server of one job. It returns nil when every client has finished, and
 // otherwise an error, which all clients of ours have been told by then. It owns ln and
-// closes it. The end of ctx ends the job with the context's cause. Serve leaves no
+// closes it. The end of ctx ends the job with the context's cause; but if that wraps ErrLeave and
+// the job runs, only the server ends, with an error that wraps startup.ErrLeft. Serve leaves no
 // goroutine and no connection.
 func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	defer ln.Close()
@@ -89,6 +90,9 @@ func Serve(ctx context.Context, ln net.Listener, cfg Config) error {
 	s.wg.Wait()
 	return err
 }
+
+// ErrLeave is the cause of a context whose end lets a server leave a job that runs.
+var ErrLeave = errors.New("the server is to leave its job")
 
 // server drives a startup.Server. Everything except accept and the connections' own goroutines runs
 // in one goroutine.
@@ -147,7 +151,11 @@ func (s *server) run(ctx context.Context) error {
 		case <-timer.C:
 			s.m.Tick(time.Now())
 		case <-cancelled:
-			s.m.Abort(stopped(ctx))
+			if errors.Is(context.Cause(ctx), ErrLeave) {
+				s.m.Leave(stopped(ctx))
+			} else {
+				s.m.Abort(stopped(ctx))
+			}
 		}
 	}
 }

@@ -391,6 +391,9 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 		}
 		all = append(all, g.fault(kinds...))
 	}
+	if slices.ContainsFunc(all, func(f job.Fault) bool { return f.Kind == job.CrashServer }) && g.One(2) {
+		all = append(all, g.fault(job.CrashProc)) // of which the sites tell each other without it
+	}
 	return all
 }
 

@@ -29,18 +29,20 @@ func announce(c *startup.ClientConfig, site config.Site) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()
 	for _, v := range site.Labels.Versions {
-		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion {
+		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion && v != wire.FailVersion {
 			c.Versions = append(c.Versions, v)
 		}
 	}
 	room := startup.MaxVersions - 2 - len(c.Versions) // besides 0.0 and ours
-	if !c.Foreign && room > 0 {
-		c.Versions = append(c.Versions, wire.OnDemandVersion)
-		room--
+	add := func(v wire.Version, has bool) {
+		if has && !c.Foreign && room > 0 {
+			c.Versions = append(c.Versions, v)
+			room--
+		}
 	}
-	if !c.Foreign && c.Dialect != wire.Draft && site.Protocol.Unexpected > 0 && room > 0 {
-		c.Versions = append(c.Versions, wire.AllowsVersion)
-	}
+	add(wire.OnDemandVersion, true)
+	add(wire.AllowsVersion, c.Dialect != wire.Draft && site.Protocol.Unexpected > 0)
+	add(wire.FailVersion, c.Dialect != wire.Draft)
 	for _, name := range site.Labels.Omit {
 		l, ok := wire.LabelCalled(name)
 		if !ok {

@@ -36,6 +36,7 @@ type Settings struct {
 	Log      hclog.Logger
 	Deadline time.Time       // until which the operator is told what is waited for
 	Now      <-chan struct{} // once closed, the server is not waited for
+	Runs     <-chan struct{} // closed when the job runs at this site
 	Cluster  *Cluster        // hosts of the site on other machines; nil: there are none
 	Spawned  bool            // the job is a spawned world: who has spawned it hears of its end otherwise
 }
@@ -135,13 +136,49 @@ func (m *Member) rendezvous() (rendezvous.Settings, error) {
 	}, err
 }
 
-// hearServer reports the server's word that the job is over.
+// hearServer reports the server's word that the job is over. If the server is lost the job goes on
+// once it runs.
 func (m *Member) hearServer() {
 	select {
 	case <-m.session.Lost():
-		m.End.Fail(m.serverSaid(m.session.Err()))
 	case <-m.left:
+		return
 	}
+	err := m.session.Err()
+	f := m.serverSaid(err)
+	loss := m.loss(err)
+	if loss.GoesOn() {
+		loss.Runs = m.awaitRuns()
+	}
+	if loss.GoesOn() {
+		m.Log.Warn("the job's server is lost, and the job goes on without it: the sites tell each other by their channels if one fails; "+
+			"until the end nobody can publish or look up names at that server", "reason", f.Text)
+		return
+	}
+	m.End.Fail(f)
+}
+
+// runTime is how long a site that has lost the server waits until its job runs: it may be among the
+// last to be connected.
+const runTime = 3 * time.Second
+
+// awaitRuns reports whether the job begins to run.
+func (m *Member) awaitRuns() bool {
+	limit := time.NewTimer(runTime)
+	defer limit.Stop()
+	select {
+	case <-m.Runs:
+		return true
+	case <-m.left:
+		return false
+	case <-limit.C:
+		return false
+	}
+}
+
+// loss says how the connection to the server has ended, by err, after startup.
+func (m *Member) loss(err error) ending.ServerLoss {
+	return ending.ServerLoss{Err: err, Runs: true, Within: m.Server != nil || m.Routes.Site.Server.Ours, Dialect: Dialect(*m.Routes.Site)}
 }
 
 func (m *Member) clientConfig() (startup.ClientConfig, error) {
@@ -198,7 +235,7 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 	if m.session == nil {
 		return nil // the head does the rest
 	}
-	if err := m.session.Finish(); err != nil {
+	if err := m.session.Finish(); err != nil && !m.loss(err).GoesOn() {
 		return m.serverSaid(err)
 	}
 	if m.Server == nil {

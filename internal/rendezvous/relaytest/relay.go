@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 )
@@ -22,6 +23,7 @@ type Relay struct {
 	seen   []byte                // both directions
 	total  int                   // connections
 	closed bool
+	mute   bool
 	limit  func(n int) int // bytes after which connection n, from 0 on, is cut; 0: never
 }
 
@@ -45,6 +47,16 @@ func New(t testing.TB, server string, limit func(n int) int) *Relay {
 
 // Addr is where clients connect.
 func (r *Relay) Addr() string { return r.ln.Addr().String() }
+
+// AddrPort is Addr.
+func (r *Relay) AddrPort() netip.AddrPort { return r.ln.Addr().(*net.TCPAddr).AddrPort() }
+
+// Stall has nothing pass any more, and no connection end.
+func (r *Relay) Stall() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mute = true
+}
 
 func (r *Relay) accept() {
 	for {
@@ -101,7 +113,13 @@ func (r *Relay) pass(to, from, client net.Conn, b *budget) {
 		n, last := b.take(n)
 		r.mu.Lock()
 		r.seen = append(r.seen, buf[:n]...)
+		mute := r.mute
 		r.mu.Unlock()
+		if mute && err == nil {
+			continue
+		} else if mute {
+			return
+		}
 		if _, werr := to.Write(buf[:n]); werr != nil || last {
 			r.drop(client)
 			return

@@ -2,7 +2,7 @@ package check
 
 // count counts a packet when its source begins it.
 func (s *stream) count(p *packet) {
-	if !s.source && p.typ != pkFini {
+	if p.typ == pkFail || !s.source && p.typ != pkFini {
 		return
 	}
 	s.c.counts[p.typ]++

@@ -26,6 +26,21 @@ func (s *stream) takeFini(p *packet, h []byte) error {
 	return s.append(p, h)
 }
 
+// takeFail judges a FAIL whose header is just complete. A host sends one by each channel to hosts of
+// ours, whenever its job fails.
+func (s *stream) takeFail(p *packet, h []byte) error {
+	switch {
+	case s.from.Kind != KindAgent || s.to.Kind != KindAgent || s.foreignWriter() || s.c.hosts[s.to.Number].Foreign:
+		return s.wrong(RuleFraming, p, "only hosts of ours send it, to such hosts")
+	case p.length > maxFail:
+		return s.wrong(RuleFraming, p, "pk_len is above %d", maxFail)
+	case !zero(h[offSrc:]):
+		return s.wrong(RuleFields, p, "something is not zero: %x", h[offSrc:])
+	}
+	s.moved(s.from, p.size())
+	return s.append(p, h)
+}
+
 func zero(b []byte) bool {
 	for _, x := range b {
 		if x != 0 {

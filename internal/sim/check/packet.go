@@ -25,6 +25,9 @@ const (
 	pkFini      = 7
 )
 
+// pkFail is our own, between hosts: see docs/wire.md.
+const pkFail = 0x10001
+
 var typeNames = [...]string{"DATA", "DATASYNC", "PROTOACK", "SYNCACK", "CANCEL", "CANCELYES", "CANCELNO", "FINI"}
 
 // Offsets of the header's fields, big-endian.
@@ -58,12 +61,12 @@ type packet struct {
 }
 
 func (p *packet) hasData() bool { return p.typ <= pkDataSync }
-func (p *packet) counted() bool { return p.typ != pkProtoAck && p.typ != pkFini }
+func (p *packet) counted() bool { return p.typ != pkProtoAck && p.typ != pkFini && p.typ != pkFail }
 
 // size returns the number of bytes of the packet. IMPI ch.3, Packet Protocol: data follow two types
 // only, whatever pk_len is.
 func (p *packet) size() int64 {
-	if p.hasData() {
+	if p.hasData() || p.typ == pkFail {
 		return HeaderSize + int64(p.length)
 	}
 	return HeaderSize
@@ -102,8 +105,11 @@ func (p *packet) fields() string {
 }
 
 func typeName(t uint32) string {
-	if int(t) < len(typeNames) {
+	switch {
+	case int(t) < len(typeNames):
 		return typeNames[t]
+	case t == pkFail:
+		return "FAIL"
 	}
 	return fmt.Sprintf("TYPE(%d)", t)
 }

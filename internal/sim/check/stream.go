@@ -66,8 +66,11 @@ func (s *stream) header(h []byte, at int64) error {
 		return err
 	}
 	s.count(&p)
-	if p.typ == pkFini {
+	switch p.typ {
+	case pkFini:
 		return s.takeFini(&p, h)
+	case pkFail:
+		return s.takeFail(&p, h)
 	}
 	if err := s.address(&p, h); err != nil {
 		return err
@@ -109,7 +112,7 @@ func (s *stream) most(p *packet) uint32 {
 
 // frame judges the fields by which the rest of the stream is divided into packets.
 func (s *stream) frame(p *packet) error {
-	if p.typ > pkFini {
+	if p.typ > pkFini && p.typ != pkFail {
 		return s.wrong(RuleFraming, p, "there is no such type")
 	}
 	if most := s.most(p); p.hasData() && p.length > most {
@@ -147,7 +150,7 @@ func (s *stream) foreignWriter() bool {
 // complete records a packet that was written to its last byte.
 func (s *stream) complete(p *packet) error {
 	p.complete = true
-	if p.typ == pkFini || s.source {
+	if p.typ == pkFini || p.typ == pkFail || s.source {
 		return nil
 	}
 	return s.carried(p)
@@ -186,6 +189,8 @@ func (s *stream) taken(p *packet) {
 	case p.typ == pkFini:
 		s.finiRead = true
 		s.moved(s.to, -HeaderSize)
+	case p.typ == pkFail:
+		s.moved(s.to, -p.size())
 	case s.last:
 		s.arrived(p)
 	default:

@@ -20,7 +20,7 @@ const (
 	CrashProc   FaultKind = "crash-proc"   // Target is a world rank
 	FailLate    FaultKind = "fail-late"    // Target is a world rank: its program fails after Finalize, whenever that is
 	CrashNode   FaultKind = "crash-node"   // Target is a client rank
-	CrashServer FaultKind = "crash-server" // Target is not used
+	CrashServer FaultKind = "crash-server" // Target is not used; it ends the job only in the start
 	CutLink     FaultKind = "cut"          // Target picks one of the links in use
 	HalfClose   FaultKind = "half-close"   // like CutLink, for one end
 	LoseHost    FaultKind = "lose-host"    // Target is a machine, counted over all own sites that have several
@@ -139,7 +139,8 @@ func (w *World) commit(f Fault) {
 		lose(w, f)
 	case CrashServer:
 		if !w.server.ended {
-			w.hit(f, "the server", slices.ContainsFunc(w.sites, func(s *site) bool { return !s.left }))
+			_, starting := w.server.m.Deadline()
+			w.hit(f, "the server", slices.ContainsFunc(w.sites, func(s *site) bool { return !s.left && (starting || tied(s)) }))
 			w.server.crash()
 		}
 	case PluginCrash:

@@ -221,7 +221,7 @@ func (m *machines) end(f *ending.Failure) {
 		return
 	}
 	m.tree.End(f.Text)
-	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() { m.s.hosts[0].down((*host).close) })
+	m.close(0, f.Text)
 }
 
 // crash ends all hosts suddenly.
@@ -242,8 +242,18 @@ func lostHost(text string) *ending.Failure {
 // Over ends the procs of a host when the job has failed.
 func (m *machines) Over(i int, report string) {
 	if report != "" {
-		m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() { m.s.hosts[i].down((*host).close) })
+		m.close(i, report)
 	}
+}
+
+// close ends a host whose job has failed.
+func (m *machines) close(i int, why string) {
+	h := m.s.hosts[i]
+	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() {
+		if !h.gone {
+			h.tell(why, func() { h.down((*host).close) })
+		}
+	})
 }
 
 // Lost ends a host that has lost its parent or a child. As in nodes, the head learns of it unless
@@ -314,7 +324,7 @@ func lose(w *World, f Fault) {
 	silent := f.Target/len(all)%2 == 1 && h.number > 0 // the server must notice the loss of the head
 	w.hit(f, fmt.Sprintf("machine %d of site %d", h.number, s.rank), !s.left && !h.said)
 	w.hits[len(w.hits)-1].lost = h
-	w.stalls += silence + beat + settles(w)
+	w.stalls += silence + beat + settles(w) + tellTime
 	switch {
 	case silent:
 		s.machines.tree.Vanish(h.number)

@@ -115,10 +115,11 @@ func (w *World) agree() error {
 	return nil
 }
 
-// blamed checks that the server was told of the proc that was killed, if nothing else went wrong
-// and all sites are ours.
+// blamed checks that the server, or all sites if that was lost, were told of the proc that was killed,
+// if nothing else went wrong and all sites are ours.
 func (w *World) blamed() error {
-	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashProc || !w.hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
+	hits := slices.DeleteFunc(slices.Clone(w.hits), func(h Hit) bool { return h.Fault.Kind == CrashServer && !h.Deadly })
+	if len(hits) != 1 || hits[0].Fault.Kind != CrashProc || !hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
 	}
 	for _, s := range w.sites {
@@ -126,8 +127,26 @@ func (w *World) blamed() error {
 			return nil
 		}
 	}
-	if want := w.hits[0].What + " was killed"; w.server.err == nil || !strings.Contains(w.server.err.Error(), want) {
+	want := hits[0].What + " was killed"
+	if len(w.hits) > 1 {
+		return w.toldWithoutServer(want)
+	}
+	if w.server.err == nil || !strings.Contains(w.server.err.Error(), want) {
 		return fmt.Errorf("%w: %s, and the server was told: %w", ErrBlame, want, w.server.err)
+	}
+	return nil
+}
+
+// toldWithoutServer checks that all sites know a cause that they could only tell each other, where there
+// are channels for that.
+func (w *World) toldWithoutServer(want string) error {
+	for _, s := range w.sites {
+		if w.cfg.OnDemand || w.cfg.Resume != nil || s.cfg.Older {
+			return nil
+		}
+		if s.err == nil || !strings.Contains(s.err.Error(), want) {
+			return fmt.Errorf("%w: without the server, %s, and site %d was told: %w", ErrBlame, want, s.rank, s.err)
+		}
 	}
 	return nil
 }
@@ -168,6 +187,9 @@ func (w *World) reaction(ready bool) time.Duration {
 	d := notice + hop(&l.Proc, 0) + hop(&l.Channel, 0) + 3*hop(&l.Server, size) + notice + w.stalls + spreads(w)
 	if !ready {
 		d += w.cfg.Limit + startup.Grace
+	}
+	if w.cfg.Resume != nil { // a host that is told may be gone, and its channel be waited for
+		d += tellTime
 	}
 	return d
 }

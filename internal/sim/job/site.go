@@ -110,7 +110,7 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	if cfg.Foreign == nil {
 		s.token = config.Token
 		if !cfg.Older {
-			config.Versions = []wire.Version{wire.OnDemandVersion}
+			config.Versions = []wire.Version{wire.OnDemandVersion, wire.FailVersion}
 		}
 	}
 	for i, procs := range cfg.Hosts {
@@ -201,9 +201,38 @@ func (s *site) serverGone(cause error) {
 	}
 	err := s.client.Closed(cause)
 	x, foreign := s.client.(*foreignClient)
+	if outlives(s, err) {
+		return
+	}
 	s.untold = cause == nil && s.heard && (foreign && x.hint == "" || !foreign && errors.Is(err, startup.ErrLost))
 	s.judge(err)
 }
+
+// runTime is how long a site that has lost the server waits until its job runs.
+const runTime = 3 * time.Second
+
+// outlives reports whether the site goes on without the server, whose connection has ended by err.
+func outlives(s *site, err error) bool {
+	if !lossOf(s, err).GoesOn() {
+		return false
+	}
+	s.w.k.Note("site %d goes on without the server", s.rank)
+	s.w.k.After(runTime, func() {
+		if len(s.procs) == 0 && !s.dead && !s.left {
+			s.judge(err)
+		}
+	})
+	return true
+}
+
+// lossOf says how the connection to the server has ended, by err.
+func lossOf(s *site, err error) ending.ServerLoss {
+	return ending.ServerLoss{Err: err, Runs: s.job != nil, Within: tied(s)}
+}
+
+// tied reports whether the end of the server is that of the site: it runs another MPI or an older
+// release, or its job was spawned.
+func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.Older || s.w.spawned != nil }
 
 // judge continues when startup is over, or ends the site on an error.
 func (s *site) judge(err error) {

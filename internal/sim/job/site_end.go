@@ -19,6 +19,9 @@ func (s *site) finish() {
 	err := s.client.Finish()
 	s.say()
 	var f *ending.Failure
+	if lossOf(s, err).GoesOn() {
+		err = nil
+	}
 	if err != nil { // the server was lost while the procs ended
 		f = ending.NodeFailed(err)
 	}
@@ -111,7 +114,35 @@ func (s *site) giveUp(f *ending.Failure) {
 		s.machines.end(f)
 		return
 	}
-	s.w.k.After(s.w.k.Between(0, time.Millisecond), s.shutDown)
+	s.w.k.After(s.w.k.Between(0, time.Millisecond), func() {
+		if s.cfg.Foreign != nil {
+			s.shutDown()
+			return
+		}
+		s.hosts[0].tell(f.Text, s.shutDown)
+	})
+}
+
+// tellTime is how long a host may take to hear why its job ends.
+const tellTime = 500 * time.Millisecond
+
+// tell tells other hosts by the channels why the job ends, and then calls then.
+func (h *host) tell(text string, then func()) {
+	if h.sw == nil || !h.sw.started || h.sw.task.Ended() {
+		then()
+		return
+	}
+	over := false
+	once := func() {
+		if !over {
+			over = true
+			then()
+		}
+	}
+	k := h.s.w.k
+	h.sw.failing = true
+	h.sw.Fail(text, func() { k.After(0, once) })
+	k.After(tellTime, once)
 }
 
 // shutDown ends everything that is left of a site that has failed.

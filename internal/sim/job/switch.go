@@ -21,6 +21,7 @@ type hostSwitch struct {
 	agent   *agent.Agent
 	task    *kernel.Task
 	started bool
+	failing bool // it has told others that its job has failed, by bytes that no proc has sent
 	procs   map[wire.WorldRank]*procLink
 	ends    []*kernel.End // all that it ever had
 }
@@ -100,7 +101,7 @@ type observedSet struct {
 
 // Wait sleeps.
 func (s observedSet) Wait(timeout time.Duration) ([]poll.Event, error) {
-	if o, ok := s.x.h.s.w.cfg.Observer.(AgentObserver); ok && timeout < 0 {
+	if o, ok := s.x.h.s.w.cfg.Observer.(AgentObserver); ok && timeout < 0 && !s.x.failing {
 		o.Agent(int(s.x.h.rank), s.x.agent.Stats())
 	}
 	return s.Set.Wait(timeout)

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/core/wire"
+)
+
+// FailedError is the Err of a HostDied event of a host that has said by PkFail why its part of the
+// job ends.
+type FailedError struct {
+	Peer Peer
+	Text string
+}
+
+// Error names the host and repeats what it said.
+func (e *FailedError) Error() string { return fmt.Sprintf("%v has failed: %s", e.Peer, e.Text) }
+
+// Fail says that the job has failed at this host, and why. It goes to the hosts that take PkFail and
+// have a channel, ahead of all packets that wait. The result is the links of these channels: whoever
+// is told closes its end. The owner closes those that are left after a moment.
+func (a *Agent) Fail(text string) (told []LinkID) {
+	text = text[:min(len(text), wire.MaxFail, a.pool.size-wire.HeaderSize)]
+	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(text))
+	wire.Published.PutHeader(b, &wire.Packet{Type: wire.PkFail, Len: uint32(len(text))})
+	b = append(b, text...)
+	for h, p := range a.endpoints {
+		if p == nil || p.state != open || p.over || p.err != nil || !a.hosts[h].Fails {
+			continue
+		}
+		p.urgent.copyIn(&a.pool, b, false)
+		a.touch(p)
+		told = append(told, p.link)
+	}
+	return told
+}
+
+// fails begins to read a PkFail of n bytes of text. It may come after FINI: procs may fail after
+// Finalize.
+func (p *endpoint) fails(n uint32) *ProtocolError {
+	if n > wire.MaxFail {
+		return p.violation("pk_len", n, "a reason has at most %d bytes", wire.MaxFail)
+	}
+	p.in.size += int(n)
+	p.in.left = p.in.size
+	return nil
+}
+
+// failed is the error of a host that has said why it fails.
+func (p *endpoint) failed() error {
+	return &FailedError{Peer: p.peer, Text: startup.Printable(p.said[wire.HeaderSize:])}
+}

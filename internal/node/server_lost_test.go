@@ -1,0 +1,154 @@
+package node
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/rendezvous/relaytest"
+)
+
+// goesOn is what a site says of its server.
+const goesOn = "the job's server is lost, and the job goes on without it"
+
+// serverBehind starts the sites of a job whose server is behind a relay, and waits until all run. Rank
+// 0 waits for a line of input, which word gives it.
+func serverBehind(t *testing.T, job *config.Job) (all []*running, r *relaytest.Relay, word func()) {
+	t.Helper()
+	serveApart(t, job)
+	r = relaytest.New(t, job.Sites[0].Server.Address.String(), nil)
+	for i := range job.Sites {
+		job.Sites[i].Server.Address = r.AddrPort()
+	}
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	all = startSites(t, job, job.Sites, func(o *Options) {
+		if o.Site.Client == 0 {
+			o.Stdin = in
+		}
+	})
+	all[0].out.line(t, "[0] ready")
+	return all, r, func() { _ = w.Close() }
+}
+
+// lose ends the server for all sites, as they see it, and waits until each has said so.
+func lose(t *testing.T, all []*running, r *relaytest.Relay) {
+	t.Helper()
+	r.Close()
+	for i, x := range all {
+		if !x.err.says(goesOn, 0) {
+			t.Errorf("site %d does not say that the server is lost:\n%s", i, x.err)
+		}
+	}
+}
+
+// TestServerLost: the job ends in order without its server, and each site has said once what is lost.
+func TestServerLost(t *testing.T) {
+	for name, resume := range map[string]bool{"at once": false, "after it was dialled again": true} {
+		t.Run(name, func(t *testing.T) {
+			job := testJob("onword", 2, 2, 1)
+			if resume {
+				route(job, config.Route{Prefer: []string{"unix", "tcp"}, Direct: true, Resume: true})
+				job.Limits.Resume = patience // a server that is refused is given up earlier
+			}
+			all, r, word := serverBehind(t, job)
+			lose(t, all, r)
+			word()
+			wantNone(t, all)
+			for i, x := range all {
+				if n := strings.Count(x.err.String(), goesOn); n != 1 {
+					t.Errorf("site %d says %d times that the server is lost:\n%s", i, n, x.err)
+				}
+			}
+		})
+	}
+}
+
+// TestProcKilledWithoutServer: all sites name the proc that was killed, with the statuses that they
+// have with a server.
+func TestProcKilledWithoutServer(t *testing.T) {
+	all, r, _ := serverBehind(t, testJob("onword", 2, 2, 1))
+	pid := all[1].out.number(t, "[2] pid ")
+	lose(t, all, r)
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f := wantAll(t, all, "rank 2 on site beta was killed by SIGKILL")
+	if f[1].Status != 137 || f[0].Status != ending.StatusRemote || f[2].Status != ending.StatusRemote {
+		t.Errorf("%+v, %+v, %+v", f[0], f[1], f[2])
+	}
+}
+
+// TestAbortWithoutServer is TestProcKilledWithoutServer for MPI_Abort, and for a server that does not
+// answer any more, which no site has noticed.
+func TestAbortWithoutServer(t *testing.T) {
+	for name, silent := range map[string]bool{"lost": false, "silent": true} {
+		t.Run(name, func(t *testing.T) {
+			all, r, word := serverBehind(t, testJob("abortonword", 2, 1, 1))
+			if silent {
+				r.Stall()
+			} else {
+				lose(t, all, r)
+			}
+			word()
+			f := wantAll(t, all, "rank 2 on site beta called MPI Abort with code 7: on purpose")
+			if f[1].Status != 7 || f[0].Status != ending.StatusRemote || f[2].Status != ending.StatusRemote {
+				t.Errorf("%+v, %+v, %+v", f[0], f[1], f[2])
+			}
+		})
+	}
+}
+
+// TestHostsKilledWithoutServer: what a host of a site of several finds out is told by its head.
+func TestHostsFailWithoutServer(t *testing.T) {
+	job := testJob("onword", 1, 1)
+	for i := range job.Sites {
+		h := job.Sites[i].Hosts[0]
+		job.Sites[i].Hosts = []config.Host{h, h, h}
+	}
+	all, r, _ := serverBehind(t, job)
+	pid := all[1].out.number(t, "[5] pid ")
+	lose(t, all, r)
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, all, "rank 5 on site beta was killed by SIGKILL")
+}
+
+// TestServerLostInTheStart: before all sites have joined there is no job without a server.
+func TestServerLostInTheStart(t *testing.T) {
+	job := testJob("onword", 1, 1)
+	serveApart(t, job)
+	r := relaytest.New(t, job.Sites[0].Server.Address.String(), nil)
+	job.Sites[0].Server.Address = r.AddrPort()
+	all := startSites(t, job, job.Sites[:1])
+	all[0].err.says("startup: connected", 0)
+	r.Close()
+	f := end(all)[0]
+	if f == nil || f.Status != ending.StatusRemote || !strings.Contains(f.Text, "the server is at "+r.Addr()) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestServerOfASiteLost: a server in a node is lost with the node, and so is the job.
+func TestServerOfASiteLost(t *testing.T) {
+	job := testJob("onword", 1, 1)
+	for i := range job.Sites {
+		job.Sites[i].Server.Ours = true
+	}
+	all, r, _ := serverBehind(t, job)
+	r.Close()
+	f := end(all)
+	for i := range f {
+		if f[i] == nil || f[i].Status != ending.StatusRemote || !strings.Contains(f[i].Text, "the server is at "+r.Addr()) {
+			t.Errorf("site %d: %+v", i, f[i])
+		}
+	}
+}
