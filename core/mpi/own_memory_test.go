@@ -3,7 +3,6 @@ package mpi
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"runtime"
@@ -57,7 +56,6 @@ func manyHosts(tb testing.TB, hosts, each int) *wireup.Job {
 	const sites = 4
 	j := &wireup.Job{DataLen: 1 << 18, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: "0"}
 	d := dynamic.Description{World: dynamic.World{1}, Limits: dynamic.Limits{DataLen: j.DataLen, AckMark: 32, HiWater: 128, TagUB: j.TagUB}}
-	chance := rand.New(rand.NewPCG(1, 2))
 	for h := range sites * hosts {
 		card := dynamic.Card{
 			Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian,
@@ -65,12 +63,12 @@ func manyHosts(tb testing.TB, hosts, each int) *wireup.Job {
 		}
 		d.Groups = append(d.Groups, dynamic.Group{Count: each, Site: h / hosts, Card: card})
 		p := wireup.Proc{
-			Host: []byte{12: 10, 14: byte(h >> 8), 15: byte(h)}, PID: 300_000, Client: wire.ClientRank(h / hosts), Node: wire.HostRank(h),
+			Host: []byte{12: 10, 14: byte(h >> 8), 15: byte(h)}, PID: 1<<62 | int64(h)<<20, Client: wire.ClientRank(h / hosts), Node: wire.HostRank(h),
 			Path: wireup.PathDirect, Data: "native-le", Machine: card.Node, Unexpected: 64 << 20,
 		}
 		for range each {
-			p.PID += 1 + chance.Int64N(64)
 			j.Procs = append(j.Procs, p)
+			p.PID++
 		}
 	}
 	j.Rank = wire.WorldRank(len(j.Procs) - 1)

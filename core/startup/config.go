@@ -65,7 +65,7 @@ type HostConfig struct {
 
 // ProcConfig is one proc of a host.
 type ProcConfig struct {
-	ID   wire.Proc // unique in the job: the machine's address and a process id
+	ID   wire.Proc // unique in the job: the machine's address, and a number of the proc
 	Card []byte    // business card, at most MaxCard bytes
 }
 

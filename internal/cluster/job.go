@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	pb "google.golang.org/protobuf/proto"
@@ -22,14 +23,45 @@ func malformed(format string, args ...any) error {
 // EncodePart encodes what a host tells the head: where it listens, and its procs, which have the
 // host's address and one business card.
 func EncodePart(h startup.HostConfig) ([]byte, error) {
-	p := &proto.HostPart{Address: h.Address[:], Port: int32(h.Port)}
+	p := &proto.HostPart{Address: h.Address[:], Port: int32(h.Port), Procs: int32(len(h.Procs))}
 	for i, x := range h.Procs {
 		if x.ID.Host != h.Address || i > 0 && !slices.Equal(x.Card, h.Procs[0].Card) {
 			return nil, malformed("proc %d has another address or card than its host", i)
 		}
 		p.Pid, p.Card = append(p.Pid, x.ID.PID), x.Card
 	}
+	p.Pid = withoutNext(p.Pid)
 	return pb.Marshal(p)
+}
+
+// withoutNext leaves out the numbers at the end that are 1 above the one before. Those of our own procs
+// all are.
+func withoutNext(pids []int64) []int64 {
+	n := len(pids)
+	for n > 1 && pids[n-1] == pids[n-2]+1 {
+		n--
+	}
+	return pids[:n]
+}
+
+// withNext yields the numbers of n procs, of which withoutNext has left some out.
+func withNext(pids []int64, n int) iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		pid := int64(0)
+		for i := range n {
+			if pid++; i < len(pids) {
+				pid = pids[i]
+			}
+			if !yield(i, pid) {
+				return
+			}
+		}
+	}
+}
+
+// goTogether reports whether there may be so many procs, in addition to others, with these numbers.
+func goTogether(pids []int64, procs int32, others int) bool {
+	return procs >= 0 && int(procs) <= startup.MaxProcs-others && len(pids) <= int(procs) && (len(pids) > 0) == (procs > 0)
 }
 
 // DecodePart decodes what EncodePart has encoded. procs is how many the host must have.
@@ -38,12 +70,14 @@ func DecodePart(b []byte, procs int) (h startup.HostConfig, err error) {
 	if err := pb.Unmarshal(b, &p); err != nil {
 		return h, malformed("%v", err)
 	}
-	if len(p.GetAddress()) != len(h.Address) || p.GetPort() < 1 || p.GetPort() > 65535 || len(p.GetPid()) != procs || len(p.GetCard()) > startup.MaxCard {
-		return h, malformed("an address of %d bytes, port %d, %d procs of %d, a card of %d bytes", len(p.GetAddress()), p.GetPort(), len(p.GetPid()), procs, len(p.GetCard()))
+	if len(p.GetAddress()) != len(h.Address) || p.GetPort() < 1 || p.GetPort() > 65535 || int(p.GetProcs()) != procs ||
+		!goTogether(p.GetPid(), p.GetProcs(), 0) || len(p.GetCard()) > startup.MaxCard {
+		return h, malformed("an address of %d bytes, port %d, %d procs of %d with %d numbers, a card of %d bytes",
+			len(p.GetAddress()), p.GetPort(), p.GetProcs(), procs, len(p.GetPid()), len(p.GetCard()))
 	}
 	copy(h.Address[:], p.GetAddress())
 	h.Port = int(p.GetPort())
-	for _, pid := range p.GetPid() {
+	for _, pid := range withNext(p.GetPid(), procs) {
 		h.Procs = append(h.Procs, startup.ProcConfig{ID: wire.Proc{Host: h.Address, PID: pid}, Card: p.GetCard()})
 	}
 	return h, nil
@@ -65,7 +99,7 @@ func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 	}
 	cards := make(map[string]int32)
 	for i, h := range j.Hosts {
-		x := &proto.JobHost{Client: int32(h.Client), Address: h.Address[:], Port: int32(h.Port)}
+		x := &proto.JobHost{Client: int32(h.Client), Address: h.Address[:], Port: int32(h.Port), Procs: int32(h.NProcs)}
 		for k := range h.NProcs {
 			r := int(h.FirstProc) + k
 			if r >= j.Procs.Len() || j.Procs.At(wire.WorldRank(r)).Host != wire.HostRank(i) || j.Procs.At(wire.WorldRank(r)).ID.Host != j.Procs.At(h.FirstProc).ID.Host {
@@ -73,7 +107,9 @@ func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 			}
 			proc := j.Procs.At(wire.WorldRank(r))
 			id := proc.ID
-			x.Machine, x.Pid = id.Host[:], append(x.Pid, id.PID)
+			if x.Pid = append(x.Pid, id.PID); id.Host != h.Address {
+				x.Machine = id.Host[:]
+			}
 			n := int32(0)
 			if c := proc.Card; len(c) > 0 {
 				if n = cards[string(c)]; n == 0 {
@@ -87,6 +123,7 @@ func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 		if len(slices.Compact(slices.Clone(x.Card))) == 1 {
 			x.Card = x.Card[:1]
 		}
+		x.Pid = withoutNext(x.Pid)
 		p.Host = append(p.Host, x)
 	}
 	return pb.Marshal(p)
@@ -130,15 +167,15 @@ func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err erro
 
 // addHost adds the next host with its procs.
 func addHost(j *startup.Job, i int, h *proto.JobHost, cards [][]byte) error {
-	x := startup.HostInfo{Client: wire.ClientRank(h.GetClient()), Port: int(h.GetPort()), NProcs: len(h.GetPid()), FirstProc: wire.WorldRank(j.Procs.Len())}
-	var machine wire.HostID
+	x := startup.HostInfo{Client: wire.ClientRank(h.GetClient()), Port: int(h.GetPort()), NProcs: int(h.GetProcs()), FirstProc: wire.WorldRank(j.Procs.Len())}
 	last := len(j.Hosts) - 1
 	if h.GetClient() < 0 || int(h.GetClient()) >= len(j.Clients) || last >= 0 && j.Hosts[last].Client > x.Client ||
-		len(h.GetAddress()) != len(x.Address) || len(h.GetPid()) > 0 && len(h.GetMachine()) != len(machine) ||
-		len(h.GetCard()) > 1 && len(h.GetCard()) != len(h.GetPid()) {
-		return malformed("host %d of client %d, with %d procs and %d cards", i, h.GetClient(), len(h.GetPid()), len(h.GetCard()))
+		len(h.GetAddress()) != len(x.Address) || len(h.GetMachine()) > 0 && len(h.GetMachine()) != len(x.Address) ||
+		!goTogether(h.GetPid(), h.GetProcs(), j.Procs.Len()) || len(h.GetCard()) > 1 && len(h.GetCard()) != x.NProcs {
+		return malformed("host %d of client %d, with %d procs, %d numbers of them and %d cards", i, h.GetClient(), h.GetProcs(), len(h.GetPid()), len(h.GetCard()))
 	}
 	copy(x.Address[:], h.GetAddress())
+	machine := x.Address
 	copy(machine[:], h.GetMachine())
 	c := &j.Clients[x.Client]
 	if c.NHosts == 0 {
@@ -147,7 +184,7 @@ func addHost(j *startup.Job, i int, h *proto.JobHost, cards [][]byte) error {
 	c.NHosts++
 	c.NProcs += x.NProcs
 	j.Hosts = append(j.Hosts, x)
-	for k, pid := range h.GetPid() {
+	for k, pid := range withNext(h.GetPid(), x.NProcs) {
 		n := 0
 		if all := h.GetCard(); len(all) > 0 {
 			n = int(all[min(k, len(all)-1)])

@@ -205,7 +205,11 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 		id := wire.HostIDFrom(h.Config.Address, hostIDForm(site))
 		hc := startup.HostConfig{Address: id, Port: port}
 		for _, p := range m.Procs.OfHost(h.Index) {
-			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: p.Identity()}, Card: h.Card})
+			pid := p.Identity()
+			if c.Dialect == wire.Draft { // which has 32 bits for it
+				pid = int64(p.PID())
+			}
+			hc.Procs = append(hc.Procs, startup.ProcConfig{ID: wire.Proc{Host: id, PID: pid}, Card: h.Card})
 		}
 		c.Hosts = append(c.Hosts, hc)
 	}

@@ -29,6 +29,7 @@ type Proc struct {
 
 	AppNum int // of a proc that has joined: the number of its program
 
+	number  int64 // among all that this process has started
 	set     *Set
 	host    config.Host
 	os      *launch.Process
@@ -57,15 +58,9 @@ func (p *Proc) Address() string { return p.host.Address.String() }
 // PID is the number of its process.
 func (p *Proc) PID() int { return p.os.PID() }
 
-// Identity is a number that differs from those of all others with its host's address. It is not always
-// that of its process: procs that have joined may be in different PID namespaces, where processes can
-// have the same number.
-func (p *Proc) Identity() int64 {
-	if p.os.Adopted() {
-		return int64(p.Local+1)<<32 | int64(p.PID())
-	}
-	return int64(p.PID())
-}
+// Identity is a number that differs from those of all others with its host's address, and is not that
+// of its process.
+func (p *Proc) Identity() int64 { return ofNode.of(p.number) }
 
 // Over reports whether its process has ended.
 func (p *Proc) Over() bool { return p.os.Over() }

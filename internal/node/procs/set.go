@@ -96,9 +96,10 @@ func (s *Set) Start() error {
 		}
 	}
 	s.takeCores(launch.Cores)
+	first := ofNode.reserve(site.Procs())
 	for i := range site.Hosts {
 		for range site.Hosts[i].Procs {
-			p, err := s.one(i)
+			p, err := s.one(i, first+int64(len(s.all)))
 			if err != nil {
 				local := s.Routes.ProcsBefore + len(s.all)
 				f := ending.NodeFailed(fmt.Errorf("site %s: proc %d of site %[1]s: %[3]w", site.Name, local, err))
@@ -115,9 +116,9 @@ func (s *Set) Start() error {
 }
 
 // one starts the next proc, or adopts the next one that has joined.
-func (s *Set) one(host int) (*Proc, error) {
+func (s *Set) one(host int, number int64) (*Proc, error) {
 	p := &Proc{
-		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: s.Routes.ProcsBefore + len(s.all),
+		set: s, Host: host, host: s.Routes.Site.Hosts[host], Local: s.Routes.ProcsBefore + len(s.all), number: number,
 		drained: make(chan struct{}), judged: make(chan struct{}),
 	}
 	p.rank.Store(int32(routes.NoRank))

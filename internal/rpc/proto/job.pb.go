@@ -29,8 +29,9 @@ type HostPart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       []byte                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // 16 bytes
 	Port          int32                  `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
-	Pid           []int64                `protobuf:"varint,3,rep,packed,name=pid,proto3" json:"pid,omitempty"` // of its procs
+	Pid           []int64                `protobuf:"varint,3,rep,packed,name=pid,proto3" json:"pid,omitempty"` // of its procs; those at the end that are 1 above the one before are left out
 	Card          []byte                 `protobuf:"bytes,4,opt,name=card,proto3" json:"card,omitempty"`       // business card of each of them
+	Procs         int32                  `protobuf:"varint,5,opt,name=procs,proto3" json:"procs,omitempty"`    // how many
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -91,6 +92,13 @@ func (x *HostPart) GetCard() []byte {
 		return x.Card
 	}
 	return nil
+}
+
+func (x *HostPart) GetProcs() int32 {
+	if x != nil {
+		return x.Procs
+	}
+	return 0
 }
 
 // Job is startup.Job.
@@ -301,9 +309,10 @@ type JobHost struct {
 	Client        int32                  `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
 	Address       []byte                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // 16 bytes
 	Port          int32                  `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
-	Machine       []byte                 `protobuf:"bytes,4,opt,name=machine,proto3" json:"machine,omitempty"`   // in the identity of its procs, 16 bytes
-	Pid           []int64                `protobuf:"varint,5,rep,packed,name=pid,proto3" json:"pid,omitempty"`   // of its procs
+	Machine       []byte                 `protobuf:"bytes,4,opt,name=machine,proto3" json:"machine,omitempty"`   // in the identity of its procs, 16 bytes; empty: it is the address
+	Pid           []int64                `protobuf:"varint,5,rep,packed,name=pid,proto3" json:"pid,omitempty"`   // as in HostPart
 	Card          []int32                `protobuf:"varint,6,rep,packed,name=card,proto3" json:"card,omitempty"` // of each of them: 1 + the index in Job.card; one for all if they have the same; 0: none
+	Procs         int32                  `protobuf:"varint,7,opt,name=procs,proto3" json:"procs,omitempty"`      // how many
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,16 +389,24 @@ func (x *JobHost) GetCard() []int32 {
 	return nil
 }
 
+func (x *JobHost) GetProcs() int32 {
+	if x != nil {
+		return x.Procs
+	}
+	return 0
+}
+
 var File_job_proto protoreflect.FileDescriptor
 
 const file_job_proto_rawDesc = "" +
 	"\n" +
-	"\tjob.proto\x12\x0fimpi.cluster.v1\"^\n" +
+	"\tjob.proto\x12\x0fimpi.cluster.v1\"t\n" +
 	"\bHostPart\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\fR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\x05R\x04port\x12\x10\n" +
 	"\x03pid\x18\x03 \x03(\x03R\x03pid\x12\x12\n" +
-	"\x04card\x18\x04 \x01(\fR\x04card\"\x88\x03\n" +
+	"\x04card\x18\x04 \x01(\fR\x04card\x12\x14\n" +
+	"\x05procs\x18\x05 \x01(\x05R\x05procs\"\x88\x03\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04self\x18\x01 \x01(\x05R\x04self\x122\n" +
 	"\x06client\x18\x02 \x03(\v2\x1a.impi.cluster.v1.JobClientR\x06client\x12,\n" +
@@ -409,14 +426,15 @@ const file_job_proto_rawDesc = "" +
 	"\x04site\x18\x0e \x01(\fR\x04site\"7\n" +
 	"\tJobClient\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\rR\aversion\x12\x10\n" +
-	"\x03own\x18\x02 \x01(\bR\x03own\"\x8f\x01\n" +
+	"\x03own\x18\x02 \x01(\bR\x03own\"\xa5\x01\n" +
 	"\aJobHost\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x05R\x06client\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\fR\aaddress\x12\x12\n" +
 	"\x04port\x18\x03 \x01(\x05R\x04port\x12\x18\n" +
 	"\amachine\x18\x04 \x01(\fR\amachine\x12\x10\n" +
 	"\x03pid\x18\x05 \x03(\x03R\x03pid\x12\x12\n" +
-	"\x04card\x18\x06 \x03(\x05R\x04cardB3Z1github.com/openimpi/impi/internal/rpc/proto;protob\x06proto3"
+	"\x04card\x18\x06 \x03(\x05R\x04card\x12\x14\n" +
+	"\x05procs\x18\a \x01(\x05R\x05procsB3Z1github.com/openimpi/impi/internal/rpc/proto;protob\x06proto3"
 
 var (
 	file_job_proto_rawDescOnce sync.Once

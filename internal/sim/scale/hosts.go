@@ -197,8 +197,8 @@ func (s *start) dance(channels *agent.Channels, a *agent.Agent, self wire.HostRa
 // Asked is not called: no host asks.
 func (x *headed) Asked(int, []byte, func([]byte)) {}
 
-// Joined submits the part of a host, with one business card for its procs. Their PIDs are as
-// unevenly spaced as those of processes that a node starts one after the other.
+// Joined submits the part of a host, with one business card for its procs. Their identities are
+// consecutive, and as large as nodes make them.
 func (x *headed) Joined(host int) {
 	address := wire.HostID{12: 10, 13: byte(x.rank), 14: byte(host >> 8), 15: byte(host)}
 	card := dynamic.Card{
@@ -209,7 +209,7 @@ func (x *headed) Joined(host int) {
 	x.s.fail(err)
 	h := startup.HostConfig{Address: address, Port: 40000}
 	for i := range x.s.r.Procs {
-		h.Procs = append(h.Procs, startup.ProcConfig{ID: wire.Proc{Host: address, PID: int64(1_000_000 + 7*i + i*i%5)}, Card: text})
+		h.Procs = append(h.Procs, startup.ProcConfig{ID: wire.Proc{Host: address, PID: 1<<62 | int64(host)<<20 | int64(i)}, Card: text})
 	}
 	b, err := cluster.EncodePart(h)
 	x.s.fail(err)
