@@ -54,7 +54,7 @@ func (b *builder) build() *Job {
 		b.fault(Pos{}, "the file describes no site", `add site "alpha" { client = 0 ... }`)
 		return nil
 	}
-	b.result = Job{File: b.file, Dir: b.dir, Limits: b.limits(), Builtins: b.opt.Builtins, source: b.lines}
+	b.result = Job{File: b.file, Dir: b.dir, Limits: b.limits(), Report: b.report(), Builtins: b.opt.Builtins, source: b.lines}
 	b.servers()
 	b.checkRanks()
 	b.sharedHosts()
@@ -117,6 +117,23 @@ func (b *builder) limits() Limits {
 	l := defaultLimits()
 	fill(&l, b.root.only("limits"))
 	return l
+}
+
+func (b *builder) report() (r Report) {
+	in := b.root.only("report")
+	fill(&r, in)
+	if in == nil || r.Path == "" {
+		return r
+	}
+	r.Pos = in.at("path")
+	rest := strings.NewReplacer("%j", "", "%s", "", "%p", "", "%%", "").Replace(r.Path)
+	if i := strings.IndexByte(rest, '%'); i >= 0 {
+		b.fault(r.Pos, quote(rest[i:min(len(rest), i+2)])+" means nothing in a path", `there are %j for the job's name, %s for the site's, %p for the process ID and %% for %: path = "job-%j.html"`)
+	}
+	if strings.HasSuffix(r.Path, "/") {
+		b.fault(r.Pos, "it is a folder", `write a file's name: path = "`+r.Path+`job-%j.html"`)
+	}
+	return r
 }
 
 func (s *siteDraft) site() {

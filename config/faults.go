@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // faults collects what is wrong with one file.
@@ -72,4 +75,89 @@ func article(word string) string {
 		return "an " + word
 	}
 	return "a " + word
+}
+
+// public are the attributes whose strings anybody may read. Of command that is the program, of others
+// nothing.
+var public = []string{
+	"address", "hosts", "network", "channels_from", "listen", "server", "head", "plugin", "plugin_dir", "sha256", "path", "trace", "dir",
+	"prefer", "data_plane", "representation", "implementation", "dialect", "ipv4", "versions", "omit", "bind", "level", "format",
+	"timeout", "start", "stop", "resume", "silence", "spin", "procs", "names", "tls", "mpicc",
+}
+
+// Open returns the job file without comments, and with … instead of strings that may be secret, such as
+// the values of env and the arguments of programs. It is empty in jobs without a file.
+func (j *Job) Open() string {
+	src := []byte(strings.Join(j.source, "\n") + "\n")
+	tokens, _ := hclsyntax.LexConfig(src, j.File, hcl.InitialPos) // a file with faults has no job
+	var b strings.Builder
+	attr, depth, strs, at := "", 0, 0, 0
+	var blocks []string // that are open
+	for i, t := range tokens {
+		text := t.Bytes
+		b.Write(src[at:t.Range.Start.Byte]) // blanks
+		at = t.Range.End.Byte
+		switch t.Type {
+		case hclsyntax.TokenComment:
+			if text = nil; strings.HasSuffix(string(t.Bytes), "\n") {
+				text, attr = []byte("\n"), ""
+			}
+		case hclsyntax.TokenIdent:
+			if depth == 0 && i+1 < len(tokens) && tokens[i+1].Type == hclsyntax.TokenEqual {
+				attr, strs = string(text), 0
+			}
+		case hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp:
+			depth++
+		case hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
+			depth--
+		case hclsyntax.TokenOBrace:
+			if attr != "" {
+				depth++
+			} else {
+				blocks = append(blocks, blockBefore(tokens[:i]))
+			}
+		case hclsyntax.TokenCBrace:
+			if depth > 0 {
+				depth--
+			} else {
+				attr, blocks = "", blocks[:max(0, len(blocks)-1)]
+			}
+		case hclsyntax.TokenNewline:
+			if depth == 0 {
+				attr = ""
+			}
+		case hclsyntax.TokenNumberLit:
+			if attr == "env" || slices.Contains(blocks, "config") {
+				text = []byte("…")
+			}
+		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
+			key := depth > 0 && i+2 < len(tokens) && tokens[i+2].Type == hclsyntax.TokenEqual // of a map
+			strs++
+			known := slices.Contains(public, attr) || attr == "command" && strs == 1
+			if attr != "" && !key && (!known || slices.Contains(blocks, "config")) { // what is in config only a plugin knows
+				text = []byte("…")
+			}
+		}
+		b.Write(text)
+	}
+	var kept []string
+	for line := range strings.SplitSeq(b.String(), "\n") {
+		if line = strings.TrimRight(line, " \t"); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// blockBefore returns the type of the block that begins behind these tokens.
+func blockBefore(tokens hclsyntax.Tokens) (name string) {
+	for i := len(tokens) - 1; i >= 0; i-- {
+		switch tokens[i].Type {
+		case hclsyntax.TokenNewline, hclsyntax.TokenOBrace, hclsyntax.TokenCBrace, hclsyntax.TokenComment:
+			return name
+		case hclsyntax.TokenIdent:
+			name = string(tokens[i].Bytes)
+		}
+	}
+	return name
 }

@@ -1,9 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -33,6 +38,7 @@ type Job struct {
 	Sites    []Site // in ascending client rank
 	Complete bool   // Sites are all clients of the job
 	Limits   Limits
+	Report   Report
 	Builtins []Builtin // those of Options
 
 	source []string // lines of the file, for faults that are found later
@@ -285,6 +291,34 @@ type Metrics struct {
 	Listen netip.AddrPort `hcl:"listen"` // invalid: nowhere; port 0: any
 	Calls  bool           `hcl:"calls"`  // with the time in calls of MPI, which the procs then measure
 	Pos    Pos
+}
+
+// Report says where the head of each site leaves what is known of the job at its end.
+type Report struct {
+	Path string `hcl:"path"` // from the working directory on; %j is the job, %s the site, %p the process; empty: nowhere
+	Pos  Pos
+}
+
+// Name is the path for a job and a site. If the path does not name the site, but the file has several,
+// it is put before the extension, as their heads may share the folder.
+func (r *Report) Name(job, site string, sites int) string {
+	path := r.Path
+	if sites > 1 && !strings.Contains(path, "%s") {
+		ext := filepath.Ext(path)
+		path = strings.TrimSuffix(path, ext) + "-%s" + ext
+	}
+	return strings.NewReplacer("%j", fileName(job), "%s", fileName(site), "%p", strconv.Itoa(os.Getpid()), "%%", "%").Replace(path)
+}
+
+// fileName makes a part of a file's name of a name.
+func fileName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == '/' || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, s)
+	return cmp.Or(s, "_")
 }
 
 // Limits bound the steps of a job.

@@ -134,6 +134,8 @@ var blockLimits = &blockSpec{name: "limits", attrs: []attrSpec{
 	{name: "silence", kind: silence()},
 }}
 
+var blockReport = &blockSpec{name: "report", attrs: []attrSpec{{name: "path", kind: text("a file name", "job-%j.html"), required: true}}}
+
 // fileSpec describes a whole file. A schema of hcldec would do for the shape of blocks, but its
 // faults are not those of this package: they name no attribute that was probably meant, and no
 // example.
@@ -141,7 +143,7 @@ var fileSpec = &blockSpec{attrs: []attrSpec{
 	{name: "plugin_dir", kind: text("a folder", "plugins")},
 	{name: "hosts", kind: hostList()},
 	{name: "procs", kind: procs()},
-}, blocks: append([]*blockSpec{blockJob, blockSite, blockLimits}, sharedBlocks...)}
+}, blocks: append([]*blockSpec{blockJob, blockSite, blockLimits, blockReport}, sharedBlocks...)}
 
 func (s *blockSpec) attr(name string) (attrSpec, bool) {
 	for _, a := range s.attrs {

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
+	"github.com/openimpi/impi/internal/jobreport"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/manual"
 	"github.com/openimpi/impi/internal/native/trial"
@@ -44,6 +45,7 @@ func verbs() []verb {
 		{name: "plugins", does: plugins},
 		{name: "ports", help: firewall.Help, does: printOf("ports", firewall.Command)},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
+		{name: "report", help: jobreport.Help, does: func(args []string, std streams) int { return jobreport.Run(args, std.out, std.err) }},
 		{name: "status", help: status.Help, does: func(args []string, std streams) int { return status.Run(args, std.out, std.err) }},
 		{name: "top", help: status.TopHelp, does: func(args []string, std streams) int { return status.Top(args, os.Stdin, os.Stdout, std.err) }},
 		{name: "validate", help: validateHelp, does: validate},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
+	"github.com/openimpi/impi/internal/jobreport"
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/status"
@@ -40,6 +41,7 @@ var topics = map[string]string{
 	"native":     trial.Help,
 	"plugins":    pluginsHelp,
 	"ports":      firewall.Help,
+	"report":     jobreport.Help,
 	"exit":       exitHelp,
 	"files":      filesHelp,
 	"site":       siteHelp,

@@ -163,6 +163,10 @@ metrics {
   calls  = false
 }
 
+# What is left of the job at its end, as one HTML file by the head of each site, relative to its
+# working directory. %j: the job's name, %s: the site's, %p: the process ID of the node.
+report { path = "job-%j-%s.html" }
+
 log {
   level  = "info" # trace, debug, info, warn, error
   format = "text" # text, json

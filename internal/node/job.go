@@ -232,7 +232,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 }
 
 // keepsAccounts reports whether the procs count their calls of MPI.
-func keepsAccounts(n *node) bool { return n.opt.spawned == nil && n.opt.Site.Metrics.Calls }
+func keepsAccounts(n *node) bool { return n.opt.spawned == nil && (n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != "") }
 
 // describedTo returns the description of the job that a proc gives other worlds; nil if it can meet
 // none. It is the same for the procs of a host.

@@ -71,6 +71,7 @@ type node struct {
 	fallBacks dial.FallBacks
 	control   *inspect.Control
 	metrics   *metrics.Server // nil: none are served
+	recorder  *recorder       // nil: nothing is to be left of the job
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -111,8 +112,10 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
 	}
+	n.recorder = newRecorder(n)
 	err := n.run(ctx)
 	f := n.verdict(ctx, err)
+	n.recorder.ending()
 	if f != nil {
 		f.Early = !n.isReady()
 		if n.opt.Failing != nil {
@@ -127,6 +130,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if o.Failure == nil {
 		o.Failure = incomplete
 	}
+	n.recorder.write(o)
 	return o
 }
 
@@ -238,6 +242,7 @@ func (n *node) run(ctx context.Context) error {
 	n.control.Run(n.running())
 	close(n.ready)
 	n.control.TellJob()
+	n.recorder.begin(ctx)
 	return n.finish(ctx)
 }
 
@@ -396,6 +401,7 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	n.recorder.last(ctx)
 	for _, p := range n.procs.All() {
 		select {
 		case <-p.Judged():

@@ -166,13 +166,15 @@ func finalizeProc(p *proc.Process) error {
 	if err := p.Settle(p.Eng.Idle); err != nil {
 		return err
 	}
+	p.Lock()
+	p.Account.Finishing(begun) // links that end take their counts of messages with them
+	p.Unlock()
 	endDirect(p)
 	if err := p.Settle(func() bool { return allEnded(p) }); err != nil {
 		return err
 	}
 	p.Lock()
 	defer p.Unlock()
-	p.Account.Finishing(begun)
 	var err error
 	if p.Node.Control != nil {
 		err = p.Node.Control.Send(wireup.Message{Kind: wireup.KindFini})

@@ -300,8 +300,8 @@ func (a *account) counted() *wireup.Account {
 	}
 	for r := range p.Job.Size() {
 		peer := message.Peer(r)
-		if n := p.Eng.SentTo(peer); n > 0 {
-			sum.Sent = append(sum.Sent, wireup.SentSum{Peer: int(rank(peer)), Messages: n, Bytes: p.Eng.BytesTo(peer) + p.FastPath.bytesTo(peer)})
+		if n, bytes := p.Eng.SentTo(peer), p.Eng.BytesTo(peer)+p.FastPath.bytesTo(peer); n > 0 || bytes > 0 {
+			sum.Sent = append(sum.Sent, wireup.SentSum{Peer: int(rank(peer)), Messages: n, Bytes: bytes})
 		}
 	}
 	sum.Shorten()

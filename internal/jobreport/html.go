@@ -1,0 +1,232 @@
+package jobreport
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// The data of a report stand between these in its file. JSON as encoding/json writes it has no "<".
+const (
+	dataBegins = `<script type="application/json" id="impi-report">`
+	dataEnds   = `</script>`
+)
+
+// mostFile is the size up to which files are read, in bytes.
+const mostFile = 64 << 20
+
+// ErrFile is wrapped by errors about files that are no reports.
+var ErrFile = errors.New("no report of a job")
+
+//go:embed page.html
+var page string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"seconds": seconds, "bytes": size, "who": (*Report).who, "clock": clock, "share": share,
+}).Parse(page))
+
+// HTML writes the file.
+func (r *Report) HTML(w io.Writer) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, struct {
+		*Report
+		Classes []string
+		Matrix  []row
+	}{r, r.classes(), r.matrix()}); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "%s%s%s\n</body></html>\n", dataBegins, data, dataEnds)
+	_, err = b.WriteTo(w)
+	return err
+}
+
+// Save writes the file whole, or not at all: there is never a part of one under its name.
+func (r *Report) Save(path string) error {
+	f, err := temporary(path)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(r.HTML(f), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// Try returns why a file cannot be written; nil if it seems that it can.
+func Try(path string) error {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file", path)
+	}
+	f, err := temporary(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+func temporary(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), ".impi-report-*")
+}
+
+// Read reads the data of a file.
+func Read(path string) (*Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostFile+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > mostFile:
+		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", path, ErrFile, mostFile)
+	}
+	_, data, found := bytes.Cut(b, []byte(dataBegins))
+	data, _, ended := bytes.Cut(data, []byte(dataEnds))
+	if !found || !ended {
+		return nil, fmt.Errorf("%s: %w: such a file is written by a job whose file has report { path = ... }", path, ErrFile)
+	}
+	r := &Report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrFile, err)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("%s: %w of this release: it has schema %d, this program reads %d", path, ErrFile, r.Schema, Schema)
+	}
+	return r, nil
+}
+
+// classes are the classes of calls that some rank has made, those with most time first.
+func (r *Report) classes() (names []string) {
+	sums := r.byClass()
+	for name := range sums {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if sums[a] != sums[b] {
+			return int(min(max(sums[b]-sums[a], -1), 1))
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+func (r *Report) byClass() map[string]int64 {
+	sums := make(map[string]int64)
+	for _, c := range r.Calls {
+		sums[c.Class] += c.Time
+	}
+	return sums
+}
+
+// row is one of the matrix of messages.
+type row struct {
+	From  int
+	Cells []cell
+}
+
+type cell struct {
+	Sent
+	Share int // of the most bytes, in percent
+}
+
+// matrix is the messages of all to all that have sent or got some.
+func (r *Report) matrix() (rows []row) {
+	var most uint64
+	at := make(map[[2]int]Sent)
+	in := make(map[int]bool)
+	for _, s := range r.Sent {
+		most = max(most, s.Bytes)
+		at[[2]int{s.From, s.To}] = s
+		in[s.From], in[s.To] = true, true
+	}
+	var all []int
+	for n := range in {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	for _, from := range all {
+		x := row{From: from}
+		for _, to := range all {
+			c := cell{Sent: at[[2]int{from, to}]}
+			c.From, c.To = from, to
+			if most > 0 {
+				c.Share = int(c.Bytes * 100 / most)
+			}
+			x.Cells = append(x.Cells, c)
+		}
+		rows = append(rows, x)
+	}
+	return rows
+}
+
+// who names what stands in Waits and Sent.
+func (r *Report) who(n int) string {
+	switch {
+	case n == wireup.NoPeer:
+		return "others"
+	case r.ByHost && n >= 0 && n < len(r.Hosts):
+		return r.Hosts[n]
+	}
+	return fmt.Sprint(n)
+}
+
+func seconds(ns int64) string {
+	switch d := time.Duration(ns); {
+	case d == 0:
+		return ""
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	default:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+}
+
+func size(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	x, i := float64(n), 0
+	for x >= 1024 && i < len(units)-1 {
+		x, i = x/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, units[i])
+}
+
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format("2006-01-02 15:04:05.000 MST")
+}
+
+// share is a part of a whole in percent.
+func share(part, whole int64) int {
+	if whole <= 0 {
+		return 0
+	}
+	return int(min(100, max(0, part*100/whole)))
+}

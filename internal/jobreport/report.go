@@ -1,0 +1,418 @@
+// Package jobreport is what is left of a job after its end: one HTML file that says who waited for whom,
+// how long the procs were in which calls of MPI, what they sent each other, what broke, and what ran. The
+// file has all of it as JSON, too, which impi-node report reads.
+package jobreport
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// Schema is the version of a Report as JSON. Adding fields does not change it.
+const Schema = 1
+
+// Bounds of a Report, so that its file stays small however many procs a job has.
+const (
+	mostDetailed = 128  // procs of a job whose waits and messages are listed by rank; more are by host
+	mostRanks    = 1024 // ranks that are listed
+	mostWaits    = 4096
+	mostSent     = mostDetailed * mostDetailed
+	mostOthers   = 256 // transports, sites, faults
+	mostText     = 4096
+	mostConfig   = 256 << 10
+)
+
+// Report is about a job, or what the head of one site knows of it.
+type Report struct {
+	Schema   int       `json:"schema"`
+	Job      string    `json:"job"`
+	ID       string    `json:"id,omitempty"`
+	By       string    `json:"by"`                // the site whose head has written it
+	Whole    bool      `json:"whole"`             // the last words of all procs of sites that run impi are in it
+	Began    time.Time `json:"began"`             // of the node
+	Ran      time.Time `json:"ran,omitzero"`      // the procs ran from then on; zero: they did not
+	Ended    time.Time `json:"ended"`             // of the node
+	Status   int       `json:"exit_status"`       // of the node
+	Failure  string    `json:"failure,omitempty"` // the first; empty: there was none
+	Sites    []Site    `json:"sites,omitempty"`
+	ByHost   bool      `json:"by_host"` // Waits and Sent are of hosts, which Hosts names, not of ranks
+	Hosts    []string  `json:"hosts,omitempty"`
+	Ranks    []Rank    `json:"ranks,omitempty"`
+	Left     int       `json:"ranks_left_out,omitempty"`
+	Calls    []Call    `json:"calls,omitempty"` // of all procs
+	Waits    []Wait    `json:"waits,omitempty"` // the longest first
+	Sent     []Sent    `json:"sent,omitempty"`
+	Links    []Link    `json:"links,omitempty"`
+	Plugins  []Plugin  `json:"plugins,omitempty"`
+	Versions []Version `json:"versions,omitempty"`
+	Config   string    `json:"config,omitempty"` // without comments, and without values that may be secret
+}
+
+// Site is a site of the job.
+type Site struct {
+	Name  string `json:"name"`
+	First int    `json:"first_rank"`
+	Procs int    `json:"procs"`
+	Known string `json:"known"` // how much of it is: "to the end", "as of ...", or why nothing
+}
+
+// Rank is a proc.
+type Rank struct {
+	Rank    int              `json:"rank"`
+	Site    string           `json:"site"`
+	Host    string           `json:"host"`
+	State   string           `json:"state"`
+	Time    int64            `json:"time_ns"`           // from its MPI_Init to when it counted last; 0: it has counted nothing
+	Classes map[string]int64 `json:"classes,omitempty"` // ns in calls of MPI
+	Waited  int64            `json:"waited_ns"`
+}
+
+// Call is about all calls of a function of MPI in all procs.
+type Call struct {
+	Name  string `json:"name"`
+	Class string `json:"class"`
+	Calls uint64 `json:"calls"`
+	Time  int64  `json:"time_ns"`
+	Most  int64  `json:"most_ns"` // of one rank
+	Rank  int    `json:"most_rank"`
+}
+
+// Wait is for how long one waited for another one, which may be wireup.NoPeer.
+type Wait struct {
+	From  int    `json:"from"`
+	For   int    `json:"for"`
+	Cause string `json:"cause"`
+	Time  int64  `json:"time_ns"`
+}
+
+// Sent is what one has sent to another one, which may be wireup.NoPeer.
+type Sent struct {
+	From     int    `json:"from"`
+	To       int    `json:"to"`
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+}
+
+// Link is about the links of a kind: pairs of procs, or channels between hosts.
+type Link struct {
+	Kind      string `json:"kind"`
+	Transport string `json:"transport"`
+	Count     int    `json:"count"`
+	Resumes   int    `json:"resumes"`
+	Lost      string `json:"lost,omitempty"` // why one broke last
+}
+
+// Plugin is a transport of a node.
+type Plugin struct {
+	Site     string `json:"site"`
+	Host     string `json:"host,omitempty"`
+	Name     string `json:"name"`
+	State    string `json:"state"`
+	Starts   int    `json:"starts"`
+	Failures int    `json:"failures"`
+	Error    string `json:"error,omitempty"`
+}
+
+// Version is of something that ran.
+type Version struct {
+	What    string `json:"what"`
+	Version string `json:"version"`
+}
+
+// Known is what the nodes of a job have said, each the last time that it did.
+type Known struct {
+	nodes map[string]answer
+}
+
+type answer struct {
+	node  *links.Node
+	at    time.Time
+	final bool
+}
+
+// Add takes what nodes say. What they said before it replaces only if it says as much: a node that is
+// ending may not know any more what its procs have counted.
+func (k *Known) Add(a links.Answer, now time.Time) {
+	if k.nodes == nil {
+		k.nodes = make(map[string]answer)
+	}
+	all := append([]links.Other{{Node: a.Node}}, a.Others...)
+	for _, o := range all {
+		if o.Node == nil || len(o.Node.Procs) == 0 || len(k.nodes) > mostRanks {
+			continue
+		}
+		key := o.Node.Site + "\x00" + o.Node.Host + "\x00" + string(rune(o.Node.Number))
+		before, met := k.nodes[key]
+		if met && accounts(before.node) > accounts(o.Node) {
+			continue
+		}
+		k.nodes[key] = answer{o.Node, now, finished(o.Node)}
+	}
+}
+
+func accounts(n *links.Node) (count int) {
+	for i := range n.Procs {
+		if n.Procs[i].Account != nil {
+			count++
+		}
+	}
+	return count
+}
+
+// finished reports whether all procs of a node have passed MPI_Finalize, or ended.
+func finished(n *links.Node) bool {
+	return !slices.ContainsFunc(n.Procs, func(p links.Proc) bool {
+		return p.State != links.ProcFinished && p.State != links.ProcEnded
+	})
+}
+
+// Complete reports whether the last words are known of so many procs.
+func (k *Known) Complete(procs int) bool {
+	for _, a := range k.nodes {
+		if !a.final {
+			return false
+		}
+		procs -= len(a.node.Procs)
+	}
+	return procs <= 0
+}
+
+// Fill adds to a report what the nodes have said. sites are those of the job.
+func (k *Known) Fill(r *Report, sites []links.Site) {
+	r.Schema = Schema
+	sum := &summing{r: r, host: make(map[int]int), calls: make(map[string]*Call), waits: make(map[Wait]int64), sent: make(map[[2]int]*Sent), links: make(map[[2]string]*Link)}
+	total := 0
+	for _, s := range sites {
+		total += s.Procs
+	}
+	r.ByHost = total > mostDetailed
+	keys := slices.SortedFunc(maps.Keys(k.nodes), func(a, b string) int {
+		x, y := k.nodes[a].node, k.nodes[b].node
+		return cmp.Or(cmp.Compare(x.Client, y.Client), cmp.Compare(x.Number, y.Number), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		sum.hosts(k.nodes[key].node)
+	}
+	for _, key := range keys {
+		sum.add(k.nodes[key].node)
+	}
+	sum.finish()
+	r.Whole = len(sites) > 0
+	for _, s := range sites[:min(len(sites), mostOthers)] {
+		known := k.of(s)
+		r.Whole = r.Whole && (known == toTheEnd || !s.Own)
+		r.Sites = append(r.Sites, Site{short(s.Name), s.First, s.Procs, known})
+	}
+}
+
+const toTheEnd = "to the end"
+
+// of says how much is known of a site.
+func (k *Known) of(s links.Site) string {
+	procs, final, last := 0, true, time.Time{}
+	for _, a := range k.nodes {
+		if a.node.Client != s.Client {
+			continue
+		}
+		procs += len(a.node.Procs)
+		if !a.final {
+			final = false
+		}
+		if a.at.After(last) {
+			last = a.at
+		}
+	}
+	switch {
+	case !s.Own:
+		return "nothing: it runs another MPI"
+	case procs == 0:
+		return "nothing: its nodes have not answered; its own head may have written a report"
+	case procs < s.Procs:
+		return "a part: not all of its hosts have answered"
+	case !final:
+		return "as of " + last.UTC().Format(time.RFC3339) + ", while it ran"
+	}
+	return toTheEnd
+}
+
+// summing puts a report together.
+type summing struct {
+	r     *Report
+	host  map[int]int // by rank
+	names map[string]int
+	calls map[string]*Call
+	waits map[Wait]int64
+	sent  map[[2]int]*Sent
+	links map[[2]string]*Link
+}
+
+func hostOf(n *links.Node, p *links.Proc) string {
+	for _, h := range n.Hosts {
+		if h.Rank == p.Host {
+			return h.Address
+		}
+	}
+	return n.Host
+}
+
+// hosts numbers the hosts of a node's procs.
+func (s *summing) hosts(n *links.Node) {
+	if s.names == nil {
+		s.names = make(map[string]int)
+	}
+	for i := range n.Procs {
+		name := short(n.Site + " " + hostOf(n, &n.Procs[i]))
+		at, known := s.names[name]
+		if !known && len(s.r.Hosts) < mostDetailed {
+			at = len(s.r.Hosts)
+			s.names[name] = at
+			s.r.Hosts = append(s.r.Hosts, name)
+		} else if !known {
+			at = wireup.NoPeer
+		}
+		s.host[n.Procs[i].Rank] = at
+	}
+}
+
+// who is what stands for a rank in waits and messages.
+func (s *summing) who(rank int) int {
+	if !s.r.ByHost || rank < 0 {
+		return max(rank, wireup.NoPeer)
+	}
+	if at, known := s.host[rank]; known {
+		return at
+	}
+	return wireup.NoPeer
+}
+
+func (s *summing) add(n *links.Node) {
+	for i := range n.Procs {
+		s.proc(n, &n.Procs[i])
+	}
+	for i := range n.Views {
+		v := &n.Views[i]
+		kind := "pairs, linked"
+		if v.State != links.StateLinked {
+			kind = "pairs, " + string(v.State)
+		}
+		s.link(kind, v.Transport, v.Resumes, "")
+	}
+	for _, c := range n.Channels {
+		s.link("channels, "+string(c.State), c.Transport, c.Resumes, c.Lost)
+	}
+	for _, t := range n.Transports {
+		if len(s.r.Plugins) < mostOthers {
+			s.r.Plugins = append(s.r.Plugins, Plugin{short(n.Site), short(n.Host), short(t.Name), short(t.State), t.Starts, t.Failures, short(t.Error)})
+		}
+	}
+}
+
+func (s *summing) link(kind, transport string, resumes int, lost string) {
+	key := [2]string{short(kind), short(transport)}
+	l := s.links[key]
+	if l == nil {
+		if len(s.links) == mostOthers {
+			return
+		}
+		l = &Link{Kind: key[0], Transport: key[1]}
+		s.links[key] = l
+	}
+	l.Count++
+	l.Resumes += resumes
+	if lost != "" {
+		l.Lost = short(lost)
+	}
+}
+
+func (s *summing) proc(n *links.Node, p *links.Proc) {
+	state := string(p.State)
+	if p.Ended != "" {
+		state = p.Ended
+	}
+	x := Rank{Rank: p.Rank, Site: short(n.Site), Host: short(hostOf(n, p)), State: short(state)}
+	if a := p.Account; a != nil && p.Rank >= 0 {
+		x.Time, x.Classes = a.Time, make(map[string]int64)
+		for _, c := range a.Calls {
+			x.Classes[short(c.Class)] += c.Time
+			s.call(p.Rank, c)
+		}
+		for _, w := range a.Waits {
+			x.Waited += w.Time
+			s.waits[Wait{From: s.who(p.Rank), For: s.who(w.Peer), Cause: short(w.Cause)}] += w.Time
+		}
+		for _, m := range a.Sent {
+			key := [2]int{s.who(p.Rank), s.who(m.Peer)}
+			if s.sent[key] == nil {
+				s.sent[key] = &Sent{From: key[0], To: key[1]}
+			}
+			s.sent[key].Messages += m.Messages
+			s.sent[key].Bytes += m.Bytes
+		}
+	}
+	s.r.Ranks = append(s.r.Ranks, x)
+}
+
+func (s *summing) call(rank int, c wireup.CallSum) {
+	x := s.calls[c.Name]
+	if x == nil {
+		if len(s.calls) >= 2*mostOthers {
+			return
+		}
+		x = &Call{Name: short(c.Name), Class: short(c.Class)}
+		s.calls[c.Name] = x
+	}
+	x.Calls += c.Calls
+	x.Time += c.Time
+	if c.Time > x.Most {
+		x.Most, x.Rank = c.Time, rank
+	}
+}
+
+// inMPI is the time of a proc in calls of MPI.
+func (x *Rank) inMPI() (sum int64) {
+	for _, t := range x.Classes {
+		sum += t
+	}
+	return sum
+}
+
+// finish orders what was added, and leaves out what is too much.
+func (s *summing) finish() {
+	r := s.r
+	if over := len(r.Ranks) - mostRanks; over > 0 { // those that were in MPI longest stay
+		slices.SortStableFunc(r.Ranks, func(a, b Rank) int { return cmp.Compare(b.inMPI(), a.inMPI()) })
+		r.Ranks, r.Left = r.Ranks[:mostRanks:mostRanks], over
+	}
+	slices.SortFunc(r.Ranks, func(a, b Rank) int { return cmp.Compare(a.Rank, b.Rank) })
+	for _, c := range s.calls {
+		r.Calls = append(r.Calls, *c)
+	}
+	slices.SortFunc(r.Calls, func(a, b Call) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	for w, t := range s.waits {
+		w.Time = t
+		r.Waits = append(r.Waits, w)
+	}
+	slices.SortFunc(r.Waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.From, b.From), cmp.Compare(a.For, b.For), cmp.Compare(a.Cause, b.Cause))
+	})
+	r.Waits = r.Waits[:min(len(r.Waits), mostWaits)]
+	for _, m := range s.sent {
+		r.Sent = append(r.Sent, *m)
+	}
+	slices.SortFunc(r.Sent, func(a, b Sent) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	r.Sent = r.Sent[:min(len(r.Sent), mostSent)]
+	for _, l := range s.links {
+		r.Links = append(r.Links, *l)
+	}
+	slices.SortFunc(r.Links, func(a, b Link) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Transport, b.Transport)) })
+}
+
+// short cuts a text that others have written.
+func short(s string) string { return s[:min(len(s), mostText)] }

@@ -1,0 +1,256 @@
+package jobreport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+const hostile = `</script><script>alert("x")</script>&'<img src=//evil.example>` + "\x00\x1b[31m\xff"
+
+// sample is a job of sites with so many procs each, of which each has sent to the next one and waited
+// for it.
+func sample(sites []string, procs int) (*Known, []links.Site) {
+	k := &Known{}
+	var all []links.Site
+	total := procs * len(sites)
+	for c, name := range sites {
+		all = append(all, links.Site{Name: name, Client: c, Own: true, First: c * procs, Procs: procs})
+		n := &links.Node{About: links.About{Site: name, Client: c, ID: "a1b2"}, Hosts: []links.Host{{Rank: c, Address: fmt.Sprintf("10.0.0.%d", c+1)}}}
+		for i := range procs {
+			rank := c*procs + i
+			a := &wireup.Account{Time: 10e9, Calls: []wireup.CallSum{
+				{Name: "MPI_Send", Class: "send", Calls: 5, Time: 1e9}, {Name: "MPI_Ssend", Class: "send", Calls: 1, Time: int64(rank)}, {Name: "MPI_Recv", Class: "recv", Calls: 7, Time: 2e9},
+			}}
+			a.Waits = []wireup.WaitSum{{Cause: "recv", Peer: (rank + 1) % total, Time: 1e9 + int64(rank)}, {Cause: "other", Peer: wireup.NoPeer, Time: 5}}
+			a.Sent = []wireup.SentSum{{Peer: (rank + 1) % total, Messages: 3, Bytes: 3000}}
+			n.Procs = append(n.Procs, links.Proc{Rank: rank, Host: c, State: links.ProcFinished, Account: a})
+		}
+		n.Views = []links.View{{State: links.StateLinked, Transport: "tcp", Resumes: 2}, {State: links.StateLinked, Transport: "tcp", Resumes: 1}}
+		n.Channels = []links.Channel{{State: links.StateLost, Transport: "quic", Resumes: 4, Lost: "reset by peer"}}
+		n.Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 2, Error: "it was killed"}}
+		k.Add(links.Answer{Node: n}, time.Unix(1e9, 0))
+	}
+	return k, all
+}
+
+func reported(sites []string, procs int) *Report {
+	r := &Report{Job: sites[0], By: sites[0], Began: time.Unix(1e9, 0), Ended: time.Unix(1e9+20, 0)}
+	k, all := sample(sites, procs)
+	k.Fill(r, all)
+	return r
+}
+
+func TestReport(t *testing.T) {
+	r := reported([]string{"alpha", "beta"}, 2)
+	if !r.Whole || r.ByHost || len(r.Ranks) != 4 || r.Ranks[3].Rank != 3 || r.Ranks[3].Site != "beta" || r.Ranks[3].Host != "10.0.0.2" {
+		t.Errorf("%+v", r)
+	}
+	if x := r.Ranks[2]; x.Classes["send"] != 1e9+2 || x.Classes["recv"] != 2e9 || x.Waited != 1e9+2+5 || x.Time != 10e9 {
+		t.Errorf("rank 2: %+v", x)
+	}
+	if c := r.Calls[0]; c != (Call{"MPI_Recv", "recv", 28, 8e9, 2e9, 0}) {
+		t.Errorf("%+v", c)
+	}
+	if c := r.Calls[2]; c != (Call{"MPI_Ssend", "send", 4, 6, 3, 3}) {
+		t.Errorf("%+v", c)
+	}
+	if w := r.Waits[0]; w != (Wait{3, 0, "recv", 1e9 + 3}) || len(r.Waits) != 8 {
+		t.Errorf("%+v", r.Waits)
+	}
+	if len(r.Sent) != 4 || r.Sent[1] != (Sent{1, 2, 3, 3000}) {
+		t.Errorf("%+v", r.Sent)
+	}
+	if len(r.Links) != 2 || r.Links[1].Resumes != 6 || r.Links[1].Count != 4 || r.Links[0].Lost != "reset by peer" || r.Plugins[1].Site != "beta" || r.Plugins[0].Starts != 2 {
+		t.Errorf("%+v %+v", r.Links, r.Plugins)
+	}
+}
+
+// TestKnown: who has not spoken to the end is named, and what was known before is kept.
+func TestKnown(t *testing.T) {
+	k, sites := sample([]string{"alpha", "beta"}, 2)
+	if !k.Complete(4) || k.Complete(5) {
+		t.Error("who is complete?")
+	}
+	k.Add(links.Answer{Node: &links.Node{About: links.About{Site: "alpha"}, Procs: []links.Proc{{Rank: 0, State: links.ProcEnded}, {Rank: 1, State: links.ProcEnded}}}}, time.Now())
+	running := *k.nodes["beta\x00\x00\x00"].node
+	running.Procs = slices.Clone(running.Procs)
+	running.Procs[1].State = links.ProcRunning
+	k.Add(links.Answer{Others: []links.Other{{Node: &running}, {Error: "gone"}}}, time.Unix(2e9, 0))
+	sites = append(sites, links.Site{Name: "lam", Client: 2}, links.Site{Name: "gamma", Client: 3, Own: true, Procs: 1})
+	var r Report
+	k.Fill(&r, sites)
+	if r.Whole || len(r.Calls) != 3 || r.Ranks[0].Time == 0 {
+		t.Errorf("%+v", r)
+	}
+	for i, want := range []string{"to the end", "as of 2033-05-18T03:33:20Z, while it ran", "nothing: it runs another MPI", "nothing: its nodes have not answered"} {
+		if !strings.HasPrefix(r.Sites[i].Known, want) {
+			t.Errorf("%+v, want %q", r.Sites[i], want)
+		}
+	}
+}
+
+// TestHostileNames: nothing of what others have written becomes markup or a script.
+func TestHostileNames(t *testing.T) {
+	r := reported([]string{hostile, "beta"}, 2)
+	r.Failure, r.Config = hostile, hostile
+	r.Ranks[0].State, r.Plugins[0].Error, r.Links[0].Lost, r.Calls[0].Name = hostile, hostile, hostile, hostile
+	r.Versions = []Version{{hostile, hostile}}
+	r.Ranks[0].Classes[hostile] = 1
+	r.Calls[0].Class = hostile
+	r.Waits[0].Cause = hostile
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if n := strings.Count(text, "<script"); n != 1 || strings.Contains(text, "<img") || strings.Count(text, "</script>") != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	if tags := regexp.MustCompile(`<(/?[a-z0-9]+)`).FindAllStringSubmatch(text, -1); len(tags) < 100 {
+		t.Error("where is the page?")
+	}
+	for _, bad := range []string{"http://", "https://", "src=", "@import", "url("} {
+		if strings.Contains(strings.ReplaceAll(text, "src=//evil.example", ""), bad) {
+			t.Errorf("the file is not by itself: %s", bad)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.html")
+	if err := r.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.ToValidUTF8(hostile, "\uFFFD"); back.Failure != want || back.Ranks[0].State != want {
+		t.Errorf("%q", back.Failure)
+	}
+	var out bytes.Buffer
+	if err := errors.Join(Show(&out, back), Text(&out, Compare(back, reported([]string{"a", "beta"}, 2)))); err != nil || strings.ContainsAny(out.String(), "\x00\x1b") {
+		t.Errorf("%v, or control characters", err)
+	}
+}
+
+// TestSize: files of large jobs stay small, and say what they leave out.
+func TestSize(t *testing.T) {
+	for _, c := range []struct{ procs, ranks, left int }{{64, 128, 0}, {512, 1024, 0}, {2000, 1024, 2976}} {
+		r := reported([]string{"alpha", "beta"}, c.procs)
+		var b bytes.Buffer
+		if err := r.HTML(&b); err != nil {
+			t.Fatal(err)
+		}
+		if b.Len() > 3<<20 || len(r.Ranks) != c.ranks || r.Left != c.left || !r.Whole {
+			t.Errorf("%d procs: %d bytes, %d ranks", 2*c.procs, b.Len(), len(r.Ranks))
+		}
+		if byHost := c.procs > 64; r.ByHost != byHost || byHost && (len(r.Sent) != 4 || r.who(r.Sent[0].From) != "alpha 10.0.0.1" && r.who(r.Sent[0].From) != "beta 10.0.0.2") {
+			t.Errorf("%d procs: by host %v, %+v", 2*c.procs, r.ByHost, r.Sent)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	a, b := reported([]string{"alpha"}, 2), reported([]string{"alpha"}, 2)
+	if d := Compare(a, b); len(d) != 0 {
+		t.Fatalf("%+v", d)
+	}
+	b.Ranks[1].Classes["recv"] += 5e9
+	b.Ranks[0].Classes["send"] -= 1e6
+	b.Calls[0].Time += 5e9
+	b.Waits[0].Time -= 4e8
+	b.Sent[0].Bytes = 9000
+	b.Versions = []Version{{"impi", "0.2.0"}}
+	a.Config, b.Config = "x\na = 1\ny\nx", "x\na = 2\ny"
+	b.Status = 3
+	got := Compare(a, b)
+	var lines []string
+	for _, d := range got {
+		lines = append(lines, fmt.Sprintf("%s|%s|%s|%s|%d", d.What, d.Of, d.A, d.B, d.Change))
+	}
+	want := []string{
+		"run|exit status|0|3|0", "class|recv|4.00 s|9.00 s|5000000000", "call|MPI_Recv|4.00 s|9.00 s|5000000000",
+		"rank|1 recv|2.00 s|7.00 s|5000000000", "rank|0 send|1.00 s|999.0 ms|-1000000", "wait|1 for 0, recv|1.00 s|600.0 ms|-400000000",
+		"sent|0 to 1|2.9 KiB|8.8 KiB|6000", "version|impi||0.2.0|0", "config||x||0", "config||a = 1||0", "config|||a = 2|0",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("%s", strings.Join(lines, "\n"))
+	}
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a.html"), filepath.Join(dir, "b.html")
+	if err := errors.Join(a.Save(first), b.Save(second)); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if s := Run([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "1 recv  2.00 s  -> 7.00 s    +5.00 s") || !strings.Contains(out.String(), "  - a = 1\n") {
+		t.Errorf("%d: %s%s", s, out.String(), errs.String())
+	}
+	out.Reset()
+	var parsed struct{ Differences []Difference }
+	if s := Run([]string{"diff", "-json", first, second}, &out, &errs); s != statusOK || json.Unmarshal(out.Bytes(), &parsed) != nil || !slices.Equal(parsed.Differences, got) {
+		t.Errorf("%d: %s", s, out.String())
+	}
+}
+
+func TestCommandRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		args []string
+		want int
+		text string
+	}{
+		{nil, statusUsage, "want diff A B, or show FILE"},
+		{[]string{"draw", "x"}, statusUsage, `"draw": there are diff and show`},
+		{[]string{"diff", "x"}, statusUsage, "want diff A B"},
+		{[]string{"show", filepath.Join(dir, "none")}, statusProblem, "no such file"},
+		{[]string{"show", file("empty", "")}, statusProblem, "no report of a job: such a file is written by"},
+		{[]string{"show", file("cut", dataBegins+"{}")}, statusProblem, "no report of a job"},
+		{[]string{"show", file("odd", dataBegins+"[]"+dataEnds)}, statusProblem, "no report of a job: json"},
+		{[]string{"show", file("new", dataBegins+`{"schema":99}`+dataEnds)}, statusProblem, "it has schema 99, this program reads 1"},
+		{[]string{"-h"}, statusOK, ""},
+	} {
+		var out, errs bytes.Buffer
+		if s := Run(c.args, &out, &errs); s != c.want || !strings.Contains(errs.String(), c.text) {
+			t.Errorf("%q: %d, %s", c.args, s, errs.String())
+		}
+	}
+}
+
+// TestSaveFails: there is neither a part of a file nor a temporary one afterwards.
+func TestSaveFails(t *testing.T) {
+	dir := t.TempDir()
+	r := reported([]string{"alpha"}, 1)
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "no", "x.html"), filepath.Join(dir, "taken")} {
+		if Try(path) == nil || r.Save(path) == nil {
+			t.Errorf("%s was written", path)
+		}
+	}
+	good := filepath.Join(dir, "x.html")
+	if err := errors.Join(Try(good), r.Save(good), r.Save(good)); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

@@ -1,0 +1,97 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/jobreport"
+)
+
+// reportsOf runs a job with reports in a folder, and reads what the head of each site has left.
+func reportsOf(t *testing.T, mode string, procs ...int) (all []*jobreport.Report, failures []string) {
+	t.Helper()
+	job := testJob(mode, procs...)
+	job.Report.Path = filepath.Join(t.TempDir(), "r-%j.html")
+	running := start(t, job)
+	for i, f := range end(running) {
+		failure := ""
+		if f != nil {
+			failure = f.Text
+		}
+		failures = append(failures, failure)
+		r, err := jobreport.Read(job.Report.Name("job", job.Sites[i].Name, len(job.Sites)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all, failures
+}
+
+// TestReportOfAJob: each head knows at least its own site to the end.
+func TestReportOfAJob(t *testing.T) {
+	all, failures := reportsOf(t, "all", 2, 2)
+	for i, r := range all {
+		if failures[i] != "" || r.Failure != "" || r.Status != 0 || r.By != siteName(i) || r.Ran.IsZero() || len(r.Sites) != 2 {
+			t.Errorf("site %d: %q, %+v", i, failures[i], r)
+		}
+		if r.Sites[i].Known != "to the end" {
+			t.Errorf("of its own site, site %d knows %s", i, r.Sites[i].Known)
+		}
+		for _, x := range r.Ranks {
+			if x.Site != siteName(i) {
+				continue // it may have gone before it was asked
+			}
+			if x.Time == 0 || x.Classes["recv"] == 0 || x.Classes["finalize"] == 0 || x.State != "exited with status 0" {
+				t.Errorf("%+v", x)
+			}
+			sent := make(map[int]uint64)
+			for _, m := range r.Sent {
+				if m.From == x.Rank {
+					sent[m.To] = m.Bytes
+				}
+			}
+			for to := range 4 {
+				if (sent[to] >= 8) != (to != x.Rank) {
+					t.Errorf("rank %d has sent %v", x.Rank, sent)
+				}
+			}
+		}
+		called := make(map[string]uint64)
+		for _, c := range r.Calls {
+			called[c.Name] = c.Calls
+		}
+		if n := called["MPI_Recv"]; n != 6 && n != 12 || called["MPI_Isend"] != n || called["MPI_Wait"] != n {
+			t.Errorf("%v", called)
+		}
+	}
+}
+
+// TestReportOfAFailure: what is known of a job that fails is kept, with the failure.
+func TestReportOfAFailure(t *testing.T) {
+	all, failures := reportsOf(t, "three", 3)
+	r := all[0]
+	if failures[0] == "" || r.Failure != failures[0] || r.Status != 3 || len(r.Ranks) != 3 || r.Ranks[1].State != "exited with status 3" {
+		t.Errorf("%q: %+v", failures[0], r)
+	}
+}
+
+// TestReportCannotBeWritten: that is said at the start and at the end, and changes nothing else.
+func TestReportCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	job := testJob("all", 2)
+	job.Report.Path = filepath.Join(dir, "none", "r.html")
+	all := start(t, job)
+	wantNone(t, all)
+	log := all[0].err.String()
+	for _, want := range []string{"the report of the job will probably not be written: make the folder", "the report of the job cannot be written"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("nobody says %q:\n%s", want, log)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
