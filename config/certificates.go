@@ -6,6 +6,12 @@ import "slices"
 // encrypt: quic, tcp, and plugins that use the same names.
 var certificateSettings = []string{"cert", "key", "ca"}
 
+// IsCertificate reports whether a setting of a transport is about the site's certificate, or about whose
+// are accepted.
+func IsCertificate(setting string) bool {
+	return slices.Contains(certificateSettings, setting) || setting == "peers"
+}
+
 // HasCertificates reports whether the file gives the transport certificates or turns its
 // encryption on.
 func (t Transport) HasCertificates() bool {

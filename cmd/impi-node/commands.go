@@ -12,6 +12,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/bootstrap"
+	"github.com/openimpi/impi/internal/change"
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
@@ -45,6 +46,7 @@ func verbs() []verb {
 		{name: "plugins", does: plugins},
 		{name: "ports", help: firewall.Help, does: printOf("ports", firewall.Command)},
 		{name: bootstrap.Verb, does: func(_ []string, std streams) int { return runManaged(std) }, hidden: true},
+		{name: "reload", help: change.ReloadHelp, does: func(args []string, std streams) int { return change.Reload(args, std.out, std.err) }},
 		{name: "report", help: jobreport.Help, does: func(args []string, std streams) int { return jobreport.Run(args, std.out, std.err) }},
 		{name: "status", help: status.Help, does: func(args []string, std streams) int { return status.Run(args, std.out, std.err) }},
 		{name: "top", help: status.TopHelp, does: func(args []string, std streams) int { return status.Top(args, os.Stdin, os.Stdout, std.err) }},

@@ -28,6 +28,8 @@ type order struct {
 
 	Addresses map[string]netip.Addr `json:"addresses,omitempty"` // of host names in the file
 
+	HangupReloads bool `json:"hangup_reloads,omitempty"` // for the launcher, so that nohup holds for its nodes
+
 	// As in node.Options.
 	Waited      time.Duration `json:"waited,omitempty"`
 	BoundBefore int           `json:"bound_before,omitempty"`
@@ -100,6 +102,8 @@ func takeHandoff() (*handoff, error) {
 	if err := json.NewDecoder(h.conn).Decode(&h.order); err != nil {
 		return nil, fmt.Errorf("the launcher's order: %w", err)
 	}
+	hangupReloads = h.order.HangupReloads
+	keepHangup()
 	if err := json.NewEncoder(h.conn).Encode(heeding{Signals: true}); err != nil {
 		return nil, fmt.Errorf("the launcher: %w", err)
 	}

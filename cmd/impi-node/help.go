@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openimpi/impi/internal/change"
 	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/jobreport"
@@ -42,6 +43,7 @@ var topics = map[string]string{
 	"plugins":    pluginsHelp,
 	"ports":      firewall.Help,
 	"report":     jobreport.Help,
+	"reload":     change.ReloadHelp,
 	"exit":       exitHelp,
 	"files":      filesHelp,
 	"site":       siteHelp,

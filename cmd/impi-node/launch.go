@@ -45,6 +45,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 		return ending.StatusNode
 	}
 	defer s.close()
+	s.told.HangupReloads = hangupReloads
 	var running []*siteProcess
 	before, all := boundProcs(o, nodes)
 	for i, x := range nodes {
@@ -62,7 +63,7 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 			_ = p.process.Signal(sig) // it may have ended
 		}
 	}
-	stop := onSignals(forward, forward)
+	stop := onSignals(func() { passHangup(running) }, forward, forward)
 	defer stop()
 	defer passOn(signals, func(sig syscall.Signal) {
 		for _, p := range running {
@@ -78,6 +79,18 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 		complain(std.err, verdict.Text)
 	}
 	return verdict.Status
+}
+
+// passHangup has the nodes read the job file again; hosts of one site do that together.
+func passHangup(running []*siteProcess) {
+	told := make(map[string]bool)
+	for _, p := range running {
+		if !told[p.site.Name] {
+			<-p.heeds
+			_ = p.process.Tell(syscall.SIGHUP) // it may have ended
+		}
+		told[p.site.Name] = true
+	}
 }
 
 // boundProcs counts the procs that get cores of their own: those before each site, and all.

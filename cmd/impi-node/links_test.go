@@ -69,8 +69,15 @@ func startProgram(t *testing.T, program string, procs int, args ...string) *runn
 // startProgramAt is startProgram with run directories in base.
 func startProgramAt(t *testing.T, base, program string, procs int, args ...string) *running {
 	t.Helper()
+	return startProgramAs(t, func(*exec.Cmd) {}, base, program, procs, args...)
+}
+
+// startProgramAs is startProgramAt by a command that is changed before.
+func startProgramAs(t *testing.T, change func(*exec.Cmd), base, program string, procs int, args ...string) *running {
+	t.Helper()
 	cmd, _, errs := command(t, program, args...)
 	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+base)
+	change(cmd)
 	cmd.Stdout = nil
 	out, err := cmd.StdoutPipe()
 	if err != nil {

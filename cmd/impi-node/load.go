@@ -19,6 +19,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/reload"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -69,6 +70,22 @@ func load(path string, isLocal func(netip.Addr) bool, addresses map[string]netip
 	}
 	job, found := config.Load(path, opt)
 	return finishLoad(job, found, isLocal, try)
+}
+
+// source says how a node reads its job file again, with the addresses of host names that it has found.
+// It is nil if there is none.
+func (o *options) source(job *config.Job, name string, addresses map[string]netip.Addr) *reload.Source {
+	if job.File == "" {
+		return nil
+	}
+	site, _ := job.Site(name)
+	return &reload.Source{Job: job, Site: site, Level: o.logLevel, Read: func(string) (*config.Job, config.Diagnostics) {
+		isLocal, err := local()
+		if err != nil {
+			return nil, fault(err)
+		}
+		return load(job.File, isLocal, addresses, nil, site.Name, true)
+	}}
 }
 
 // finishLoad checks what needs the transports' settings.

@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/reload"
 )
 
 // nodeSpec is what one node runs: a site, or one host of a site that has others on other machines.
@@ -22,6 +23,7 @@ type nodeSpec struct {
 	launches      bool                 // it starts the nodes of other hosts
 	order         *hostOrder           // for those hosts, if this is not the head
 	starter       chan struct{}        // closed when the node that has started this one is gone; nil if none has
+	source        *reload.Source       // where site comes from; nil: there is no file that can be read again
 	fault         error                // why this machine cannot be part of the site, reported to the other hosts; or nil
 	clusterConfig member.ClusterConfig // how it finds the other hosts, if a launcher has said so
 }

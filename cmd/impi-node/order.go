@@ -156,6 +156,15 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	p.fault = found.Err()
 	p.site, _ = job.Site(x.Site)
 	p.host = self
+	p.source = o.source(job, x.Site, nil)
+	if p.source != nil {
+		p.source.Given = true
+		p.source.Read = func(text string) (*config.Job, config.Diagnostics) {
+			again := x
+			again.Text = []byte(text)
+			return again.job(o, isLocal)
+		}
+	}
 	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
 	p.site.Server.Embedded = false
 	p.clusterConfig = member.ClusterConfig{Secret: x.Secret, Head: x.Head, Started: true}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/internal/cmdline/terminal"
 )
 
 // Kinds of the processes of a job, by a variable of their environment.
@@ -84,7 +87,7 @@ func TestNoPluginOutlivesItsNode(t *testing.T) {
 		"normal":            func(t *testing.T, _ *running, mark string) { strikeAll(t, marked(mark, aProc), syscall.SIGUSR1) },
 		"operator":          func(t *testing.T, r *running, _ string) { strikeAll(t, self(r), syscall.SIGTERM) },
 		"interrupt":         func(t *testing.T, r *running, _ string) { strikeAll(t, self(r), syscall.SIGINT) },
-		"terminal is gone":  func(t *testing.T, r *running, _ string) { strikeAll(t, self(r), syscall.SIGHUP) },
+		"terminal is gone":  nil, // see below
 		"proc is killed":    func(t *testing.T, _ *running, mark string) { strikeAll(t, marked(mark, aProc)[:1], syscall.SIGKILL) },
 		"a node is killed":  func(t *testing.T, r *running, mark string) { strikeAll(t, nodesOnly(r, mark)[:1], syscall.SIGKILL) },
 		"nodes are killed":  func(t *testing.T, r *running, mark string) { strikeAll(t, nodesOnly(r, mark), syscall.SIGKILL) },
@@ -96,7 +99,11 @@ func TestNoPluginOutlivesItsNode(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
 			mark := "TMPDIR=" + temp + "\x00"
-			r := startJob(t, 2, "-config", file(t, twoSites))
+			var hangUp func()
+			r := startProgramAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Give(t, cmd) }, runDirs(t), "exchange", 2, "-config", file(t, twoSites))
+			if end == nil {
+				end = func(*testing.T, *running, string) { hangUp() }
+			}
 			if n := len(marked(mark, aPlugin)); n != 2*started {
 				t.Fatalf("%d plugins run, not %d: the test would prove nothing", n, 2*started)
 			}

@@ -54,7 +54,7 @@ func managed(n *bootstrap.Node, std streams) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
-	defer onSignals(func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
+	defer onSignals(nil, func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
 	opt := managedOptions(n)
 	places, joined, err := n.Gather(ctx, config.DefaultStart)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/node/lifetime"
 )
@@ -22,6 +23,7 @@ import (
 func runJob(o *options, std streams) int {
 	signals, stop := passedOn() // first, since a signal ends a process that does not handle it
 	defer stop()
+	keepHangup()
 	h, err := takeHandoff()
 	if err != nil {
 		complain(std.err, err)
@@ -61,6 +63,7 @@ func runJob(o *options, std streams) int {
 	}
 	p := nodes[0]
 	p.fault = found.Err()
+	p.source = o.source(job, p.site.Name, told.Addresses)
 	o.apply(&p.site)
 	if h != nil {
 		h.apply(&p.site)
@@ -177,7 +180,13 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 	// Standard output may be closed before the job ends: Write then returns an error,
 	// instead of a signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stop := onSignals(func(s syscall.Signal) {
+	again := make(chan struct{}, 1)
+	stop := onSignals(func() {
+		select {
+		case again <- struct{}{}:
+		default: // one waits already
+		}
+	}, func(s syscall.Signal) {
 		if p.orphaned() {
 			time.Sleep(serverWord) // the head may say why
 			cancel(&ending.Failure{Text: fmt.Sprintf("site %s: host %s has lost the node that started it", p.site.Name, p.site.Hosts[p.host]), Status: ending.StatusNode, Weight: ending.Lost})
@@ -202,23 +211,44 @@ func runNode(o *options, job *config.Job, p nodeSpec, told order, signals <-chan
 		cluster.Fault = cmp.Or(p.fault, err)
 	}
 	return node.Run(ctx, node.Options{
-		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals,
+		Job: job, Site: p.site, Cluster: cluster, Now: now, Signals: signals, File: p.source, Reload: again,
 		BoundBefore: told.BoundBefore, Bound: told.Bound, Waited: told.Waited,
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	})
 }
 
+// hangupReloads says what SIGHUP means here: see cmdline.HangupReloads. A node has it from its launcher.
+var hangupReloads = cmdline.HangupReloads()
+
+// keepHangup makes SIGHUP not end a process that does not handle it yet, where it is for a reload.
+func keepHangup() {
+	if hangupReloads {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+}
+
 // onSignals calls first for the first SIGINT, SIGTERM, SIGHUP or SIGQUIT, second for the
-// second, and ignores further ones.
-func onSignals(first, second func(syscall.Signal)) (stop func()) {
-	c := make(chan os.Signal, 2)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+// second, and ignores further ones. Where SIGHUP does not mean that the terminal is gone, it calls
+// reload for each instead, unless that is nil.
+func onSignals(reload func(), first, second func(syscall.Signal)) (stop func()) {
+	hangup, c := make(chan os.Signal, 1), make(chan os.Signal, 2)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	if hangupReloads && reload != nil {
+		signal.Notify(hangup, syscall.SIGHUP)
+	} else {
+		signal.Notify(c, syscall.SIGHUP)
+	}
 	quit := make(chan struct{})
 	go func() {
-		for _, f := range []func(syscall.Signal){first, second} {
+		for calls := []func(syscall.Signal){first, second}; ; {
 			select {
+			case <-hangup:
+				reload()
 			case s := <-c:
-				f(s.(syscall.Signal))
+				if len(calls) > 0 {
+					calls[0](s.(syscall.Signal))
+					calls = calls[1:]
+				}
 			case <-quit:
 				return
 			}
@@ -226,6 +256,7 @@ func onSignals(first, second func(syscall.Signal)) (stop func()) {
 	}()
 	return func() {
 		signal.Stop(c)
+		signal.Stop(hangup)
 		close(quit)
 	}
 }

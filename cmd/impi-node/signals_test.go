@@ -9,12 +9,22 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/internal/cmdline/terminal"
 )
 
 // ready starts impi-node with a program and waits until each of procs has said that it is ready.
 func ready(t *testing.T, program string, procs int, args ...string) (cmd *exec.Cmd, err *bytes.Buffer) {
 	t.Helper()
+	cmd, err, _ = readyOn(t, program, procs, args...)
+	return cmd, err
+}
+
+// readyOn is ready with a terminal, which hangUp takes away.
+func readyOn(t *testing.T, program string, procs int, args ...string) (cmd *exec.Cmd, err *bytes.Buffer, hangUp func()) {
+	t.Helper()
 	cmd, _, err = command(t, program, append([]string{"-no-prefix"}, args...)...)
+	hangUp = terminal.Give(t, cmd)
 	cmd.Stdout = nil
 	r, e := cmd.StdoutPipe()
 	if e != nil {
@@ -31,7 +41,7 @@ func ready(t *testing.T, program string, procs int, args ...string) (cmd *exec.C
 			t.Fatalf("%v\n%s\n%s", e, &seen, err)
 		}
 	}
-	return cmd, err
+	return cmd, err, hangUp
 }
 
 // this is the path of this program.
@@ -49,8 +59,10 @@ func TestSignalsOfTheOperator(t *testing.T) {
 	for s, name := range map[syscall.Signal]string{syscall.SIGQUIT: "SIGQUIT", syscall.SIGHUP: "SIGHUP"} {
 		for what, args := range map[string][]string{"one site": {"-n", "2", this(t)}, "two sites": {"-config", file(t, twoSites)}} {
 			t.Run(name+" "+what, func(t *testing.T) {
-				cmd, err := ready(t, "catch", 2, args...)
-				if e := cmd.Process.Signal(s); e != nil {
+				cmd, err, hangUp := readyOn(t, "catch", 2, args...)
+				if s == syscall.SIGHUP {
+					hangUp()
+				} else if e := cmd.Process.Signal(s); e != nil {
 					t.Fatal(e)
 				}
 				_ = cmd.Wait()

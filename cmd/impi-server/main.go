@@ -96,21 +96,56 @@ func (i interrupt) Is(target error) bool {
 	return target == rendezvous.ErrLeave && i.signal == syscall.SIGTERM
 }
 
-// untilSignal returns a context that ends when somebody ends the server.
-func untilSignal() (ctx context.Context, stop func()) {
+// untilSignal returns a context that ends when somebody ends the server. reload is called for each SIGHUP;
+// if it is nil, SIGHUP ends the server.
+func untilSignal(reload func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		select {
-		case s := <-c:
-			cancel(interrupt{s.(syscall.Signal)})
-		case <-ctx.Done():
+		for {
+			select {
+			case s := <-c:
+				if s == syscall.SIGHUP && reload != nil {
+					reload()
+					continue
+				}
+				cancel(interrupt{s.(syscall.Signal)})
+			case <-ctx.Done():
+			}
+			return
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(c)
 		cancel(nil)
+	}
+}
+
+// reload reads the files again that the flags name. What is wrong with one of them changes nothing.
+func (o *options) reload(log hclog.Logger) {
+	id, level := o.id, o.level
+	var err error
+	if o.raw.cert != "" {
+		id, err = o.raw.identity()
+	}
+	if err == nil && o.raw.levelFile != "" {
+		level, err = readLevel(o.raw.levelFile)
+	}
+	if err != nil {
+		log.Error("reloaded nothing: correct that and send SIGHUP again", "error", err)
+		return
+	}
+	if id != nil {
+		o.id.Replace(id)
+		log.Info("new connections use the certificate as it is in its file now", "certificate", id.Name())
+	}
+	if level != o.level {
+		log.Info("log level", "from", o.level, "to", level)
+		log.SetLevel(level)
+		o.level = level
+	} else if id == nil {
+		log.Info("SIGHUP: no flag names a file that has changed")
 	}
 }
 
@@ -124,7 +159,13 @@ func (o *options) longest() time.Duration {
 
 // serve runs the job, or keeps names until a signal comes.
 func serve(o *options, stdout, stderr io.Writer) error {
-	ctx, stop := untilSignal()
+	log, limiter := loglimit.New(hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
+	defer limiter.Close()
+	var reload func()
+	if cmdline.HangupReloads() {
+		reload = func() { o.reload(log) }
+	}
+	ctx, stop := untilSignal(reload)
 	defer stop()
 	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(socket.DefaultSilence)}
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
@@ -136,8 +177,6 @@ func serve(o *options, stdout, stderr io.Writer) error {
 		ln.Close()
 		return fmt.Errorf("stdout: %w", err)
 	}
-	log, limiter := loglimit.New(hclog.LoggerOptions{Name: "impi-server", Level: o.level, JSONFormat: o.json, Output: stderr})
-	defer limiter.Close()
 	if o.auth.None && !isLoopback(ln.Addr()) {
 		log.Warn("anybody who reaches this address can take part: start with -key-file FILE, or with -host 127.0.0.1 if all sites are on this machine", "address", ln.Addr(), "auth", o.auth)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/cmdline/terminal"
 	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/internal/version"
 )
@@ -37,9 +38,17 @@ type process struct {
 
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	return startAs(t, func(*exec.Cmd) {}, env, args...)
+}
+
+// startAs is start of a command that is changed before.
+func startAs(t *testing.T, change func(*exec.Cmd), env []string, args ...string) *process {
+	t.Helper()
 	p := &process{cmd: exec.Command(os.Args[0], args...)}
 	p.cmd.Env = append(os.Environ(), append(env, "TEST_AS_IMPI_SERVER=1")...)
 	p.cmd.Stderr = &p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal, wherever the tests run
+	change(p.cmd)
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
 		err = p.cmd.Start()
@@ -175,8 +184,13 @@ func TestTermLeavesAJobThatRuns(t *testing.T) {
 // status is that of the signal.
 func TestInterruptBeforeAnybodyCame(t *testing.T) {
 	for sig, want := range map[syscall.Signal]string{syscall.SIGINT: "stopped by SIGINT", syscall.SIGHUP: "stopped by SIGHUP", syscall.SIGTERM: "stopped by SIGTERM"} {
-		p := start(t, nil, "-clients", "2", "-auth", "none", "-host", "127.0.0.1")
-		p.cmd.Process.Signal(sig)
+		var hangUp func()
+		p := startAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Give(t, cmd) }, nil, "-clients", "2", "-auth", "none", "-host", "127.0.0.1")
+		if sig == syscall.SIGHUP {
+			hangUp()
+		} else {
+			p.cmd.Process.Signal(sig)
+		}
 		if code := p.end(t); code != 128+int(sig) {
 			t.Errorf("%v: status %d", sig, code)
 		}

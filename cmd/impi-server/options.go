@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -38,11 +39,14 @@ type options struct {
 	level   hclog.Level
 	json    bool
 	version bool
+
+	raw *raw // for reload
 }
 
 // raw are options as they are written.
 type raw struct {
 	auth, keyFile, level string
+	levelFile            string
 	cert, certKey, ca    string
 	timed                bool            // there is a -timeout
 	given                map[string]bool // flags
@@ -50,7 +54,8 @@ type raw struct {
 
 // parse reads flags and environment and checks them.
 func parse(args []string, env environment) (*options, error) {
-	o, r := &options{}, &raw{}
+	r := &raw{}
+	o := &options{raw: r}
 	fs := flag.NewFlagSet("impi-server", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // run prints what is wrong, once
 	fs.IntVar(&o.clients, "clients", 0, "")
@@ -66,6 +71,7 @@ func parse(args []string, env environment) (*options, error) {
 	fs.BoolVar(&o.needTLS, "require-tls", false, "")
 	fs.DurationVar(&o.resume, "resume", rendezvous.MaxResume, "")
 	fs.StringVar(&r.level, "log-level", "info", "")
+	fs.StringVar(&r.levelFile, "log-level-file", "", "")
 	fs.BoolVar(&o.json, "log-json", false, "")
 	fs.BoolVar(&o.version, "version", false, "")
 	err := fs.Parse(args)
@@ -106,9 +112,40 @@ func (o *options) check(r *raw) error {
 	case o.timeout <= 0:
 		return fmt.Errorf("-timeout %v: write a time such as 60s or 10m", o.timeout)
 	case o.level == hclog.NoLevel:
-		return fmt.Errorf("-log-level %q: write trace, debug, info, warn, error or off", r.level)
+		return fmt.Errorf("-log-level %q: %s", r.level, knownLevels)
+	case r.levelFile == "":
+		return nil
+	case r.given["log-level"]:
+		return errors.New("-log-level cannot be used with -log-level-file: the file has the level")
 	}
-	return nil
+	var err error
+	o.level, err = readLevel(r.levelFile)
+	return err
+}
+
+const knownLevels = "write trace, debug, info, warn, error or off"
+
+// readLevel reads the file of -log-level-file.
+func readLevel(path string) (hclog.Level, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return hclog.NoLevel, fmt.Errorf("-log-level-file: %w", err)
+	}
+	text := strings.TrimSpace(string(b[:min(len(b), 64)]))
+	level := hclog.LevelFromString(text)
+	if level == hclog.NoLevel {
+		return level, fmt.Errorf("-log-level-file %s has %q: %s", path, text, knownLevels)
+	}
+	return level, nil
+}
+
+// identity reads the certificates.
+func (r *raw) identity() (*rendezvous.Identity, error) {
+	id, err := rendezvous.LoadIdentity(map[string]any{"cert": r.cert, "key": r.certKey, "ca": r.ca}, "")
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	return id, nil
 }
 
 // certificates loads those that the flags name, and checks what belongs to them.
@@ -122,11 +159,9 @@ func (o *options) certificates(r *raw) (err error) {
 	case files && (r.cert == "" || r.certKey == "" || r.ca == ""):
 		return errors.New("-cert, -key and -ca belong together: impi-node cert init -sites server,... makes all files")
 	case files:
-		if o.id, err = rendezvous.LoadIdentity(map[string]any{"cert": r.cert, "key": r.certKey, "ca": r.ca}, ""); err != nil {
-			return fmt.Errorf("certificates: %w", err)
-		}
+		o.id, err = r.identity()
 	}
-	return nil
+	return err
 }
 
 // authentication settles which mechanisms are available: what -auth says, or

@@ -33,6 +33,10 @@ const (
 
 	// OpVerify has the node check the files of its plugins. It is answered by Files.
 	OpVerify Op = "verify"
+
+	// OpReread has all nodes of the site read their job file again and take what can change of it:
+	// all of them, or none if one cannot. It is answered by Rereads.
+	OpReread Op = "reread"
 )
 
 // Request is what a node is asked.
@@ -57,6 +61,10 @@ type Request struct {
 	Transport   string // reload: whose plugin
 
 	Force bool // reload: even if links are lost by it
+
+	// reread, among the nodes of a site.
+	Check bool   `json:",omitempty"` // change nothing
+	Text  string `json:",omitempty"` // of the head's file, for nodes that an engine has started
 }
 
 // Answer has what was asked for, or Error.
@@ -66,7 +74,8 @@ type Answer struct {
 	Measure *Measure `json:"measure,omitempty"`
 	Reload  *Reload  `json:"reload,omitempty"`
 	Files   []File   `json:"files,omitempty"`
-	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
+	Rereads []Reread `json:"rereads,omitempty"` // in the order of the site's hosts
+	Others  []Other  `json:"others,omitempty"`  // links: what the nodes of the site's other hosts say
 }
 
 // Other is what the node of another host says, or why it says nothing.
@@ -85,6 +94,24 @@ type Reload struct {
 	Resuming  int     `json:"resuming"` // links whose bytes passed through the old process, and that are resumed
 	Lost      int     `json:"lost"`     // such links that are not
 }
+
+// Reread is what came of the request to read the job file again, at one node. Its texts are for the
+// operator, a line each.
+type Reread struct {
+	Site    string   `json:"site"`
+	Host    string   `json:"host,omitempty"` // if each host of the site has a node of its own
+	PID     int      `json:"node_pid,omitempty"`
+	File    string   `json:"file,omitempty"`
+	Applied bool     `json:"applied"`                 // what is in Changes holds
+	Changes []string `json:"changes,omitempty"`       // what can change
+	Restart []string `json:"needs_restart,omitempty"` // what differs and cannot change
+	Faults  []string `json:"faults,omitempty"`        // of the file
+	Problem string   `json:"problem,omitempty"`       // why this node has changed nothing, or not all
+	Digest  string   `json:"digest,omitempty"`        // of what all hosts need alike
+}
+
+// Failed reports whether something is wrong at the node or with its file.
+func (r *Reread) Failed() bool { return r.Problem != "" || len(r.Faults) > 0 }
 
 // File is that of a plugin, on the machine of the node. Built-in plugins have none.
 type File struct {

@@ -45,7 +45,7 @@ func (n *node) noBoard(h *ownHost) string {
 		}
 	}
 	a, b := here[0].Rank(), here[1].Rank()
-	if routes.UsesNative(&n.routes, a, b) {
+	if routes.UsesNative(n.routes, a, b) {
 		return "the site's own MPI carries them, and does some blocking ones itself"
 	}
 	ways := n.direct.Ways(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs

@@ -217,7 +217,7 @@ func TestWhatOpensDirectLinks(t *testing.T) {
 	n.site = &site.Site{Hosts: []*site.Host{{Rank: 0}, {Rank: 1}}}
 	n.job.Hosts = []startup.HostInfo{{}, {}, {Client: 1, Port: 7}}
 	n.job.Secret[0], n.job.Clients[0].Own, n.job.Clients[1].Own = 1, true, true
-	n.channels = channel.New(channel.Settings{Site: n.site, Routes: &n.routes})
+	n.channels = channel.New(channel.Settings{Site: n.site, Routes: n.routes})
 	n.meetings = meet.New(meet.Settings{Token: n.job.Token})
 	ends := func(h wire.HostRank) dynamic.ChannelEnd {
 		x := n.job.Hosts[h]

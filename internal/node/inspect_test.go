@@ -285,7 +285,7 @@ func TestProbeOfHungPeer(t *testing.T) {
 			card.Offers[i].Address = mute
 		}
 	}
-	routestest.SetCard(&n.routes, 1, card)
+	routestest.SetCard(n.routes, 1, card)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := n.prober.Measure(ctx, x); err == nil || ctx.Err() == nil {

@@ -222,7 +222,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:   site.Spin(n.opt.Site.Wait),
-		Native: routes.MayUseNative(&n.routes), Account: keepsAccounts(n),
+		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 	}
 	if describedTo(n, p) != nil {
@@ -232,7 +232,9 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 }
 
 // keepsAccounts reports whether the procs count their calls of MPI.
-func keepsAccounts(n *node) bool { return n.opt.spawned == nil && (n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != "") }
+func keepsAccounts(n *node) bool {
+	return n.opt.spawned == nil && (n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != "")
+}
 
 // describedTo returns the description of the job that a proc gives other worlds; nil if it can meet
 // none. It is the same for the procs of a host.
@@ -271,7 +273,7 @@ func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRa
 	p := wireup.Proc{
 		Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
 		Path: n.direct.Path(direct.Pair{Local: self, Peer: to}), Data: n.routes.Data(self, to),
-		Foreign: routes.Foreign(&n.routes, x.Client),
+		Foreign: routes.Foreign(n.routes, x.Client),
 	}
 	if site, foreign := n.routes.ForeignSite(x.Client); foreign {
 		p.ReduceOnPointToPoint = site.Implementation.ReduceOnPointToPoint()

@@ -41,8 +41,8 @@ func TestDataOfForeignSites(t *testing.T) {
 			n.routes.Cards.At(rank).ByteOrder = site.ByteOrder()
 		}
 		if c.foreign {
-			routestest.SetCard(&n.routes, 2, nil)
-			routestest.SetCard(&n.routes, 3, nil)
+			routestest.SetCard(n.routes, 2, nil)
+			routestest.SetCard(n.routes, 3, nil)
 		}
 		p := slices.Collect(procsFor(n, n.procs.All()))
 		if p[0].Data != datatype.HostOrder().String() || p[0].Foreign || p[0].ReduceOnPointToPoint {

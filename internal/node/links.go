@@ -23,15 +23,15 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 	}
 	n.tasks = tasks.New(ctx)
 	n.direct = direct.New(direct.Settings{
-		Routes: &n.routes, Procs: n.procs, Token: n.job.Token, Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log,
+		Routes: n.routes, Procs: n.procs, Token: n.job.Token, Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log,
 	})
 	n.meetings = meet.New(meet.Settings{
-		Ctx: ctx, Begin: n.tasks.Go, Routes: &n.routes, Procs: n.procs, Token: n.job.Token, Able: n.world != nil, Log: n.log,
+		Ctx: ctx, Begin: n.tasks.Go, Routes: n.routes, Procs: n.procs, Token: n.job.Token, Able: n.world != nil, Log: n.log,
 		Names: meet.NameSettings{File: n.opt.Site.Names, Own: root.ownServer, Owner: root.job.Token, Log: n.log},
 	})
 	n.parents = n.spawner.NewParents(n.meetings, n.inherit)
 	n.channels = channel.New(channel.Settings{
-		Site: n.site, Routes: &n.routes, Own: n.member.Token, Keys: n.keys,
+		Site: n.site, Routes: n.routes, Own: n.member.Token, Keys: n.keys,
 		Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log, Ready: n.ready, Deadline: n.deadline, OnDemand: n.opt.OnDemand,
 	})
 	n.prober = &probe.Prober{Links: n.direct}

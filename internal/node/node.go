@@ -27,12 +27,14 @@ import (
 	"github.com/openimpi/impi/internal/node/nativelaunch"
 	"github.com/openimpi/impi/internal/node/probe"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/reload"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/spawner"
 	"github.com/openimpi/impi/internal/node/tasks"
+	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -49,7 +51,7 @@ type node struct {
 	stderr   *launch.Output
 
 	cluster *member.Cluster // hosts of the site on other machines; nil: there are none
-	routes  routes.Table
+	routes  *routes.Table
 	site    *site.Site
 	hosts   []*ownHost // of the site, with their packet switches
 	procs   *procs.Set
@@ -102,7 +104,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	}
 	n.member = member.New(member.Settings{
 		Runs:   n.ready,
-		Routes: &n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
+		Routes: n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
 		Deadline: n.deadline, Now: n.opt.Now, Spawned: n.opt.spawned != nil, Cluster: n.cluster,
 	})
 	if n.cluster != nil {
@@ -111,6 +113,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	}
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
+		defer reloads(ctx, n)()
 	}
 	n.recorder = newRecorder(n)
 	err := n.run(ctx)
@@ -141,13 +144,13 @@ func newNode(opt Options) *node {
 		listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start - opt.Waited),
 	}
-	n.routes = routes.Table{Job: opt.Job, Site: &n.opt.Site}
-	n.fallBacks.Routes = &n.routes
+	n.routes = &routes.Table{Job: opt.Job, Site: &n.opt.Site}
+	n.fallBacks.Routes = n.routes
 	if n.opt.spawned != nil {
 		n.moveIn()
 		if c := opt.Cluster; c != nil {
 			n.cluster = &member.Cluster{
-				ClusterConfig: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
+				ClusterConfig: *c, Routes: n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
 				Signal: func(syscall.Signal) {}, StopSpawned: func() {}, // by the hosts of the site
 			}
 			n.cluster.Place()
@@ -163,17 +166,17 @@ func newNode(opt Options) *node {
 		if c := opt.Cluster; c != nil {
 			n.log = n.log.With("host", c.Hosts[c.Self].String())
 			n.cluster = &member.Cluster{
-				ClusterConfig: *c, Routes: &n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
+				ClusterConfig: *c, Routes: n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
 				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Redirects: [2]*member.Redirect{stdout, stderr},
 			}
 			n.cluster.Place()
 		}
 	}
 	n.fallBacks.Log = n.log
-	n.site = &site.Site{Routes: &n.routes, Log: n.log}
+	n.site = &site.Site{Routes: n.routes, Log: n.log}
 	n.procs = procs.New(procs.Settings{
 		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
-		Routes: &n.routes, World: n.spawnedWorld(), Program: n.program,
+		Routes: n.routes, World: n.spawnedWorld(), Program: n.program,
 		Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr,
 		MayDoWithout: opt.spawned == nil && opt.Joined == nil && opt.Site.Native == nil && opt.Job.Complete && len(opt.Job.Sites) == 1,
 		Launcher:     n.launcher, Joined: opt.Joined, Now: opt.Now, Log: n.log, Events: n,
@@ -183,7 +186,7 @@ func newNode(opt Options) *node {
 	}
 	if n.opt.spawned == nil {
 		n.native = nativelaunch.New(nativelaunch.Settings{
-			Routes: &n.routes, Cluster: n.cluster, Procs: n.procs, Launcher: n.launcher, Deadline: n.deadline, Log: n.log,
+			Routes: n.routes, Cluster: n.cluster, Procs: n.procs, Launcher: n.launcher, Deadline: n.deadline, Log: n.log,
 		})
 	}
 	return n
@@ -238,7 +241,7 @@ func (n *node) run(ctx context.Context) error {
 	if n.job.Size() == 1 {
 		level = hclog.Debug // there was nobody to wait for
 	}
-	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, &n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
+	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
 	n.control.Run(n.running())
 	close(n.ready)
 	n.control.TellJob()
@@ -294,7 +297,10 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	n.site.Dir = n.dir.Path
-	n.control = inspect.Open(inspect.Settings{Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster}) // before others are waited for
+	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }})
+	n.control = inspect.Open(inspect.Settings{
+		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text,
+	}) // before others are waited for
 	if err := serveMetrics(n); err != nil {
 		return err
 	}

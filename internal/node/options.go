@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/node/member"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/reload"
 	"github.com/openimpi/impi/internal/node/spawner"
 )
 
@@ -52,6 +53,12 @@ type Options struct {
 
 	// Failing is called with the failure that ends the job, before the procs are told. It may be nil.
 	Failing func(*ending.Failure)
+
+	// File is where Job and Site come from, and is read again by a reload; nil: nothing can be.
+	File *reload.Source
+
+	// Reload has the site read its job file again each time something comes; nil: nothing does.
+	Reload <-chan struct{}
 
 	// OnDemand says which channels are made on demand: the same at all sites.
 	OnDemand agent.OnDemand

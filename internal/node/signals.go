@@ -1,7 +1,13 @@
 package node
 
 import (
+	"cmp"
+	"context"
 	"syscall"
+	"time"
+
+	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/rendezvous"
 )
 
 // passSignals passes the operator's signals on to the procs until stop is called. Signals wait
@@ -26,6 +32,65 @@ func (n *node) passSignals() (stop func()) {
 		}
 	}()
 	return func() { close(quit); <-done }
+}
+
+// reloads has the site read its job file again when the operator has signalled that, until stop is
+// called. What comes of it is in the logs of the hosts; here, it is said if nothing has changed.
+func reloads(ctx context.Context, n *node) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-n.opt.Reload:
+			case <-quit:
+				return
+			}
+			select {
+			case <-n.ready:
+				reread(ctx, n)
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// rereadLimit is how long the hosts of a site have to read their files. Plugins may be tried.
+const rereadLimit = 30 * time.Second
+
+// reread has the site read its job file again, and logs why something has not changed.
+func reread(ctx context.Context, n *node) {
+	ctx, cancel := context.WithTimeout(ctx, rereadLimit)
+	defer cancel()
+	a := n.control.Reread(ctx)
+	if a.Error != "" {
+		n.log.Error("the job file is not read again", "reason", a.Error)
+		return
+	}
+	same := true
+	for _, x := range a.Rereads {
+		same = same && x.Applied && len(x.Changes)+len(x.Restart) == 0
+		for _, fault := range append(x.Faults, x.Problem) {
+			if fault != "" {
+				n.log.Error("the job file is not taken", "of", cmp.Or(x.Host, x.Site), "reason", fault)
+			}
+		}
+	}
+	if same {
+		n.log.Info("the job file says what it said before")
+	}
+}
+
+// identities are the certificates that the node itself uses, not its plugins.
+func identities(n *node) (list []*rendezvous.Identity) {
+	for _, id := range []*rendezvous.Identity{n.member.Identity(), n.server.Identity(), member.Identity(n.cluster)} {
+		if id != nil {
+			list = append(list, id)
+		}
+	}
+	return list
 }
 
 // signal sends a signal to the procs that run here.

@@ -28,7 +28,7 @@ func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 // newSpawner makes what starts procs at this site while its job runs, until ctx ends.
 func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	s := spawner.Settings{
-		Routes: &n.routes, Procs: n.procs, Log: n.log,
+		Routes: n.routes, Procs: n.procs, Log: n.log,
 		NewServer: func(job *config.Job, site config.Site, world string) (spawner.Server, error) {
 			return server.Serve(job, site, report.Quiet{Logger: n.log.With("world", world)})
 		},

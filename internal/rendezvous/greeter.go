@@ -26,7 +26,7 @@ const MaxResume = 5 * time.Minute
 // greeter is the server's side of the handshake with clients of ours (docs/wire.md).
 type greeter struct {
 	auth startup.Auth
-	tls  *tls.Config
+	tls  func() *tls.Config // for the next connection: certificates may be replaced
 	id   *identity.Identity // nil: no certificates
 	most time.Duration      // longest time for which a session is kept without a connection
 	log  hclog.Logger
@@ -51,9 +51,12 @@ func newGreeter(cfg *Config) (*greeter, error) {
 	}
 	g.most = cmp.Or(g.most, MaxResume)
 	if g.id != nil {
-		g.tls = g.id.Server(protocol)
-		if cfg.Unverified { // without a verified certificate the key is the proof
-			g.tls.ClientAuth, g.tls.VerifyConnection = tls.NoClientCert, nil
+		g.tls = func() *tls.Config {
+			c := g.id.Server(protocol)
+			if cfg.Unverified { // without a verified certificate the key is the proof
+				c.ClientAuth, c.VerifyConnection = tls.NoClientCert, nil
+			}
+			return c
 		}
 		return g, nil
 	}
@@ -61,9 +64,10 @@ func newGreeter(cfg *Config) (*greeter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", startup.ErrConfig, err)
 	}
-	g.tls = &tls.Config{
+	own := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, SessionTicketsDisabled: true, Certificates: []tls.Certificate{c},
 	}
+	g.tls = func() *tls.Config { return own }
 	return g, nil
 }
 
@@ -95,7 +99,7 @@ func (g *greeter) receive(nc net.Conn) (*greeted, error) {
 	if first != preface {
 		return nil, fmt.Errorf("%w: %w: %x where AUTH should be", startup.ErrProtocol, errPreface, first)
 	}
-	t := tls.Server(nc, g.tls)
+	t := tls.Server(nc, g.tls())
 	if err := t.HandshakeContext(context.Background()); err != nil {
 		if why := g.explain(err); why != "" {
 			return nil, fmt.Errorf("%w: %s", startup.ErrAuth, why)

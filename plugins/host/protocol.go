@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -120,10 +121,32 @@ func (i *instance) health(ctx context.Context) (problem string, err error) {
 	if i.protocol < 2 {
 		return "", nil
 	}
-	answer, err := i.rpc.Health(ctx, &proto.HealthRequest{Call: i.call(ctx)})
+	answer, err := i.rpc.Health(ctx, &proto.HealthRequest{Call: i.call(ctx), LogLevel: levelName(i.cfg.Logger)})
 	if err != nil {
 		return "", i.broken(ctx, "Health", err)
 	}
 	problem = answer.GetProblem()
 	return problem[:min(len(problem), maxReason)], nil
+}
+
+// errNextProcess says that a plugin learns of something only when it is started.
+var errNextProcess = errors.New("it speaks version 1 of the plugin protocol: its next process has the level, which impi-node plugins reload starts")
+
+// TellLogLevel tells the plugin of the level that the Logger has now. A process that starts is told
+// anyway.
+func (p *Plugin) TellLogLevel(ctx context.Context) error {
+	p.mu.Lock()
+	inst := p.cur
+	p.mu.Unlock()
+	switch {
+	case inst == nil:
+		return nil
+	case inst.protocol < 2:
+		return errNextProcess
+	}
+	problem, err := inst.health(ctx)
+	if err == nil {
+		p.felt(inst, problem)
+	}
+	return err
 }

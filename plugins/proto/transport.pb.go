@@ -1758,8 +1758,11 @@ func (x *OpenDataPlaneResponse) GetParameters() map[string]string {
 }
 
 type HealthRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Call          *Call                  `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Call  *Call                  `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	// log_level is the lowest level that the node wants to get from now on, as in
+	// IMPI_PLUGIN_LOG_LEVEL: its operator may change it. Empty: as before.
+	LogLevel      string `protobuf:"bytes,2,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1799,6 +1802,13 @@ func (x *HealthRequest) GetCall() *Call {
 		return x.Call
 	}
 	return nil
+}
+
+func (x *HealthRequest) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
 }
 
 // HealthResponse is empty when all is well.
@@ -2358,9 +2368,10 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"parameters\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"Y\n" +
 	"\rHealthRequest\x12+\n" +
-	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\"*\n" +
+	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\x12\x1b\n" +
+	"\tlog_level\x18\x02 \x01(\tR\blogLevel\"*\n" +
 	"\x0eHealthResponse\x12\x18\n" +
 	"\aproblem\x18\x01 \x01(\tR\aproblem\"F\n" +
 	"\x05Frame\x12\x17\n" +

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -40,10 +41,13 @@ func (s *server) speaks() (list []uint32) {
 //	Health() error  // nil: no problem; otherwise what works less well than it could
 //
 // which is not part of the contract. That method may be called at any time and must not
-// block.
-func (s *server) Health(context.Context, *proto.HealthRequest) (*proto.HealthResponse, error) {
+// block. The request says which lines of the log the node wants from now on.
+func (s *server) Health(_ context.Context, req *proto.HealthRequest) (*proto.HealthResponse, error) {
 	if s.version.Load() < 2 {
 		return nil, status.Error(codes.Unimplemented, "Health came with version 2 of the protocol")
+	}
+	if level := hclog.LevelFromString(req.GetLogLevel()); level != hclog.NoLevel {
+		Logger().SetLevel(level)
 	}
 	answer := &proto.HealthResponse{}
 	if t, ok := s.t.(interface{ Health() error }); ok {

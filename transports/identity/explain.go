@@ -47,8 +47,8 @@ var alerts = map[uint8]string{
 func (id *Identity) ExplainAlert(alert uint8) string {
 	text := alerts[alert]
 	if alert == alertBadCertificate || alert == alertUnknownCA || alert == alertExpired {
-		if now := id.now(); now.After(id.leaf.NotAfter) {
-			text = "the peer refuses our certificate, which expired on " + id.leaf.NotAfter.Format(time.RFC3339)
+		if now := id.now(); now.After(id.leaf().NotAfter) {
+			text = "the peer refuses our certificate, which expired on " + id.leaf().NotAfter.Format(time.RFC3339)
 		}
 	}
 	return text

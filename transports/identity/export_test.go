@@ -3,4 +3,4 @@ package identity
 import "time"
 
 // Expires returns when the site's certificate expires.
-func (id *Identity) Expires() time.Time { return id.leaf.NotAfter }
+func (id *Identity) Expires() time.Time { return id.leaf().NotAfter }

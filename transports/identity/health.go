@@ -15,13 +15,13 @@ func (id *Identity) Health() error {
 	if id == nil {
 		return nil
 	}
-	switch left := id.leaf.NotAfter.Sub(id.now()); {
+	switch left := id.leaf().NotAfter.Sub(id.now()); {
 	case left <= 0:
 		return fmt.Errorf("the certificate in %s expired on %s: impi-node cert issue -renew %s",
-			id.certFile, id.leaf.NotAfter.Format(time.RFC3339), id.Name())
+			id.files.Load().certFile, id.leaf().NotAfter.Format(time.RFC3339), id.Name())
 	case left < soon:
 		return fmt.Errorf("the certificate in %s expires on %s, in %v: impi-node cert issue -renew %s",
-			id.certFile, id.leaf.NotAfter.Format(time.RFC3339), left.Round(time.Minute), id.Name())
+			id.files.Load().certFile, id.leaf().NotAfter.Format(time.RFC3339), left.Round(time.Minute), id.Name())
 	}
 	return nil
 }

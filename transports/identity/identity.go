@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,19 +22,32 @@ import (
 var ErrPeer = errors.New("peer not accepted")
 
 // Identity is a site's certificate and key, and the authority that has signed the
-// certificates of all sites of the job. It is immutable.
+// certificates of all sites of the job. Replace changes all of it at once.
 type Identity struct {
+	files   *atomic.Pointer[files] // shared with what At and WithOwn have returned
+	withOwn bool
+	now     func() time.Time
+}
+
+// files is what was read from a site's files. It is immutable.
+type files struct {
 	own      tls.Certificate
 	leaf     *x509.Certificate
 	trusted  *x509.CertPool
 	caFile   string
 	certFile string
 	peers    []string // a peer's certificate must have one of these names; nil: any
-	now      func() time.Time
 }
 
 // Name returns the site's name in its certificate.
-func (id *Identity) Name() string { return nameOf(id.leaf) }
+func (id *Identity) Name() string { return nameOf(id.leaf()) }
+
+// leaf is the site's own certificate.
+func (id *Identity) leaf() *x509.Certificate { return id.files.Load().leaf }
+
+// Replace has handshakes that begin from now on use what other was read from. Configurations that
+// were made before, and connections, keep what they have.
+func (id *Identity) Replace(other *Identity) { id.files.Store(other.files.Load()) }
 
 // Server returns the TLS configuration of the accepting side. protocol is the ALPN name
 // that both sides must use.
@@ -42,7 +56,7 @@ func (id *Identity) Server(protocol string) *tls.Config {
 	// The standard library verifies the client, and its alert tells the client what was
 	// wrong; our own checks come after that.
 	c.ClientAuth = tls.RequireAndVerifyClientCert
-	c.ClientCAs = id.trusted
+	c.ClientCAs = id.files.Load().trusted
 	c.VerifyConnection = func(s tls.ConnectionState) error { return id.admit(s.PeerCertificates[0]) }
 	return c
 }
@@ -59,7 +73,7 @@ func (id *Identity) Client(protocol string) *tls.Config {
 
 // Certificate returns the site's certificate with its key, for a handshake whose sides are judged
 // by Judge after it.
-func (id *Identity) Certificate() tls.Certificate { return id.own }
+func (id *Identity) Certificate() tls.Certificate { return id.files.Load().own }
 
 // Judge returns nil if the certificate shown[0], with the rest of its chain, may be that of a peer
 // with this use, and otherwise an error that wraps ErrPeer.
@@ -74,9 +88,7 @@ func (id *Identity) Judge(shown []*x509.Certificate, use x509.ExtKeyUsage) error
 // the setting peers: the hosts of one site need not be among the site's peers.
 func (id *Identity) WithOwn() *Identity {
 	other := *id
-	if other.peers != nil {
-		other.peers = append(slices.Clone(id.peers), id.leaf.DNSNames...)
-	}
+	other.withOwn = true
 	return &other
 }
 
@@ -85,7 +97,7 @@ func (id *Identity) WithOwn() *Identity {
 func (id *Identity) config(protocol string) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
-		Certificates:           []tls.Certificate{id.own},
+		Certificates:           []tls.Certificate{id.Certificate()},
 		NextProtos:             []string{protocol},
 		SessionTicketsDisabled: true,
 		Time:                   id.now,
@@ -100,7 +112,7 @@ func (id *Identity) verifyServer(s tls.ConnectionState) error {
 // verify checks the certificate chain[0] by the rest of the chain.
 func (id *Identity) verify(chain []*x509.Certificate, use x509.ExtKeyUsage) error {
 	options := x509.VerifyOptions{
-		Roots: id.trusted, Intermediates: x509.NewCertPool(), CurrentTime: id.now(),
+		Roots: id.files.Load().trusted, Intermediates: x509.NewCertPool(), CurrentTime: id.now(),
 		KeyUsages: []x509.ExtKeyUsage{use},
 	}
 	for _, c := range chain[1:] {
@@ -116,8 +128,9 @@ func (id *Identity) verify(chain []*x509.Certificate, use x509.ExtKeyUsage) erro
 // Accepts returns nil if this side would accept the identity other, as dialler or as
 // acceptor, and otherwise an error that wraps ErrPeer.
 func (id *Identity) Accepts(other *Identity) error {
-	chain := []*x509.Certificate{other.leaf}
-	for _, der := range other.own.Certificate[1:] {
+	theirs := other.files.Load()
+	chain := []*x509.Certificate{theirs.leaf}
+	for _, der := range theirs.own.Certificate[1:] {
 		if c, err := x509.ParseCertificate(der); err == nil {
 			chain = append(chain, c)
 		}
@@ -132,11 +145,16 @@ func (id *Identity) Accepts(other *Identity) error {
 
 // admit checks the name in a certificate that is valid otherwise.
 func (id *Identity) admit(leaf *x509.Certificate) error {
-	if id.peers == nil || slices.ContainsFunc(id.peers, func(p string) bool { return slices.Contains(leaf.DNSNames, p) }) {
+	f := id.files.Load()
+	allowed := f.peers
+	if id.withOwn && allowed != nil {
+		allowed = append(slices.Clone(allowed), f.leaf.DNSNames...)
+	}
+	if allowed == nil || slices.ContainsFunc(allowed, func(p string) bool { return slices.Contains(leaf.DNSNames, p) }) {
 		return nil
 	}
 	return fmt.Errorf("%w: its certificate is that of %s, and the setting peers allows %s only",
-		ErrPeer, describe(leaf), strings.Join(id.peers, ", "))
+		ErrPeer, describe(leaf), strings.Join(allowed, ", "))
 }
 
 // blame says why a certificate was not verified.
@@ -147,7 +165,7 @@ func (id *Identity) blame(leaf *x509.Certificate, err error) string {
 	switch {
 	case errors.As(err, &unknown):
 		return fmt.Sprintf("the certificate of %s was not signed by the CA in %s: all sites of a job need certificates of one CA",
-			describe(leaf), id.caFile)
+			describe(leaf), id.files.Load().caFile)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return untimely(cmp.Or(invalid.Cert, leaf), now)
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
@@ -190,7 +208,7 @@ func describe(c *x509.Certificate) string { return fmt.Sprintf("%q", nameOf(c)) 
 // Secret is a number that only a process with the site's key can compute, for deriving
 // keys. It is the same in all processes of the site.
 func (id *Identity) Secret() []byte {
-	der, err := x509.MarshalPKCS8PrivateKey(id.own.PrivateKey)
+	der, err := x509.MarshalPKCS8PrivateKey(id.Certificate().PrivateKey)
 	if err != nil {
 		panic("identity: a key that was parsed cannot be written: " + err.Error())
 	}

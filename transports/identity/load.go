@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/openimpi/impi/internal/keyfile"
@@ -38,53 +39,54 @@ func Settings(required bool) []transports.Setting {
 // Load reads the files that the settings name. It returns all faults, as
 // *transports.SettingError, joined.
 func Load(given map[string]any) (*Identity, error) {
-	id := &Identity{now: time.Now}
-	id.certFile, id.caFile = text(given, "cert"), text(given, "ca")
+	f := &files{certFile: text(given, "cert"), caFile: text(given, "ca")}
 	if peers, ok := given["peers"].([]string); ok && len(peers) > 0 {
-		id.peers = append([]string(nil), peers...)
+		f.peers = append([]string(nil), peers...)
 	}
-	certPEM, certErr := read("cert", id.certFile)
+	certPEM, certErr := read("cert", f.certFile)
 	keyPEM, keyErr := read("key", text(given, "key"))
-	caPEM, caErr := read("ca", id.caFile)
+	caPEM, caErr := read("ca", f.caFile)
 	if keyErr == nil {
 		keyErr = private(text(given, "key"))
 	}
 	if caErr == nil {
-		id.trusted, caErr = pool(id.caFile, caPEM)
+		f.trusted, caErr = pool(f.caFile, caPEM)
 	}
 	if certErr == nil {
-		id.leaf, certErr = leaf(id.certFile, certPEM)
+		f.leaf, certErr = leaf(f.certFile, certPEM)
 	}
 	if err := errors.Join(certErr, keyErr, caErr); err != nil {
 		return nil, err
 	}
-	return id, id.complete(certPEM, keyPEM, text(given, "key"))
+	id := &Identity{files: new(atomic.Pointer[files]), now: time.Now}
+	id.files.Store(f)
+	return id, f.complete(certPEM, keyPEM, text(given, "key"), id)
 }
 
-// complete combines certificate and key and checks that they fit together.
-func (id *Identity) complete(certPEM, keyPEM []byte, keyFile string) (err error) {
-	if id.own, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
+// complete combines certificate and key and checks that they fit together, before id is used.
+func (f *files) complete(certPEM, keyPEM []byte, keyFile string, id *Identity) (err error) {
+	if f.own, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
 		return &transports.SettingError{
-			Name: "key", Problem: fmt.Sprintf("%s is not the key of the certificate in %s: %v", keyFile, id.certFile, err),
+			Name: "key", Problem: fmt.Sprintf("%s is not the key of the certificate in %s: %v", keyFile, f.certFile, err),
 			Remedy: "give certificate and key of one site"}
 	}
-	id.own.Leaf = id.leaf
-	if id.leaf.IsCA {
+	f.own.Leaf = f.leaf
+	if f.leaf.IsCA {
 		return &transports.SettingError{
-			Name: "cert", Problem: fmt.Sprintf("%s is the certificate of a CA, not of a site", id.certFile),
+			Name: "cert", Problem: fmt.Sprintf("%s is the certificate of a CA, not of a site", f.certFile),
 			Remedy: "give the site's own certificate, and leave the CA's key where nobody runs jobs"}
 	}
-	options := x509.VerifyOptions{Roots: id.trusted, CurrentTime: id.now(), Intermediates: x509.NewCertPool()}
-	for _, der := range id.own.Certificate[1:] {
+	options := x509.VerifyOptions{Roots: f.trusted, CurrentTime: id.now(), Intermediates: x509.NewCertPool()}
+	for _, der := range f.own.Certificate[1:] {
 		if c, err := x509.ParseCertificate(der); err == nil {
 			options.Intermediates.AddCert(c)
 		}
 	}
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		options.KeyUsages = []x509.ExtKeyUsage{use}
-		if _, err := id.leaf.Verify(options); err != nil {
+		if _, err := f.leaf.Verify(options); err != nil {
 			return &transports.SettingError{
-				Name: "cert", Problem: fmt.Sprintf("%s: no peer will accept it: %s", id.certFile, id.blame(id.leaf, err)),
+				Name: "cert", Problem: fmt.Sprintf("%s: no peer will accept it: %s", f.certFile, id.blame(f.leaf, err)),
 				Remedy: "make a new one with: impi-node cert issue"}
 		}
 	}

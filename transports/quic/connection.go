@@ -21,10 +21,11 @@ const (
 
 // Codes of the protocol, see the package's comment.
 const (
-	resetClosed quic.StreamErrorCode = 1
-	resetBusy   quic.StreamErrorCode = 2
-	resetLost   quic.StreamErrorCode = 3
-	stopClosed  quic.StreamErrorCode = 0
+	resetClosed   quic.StreamErrorCode = 1
+	resetBusy     quic.StreamErrorCode = 2
+	resetLost     quic.StreamErrorCode = 3
+	resetIdentity quic.StreamErrorCode = 4
+	stopClosed    quic.StreamErrorCode = 0
 
 	closeUnused quic.ApplicationErrorCode = 0
 	closeRules  quic.ApplicationErrorCode = 1

@@ -21,6 +21,7 @@
 //	reset     1  nobody listens here any more
 //	reset     2  too many links wait to be accepted
 //	reset     3  bytes of this link were lost
+//	reset     4  the dialler's certificate is not accepted any more: a new connection says why
 //	stop      0  this end of the link is closed
 //	close     0  the connection is not used any more
 //	close     1  the peer broke the rules above

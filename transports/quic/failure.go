@@ -105,6 +105,8 @@ func judgeReset(se *quic.StreamError) (transports.Code, bool, string) {
 		return transports.CodeRefused, true, "nobody listens there any more"
 	case resetBusy:
 		return transports.CodeResource, true, "too many links wait there to be accepted"
+	case resetIdentity:
+		return transports.CodeAuth, false, "the peer has new certificates and does not accept ours any more: all sites of a job need certificates of one CA"
 	}
 	return transports.CodeProtocol, false, se.Error()
 }
@@ -135,5 +137,7 @@ func stale(err error) bool {
 	var ae *quic.ApplicationError
 	var idle *quic.IdleTimeoutError
 	var reset *quic.StatelessResetError
-	return errors.As(err, &ae) && ae.ErrorCode != closeRules || errors.As(err, &idle) || errors.As(err, &reset)
+	var turned *quic.StreamError
+	return errors.As(err, &ae) && ae.ErrorCode != closeRules || errors.As(err, &idle) || errors.As(err, &reset) ||
+		errors.As(err, &turned) && turned.Remote && turned.ErrorCode == resetIdentity
 }

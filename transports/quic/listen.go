@@ -2,6 +2,8 @@ package quic
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +116,11 @@ func (l *listener) start() (err error) {
 		}
 		return config, nil
 	}
-	if l.quic, err = tr.Listen(l.settings.id.Server(protocolName), config); err != nil {
+	secure := l.settings.id.Server(protocolName)
+	secure.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return l.t.settings.Load().id.Server(protocolName), nil // which Configure may have replaced
+	}
+	if l.quic, err = tr.Listen(secure, config); err != nil {
 		return err
 	}
 	l.t.mu.Lock()
@@ -215,6 +221,11 @@ func (l *listener) admit(c *connection, s *quic.Stream) {
 		return
 	}
 	_ = s.SetReadDeadline(time.Time{})
+	// The peer was judged by the certificates of an earlier Configure, perhaps.
+	if id := l.t.settings.Load().id; id != l.settings.id && id.Judge(c.qc.ConnectionState().TLS.PeerCertificates, x509.ExtKeyUsageClientAuth) != nil {
+		turnAway(s, resetIdentity)
+		return
+	}
 	select {
 	case <-l.closed:
 		turnAway(s, resetClosed)

@@ -51,7 +51,7 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	var m *dynamic.Search
 	// A host that takes connections and does not greet may be held up: it has as long as one whose
 	// channel is to be resumed.
-	limit := max(reachLimit, time.Until(c.Deadline), routes.Resume(c.Routes.Job))
+	limit := max(reachLimit, time.Until(c.Deadline), routes.ResumeNow(c.Routes))
 	c.with(func(x *agent.Channels) { m = x.Want(h.Rank, peer, len(ways), limit) })
 	if m == nil {
 		return

@@ -53,7 +53,7 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.Session(session), Window: resumable.Window,
-		Limit: routes.Resume(c.Routes.Job), First: time.Until(c.Deadline),
+		Limit: routes.ResumeNow(c.Routes), First: time.Until(c.Deadline),
 	}
 	if dials {
 		s.Again = func(why error, limit time.Duration) { c.redial(h, peer, why, limit, x) }

@@ -50,7 +50,7 @@ func (d *Links) whyAgents(x Pair) string {
 func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
 	r := d.Routes.RouteTo(peer)
 	l := links.Route{Prefer: preferred(r), Direct: r.Direct, DataPlane: r.DataPlane, RequireTLS: r.RequireTLS, Closed: r.Closed}
-	for _, b := range d.Routes.Site.Routes {
+	for _, b := range routes.Now(d.Routes).Routes {
 		if b.Site == r.Site {
 			l.Site = r.Site // the file has a block for it
 		}

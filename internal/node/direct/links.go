@@ -83,7 +83,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	var hello dynamic.Hello
 	limit := time.Duration(0)
 	if d.Routes.Resumable(x.Local, x.Peer) {
-		limit = routes.Resume(d.Routes.Job)
+		limit = routes.ResumeNow(d.Routes)
 	}
 	ways := d.Ways(x)
 	s := dial.Search{
@@ -207,7 +207,7 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport}
 	if id != (dynamic.Session{}) {
-		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.Resume(d.Routes.Job)}
+		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.ResumeNow(d.Routes)}
 	}
 	if err := p.Hand(l, &m); err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())

@@ -19,9 +19,9 @@ func twoSites(t *testing.T, own ...config.Route) *Links {
 	job := routestest.Job()
 	site := job.Sites[0]
 	rt := routestest.TwoSites(job, &site, own...)
-	set := procs.Unstarted(procs.Settings{Routes: &rt}, 2, ending.InMPI)
+	set := procs.Unstarted(procs.Settings{Routes: rt}, 2, ending.InMPI)
 	set.Place()
-	return New(Settings{Routes: &rt, Procs: set, Tasks: tasks.New(t.Context())})
+	return New(Settings{Routes: rt, Procs: set, Tasks: tasks.New(t.Context())})
 }
 
 func TestWays(t *testing.T) {

@@ -109,7 +109,7 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState) {
 // dialAgain tries all ways again and again, until the limit for that or until the peer's node says that
 // there is nothing to resume: that is the verdict. Without a link, why says the reason.
 func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
-	limit := routes.Resume(d.Routes.Job)
+	limit := routes.ResumeNow(d.Routes)
 	ctx, cancel := context.WithTimeout(d.Tasks, limit)
 	defer cancel()
 	d.mu.Lock()

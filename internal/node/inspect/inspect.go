@@ -40,6 +40,9 @@ type Settings struct {
 	Ready <-chan struct{} // closed when the job runs, after Run
 
 	Cluster *member.Cluster // hosts of the site that have nodes of their own; nil: there are none
+
+	Reload func(ctx context.Context, check bool, text string) (links.Reread, error) // reads the job file again
+	Text   func() (string, error)                                                   // the file as it is now
 }
 
 // Running has what a node can tell of once the job runs.
@@ -64,6 +67,8 @@ type Control struct {
 	Running
 	server *links.Server // nil if it could not be opened
 	asked  chan struct{} // questions of other sites that are being answered
+
+	rereading sync.Mutex // at the head: one at a time
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
@@ -143,7 +148,7 @@ func (c *Control) jobID() string {
 // answer answers a request for this node alone.
 func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) {
 	var err error
-	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || r.Op == links.OpVerify; {
+	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || r.Op == links.OpVerify || r.Op == links.OpReread; {
 	case r.Op == links.OpLinks:
 		a.Node = c.Describe(ctx, r)
 	case !known:
@@ -152,6 +157,8 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 		err = fmt.Errorf("%w: the job does not run yet", links.ErrRequest)
 	case r.Op == links.OpProbe:
 		a.Measure, err = c.Prober.Measure(ctx, r)
+	case r.Op == links.OpReread:
+		a.Rereads = []links.Reread{c.reread(ctx, r)}
 	case r.Op == links.OpReload:
 		a.Reload, err = c.Site.Reload(ctx, r, c.Direct.Through)
 	default:

@@ -23,6 +23,8 @@ func (c *Control) Answer(ctx context.Context, r links.Request) links.Answer {
 	switch {
 	case err != nil:
 		return links.Answer{Error: err.Error()}
+	case r.Op == links.OpReread && r.Host == "":
+		return c.Reread(ctx)
 	case c.Cluster == nil:
 		return c.answer(ctx, r)
 	case host != c.Cluster.Self:
@@ -166,6 +168,12 @@ func (c *Control) answerOther(ctx context.Context, question []byte) []byte {
 	if err := json.Unmarshal(question, &r); err != nil {
 		return nil
 	}
-	b, _ := json.Marshal(c.answer(ctx, r)) // numbers and strings
+	a := links.Answer{}
+	if r.Op == links.OpReread && r.Host == "" { // of the whole site: this is its head
+		a = c.Reread(ctx)
+	} else {
+		a = c.answer(ctx, r)
+	}
+	b, _ := json.Marshal(a) // numbers and strings
 	return b
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/server"
+	"github.com/openimpi/impi/internal/rendezvous"
 	"github.com/openimpi/impi/internal/version"
 )
 
@@ -99,8 +100,9 @@ type Cluster struct {
 	closed  chan struct{}                // with Close
 	once    sync.Once                    // of over
 
-	sought    atomic.Int64 // the host that Open waits for
-	dismisses bool         // the head stays for hosts that are on their way, see dismissal
+	id        *rendezvous.Identity // among the hosts of the site; nil: this one has none
+	sought    atomic.Int64         // the host that Open waits for
+	dismisses bool                 // the head stays for hosts that are on their way, see dismissal
 	count     counts
 
 	mu      sync.Mutex
@@ -181,7 +183,7 @@ func (o *Cluster) open(ctx context.Context) error {
 		Stdout: o.writerTo(o.Stdout), Stderr: o.writerTo(o.Stderr), Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
 	if id != nil {
-		c.Identity = id.WithOwn()
+		c.Identity, o.id = id.WithOwn(), id
 	}
 	c.Beat, c.Silence = signsOfLife(o.Routes.Job)
 	o.AnswerBy(counting, o.answerCount)
@@ -224,6 +226,14 @@ func (o *Cluster) open(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Identity is the host's certificate among those of its site; nil: it has none.
+func Identity(o *Cluster) *rendezvous.Identity {
+	if o == nil {
+		return nil
+	}
+	return o.id
 }
 
 // remedy says what the operator can do about hosts that are not there: hosts of a spawned world are

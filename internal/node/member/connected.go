@@ -10,6 +10,7 @@ import (
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/cluster"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // Input passes the head's standard input to a proc of another host.
@@ -89,7 +90,7 @@ func (o *Cluster) AwaitBelow() {
 }
 
 // leaveTime is how long hosts below may take to leave if they do not say that they stay.
-func (o *Cluster) leaveTime() time.Duration { return o.Routes.Job.Limits.Stop + 2*time.Second }
+func (o *Cluster) leaveTime() time.Duration { return routes.Limits(o.Routes).Stop + 2*time.Second }
 
 // Present tells, at the head, whether a host is still there.
 func (o *Cluster) Present(host int) bool {

@@ -47,9 +47,10 @@ type Member struct {
 	Server *server.Server // embedded in this node; nil if it runs elsewhere
 	Token  dynamic.Token  // that this site proposes for the job; no other site has it unless it was chosen
 
-	session *rendezvous.Client // our side of startup
-	joined  bool               // we have begun it
-	left    chan struct{}      // closed when we have left the job, or given it up
+	id      *rendezvous.Identity // see Identity
+	session *rendezvous.Client   // our side of startup
+	joined  bool                 // we have begun it
+	left    chan struct{}        // closed when we have left the job, or given it up
 	leaving sync.Once
 }
 
@@ -79,6 +80,9 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 		defer stop()
 	}
 	m.joined = true
+	if set.Own != nil {
+		m.id = set.Own.Identity
+	}
 	within, stop := m.untilOver(ctx)
 	defer stop()
 	m.session, m.Routes.World, err = rendezvous.Join(within, set, cfg)
@@ -122,6 +126,9 @@ func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func())
 	})
 	return within, func() { release(); cancel(nil) }
 }
+
+// Identity is the site's certificate at its server, once it has joined; nil: it has none.
+func (m *Member) Identity() *rendezvous.Identity { return m.id }
 
 // rendezvous says how to reach the server.
 func (m *Member) rendezvous() (rendezvous.Settings, error) {

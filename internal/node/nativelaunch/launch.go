@@ -312,7 +312,7 @@ func (l *Launch) Finish(ctx context.Context) error {
 	if l == nil || l.process == nil {
 		return nil
 	}
-	limit := l.Routes.Job.Limits.Stop
+	limit := routes.Limits(l.Routes).Stop
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
@@ -337,7 +337,7 @@ func (l *Launch) Stop() {
 	l.parents.close()
 	if l.process != nil {
 		if len(l.Procs.All()) > 0 {
-			l.endsWithin(min(ownEnd, l.Routes.Job.Limits.Stop/2))
+			l.endsWithin(min(ownEnd, routes.Limits(l.Routes).Stop/2))
 			l.own = l.process.Over()
 		}
 		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -348,7 +348,7 @@ func (l *Launch) Stop() {
 			if err := l.process.Signal(s); err != nil {
 				l.Log.Warn("cannot signal", "launcher", l.name, "error", err)
 			}
-			l.endsWithin(l.Routes.Job.Limits.Stop)
+			l.endsWithin(routes.Limits(l.Routes).Stop)
 		}
 	}
 	if l.env != "" {

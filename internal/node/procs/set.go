@@ -293,9 +293,9 @@ const (
 
 func (s *Set) downTime() time.Duration {
 	if s.Joined != nil {
-		return min(managedTime, s.Routes.Job.Limits.Stop/2)
+		return min(managedTime, routes.Limits(s.Routes).Stop/2)
 	}
-	return min(downTime, s.Routes.Job.Limits.Stop)
+	return min(downTime, routes.Limits(s.Routes).Stop)
 }
 
 // Tell tells all procs that the job is over, and with which exit status, and gives them a
@@ -313,7 +313,7 @@ func (s *Set) Stop() {
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
-	}{{syscall.SIGTERM, s.Routes.Job.Limits.Stop - s.downTime()}, {syscall.SIGKILL, time.Hour}} {
+	}{{syscall.SIGTERM, routes.Limits(s.Routes).Stop - s.downTime()}, {syscall.SIGKILL, time.Hour}} {
 		if s.gone(0) {
 			break
 		}

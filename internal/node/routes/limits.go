@@ -14,10 +14,12 @@ func Silence(job *config.Job) time.Duration {
 	return config.DefaultSilence
 }
 
-// Resume is how long a link or a channel may take to be resumed.
-func Resume(job *config.Job) time.Duration {
-	if d := job.Limits.Resume; d > 0 {
-		return d
+// Resume is how long a connection of a job that begins may take to be resumed.
+func Resume(job *config.Job) time.Duration { return resumeLimit(job.Limits) }
+
+func resumeLimit(l config.Limits) time.Duration {
+	if l.Resume > 0 {
+		return l.Resume
 	}
 	return config.DefaultResume
 }

@@ -22,8 +22,11 @@ const pinFeature = "channel"
 
 // PinFeatures says on business cards to which sites channels must not be kernel sockets.
 func PinFeatures(job *config.Job, site config.Site) []string {
-	return clientFeatures(pinFeature, job, site, func(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) })
+	return clientFeatures(pinFeature, job, site, PinsChannels)
 }
+
+// PinsChannels reports whether a route has all packets go by channels that must not be kernel sockets.
+func PinsChannels(r config.Route) bool { return !r.Direct && !allowsSockets(r.DataPlane) }
 
 // NativeFeatures says on business cards which of the transports that the site prefers to its own
 // MPI are of no use on this machine: plugins of hosts may differ, and so may their data planes. Cards
@@ -46,7 +49,7 @@ func allowsSockets(planes []string) bool {
 // PinsChannel reports whether the channel to a client must not be a kernel socket, and which site's
 // route says so. Procs without cards use their channel even if the route has direct links.
 func (rt *Table) PinsChannel(to wire.ClientRank) (must bool, says string) {
-	r := rt.Site.RouteTo(rt.SiteName(int(to)))
+	r := Now(rt).RouteTo(rt.SiteName(int(to)))
 	us := rt.World.Clients[rt.World.Self].Rank
 	if c, ok := cardOf(rt, to); ok {
 		if c != nil && route.Wants(c, pinFeature, us) {

@@ -39,19 +39,21 @@ func SecrecyFeatures(job *config.Job, site config.Site) []string {
 // encrypted has certificates, whatever its settings in the file are called.
 func (rt *Table) CloseRoutes() {
 	s := rt.Site
-	open := func(r config.Route) bool {
-		return SecrecyOf(r) == route.AnyLink && !r.AllowPlain && len(rt.encrypting(r)) > 0
-	}
 	general := s.RouteTo("*")
 	made := !slices.ContainsFunc(s.Routes, func(r config.Route) bool { return r.Site == "*" })
 	s.Routes = slices.Clone(s.Routes) // others read the file's
 	for i, r := range s.Routes {
-		s.Routes[i].Closed = r.Closed || open(r)
+		s.Routes[i].Closed = Closes(rt, r)
 	}
-	if made && open(general) {
+	if made && !general.Closed && Closes(rt, general) {
 		general.Closed = true
 		s.Routes = append(s.Routes, general)
 	}
+}
+
+// Closes reports whether a route of the file is closed.
+func Closes(rt *Table, r config.Route) bool {
+	return r.Closed || !r.RequireTLS && !r.AllowPlain && len(rt.encrypting(r)) > 0
 }
 
 // encrypting lists the transports of a route that have certificates.
@@ -119,11 +121,12 @@ func why(s route.Secrecy, transports []string) string {
 // name, it may be that of any route to a site that the file does not have: the strictest counts.
 func (rt *Table) strictestRoute(to wire.ClientRank) config.Route {
 	name := rt.SiteName(int(to))
-	strictest := rt.Site.RouteTo(name)
+	s := Now(rt)
+	strictest := s.RouteTo(name)
 	if name != "" {
 		return strictest
 	}
-	for _, r := range rt.Site.Routes {
+	for _, r := range s.Routes {
 		known := slices.ContainsFunc(rt.Job.Sites, func(s config.Site) bool { return s.Name == r.Site })
 		if !known && SecrecyOf(r) > SecrecyOf(strictest) {
 			strictest = r

@@ -24,6 +24,8 @@ type Table struct {
 	Transports  []*Transport // that run
 	Channels    *Transport   // the one for channels between hosts
 	Native      string       // the site's own MPI, where the procs use it; empty: they have none
+
+	live live // see Apply
 }
 
 // Transport is a transport that runs, with its plugin behind it.

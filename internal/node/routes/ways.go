@@ -12,7 +12,7 @@ import (
 
 // RouteTo is the site's route to the site of a rank.
 func (rt *Table) RouteTo(rank wire.WorldRank) config.Route {
-	return rt.Site.RouteTo(rt.SiteName(int(rt.World.Procs.At(rank).Client)))
+	return Now(rt).RouteTo(rt.SiteName(int(rt.World.Procs.At(rank).Client)))
 }
 
 // Ways lists how a pair could be linked from an address, best first: the transports that the route
@@ -78,7 +78,7 @@ func (rt *Table) PlainWay(from string, peer wire.HostRank) Way {
 // RouteToWorlds is the site's route to procs of other worlds, with what a card of theirs demands; nil: it
 // is not known.
 func (rt *Table) RouteToWorlds(theirs *dynamic.Card) route.Route {
-	return shared(rt.Site.RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
+	return shared(Now(rt).RouteTo("*"), route.DemandOf(theirs, route.AnyClient))
 }
 
 // shared is a route of the site's file to a site that makes a demand of its own.

@@ -32,6 +32,7 @@ type Server struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	err     error // valid when done is closed
+	id      *rendezvous.Identity
 
 	mu      sync.Mutex
 	missing []wire.ClientRank
@@ -62,7 +63,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{job: job, address: ln.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, done: make(chan struct{})}
+	s := &Server{job: job, address: ln.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, done: make(chan struct{}), id: id}
 	for c := range site.Server.Clients {
 		s.missing = append(s.missing, wire.ClientRank(c))
 	}
@@ -97,6 +98,14 @@ func AuthOf(a config.Auth) startup.Auth {
 
 // Address is where the server listens.
 func (s *Server) Address() netip.AddrPort { return s.address }
+
+// Identity is the server's certificate; nil: there is no server here, or it has none.
+func (s *Server) Identity() *rendezvous.Identity {
+	if s == nil {
+		return nil
+	}
+	return s.id
+}
 
 // Done is closed when the job is over.
 func (s *Server) Done() <-chan struct{} { return s.done }

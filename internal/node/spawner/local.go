@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // Local is what one host of this site has of a spawned world: procs with a node of their own. The node
@@ -225,7 +226,7 @@ func (p *Local) end(f *ending.Failure) {
 
 // asClient is the site as the part's node sees it: one client of another job.
 func (p *Local) asClient(o *start) config.Site {
-	site := *p.spawner.Routes.Site
+	site := *routes.Now(p.spawner.Routes)
 	site.Client = o.Client
 	site.Server = config.Server{Address: o.Server, Ours: true, TLS: site.Server.TLS}
 	site.Auth = config.Auth{Keyed: true, Key: o.Key}
@@ -245,7 +246,7 @@ func (p *Local) asClient(o *start) config.Site {
 // job is the spawned world as far as the site's file knows the others of it.
 func (p *Local) job(o *start, own config.Site) *config.Job {
 	of := p.spawner.Routes.Job
-	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Limits: of.Limits}
+	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Limits: routes.Limits(p.spawner.Routes)}
 	for client, name := range o.Sites {
 		site, ok := of.Site(name)
 		switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/node/meet"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -53,7 +54,7 @@ func (s *Parents) tick() {
 }
 
 // limit is how long procs and their parents have to connect.
-func (s *Parents) limit() time.Duration { return s.spawner.Routes.Job.Limits.Start }
+func (s *Parents) limit() time.Duration { return routes.Limits(s.spawner.Routes).Start }
 
 // end ends the worlds that which returns, each with the failure that why returns for it.
 func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {

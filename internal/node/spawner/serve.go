@@ -33,7 +33,7 @@ func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) d
 // Serve does what another node asks for on a link, and closes the link. ctx ends with the job.
 func (d *Spawner) Serve(ctx context.Context, l link.Link) {
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(ctx, d.Routes.Job.Limits.Start+dial.GreetLimit)
+	ctx, cancel := context.WithTimeout(ctx, routes.Limits(d.Routes).Start+dial.GreetLimit)
 	defer cancel()
 	b, err := dial.NewBlocking(ctx, l)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
 	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/routes"
 )
 
 // part is what a site starts of a world: this one by the pieces of its hosts, another one as a remote.
@@ -119,7 +120,7 @@ func (w *world) reserve(p *spawn.Placed) *spawn.Refusal {
 // serve starts the server where the world's clients find each other.
 func (w *world) serve(order *start) (err error) {
 	d := w.parents.spawner
-	root, limit := d.Routes.Site, d.Routes.Job.Limits.Start
+	root, limit := routes.Now(d.Routes), routes.Limits(d.Routes).Start
 	var key [8]byte
 	_, _ = rand.Read(key[:]) // never fails
 	order.Key = binary.BigEndian.Uint64(key[:])
@@ -129,7 +130,7 @@ func (w *world) serve(order *start) (err error) {
 			at = root.Hosts[0].Address
 		}
 	}
-	job := &config.Job{File: d.Routes.Job.File, Limits: d.Routes.Job.Limits}
+	job := &config.Job{File: d.Routes.Job.File, Limits: routes.Limits(d.Routes)}
 	for client, name := range order.Sites {
 		job.Sites = append(job.Sites, config.Site{Name: name, Client: client})
 	}
@@ -187,7 +188,7 @@ func (w *world) end(f *ending.Failure) {
 
 // awaitEnd waits until nothing of the world is left, and says how it has ended.
 func (w *world) awaitEnd() ending.Outcome {
-	parts, told := w.own.outcomes(w.server, w.parents.spawner.Routes.Job.Limits.Stop+hostRequestTime)
+	parts, told := w.own.outcomes(w.server, routes.Limits(w.parents.spawner.Routes).Stop+hostRequestTime)
 	o := ending.OfWorld(parts, told)
 	w.server.Close()
 	return o

@@ -42,9 +42,9 @@ func Job() *config.Job {
 
 // TwoSites are the routes of the first site of a job of two: it is client 0 with ranks 0 and 1;
 // client 1 has 2 and 3. site is its own copy of what the file says, and gets the routes.
-func TwoSites(job *config.Job, site *config.Site, own ...config.Route) routes.Table {
+func TwoSites(job *config.Job, site *config.Site, own ...config.Route) *routes.Table {
 	site.Routes = own
-	rt := routes.Table{Job: job, Site: site, World: &startup.Job{
+	rt := &routes.Table{Job: job, Site: site, World: &startup.Job{
 		Clients: []startup.ClientInfo{{}, {Rank: 1, FirstProc: 2, FirstHost: 1}},
 		Procs:   startup.ListProcs(startup.ProcInfo{}, startup.ProcInfo{}, startup.ProcInfo{Client: 1}, startup.ProcInfo{Client: 1}),
 	}}

@@ -1,0 +1,247 @@
+// Package change has the commands of impi-node that change a job while it runs.
+package change
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/cmdline"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// ReloadHelp is the text of impi-node reload -h.
+//
+//go:embed reload.txt
+var ReloadHelp string
+
+// Exit statuses.
+const (
+	statusOK     = 0
+	statusFailed = 1 // nothing has changed, or not all of it
+	statusUsage  = 2
+)
+
+// common are the flags by which a command finds jobs.
+type common struct {
+	json     bool
+	job      string
+	all      bool
+	runDir   string
+	deadline time.Duration
+	help     bool
+}
+
+func (o *common) flags(name string) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.BoolVar(&o.json, "json", false, "")
+	f.StringVar(&o.job, "job", "", "")
+	f.BoolVar(&o.all, "all", false, "")
+	f.StringVar(&o.runDir, "run-dir", "", "")
+	f.DurationVar(&o.deadline, "deadline", 25*time.Second, "")
+	return f
+}
+
+// parse parses the arguments of a command, and returns those that are no flags.
+func (o *common) parse(f *flag.FlagSet, args []string) (rest []string, err error) {
+	rest, err = cmdline.ParseMixed(f, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		o.help = true
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case o.job != "" && o.all:
+		return nil, errors.New("give either -job or -all")
+	case o.deadline <= 0:
+		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
+	}
+	return rest, nil
+}
+
+// surveyTime is how long nodes may take to say who they are.
+const surveyTime = 2 * time.Second
+
+// find returns the nodes on this machine that are of the selected job, or of the only one there is.
+// What a job has spawned is part of it.
+func (o *common) find() ([]links.Found, error) {
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{Here: true})
+	found = slices.DeleteFunc(found, func(f links.Found) bool {
+		return strings.Contains(f.About.Job, "/") || !links.IsCalled(o.job, f.About.Job, f.About.ID)
+	})
+	jobs := links.ByJob(found)
+	switch {
+	case len(jobs) == 0 && o.job != "":
+		return nil, fmt.Errorf("no running job here is called %q; impi-node links lists the jobs", o.job)
+	case len(jobs) == 0:
+		return nil, errors.New("no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)")
+	case len(jobs) > 1 && !o.all:
+		var names []string
+		for _, j := range jobs {
+			names = append(names, fmt.Sprintf("%s (ID %s, node %d)", j[0].About.Job, cmp.Or(j[0].About.ID, "not known yet"), j[0].About.PID))
+		}
+		return nil, usage{fmt.Errorf("%d jobs run here; choose one by -job ID, or all by -all: %s", len(jobs), strings.Join(names, ", "))}
+	}
+	return found, nil
+}
+
+// usage is an error of the command line that shows only when the running jobs are known.
+type usage struct{ error }
+
+// statusOf is the exit status for an error of find.
+func statusOf(err error) int {
+	if errors.As(err, new(usage)) {
+		return statusUsage
+	}
+	return statusFailed
+}
+
+// bySite returns one node of each site.
+func bySite(found []links.Found) (list []links.Found) {
+	for _, f := range found {
+		if !slices.ContainsFunc(list, func(x links.Found) bool {
+			return x.About.ID == f.About.ID && x.About.Client == f.About.Client && x.About.Job == f.About.Job
+		}) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// result is what a site has made of a request.
+type result struct {
+	Job   string         `json:"job"`
+	Site  string         `json:"site"`
+	Hosts []links.Reread `json:"hosts,omitempty"`
+	Error string         `json:"error,omitempty"`
+}
+
+// failed reports whether something is wrong at a host, so that nothing has changed or not all.
+func (r *result) failed() bool {
+	return r.Error != "" || slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return h.Failed() || !h.Applied })
+}
+
+// Reload runs impi-node reload and returns its exit status.
+func Reload(args []string, out, errs io.Writer) int {
+	o := &common{}
+	rest, err := o.parse(o.flags("reload"), args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(errs, "impi-node reload: %v\nTry: impi-node help reload\n", err)
+		return statusUsage
+	case o.help:
+		fmt.Fprint(out, ReloadHelp)
+		return statusOK
+	}
+	found, err := o.find()
+	if err != nil {
+		fmt.Fprintf(errs, "impi-node reload: %v\n", err)
+		return statusOf(err)
+	}
+	var results []result
+	status := statusOK
+	for _, f := range bySite(found) { // one after the other, so that two do not make a pair's links anew at once
+		r := result{Job: f.About.Job, Site: f.About.Site}
+		if a, err := ask(&f, o.deadline, links.Request{Op: links.OpReread}); err != nil {
+			r.Error = err.Error()
+		} else {
+			r.Hosts = a.Rereads
+		}
+		if r.failed() {
+			status = statusFailed
+		}
+		results = append(results, r)
+	}
+	if o.json {
+		return printJSON(map[string]any{"reloads": results}, status, out, errs)
+	}
+	for _, r := range results {
+		r.print(out, errs)
+	}
+	return status
+}
+
+// ask asks a node on this machine.
+func ask(f *links.Found, limit time.Duration, r links.Request) (*links.Answer, error) {
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
+}
+
+func printJSON(v any, status int, out, errs io.Writer) int {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		fmt.Fprintln(errs, err)
+		return statusFailed
+	}
+	return status
+}
+
+// print writes what has changed, and on errs what is wrong. Lines that are the same at all hosts are
+// written once.
+func (r *result) print(out, errs io.Writer) {
+	title := "site " + r.Site
+	if r.Error != "" {
+		fmt.Fprintf(errs, "%s: %s\n", title, r.Error)
+		return
+	}
+	each(out, title, r.Hosts, func(h *links.Reread) []string { return h.Changes }, "")
+	each(out, title, r.Hosts, func(h *links.Reread) []string { return h.Restart }, ": needs a restart")
+	each(errs, title, r.Hosts, func(h *links.Reread) []string { return h.Faults }, "")
+	each(errs, title, r.Hosts, func(h *links.Reread) []string {
+		if h.Problem == "" {
+			return nil
+		}
+		return []string{h.Problem}
+	}, "")
+	applied := slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return h.Applied })
+	same := !slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return len(h.Changes)+len(h.Restart) > 0 })
+	switch {
+	case r.failed() && applied:
+		fmt.Fprintf(errs, "%s: not all hosts have changed; correct that and reload again\n", title)
+	case r.failed():
+		fmt.Fprintf(errs, "%s: nothing has changed\n", title)
+	case same:
+		fmt.Fprintf(out, "%s: %s says what it said before\n", title, r.Hosts[0].File)
+	}
+}
+
+// each writes lines of hosts, with those that say them unless all do.
+func each(w io.Writer, title string, hosts []links.Reread, lines func(*links.Reread) []string, end string) {
+	var order []string
+	who := make(map[string][]string)
+	for i := range hosts {
+		for _, l := range lines(&hosts[i]) {
+			if who[l] == nil {
+				order = append(order, l)
+			}
+			who[l] = append(who[l], hosts[i].Host)
+		}
+	}
+	for _, l := range order {
+		at := title
+		if names := who[l]; len(names) < len(hosts) {
+			at += ", host " + strings.Join(names, ", ")
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", at, l, end)
+	}
+}
