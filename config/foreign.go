@@ -63,8 +63,8 @@ func (s Site) DataTo(peer Site) Representation {
 // run.
 func (b *builder) checkForeign(sb *block) {
 	const remedy = "remove it, or remove foreign = true"
-	if sb.has("server") {
-		b.fault(sb.at("server"), "site "+quote(sb.label)+" is foreign and finds the server by its own means", remedy)
+	if at, has := sb.serverAt(); has {
+		b.fault(at, "site "+quote(sb.label)+" is foreign and finds the server by its own means", remedy)
 	}
 	for _, name := range []string{"server_foreign", "require_tls"} {
 		if sb.has(name) {

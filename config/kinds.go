@@ -277,26 +277,62 @@ func networks() kind {
 
 // endpoint parses to a place with a port.
 func endpoint(lowestPort int) kind {
-	want := fmt.Sprintf("an IP address or a host name, with a port from %d to 65535", lowestPort)
-	return written(want, `"127.0.0.1:7800"`, func(s string) (any, *wrong) {
-		host, port, found := cutPort(s)
-		if !found {
-			return nil, &wrong{problem: quote(s) + " has no port", element: -1}
-		}
-		at, bad := parseAddress(host)
+	return written(wantEndpoint(lowestPort), `"127.0.0.1:7800"`, func(s string) (any, *wrong) {
+		at, bad := parseEndpoint(s, lowestPort)
 		if bad != nil {
-			if bad.remedy != "" {
-				bad.remedy += ", and the port"
-			}
 			return nil, bad
 		}
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || int(n) < lowestPort {
-			return nil, &wrong{problem: fmt.Sprintf("port %q is not a number from %d to 65535", port, lowestPort), element: -1}
-		}
-		at.port, at.listener = uint16(n), true
 		return at, nil
 	})
+}
+
+func wantEndpoint(lowestPort int) string {
+	return fmt.Sprintf("an IP address or a host name, with a port from %d to 65535", lowestPort)
+}
+
+func parseEndpoint(s string, lowestPort int) (place, *wrong) {
+	host, port, found := cutPort(s)
+	if !found {
+		return place{}, &wrong{problem: quote(s) + " has no port", element: -1}
+	}
+	at, bad := parseAddress(host)
+	if bad != nil {
+		if bad.remedy != "" {
+			bad.remedy += ", and the port"
+		}
+		return place{}, bad
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || int(n) < lowestPort {
+		return place{}, &wrong{problem: fmt.Sprintf("port %q is not a number from %d to 65535", port, lowestPort), element: -1}
+	}
+	at.port, at.listener = uint16(n), true
+	return at, nil
+}
+
+// maxServers is the most addresses in a list of servers.
+const maxServers = 8
+
+// endpoints parses to a []place with ports, which has no place twice and is not empty.
+func endpoints(lowestPort int) kind {
+	want := fmt.Sprintf("a list of 1 to %d places, each %s", maxServers, wantEndpoint(lowestPort))
+	return kind{want: want, example: `["192.0.2.7:7800", "192.0.2.8:7800"]`, parse: func(v cty.Value) (any, *wrong) {
+		list, bad := stringList(v)
+		if bad != nil || len(list) == 0 || len(list) > maxServers {
+			return nil, mismatch
+		}
+		places := make([]place, len(list))
+		for i, s := range list {
+			if places[i], bad = parseEndpoint(s, lowestPort); bad != nil {
+				bad.element = i
+				return nil, bad
+			}
+			if slices.Contains(places[:i], places[i]) {
+				return nil, &wrong{problem: quote(s) + " is in the list already", remedy: "remove it", element: i}
+			}
+		}
+		return places, nil
+	}}
 }
 
 // metricsAt is an address of this machine, or all of them, with a port.

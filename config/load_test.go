@@ -59,7 +59,7 @@ func TestFullFile(t *testing.T) {
 	t.Run("server", func(t *testing.T) {
 		at := netip.MustParseAddrPort("127.0.0.1:7800")
 		want := Server{Embedded: true, Address: at, Clients: 4, Timeout: 45 * time.Second, Pos: alpha.Server.Pos, Ours: true, TLS: TLSOptional}
-		if alpha.Server != want {
+		if !reflect.DeepEqual(alpha.Server, want) {
 			t.Errorf("alpha has %+v", alpha.Server)
 		}
 		for _, s := range []Site{beta, gamma} {

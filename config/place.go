@@ -71,7 +71,9 @@ func (s *Site) Unknown() (names []HostName) {
 		add(h.Name, h.Address, h.Pos)
 	}
 	add(s.HeadName, s.Head.Addr(), s.Pos)
-	add(s.Server.Name, s.Server.Address.Addr(), s.Server.Pos)
+	for _, x := range s.Server.All() {
+		add(x.Name, x.Address.Addr(), s.Server.Pos)
+	}
 	add(s.Names.ServerName, s.Names.Server.Addr(), s.Names.Pos)
 	return names
 }

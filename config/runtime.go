@@ -111,6 +111,9 @@ type Server struct {
 	Address netip.AddrPort
 	Name    string // the host name that the file has for Address, if any
 
+	// Standby has the further addresses of a list of servers. The sites meet at one of them all.
+	Standby []ServerAddress
+
 	Clients int           // how many clients the embedded server waits for; else 0
 	Timeout time.Duration // how long the embedded server waits for them; else 0
 	Pos     Pos
@@ -121,12 +124,32 @@ type Server struct {
 	TLS           ServerTLS
 }
 
+// ServerAddress is where one server of a list listens.
+type ServerAddress struct {
+	Address netip.AddrPort
+	Name    string // the host name that the file has for Address, if any
+}
+
 // String returns what messages call the server: its address as in the file.
-func (s *Server) String() string {
+func (s ServerAddress) String() string {
 	if s.Name != "" {
 		return s.Name + ":" + itoa(int(s.Address.Port()))
 	}
 	return s.Address.String()
+}
+
+// All returns the addresses at which the sites may meet, in the order of the file.
+func (s *Server) All() []ServerAddress {
+	return append([]ServerAddress{{s.Address, s.Name}}, s.Standby...)
+}
+
+// String returns what messages call the server: its address as in the file, or all of them.
+func (s *Server) String() string {
+	var all []string
+	for _, x := range s.All() {
+		all = append(all, x.String())
+	}
+	return strings.Join(all, ", ")
 }
 
 // ServerTLS is the value of require_tls beside server, or in embedded_server.

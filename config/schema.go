@@ -114,6 +114,7 @@ var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alp
 	{name: "hosts", kind: hostList()},
 	{name: "procs", kind: procs()},
 	{name: "server", kind: endpoint(1)},
+	{name: "servers", kind: endpoints(1)},
 	{name: "server_foreign", kind: truth()},
 	{name: "require_tls", kind: truth()},
 	{name: "head", kind: endpoint(1)},
@@ -122,6 +123,7 @@ var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alp
 
 var blockJob = &blockSpec{name: "job", attrs: []attrSpec{
 	{name: "server", kind: endpoint(1)},
+	{name: "servers", kind: endpoints(1)},
 	{name: "server_foreign", kind: truth()},
 	{name: "require_tls", kind: truth()},
 	{name: "timeout", kind: duration("60s")},

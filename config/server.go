@@ -20,9 +20,9 @@ func (b *builder) servers() {
 		switch {
 		case s == home:
 			s.serve(embedded)
-		case s.block.has("server"):
+		case s.block.dials():
 			s.dial(s.block, embedded)
-		case b.job.has("server"):
+		case b.job.dials():
 			s.dial(b.job, nil) // an embedded server beside it was reported
 		case home != nil:
 			s.Server = Server{Pos: embedded.pos, Ours: true, TLS: requirement(embedded)}
@@ -52,7 +52,7 @@ func (b *builder) embeddedServer() (home *siteDraft, embedded *block) {
 			continue
 		}
 		home, embedded = s, in
-		if b.job.has("server") {
+		if b.job.dials() {
 			b.fault(in.pos, "the job block says already that the server is elsewhere", "keep one of the two")
 		}
 	}
@@ -60,7 +60,7 @@ func (b *builder) embeddedServer() (home *siteDraft, embedded *block) {
 }
 
 func (b *builder) notBoth(in *block) {
-	if in.has("server") {
+	if in.dials() {
 		b.fault(in.only("embedded_server").pos, in.title()+" has a server elsewhere and an embedded one",
 			"keep server or embedded_server")
 	}
@@ -129,21 +129,52 @@ func requirement(in *block) ServerTLS {
 // or if they contradict each other.
 func (b *builder) checkManner(in *block) {
 	for _, name := range []string{"require_tls", "server_foreign"} {
-		if in.has(name) && !in.has("server") {
+		if in.has(name) && !in.dials() {
 			b.fault(in.at(name), in.title()+" has "+name+" and no server: it says how that server is spoken to",
 				`add server = "ADDRESS:PORT"; for a server that is embedded write require_tls in embedded_server, and for links in a route`)
 		}
+	}
+	if in.has("server") && in.has("servers") {
+		b.fault(in.at("servers"), in.title()+" has server and servers", "keep servers, with the address of server in it")
+	}
+	if in.has("servers") && pick(false, "server_foreign", in) {
+		b.fault(in.at("servers"), "a server of another MPI does not let a site go to another server", "write server with one address, or remove server_foreign")
 	}
 	if pick(false, "server_foreign", in) && pick(false, "require_tls", in) {
 		b.fault(in.at("require_tls"), "a server of another MPI does not speak TLS", "remove require_tls, or server_foreign")
 	}
 }
 
-// dial takes the server attribute of block in, and compares it with the server
-// that the file embeds elsewhere, if it does.
+// dials reports whether a block says where a server is.
+func (b *block) dials() bool { return b.has("server") || b.has("servers") }
+
+// serverAt returns where a block says where a server is.
+func (b *block) serverAt() (Pos, bool) {
+	if b.has("server") {
+		return b.at("server"), true
+	}
+	return b.at("servers"), b.has("servers")
+}
+
+// dial takes the server attribute of block in, or the list of servers, and compares it with the
+// server that the file embeds elsewhere, if it does.
 func (s *siteDraft) dial(in, embedded *block) {
 	address, ok := get[netip.AddrPort](in, "server")
-	s.Server = Server{Address: address, Name: nameIn("server", in), Pos: in.at("server"), Foreign: pick(false, "server_foreign", in), TLS: requirement(in)}
+	s.Server = Server{Address: address, Name: nameIn("server", in), Foreign: pick(false, "server_foreign", in), TLS: requirement(in)}
+	s.Server.Pos, _ = in.serverAt()
+	for i, p := range pick([]place(nil), "servers", in) {
+		x := ServerAddress{p.at(s.opt.Addresses).(netip.AddrPort), p.name}
+		if i > 0 {
+			s.Server.Standby = append(s.Server.Standby, x)
+		} else {
+			s.Server.Address, s.Server.Name = x.Address, x.Name
+		}
+	}
+	if embedded != nil && in.has("servers") {
+		s.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line),
+			"remove servers: the site finds the embedded server by itself")
+		return
+	}
 	if !ok || embedded == nil {
 		return
 	}

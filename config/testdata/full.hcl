@@ -24,6 +24,7 @@ job {
     require_tls = false
   }
   #: server = "192.0.2.7:7800" # or: an impi-server, or a site elsewhere
+  #: servers = ["192.0.2.7:7800", "192.0.2.8:7800"] # or: several of which one may be down at the start
   #: require_tls = true        # the same, for that server
   #: server_foreign = true     # it is another MPI's, and speaks plain IMPI only
 
@@ -231,6 +232,7 @@ site "gamma" {
 
   # A site can say by itself where the server is and how it joins.
   server = "127.0.0.1:7800"
+  #: servers = ["127.0.0.1:7800"]
   #: server_foreign = true
   #: require_tls = false
   #: embedded_server { listen = "127.0.0.5:7800"  clients = 4 }

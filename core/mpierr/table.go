@@ -116,6 +116,8 @@ var table = []Row{
 	{startup.ErrFailed, Other},
 	{startup.ErrBusy, Other},
 	{startup.ErrLeft, Other},
+	{startup.ErrMoved, Other},
+	{startup.ErrMet, Other},
 
 	{agent.ErrConfig, Intern},
 	{agent.ErrLink, Intern},

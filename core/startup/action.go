@@ -37,6 +37,7 @@ type EventKind uint8
 const (
 	EventRefused  EventKind = iota // a connection that never became a client has ended: Conn, Peer, Err
 	EventJoined                    // Client has joined: Conn, Peer
+	EventMoved                     // Client has left for another server: Conn, Peer, Err
 	EventAllHere                   // all clients have joined
 	EventAnswered                  // the answer to Label went to all; Mask has the clients that sent it
 	EventDone                      // Client has no more labels
@@ -64,6 +65,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("refused %s: %v", e.Peer, e.Err)
 	case EventJoined:
 		return fmt.Sprintf("client %d joined from %s", e.Client, e.Peer)
+	case EventMoved:
+		return fmt.Sprintf("client %d at %s has left: %v", e.Client, e.Peer, e.Err)
 	case EventAllHere:
 		return "all clients are here"
 	case EventAnswered:

@@ -85,6 +85,10 @@ func (c *Client) Job() (*Job, bool) {
 	return c.d.job, true
 }
 
+// Waits reports whether the server has not said yet that all clients have come, so that this one may
+// leave for another server.
+func (c *Client) Waits() bool { return c.state < clientColl }
+
 // Err returns the error that ended the client, or nil.
 func (c *Client) Err() error { return c.err }
 

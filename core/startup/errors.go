@@ -16,5 +16,7 @@ var (
 	ErrLost     = errors.New("connection was lost")                                   // a peer's connection ended too early
 	ErrFailed   = errors.New("ended the job")                                         // a peer said why it gave up
 	ErrLeft     = errors.New("the server has left the job, which goes on without it") // by Leave
+	ErrMoved    = errors.New("the site tries another server")                         // of a list, and may come back
+	ErrMet      = errors.New("the sites have met at another server")                  // of a list
 	ErrBusy     = errors.New("server is busy")                                        // too many connections that have not named a client
 )

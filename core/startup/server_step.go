@@ -47,6 +47,8 @@ func knownToServer(cmd wire.Command) bool {
 // answers.
 func (s *Server) command(c *conn, f frame, now time.Time) error {
 	switch {
+	case f.cmd == wire.CmdFail && letGo(s, c, string(f.payload)):
+		return nil
 	case f.cmd == wire.CmdFail:
 		return fmt.Errorf("%w: %s", ErrFailed, Printable(f.payload))
 	case f.cmd == wire.CmdAuth && c.state == connAuth:
@@ -61,6 +63,31 @@ func (s *Server) command(c *conn, f frame, now time.Time) error {
 		return s.takeFini(c)
 	}
 	return fmt.Errorf("%w: %v where %s should be", ErrProtocol, f.cmd, c.expected())
+}
+
+// letGo lets a client leave for another server of its list, if not all have come. Once they have met
+// at another one this server has nothing more to do.
+func letGo(s *Server, c *conn, why string) bool {
+	var reason error
+	switch {
+	case s.state != serverJoining || c.state < connColl:
+	case why == ErrMoved.Error():
+		reason = ErrMoved
+	case why == ErrMet.Error():
+		reason = ErrMet
+	}
+	if reason == nil {
+		return false
+	}
+	s.clients[c.rank] = nil
+	s.tell(Event{Kind: EventMoved, Conn: c.id, Peer: c.peer, Client: c.rank, Err: reason})
+	s.do(Action{Kind: ActClose, Conn: c.id, Reason: reason})
+	s.drop(c)
+	if reason == ErrMet {
+		s.tell(Event{Kind: EventEnded})
+		s.end(nil)
+	}
+	return true
 }
 
 // expected names the commands that the connection may send, as the subject of a sentence.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,5 +116,28 @@ func TestUsage(t *testing.T) {
 		if got, err := run(t, strings.Fields(line)...); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) || got != "" {
 			t.Errorf("%q: %v, printed %q", line, err, got)
 		}
+	}
+}
+
+// TestRulesOfStandbyServers: each address of the list is to be open to all sites.
+func TestRulesOfStandbyServers(t *testing.T) {
+	job := &config.Job{}
+	for i, name := range []string{"alpha", "beta"} {
+		job.Sites = append(job.Sites, config.Site{
+			Name: name, Client: i, Hosts: []config.Host{{Address: netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), Procs: 1}},
+			Server: config.Server{
+				Address: netip.MustParseAddrPort("10.0.0.1:7800"),
+				Standby: []config.ServerAddress{{Address: netip.MustParseAddrPort("10.0.0.2:7801"), Name: "spare"}},
+			},
+		})
+	}
+	var found []string
+	for _, r := range Rules(job) {
+		if r.For == "the job's server" {
+			found = append(found, fmt.Sprint(r.Host, " ", r.Ports, " ", len(r.From)))
+		}
+	}
+	if !slices.Equal(found, []string{"10.0.0.1 7800 2", "spare 7801 2"}) {
+		t.Errorf("%q", found)
 	}
 }

@@ -33,7 +33,9 @@ func Rules(job *config.Job) (list []Rule) {
 		if s.Foreign {
 			continue
 		}
-		list = append(list, serverRules(job, s)...)
+		for _, at := range s.Server.All() {
+			list = append(list, serverRules(job, s, at)...)
+		}
 		for i, h := range s.Hosts {
 			if i == 0 {
 				list = append(list, headRule(s)...)
@@ -49,8 +51,9 @@ func Rules(job *config.Job) (list []Rule) {
 }
 
 // serverRules has the job's server, if a site of the file runs it, or the first site that dials it.
-func serverRules(job *config.Job, s config.Site) []Rule {
-	r := Rule{Host: cmp.Or(s.Server.Name, s.Server.Address.Addr().String()), Proto: "tcp", Ports: port(s.Server.Address.Port()), For: "the job's server"}
+// at is one of its addresses, if there are several.
+func serverRules(job *config.Job, s config.Site, at config.ServerAddress) []Rule {
+	r := Rule{Host: cmp.Or(at.Name, at.Address.Addr().String()), Proto: "tcp", Ports: port(at.Address.Port()), For: "the job's server"}
 	switch {
 	case s.Server.Embedded:
 		r.Site = s.Name

@@ -152,3 +152,23 @@ func TestServerOfASiteLost(t *testing.T) {
 		}
 	}
 }
+
+// TestStandbyServer: the sites meet at the second server of their list, as the first one is down.
+func TestStandbyServer(t *testing.T) {
+	job := testJob("ring", 1, 1)
+	serveApart(t, job)
+	down := relaytest.New(t, job.Sites[0].Server.Address.String(), nil)
+	down.Close()
+	for i := range job.Sites {
+		s := &job.Sites[i].Server
+		s.Standby = []config.ServerAddress{{Address: s.Address}}
+		s.Address = down.AddrPort()
+	}
+	all := startSites(t, job, job.Sites)
+	wantNone(t, all)
+	for i, x := range all {
+		if want := "the sites have met: site=" + siteName(i) + " server=" + job.Sites[i].Server.Standby[0].String(); !strings.Contains(x.err.String(), want) {
+			t.Errorf("site %d does not say %q:\n%s", i, want, x.err)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func (c *Client) start(ctx context.Context) (*startup.Job, error) {
 		if at, ok := c.m.Deadline(); ok {
 			c.nc.SetDeadline(at)
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && (c.m.Waits() || !errors.Is(context.Cause(ctx), startup.ErrMoved)) {
 			c.m.Fail(context.Cause(ctx))
 			break
 		}

@@ -28,6 +28,12 @@ type Settings struct {
 	// that may go away, for example because nobody listens yet.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// Stay is how long the site that decides waits for the others at one of several servers; 0: 10 s.
+	Stay time.Duration
+
+	// Reach bounds how long one attempt to connect takes altogether; 0: only the time limit does.
+	Reach time.Duration
+
 	// Own says how to talk to a server of ours; nil: plain IMPI, as with any other server.
 	Own *Own
 
@@ -83,6 +89,9 @@ func busyLevel(wait time.Duration) hclog.Level {
 
 // joinOnce is Join without trying again when the server is busy.
 func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit time.Duration) (*Client, *startup.Job, error) {
+	if set.Reach > 0 {
+		limit = min(limit, set.Reach)
+	}
 	nc, auth, err := connect(ctx, set, cfg.Auth, limit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("startup: client %d: %w", cfg.Rank, err)

@@ -319,7 +319,7 @@ func (s *server) accept(ln net.Listener) {
 func stopped(ctx context.Context) error {
 	why := context.Cause(ctx)
 	if errors.Is(why, context.Canceled) {
-		return errors.New("the server was stopped")
+		return errors.New(startup.Stopped)
 	}
-	return fmt.Errorf("the server was stopped: %w", why)
+	return fmt.Errorf("%s: %w", startup.Stopped, why)
 }

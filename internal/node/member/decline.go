@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,14 +42,27 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 		defer close(told)
 		defer cancel()
 		set, err := m.rendezvous()
-		if err == nil {
-			_, _, err = rendezvous.Join(ctx, set, startup.ClientConfig{
-				Rank: wire.ClientRank(m.Routes.Site.Client), Auth: server.AuthOf(m.Routes.Site.Auth), Limit: declineTime, Decline: f,
-			})
+		if err != nil {
+			m.Log.Debug("cannot tell the server that this site does not join", "reason", err)
+			return
 		}
-		m.Log.Debug("told the server that this site does not join", "outcome", err)
+		var all sync.WaitGroup
+		for _, address := range m.servers() {
+			at := set
+			at.Server = address
+			all.Go(func() { m.declineAt(ctx, at, f) })
+		}
+		all.Wait()
 	}()
 	return told
+}
+
+// declineAt tells one server that this site will not join.
+func (m *Member) declineAt(ctx context.Context, set rendezvous.Settings, f *ending.Failure) {
+	_, _, err := rendezvous.Join(ctx, set, startup.ClientConfig{
+		Rank: wire.ClientRank(m.Routes.Site.Client), Auth: server.AuthOf(m.Routes.Site.Auth), Limit: declineTime, Decline: f,
+	})
+	m.Log.Debug("told the server that this site does not join", "server", set.Server, "outcome", err)
 }
 
 // addressTaken reports whether a site failed because an address in its file is in use.

@@ -3,11 +3,13 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +52,7 @@ type Member struct {
 	id      *rendezvous.Identity // see Identity
 	session *rendezvous.Client   // our side of startup
 	joined  bool                 // we have begun it
+	at      string               // the server's address; where there are several, after startup
 	left    chan struct{}        // closed when we have left the job, or given it up
 	leaving sync.Once
 }
@@ -76,7 +79,9 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 		return err
 	}
 	if m.Server == nil { // which reports by itself whom it waits for
-		stop := report.While(m.Log, m.Deadline, func() string { return fmt.Sprintf("the server at %s and the other sites", set.Server) })
+		stop := report.While(m.Log, m.Deadline, func() string {
+			return fmt.Sprintf("the server at %s and the other sites", strings.Join(m.servers(), " or "))
+		})
 		defer stop()
 	}
 	m.joined = true
@@ -85,7 +90,7 @@ func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) error
 	}
 	within, stop := m.untilOver(ctx)
 	defer stop()
-	m.session, m.Routes.World, err = rendezvous.Join(within, set, cfg)
+	m.session, m.Routes.World, m.at, err = rendezvous.JoinAny(within, set, m.servers(), cfg)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -130,15 +135,22 @@ func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func())
 // Identity is the site's certificate at its server, once it has joined; nil: it has none.
 func (m *Member) Identity() *rendezvous.Identity { return m.id }
 
-// rendezvous says how to reach the server.
-func (m *Member) rendezvous() (rendezvous.Settings, error) {
-	address := m.Routes.Site.Server.Address
+// servers are the addresses at one of which the sites meet.
+func (m *Member) servers() (all []string) {
 	if m.Server != nil {
-		address = m.Server.Address()
+		return []string{m.Server.Address().String()}
 	}
+	for _, x := range m.Routes.Site.Server.All() {
+		all = append(all, x.Address.String())
+	}
+	return all
+}
+
+// rendezvous says how to speak to a server.
+func (m *Member) rendezvous() (rendezvous.Settings, error) {
 	own, err := server.OwnFor(m.Routes.Job, *m.Routes.Site, m.Server != nil, m.Log)
 	return rendezvous.Settings{
-		Server: address.String(), Own: own, Logger: m.Log.Named("startup"),
+		Own: own, Logger: m.Log.Named("startup"),
 		Dial: (&net.Dialer{KeepAliveConfig: socket.KeepAlive(routes.Silence(m.Routes.Job))}).DialContext,
 	}, err
 }
@@ -271,7 +283,8 @@ func (m *Member) serverSaid(err error) *ending.Failure {
 		f.Text = fmt.Sprintf("site %s: %s", m.Routes.Site.Name, f.Text)
 	}
 	if errors.Is(err, startup.ErrLost) && m.Server == nil {
-		f.Text += fmt.Sprintf("; the server is at %v: see on that machine whether it was killed, the machine was restarted or its network is down", m.Routes.Site.Server.Address)
+		f.Text += fmt.Sprintf("; the server is at %s: see on that machine whether it was killed, the machine was restarted or its network is down",
+			cmp.Or(m.at, strings.Join(m.servers(), " or ")))
 	}
 	return f
 }

@@ -1,0 +1,47 @@
+package startup
+
+import (
+	"errors"
+	"strings"
+)
+
+// Prospect is what a site may expect of one server of a list.
+type Prospect uint8
+
+// The prospects.
+const (
+	Again Prospect = iota // the server may be there later
+	Out                   // the server will not have this site
+	Over                  // the job has failed, whatever server the site goes to
+)
+
+// ProspectAfter returns what to expect of a server after the error with which startup has ended there.
+// A server that is lost, stopped or has waited too long may be started again. What a server says of a
+// site that has failed is true at every server.
+func ProspectAfter(err error) Prospect {
+	text := err.Error()
+	if i := strings.LastIndex(text, ErrFailed.Error()+": "); errors.Is(err, ErrFailed) && i >= 0 {
+		said := text[i+len(ErrFailed.Error())+2:]
+		switch {
+		case strings.HasPrefix(said, ErrAuth.Error()), strings.HasPrefix(said, ErrProtocol.Error()):
+			return Out
+		case strings.HasPrefix(said, ErrTimeout.Error()), strings.HasPrefix(said, ErrFull.Error()), strings.HasPrefix(said, Stopped),
+			strings.HasPrefix(said, ErrMoved.Error()), strings.HasPrefix(said, ErrMet.Error()), said == errNotYours.Error():
+			return Again
+		}
+		return Over
+	}
+	switch {
+	case errors.Is(err, ErrLost), errors.Is(err, ErrTimeout), errors.Is(err, ErrBusy):
+		return Again
+	}
+	return Out
+}
+
+// Stopped begins what a server says that is stopped by its operator.
+const Stopped = "the server was stopped"
+
+// Decides reports whether the site of a client decides at which server of a list all sites meet: that
+// of client 0 is at one of them at a time, and all others are at all that they reach. So no two
+// servers ever have all clients.
+func (c *ClientConfig) Decides() bool { return c.Rank == 0 }
