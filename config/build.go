@@ -147,6 +147,7 @@ func (s *siteDraft) site() {
 	s.Wait = pick(Wait{Auto: true}, "spin", own, shared)
 	s.log()
 	metricsOf(s)
+	uiOf(s)
 	s.spawn()
 	s.names()
 	s.native()
@@ -157,6 +158,14 @@ func metricsOf(s *siteDraft) {
 	fill(&s.Metrics, own, shared)
 	if in := cmp.Or(own, shared); in != nil {
 		s.Metrics.Pos = in.at("listen")
+	}
+}
+
+func uiOf(s *siteDraft) {
+	own, shared := s.layers("ui")
+	fill(&s.UI, own, shared)
+	if in := cmp.Or(own, shared); in != nil {
+		s.UI.Pos = in.at("listen")
 	}
 }
 

@@ -98,6 +98,9 @@ func (b *builder) checkPorts() {
 		if at := s.Metrics.Listen; at.IsValid() && s.here() { // other machines may have the same
 			claim(s, at, s.Metrics.Pos, "what serves metrics of site "+quote(s.Name))
 		}
+		if at := s.UI.Listen; at.IsValid() && s.here() {
+			claim(s, at, s.UI.Pos, "the page of site "+quote(s.Name))
+		}
 		if s.Server.Embedded {
 			claim(s, s.Server.Address, s.Server.Pos, embeddedServer)
 		}

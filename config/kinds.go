@@ -349,6 +349,20 @@ func metricsAt() kind {
 	})
 }
 
+// loopbackAt is an address that only this machine reaches, with a port.
+func loopbackAt() kind {
+	return written("a loopback address with a port", `"127.0.0.1:9480"`, func(s string) (any, *wrong) {
+		at, err := netip.ParseAddrPort(s)
+		if err != nil || !at.Addr().IsLoopback() {
+			return nil, &wrong{
+				problem: quote(s) + " is no loopback address with a port",
+				remedy:  `write listen = "127.0.0.1:9480", and reach it from elsewhere by ssh -L 9480:127.0.0.1:9480`, element: -1,
+			}
+		}
+		return place{addr: at.Addr().Unmap(), port: at.Port(), listener: true}, nil
+	})
+}
+
 // cutPort splits "host:port" and "[host]:port".
 func cutPort(s string) (host, port string, found bool) {
 	i := strings.LastIndexByte(s, ':')

@@ -142,6 +142,9 @@ func TestFullFile(t *testing.T) {
 		if at := netip.MustParseAddrPort("127.0.0.1:0"); alpha.Metrics.Listen != at || beta.Metrics.Listen != at || alpha.Metrics.Pos.Line == 0 {
 			t.Errorf("metrics: alpha %+v, beta %+v", alpha.Metrics, beta.Metrics)
 		}
+		if at := netip.MustParseAddrPort("127.0.0.1:0"); alpha.UI.Listen != at || beta.UI.Listen != at || alpha.UI.Pos.Line == 0 {
+			t.Errorf("ui: alpha %+v, beta %+v", alpha.UI, beta.UI)
+		}
 		if beta.Protocol.DataLen != 1024 || beta.Protocol.HiWater != 128 || alpha.Protocol.DataLen != 262144 {
 			t.Errorf("protocol: alpha %+v, beta %+v", alpha.Protocol, beta.Protocol)
 		}

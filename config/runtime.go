@@ -74,6 +74,7 @@ type Site struct {
 	Wait       Wait
 	Log        Log
 	Metrics    Metrics
+	UI         UI
 	Spawn      Spawn
 	Names      Names
 	Pos        Pos
@@ -342,6 +343,12 @@ func fileName(s string) string {
 		return r
 	}, s)
 	return cmp.Or(s, "_")
+}
+
+// UI says where the head of the site serves the page of impi-node ui.
+type UI struct {
+	Listen netip.AddrPort `hcl:"listen"` // of the loopback interface; invalid: nowhere; port 0: any
+	Pos    Pos
 }
 
 // Limits bound the steps of a job.

@@ -88,6 +88,8 @@ var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{
 	{name: "calls", kind: truth()},
 }}
 
+var blockUI = &blockSpec{name: "ui", attrs: []attrSpec{{name: "listen", kind: loopbackAt(), required: true}}}
+
 var blockAuth = &blockSpec{name: "auth", label: `"key" or "none"`, example: "key", repeated: true, attrs: []attrSpec{
 	{name: "file", kind: text("the key's file name", "job.key")},
 	{name: "env", kind: text("an environment variable's name", "IMPI_AUTH_KEY")},
@@ -102,7 +104,7 @@ var blockEmbeddedServer = &blockSpec{name: "embedded_server", attrs: []attrSpec{
 // sharedBlocks are blocks that may be at the top of the file, for all sites, or in a site, for that
 // one.
 var sharedBlocks = []*blockSpec{
-	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockMetrics, blockSpawn, blockNames,
+	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockMetrics, blockUI, blockSpawn, blockNames,
 }
 
 var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alpha", repeated: true, attrs: []attrSpec{

@@ -5,10 +5,13 @@ import "strings"
 // nearest returns the candidate that word was probably meant to be, or "".
 func nearest(word string, candidates []string) string {
 	best, bestCost := "", max(1, len(word)/3)+1
-	if len(word) < 3 {
-		return ""
-	}
 	for _, c := range candidates {
+		if strings.EqualFold(word, c) {
+			return c
+		}
+		if len(word) < 3 {
+			continue
+		}
 		if cost := edits(word, c); cost < bestCost {
 			best, bestCost = c, cost
 		}

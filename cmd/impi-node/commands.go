@@ -21,6 +21,7 @@ import (
 	"github.com/openimpi/impi/internal/manual"
 	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/status"
+	"github.com/openimpi/impi/internal/ui"
 )
 
 // verb is a command of impi-node other than running a job.
@@ -50,6 +51,7 @@ func verbs() []verb {
 		{name: "report", help: jobreport.Help, does: func(args []string, std streams) int { return jobreport.Run(args, std.out, std.err) }},
 		{name: "status", help: status.Help, does: func(args []string, std streams) int { return status.Run(args, std.out, std.err) }},
 		{name: "top", help: status.TopHelp, does: func(args []string, std streams) int { return status.Top(args, os.Stdin, os.Stdout, std.err) }},
+		{name: "ui", help: ui.Help, does: func(args []string, std streams) int { return ui.Run(args, std.out, std.err) }},
 		{name: "validate", help: validateHelp, does: validate},
 		{name: "version", help: help, does: func(_ []string, std streams) int { return showVersion(std.out) }},
 	}

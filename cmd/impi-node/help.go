@@ -16,6 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/launch/manifest"
 	"github.com/openimpi/impi/internal/native/trial"
 	"github.com/openimpi/impi/internal/status"
+	"github.com/openimpi/impi/internal/ui"
 	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -49,6 +50,7 @@ var topics = map[string]string{
 	"site":       siteHelp,
 	"status":     status.Help,
 	"top":        status.TopHelp,
+	"ui":         ui.Help,
 	"validate":   validateHelp,
 }
 

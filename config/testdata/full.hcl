@@ -168,6 +168,10 @@ metrics {
 # working directory. %j: the job's name, %s: the site's, %p: the process ID of the node.
 report { path = "job-%j-%s.html" }
 
+# Where the head of each site serves the page of impi-node ui, which needs a token. 0: any port.
+# Without the block that command serves it.
+ui { listen = "127.0.0.1:0" }
+
 log {
   level  = "info" # trace, debug, info, warn, error
   format = "text" # text, json

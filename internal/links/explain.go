@@ -119,6 +119,17 @@ func writeReasons(w io.Writer, j *Job) {
 	all.each(func(pairs, reasons string) { fmt.Fprintf(w, "\n  %s\n%s", pairs, reasons) })
 }
 
+// Explain writes why two procs are linked as they are. It reports whether the job has the pair.
+func (j *Job) Explain(w io.Writer, a, b int) bool {
+	for i := range j.Pairs {
+		if p := &j.Pairs[i]; p.A == min(a, b) && p.B == max(a, b) {
+			p.reasons(w, j)
+			return true
+		}
+	}
+	return false
+}
+
 func (p *Pair) reasons(w io.Writer, j *Job) {
 	fmt.Fprintf(w, "    %s: %s\n", cmp.Or(p.Transport, string(p.State)), p.Why)
 	if p.PlaneReason != "" {

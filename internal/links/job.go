@@ -28,6 +28,9 @@ type Job struct {
 	World      string      `json:"world,omitempty"`
 	Ports      int         `json:"ports,omitempty"`
 	WorldLinks []WorldLink `json:"other_worlds,omitempty"` // links to procs of other jobs
+
+	Log    []LogLine    `json:"log,omitempty"` // of nodes of the site that was asked, by time
+	ByHost []HostCounts `json:"by_host,omitempty"`
 }
 
 // Part is a site of a job, and whether its node answered: where each host has a node of its own,
@@ -157,6 +160,11 @@ func mergeJob(found []Found) Job {
 			j.Channels = append(j.Channels, f.Node.Channels...)
 			j.World, j.Ports = cmp.Or(j.World, f.Node.World), j.Ports+f.Node.Ports
 			j.WorldLinks = append(j.WorldLinks, f.Node.WorldLinks...)
+			j.ByHost = append(j.ByHost, f.Node.ByHost...)
+			for _, l := range f.Node.Log {
+				l.Host, l.Site = f.About.Host, f.About.Site
+				j.Log = append(j.Log, l)
+			}
 			for _, v := range f.Node.Views {
 				m.add(v)
 			}
@@ -170,6 +178,7 @@ func mergeJob(found []Found) Job {
 	}
 	slices.SortFunc(j.Pairs, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) })
 	sortWorldLinks(j.WorldLinks)
+	slices.SortStableFunc(j.Log, func(a, b LogLine) int { return a.At.Compare(b.At) })
 	j.Unused = unusedPairs(&j)
 	if j.Channels == nil {
 		j.Channels = []Channel{}

@@ -33,6 +33,29 @@ type Node struct {
 	World      string      `json:"world,omitempty"`  // what other jobs call this one; empty: it meets none
 	Ports      int         `json:"ports,omitempty"`  // open, at which other jobs can connect
 	WorldLinks []WorldLink `json:"other_worlds,omitempty"`
+
+	Log    []LogLine    `json:"log,omitempty"`     // by time
+	ByHost []HostCounts `json:"by_host,omitempty"` // all that its procs know, also of pairs that Views leaves out
+}
+
+// LogLine is a line of a node's log.
+type LogLine struct {
+	At    time.Time `json:"at"`
+	Level string    `json:"level"` // info, warn or error
+	From  string    `json:"from"`  // name of the part that wrote it
+	Text  string    `json:"text"`
+	Host  string    `json:"host,omitempty"` // whose node; in a Job
+	Site  string    `json:"site,omitempty"`
+}
+
+// HostCounts is what the procs of one host have counted of their links to those of another one.
+type HostCounts struct {
+	From     int    `json:"from"` // IMPI host ranks; From is the one that counts
+	To       int    `json:"to"`
+	Pairs    int    `json:"pairs"` // that have a link or have had one
+	Messages uint64 `json:"sent_messages"`
+	Sent     uint64 `json:"sent_bytes"`
+	Received uint64 `json:"received_bytes"`
 }
 
 // SetClock makes all times those of another machine's clock, on which it is now.
@@ -58,6 +81,9 @@ func (n *Node) SetClock(now time.Time) {
 	}
 	for i := range n.WorldLinks {
 		shift(&n.WorldLinks[i].Since)
+	}
+	for i := range n.Log {
+		shift(&n.Log[i].At)
 	}
 }
 

@@ -52,6 +52,8 @@ type Request struct {
 	Sites   bool // links: unless Here, the job's other sites too
 	Calls   bool // links: in which calls of MPI procs wait, which takes them longer to say
 	Account bool // links: what procs have counted of their calls of MPI
+	Log     bool // links: what nodes of the site have logged last, too
+	ByHost  bool // links: what went between hosts in all, too
 	All     bool // links: pairs of which nothing is used too
 	Few     int  // links: All if the site has no more pairs than this
 	Views   int  // links: how many pairs an answer has; 0: MaxViews

@@ -23,7 +23,8 @@ const (
 // Limiter decides which lines are written. Debug and trace lines always are: who
 // asks for them wants them all.
 type Limiter struct {
-	log hclog.Logger
+	log    hclog.Logger
+	recent Recent
 
 	mu   sync.Mutex
 	off  bool
@@ -50,8 +51,18 @@ type run struct {
 func New(opts hclog.LoggerOptions) (hclog.Logger, *Limiter) {
 	l := &Limiter{runs: make(map[kind]*run)}
 	opts.Exclude = l.exclude
-	l.log = hclog.New(&opts)
+	log := hclog.NewInterceptLogger(&opts)
+	log.RegisterSink(&l.recent)
+	l.log = log
 	return l.log, l
+}
+
+// Recent returns the last lines. A nil Limiter has none.
+func (l *Limiter) Recent() []Line {
+	if l == nil {
+		return nil
+	}
+	return l.recent.Lines()
 }
 
 // Close says what was left out so far. From then on every line is written: what is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -35,6 +36,8 @@ import (
 	"github.com/openimpi/impi/internal/node/spawner"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/rendezvous"
+	"github.com/openimpi/impi/internal/status"
+	"github.com/openimpi/impi/internal/ui"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -74,6 +77,7 @@ type node struct {
 	control   *inspect.Control
 	metrics   *metrics.Server // nil: none are served
 	recorder  *recorder       // nil: nothing is to be left of the job
+	ui        *ui.Server      // nil: no page is served
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -291,6 +295,24 @@ func serveMetrics(n *node) (err error) {
 	return nil
 }
 
+// serveUI begins to serve the page of impi-node ui if the file wants it and this is the head. Who may
+// read the run directory finds the page's address with its token there.
+func serveUI(n *node) (err error) {
+	at := n.opt.Site.UI
+	if !at.Listen.IsValid() || n.opt.spawned != nil || !n.cluster.IsHead() {
+		return nil
+	}
+	n.ui, err = ui.Serve(at.Listen, func(ctx context.Context) []status.Job { return ui.Ask(ctx, []string{n.dir.Path}) })
+	if err != nil {
+		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
+	}
+	if err := os.WriteFile(filepath.Join(n.dir.Path, ui.FileName), []byte(n.ui.URL()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("%v: %w", at.Pos, err)
+	}
+	n.log.Info("serves a page about the job; impi-node ui prints its address with the token", "address", n.ui.Address())
+	return nil
+}
+
 // start does everything up to the end of startup.
 func (n *node) start(ctx context.Context) (err error) {
 	if n.dir, err = host.NewRunDir(n.opt.RunBase); err != nil {
@@ -299,9 +321,9 @@ func (n *node) start(ctx context.Context) (err error) {
 	n.site.Dir = n.dir.Path
 	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }})
 	n.control = inspect.Open(inspect.Settings{
-		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text,
+		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
 	}) // before others are waited for
-	if err := serveMetrics(n); err != nil {
+	if err := errors.Join(serveMetrics(n), serveUI(n)); err != nil {
 		return err
 	}
 	transports := func() error { n.borrowTransports(); return nil }
@@ -454,6 +476,9 @@ func (n *node) shutDown(f *ending.Failure) {
 	}
 	if n.metrics != nil {
 		n.metrics.Close()
+	}
+	if n.ui != nil {
+		n.ui.Close()
 	}
 	if n.control != nil {
 		n.control.Close()

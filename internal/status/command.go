@@ -134,8 +134,8 @@ func Run(args []string, out, errs io.Writer) int {
 	}
 }
 
-// nothing is the message if no job was found.
-const nothing = "no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
+// Nothing is the message if no job was found.
+const Nothing = "no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
 
 // clearScreen clears a terminal and begins at its top.
 const clearScreen = "\x1b[H\x1b[2J"
@@ -143,7 +143,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 // show prints what a look has found, after before unless it prints JSON.
 func (o *options) show(r *Report, out, errs io.Writer, before string) int {
 	if len(r.Jobs) == 0 {
-		fmt.Fprintf(errs, "impi-node status: %s\n", nothing)
+		fmt.Fprintf(errs, "impi-node status: %s\n", Nothing)
 		return statusNoJob
 	}
 	if o.json {
@@ -163,14 +163,31 @@ func (o *options) show(r *Report, out, errs io.Writer, before string) int {
 
 // look asks the nodes.
 func (o *options) look() *Report {
-	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
+	all := Look(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
-	for _, j := range links.Merge(found) {
+	for _, j := range all {
 		if links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid)) {
-			r.Jobs = append(r.Jobs, Job{Job: j, Deadlock: findDeadlock(&j)})
+			r.Jobs = append(r.Jobs, j)
 		}
 	}
 	return r
+}
+
+// Look asks the nodes of run directories, each for at most limit, and returns their jobs.
+func Look(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
+	for _, j := range links.Merge(links.Survey(ctx, dirs, limit, r)) {
+		jobs = append(jobs, Job{Job: j, Deadlock: findDeadlock(&j)})
+	}
+	return jobs
+}
+
+// Describe returns a proc's state in a word, and what it does in a few.
+func Describe(x *links.Proc) (state, what string) {
+	what = does(x)
+	if x.Blocked != nil {
+		what = waitsIn(x.Blocked)
+	}
+	return stateOf(x), oneLine(what)
 }
 
 func (r *Report) status() int {

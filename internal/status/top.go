@@ -34,7 +34,7 @@ func Top(args []string, in, out *os.File, errs io.Writer) int {
 		return statusOK
 	}
 	if len(o.look().Jobs) == 0 {
-		fmt.Fprintf(errs, "impi-node top: %s\n", nothing)
+		fmt.Fprintf(errs, "impi-node top: %s\n", Nothing)
 		return statusNoJob
 	}
 	m, err := tea.NewProgram(newScreen(o.look, o.every), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out)).Run()

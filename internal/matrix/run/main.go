@@ -107,6 +107,9 @@ func sweep(ctx context.Context, bin string, quick bool, only *regexp.Regexp, lim
 	var wg sync.WaitGroup
 	for i, c := range cells {
 		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			results[i] = r.Run(ctx, c)

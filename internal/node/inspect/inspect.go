@@ -17,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/node/channel"
 	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/node/member"
@@ -43,6 +44,8 @@ type Settings struct {
 
 	Reload func(ctx context.Context, check bool, text string) (links.Reread, error) // reads the job file again
 	Text   func() (string, error)                                                   // the file as it is now
+
+	Log func() []loglimit.Line // the node's last lines
 }
 
 // Running has what a node can tell of once the job runs.
@@ -190,6 +193,8 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 			x.State, x.Ended = stateOf(p)
 			d.Procs = append(d.Procs, x)
 		}
+		d.Now = time.Now()
+		c.describeLog(d, r)
 		return d
 	}
 	d := &links.Node{About: c.about(), Phase: c.Phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
@@ -211,6 +216,10 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 		d.Channels = append(d.Channels, c...)
 	}
 	c.describePairs(d, stats, r)
+	if r.ByHost {
+		d.ByHost = c.countByHost(stats)
+	}
+	c.describeLog(d, r)
 	c.Worlds.Describe(d)
 	return d
 }

@@ -62,7 +62,7 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Op != links.OpLinks || r.Host != "" {
 		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
 	}
-	return m.Write(c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account}))
+	return m.Write(c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost}))
 }
 
 // enter waits until another question may be answered.
@@ -137,6 +137,11 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 				return v.Local < 0 || v.Peer < 0 || max(v.Local, v.Peer) >= c.Site.Routes.World.Procs.Len()
 			})
 			n.Views = n.Views[:min(len(n.Views), links.MaxViews)]
+			n.Log = nil // of a site are asked by its own operators
+			n.ByHost = slices.DeleteFunc(n.ByHost, func(h links.HostCounts) bool {
+				return h.From < int(x.FirstHost) || h.From >= int(x.FirstHost)+x.NHosts || h.To < 0 || h.To >= len(c.Site.Routes.World.Hosts)
+			})
+			n.ByHost = n.ByHost[:min(len(n.ByHost), links.MaxViews)]
 			n.SetClock(time.Now())
 		}
 		others = append(others, o)

@@ -27,12 +27,14 @@ type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Op    string                 `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"` // links, probe or reload
 	// links
-	All     bool  `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`          // pairs of which nothing is used too
-	Few     int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"`          // all of them if there are no more pairs than this
-	Here    bool  `protobuf:"varint,10,opt,name=here,proto3" json:"here,omitempty"`       // of the host alone whose node is asked
-	Sites   bool  `protobuf:"varint,11,opt,name=sites,proto3" json:"sites,omitempty"`     // unless here, of all sites of the job
-	Calls   bool  `protobuf:"varint,12,opt,name=calls,proto3" json:"calls,omitempty"`     // in which calls of MPI procs wait, too
-	Account bool  `protobuf:"varint,13,opt,name=account,proto3" json:"account,omitempty"` // what procs have counted of their calls of MPI
+	All     bool  `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`                      // pairs of which nothing is used too
+	Few     int64 `protobuf:"varint,3,opt,name=few,proto3" json:"few,omitempty"`                      // all of them if there are no more pairs than this
+	Here    bool  `protobuf:"varint,10,opt,name=here,proto3" json:"here,omitempty"`                   // of the host alone whose node is asked
+	Sites   bool  `protobuf:"varint,11,opt,name=sites,proto3" json:"sites,omitempty"`                 // unless here, of all sites of the job
+	Calls   bool  `protobuf:"varint,12,opt,name=calls,proto3" json:"calls,omitempty"`                 // in which calls of MPI procs wait, too
+	Account bool  `protobuf:"varint,13,opt,name=account,proto3" json:"account,omitempty"`             // what procs have counted of their calls of MPI
+	Log     bool  `protobuf:"varint,14,opt,name=log,proto3" json:"log,omitempty"`                     // what the nodes of the site have logged last, too
+	ByHost  bool  `protobuf:"varint,15,opt,name=by_host,json=byHost,proto3" json:"by_host,omitempty"` // what went between hosts, too
 	// probe
 	Local         int64  `protobuf:"varint,4,opt,name=local,proto3" json:"local,omitempty"` // a rank of the node's
 	Peer          int64  `protobuf:"varint,5,opt,name=peer,proto3" json:"peer,omitempty"`
@@ -119,6 +121,20 @@ func (x *Question) GetCalls() bool {
 func (x *Question) GetAccount() bool {
 	if x != nil {
 		return x.Account
+	}
+	return false
+}
+
+func (x *Question) GetLog() bool {
+	if x != nil {
+		return x.Log
+	}
+	return false
+}
+
+func (x *Question) GetByHost() bool {
+	if x != nil {
+		return x.ByHost
 	}
 	return false
 }
@@ -215,7 +231,7 @@ var File_control_proto protoreflect.FileDescriptor
 
 const file_control_proto_rawDesc = "" +
 	"\n" +
-	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xa2\x02\n" +
+	"\rcontrol.proto\x12\x0fimpi.control.v2\"\xcd\x02\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\tR\x02op\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x10\n" +
@@ -224,7 +240,9 @@ const file_control_proto_rawDesc = "" +
 	" \x01(\bR\x04here\x12\x14\n" +
 	"\x05sites\x18\v \x01(\bR\x05sites\x12\x14\n" +
 	"\x05calls\x18\f \x01(\bR\x05calls\x12\x18\n" +
-	"\aaccount\x18\r \x01(\bR\aaccount\x12\x14\n" +
+	"\aaccount\x18\r \x01(\bR\aaccount\x12\x10\n" +
+	"\x03log\x18\x0e \x01(\bR\x03log\x12\x17\n" +
+	"\aby_host\x18\x0f \x01(\bR\x06byHost\x12\x14\n" +
 	"\x05local\x18\x04 \x01(\x03R\x05local\x12\x12\n" +
 	"\x04peer\x18\x05 \x01(\x03R\x04peer\x12\x1c\n" +
 	"\ttransport\x18\x06 \x01(\tR\ttransport\x12\x14\n" +

@@ -1,0 +1,50 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/wireup"
+)
+
+// countByHost adds up what the procs of each host of this node have counted of their links, by the
+// other end's host.
+func (c *Control) countByHost(stats []*wireup.Stats) (list []links.HostCounts) {
+	world := c.Site.Routes.World
+	all := make(map[[2]int]*links.HostCounts)
+	for i, p := range c.Procs.All() {
+		if stats[i] == nil {
+			continue
+		}
+		from := int(world.Procs.At(p.Rank()).Host)
+		for k := range stats[i].Links {
+			l := &stats[i].Links[k]
+			to := int(world.Procs.At(l.Peer).Host)
+			x := all[[2]int{from, to}]
+			if x == nil {
+				x = &links.HostCounts{From: from, To: to}
+				all[[2]int{from, to}] = x
+			}
+			x.Pairs++
+			x.Messages += l.Messages
+			x.Sent += l.Sent
+			x.Received += l.Received
+		}
+	}
+	for _, x := range all {
+		list = append(list, *x)
+	}
+	slices.SortFunc(list, func(a, b links.HostCounts) int { return cmp.Or(a.From-b.From, a.To-b.To) })
+	return list
+}
+
+// describeLog adds the last lines of the node's log.
+func (c *Control) describeLog(d *links.Node, r links.Request) {
+	if !r.Log || c.Log == nil {
+		return
+	}
+	for _, l := range c.Log() {
+		d.Log = append(d.Log, links.LogLine{At: l.At, Level: l.Level.String(), From: l.From, Text: l.Text})
+	}
+}

@@ -1,0 +1,117 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/ui"
+)
+
+// TestUI: a node serves the page of its job, with what the other site's node knows and its own log, to
+// who has the address from its run directory.
+func TestUI(t *testing.T) {
+	job := route(testJob("linked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true})
+	job.Sites[0].UI.Listen = netip.MustParseAddrPort("127.0.0.1:0")
+	all := start(t, job, func(o *Options) { o.Logger = nil }) // the node's own
+	for _, s := range all {
+		<-s.n.ready
+		for i := range s.n.procs.All() {
+			s.out.line(t, prefixOf(s.n, i)+"sum ")
+		}
+	}
+	n := all[0].n
+	file := filepath.Join(n.dir.Path, ui.FileName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := os.Stat(file); err != nil || s.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v: others can read the token", s.Mode(), err)
+	}
+	var out, errs strings.Builder
+	if status := ui.Run([]string{"-run-dir", n.opt.RunBase}, &out, &errs); status != 0 || out.String() != string(text) {
+		t.Errorf("impi-node ui: status %d, %q, %s", status, out.String(), errs.String())
+	}
+	url := strings.TrimSpace(string(text))
+	jar, _ := cookiejar.New(nil)
+	browser := http.Client{Jar: jar}
+	page, _, _ := strings.Cut(url, "?")
+	get := func(what string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, what, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		b, err := io.ReadAll(a.Body)
+		if err != nil || a.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v, %s: %s", what, err, a.Status, b)
+		}
+		return string(b)
+	}
+	if html := get(url); !strings.Contains(html, "page.js") {
+		t.Errorf("the page is %s", html)
+	}
+	var m struct {
+		Jobs []struct {
+			Sites []struct{ Name, Phase string }
+			Ranks []struct {
+				Rank  int
+				State string
+			}
+			Matrix struct {
+				Cells []struct {
+					From, To  int
+					Messages  uint64
+					Transport string
+				}
+			}
+			Log []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal([]byte(get(page+"api/job")), &m); err != nil || len(m.Jobs) != 1 {
+		t.Fatalf("%v, %+v", err, m)
+	}
+	j := m.Jobs[0]
+	if len(j.Sites) != 2 || j.Sites[1].Phase != "running" || len(j.Ranks) != 4 || j.Ranks[3].State == "unknown" {
+		t.Errorf("%+v", j)
+	}
+	linked := 0
+	for _, c := range j.Matrix.Cells {
+		if c.Transport == "unix" && c.Messages > 0 {
+			linked++
+		}
+	}
+	if linked != 12 {
+		t.Errorf("%d cells of pairs that have sent by unix, want 12: %+v", linked, j.Matrix)
+	}
+	ready := false
+	for _, l := range j.Log {
+		ready = ready || strings.HasPrefix(l.Text, "the job runs: ")
+		if strings.Contains(l.Text, url[strings.Index(url, "=")+1:]) {
+			t.Errorf("the log has the token: %s", l.Text)
+		}
+	}
+	if !ready {
+		t.Errorf("the log has not that the job runs: %+v", j.Log)
+	}
+	if why := get(page + "api/explain?a=0&b=2"); !strings.Contains(why, "unix: ") || !strings.Contains(why, "route") {
+		t.Errorf("explained as %s", why)
+	}
+	if jobs := ui.Ask(context.Background(), []string{n.dir.Path}); len(jobs) != 1 || len(jobs[0].ByHost) == 0 {
+		t.Errorf("%+v", jobs)
+	}
+}

@@ -1,0 +1,232 @@
+package ui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/status"
+)
+
+var shots = flag.String("shots", "", "write pictures of the page to this folder")
+
+// browser is a headless Chromium with one window. It notes whom the page asks, and its errors.
+type browser struct {
+	t      *testing.T
+	ctx    context.Context
+	mu     sync.Mutex
+	asked  map[string]bool // addresses
+	errors []string
+}
+
+func open(t *testing.T) *browser {
+	t.Helper()
+	skips.Short(t)
+	path := skips.ProgramOf(t, "chromium", "chromium")
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	t.Cleanup(cancel)
+	b := &browser{t: t, ctx: ctx, asked: make(map[string]bool)}
+	chromedp.ListenTarget(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			b.asked[e.Request.URL] = true
+		case *cdpruntime.EventExceptionThrown:
+			b.errors = append(b.errors, e.ExceptionDetails.Error())
+		}
+	})
+	b.do(network.Enable())
+	return b
+}
+
+func (b *browser) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// key presses keys in the page.
+func (b *browser) key(keys string) { b.t.Helper(); b.do(chromedp.KeyEvent(keys)) }
+
+// filter writes into the field to which "/" leads.
+func (b *browser) filter(id, text string) {
+	b.t.Helper()
+	b.key("/")
+	b.await(fmt.Sprintf(`document.activeElement.id === %q`, id))
+	// The driver sends the character even though the page has used up the key.
+	b.do(chromedp.Evaluate(`document.activeElement.value = ""`, nil), chromedp.SendKeys("#"+id, text))
+}
+
+// await waits until an expression of JavaScript is true.
+func (b *browser) await(expression string) {
+	b.t.Helper()
+	var is bool
+	if err := chromedp.Run(b.ctx, chromedp.Poll(expression, &is, chromedp.WithPollingTimeout(time.Minute))); err != nil || !is {
+		var page string
+		_ = chromedp.Run(b.ctx, chromedp.InnerHTML("body", &page))
+		b.t.Fatalf("never so: %s: %v\n%s", expression, err, page[:min(len(page), 4000)])
+	}
+}
+
+// shot takes a picture, which must show something, and returns it.
+func (b *browser) shot(name string) []byte {
+	b.t.Helper()
+	var picture []byte
+	b.do(chromedp.CaptureScreenshot(&picture))
+	if *shots != "" {
+		if err := os.WriteFile(filepath.Join(*shots, name+".png"), picture, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return picture
+}
+
+// check wants no error of the page, and that it has asked its own server only.
+func (b *browser) check(s *Server) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.errors) > 0 {
+		b.t.Errorf("errors of the page: %q", b.errors)
+	}
+	for url := range b.asked {
+		if !strings.HasPrefix(url, "http://"+s.Address().String()+"/") && !strings.HasPrefix(url, "data:") {
+			b.t.Errorf("the page has asked %s", url)
+		}
+	}
+	if len(b.asked) < 4 {
+		b.t.Errorf("the page has asked only %v", b.asked)
+	}
+}
+
+const visible = `!document.getElementById("%s").hidden`
+
+// TestPage goes through the page of a small job by keys.
+func TestPage(t *testing.T) {
+	var looks, over atomic.Int32
+	s := serve(t, func(context.Context) []status.Job {
+		if over.Load() > 0 {
+			return nil
+		}
+		jobs := small(int(looks.Add(1)))
+		if looks.Load() > 2 { // ranks 2 and 3 wait for each other from then on
+			jobs[0].Deadlock = &status.Deadlock{For: time.Minute, Cycle: []int{2, 3}}
+		}
+		return jobs
+	})
+	b := open(t)
+	b.do(chromedp.Navigate(s.URL()))
+	b.await(`document.querySelectorAll("#sites .site").length === 2 && document.querySelectorAll("#sites .ranks i").length === 4`)
+	b.await(`location.search === ""`)
+	b.await(`document.querySelector('[data-rank="3"]').className === "blocked"`)
+	b.await(`document.querySelector("#sites .bad").textContent.includes("quic: failed")`)
+	b.await(`document.getElementById("sum").textContent.includes("1 links by shm") && document.getElementById("sum").textContent.includes("1 pairs through agents")`)
+	b.await(`document.getElementById("alarm").textContent === "Probable deadlock for 60 s: rank 2 waits for rank 3 waits for rank 2"`)
+	b.await(`[...document.querySelectorAll("#between td")].some((e) => e.textContent === "through agents 1")`)
+	b.shot("small-map")
+
+	b.key("2")
+	b.await(fmt.Sprintf(visible, "matrix"))
+	b.key(kb.ArrowRight)
+	b.await(`document.getElementById("cell").textContent === "rank 0 → 1: 5 messages, 5.00 kB, by shm"`)
+	b.key(kb.Enter)
+	b.await(fmt.Sprintf(visible, "explain") + ` && document.querySelector("#explain pre").textContent.includes("the first of the route's prefer")`)
+	b.shot("small-explain")
+	b.key(kb.Escape)
+	b.await(`document.getElementById("explain").hidden`)
+	b.do(chromedp.SetValue("#metric", "half_trip_us"), chromedp.Evaluate(`document.getElementById("metric").dispatchEvent(new Event("change"))`, nil))
+	b.await(`document.getElementById("scale").textContent.includes("up to 12 µs")`)
+	b.await(`document.getElementById("scale").textContent.includes("3 pairs are left out")`)
+
+	b.key("3")
+	b.await(fmt.Sprintf(visible, "procs") + ` && document.querySelectorAll("#ranks tbody tr").length === 4`)
+	b.await(`/[0-9] k?B/.test(document.querySelector('#ranks tr[data-rank="0"]').textContent)`) // each second
+	b.do(chromedp.Click(`[data-sort="blocked"]`))
+	b.await(`document.querySelector("#ranks tbody tr").dataset.rank === "3"`)
+	b.shot("small-procs")
+	b.filter("filter", "computing")
+	b.await(`document.querySelectorAll("#ranks tbody tr").length === 3 && document.getElementById("shown").textContent === "3 of 4"`)
+	b.key(kb.Escape)
+
+	b.key("4")
+	b.await(`document.querySelectorAll("#faults tr").length === 2 && document.querySelectorAll("#time circle").length === 2`)
+	b.shot("small-faults")
+	b.key("5")
+	b.await(`document.querySelectorAll("#lines div").length === 3`)
+	b.filter("grep", "resumed")
+	b.await(`document.querySelectorAll("#lines div").length === 1`)
+	b.key(kb.Escape)
+	b.await(`window.taken === undefined && document.querySelectorAll("main img, aside img").length === 0 && document.body.textContent.includes("<img src=x")`)
+
+	var colour, theme string
+	b.do(chromedp.Evaluate(`getComputedStyle(document.body).backgroundColor`, &colour), chromedp.Evaluate(`document.documentElement.dataset.theme`, &theme))
+	another := fmt.Sprintf(`getComputedStyle(document.body).backgroundColor !== %q && document.documentElement.dataset.theme !== %q`, colour, theme)
+	b.key("t")
+	b.await(another)
+	b.do(chromedp.Reload())
+	b.await(another + ` && document.querySelectorAll("#sites .site").length === 2`) // it is kept
+	b.key(" ")
+	b.await(`document.getElementById("live").textContent === "paused"`)
+	b.key(" ")
+	b.key("?")
+	b.await(`document.getElementById("help").open`)
+	b.key(kb.Escape)
+
+	over.Store(1)
+	b.await(`document.getElementById("live").textContent === "the job is over: this is what was seen last" && document.querySelectorAll("#sites .site").length === 2`)
+	b.check(s)
+	s.Close()
+	b.await(`document.getElementById("live").textContent === "impi-node ui does not answer any more"`)
+}
+
+// TestLargePage: a job of 1,024 ranks is shown by host.
+func TestLargePage(t *testing.T) {
+	s := serve(t, func(context.Context) []status.Job { return large(0) })
+	b := open(t)
+	b.do(chromedp.Navigate(s.URL()))
+	b.await(`document.querySelectorAll("#sites .host").length === 32 && document.querySelectorAll("#sites .ranks i").length === 1024`)
+	b.await(`document.querySelectorAll("#sites .host.wrong").length === 1 && document.getElementById("alarm").textContent.includes("host 10.3.0.8: it does not answer")`)
+	b.await(`document.getElementById("states").textContent === "342 blocked682 running"`)
+	b.await(`document.querySelectorAll("#between tr").length === 1 + 4 + 6`) // sites, and pairs of them
+	b.shot("large-map")
+	b.key("2")
+	b.key(kb.ArrowDown)
+	b.await(`document.getElementById("cell").textContent === "host 1 → 0: 1 messages, 2.00 kB, 32 pairs of procs"`)
+	b.await(`document.getElementById("scale").textContent.includes("hosts") && document.getElementById("scale").textContent.includes("up to 992 kB")`)
+	b.shot("large-matrix-a")
+	b.key("t")
+	b.shot("large-matrix-b")
+	b.key("3")
+	b.await(`document.getElementById("shown").textContent.startsWith("500 of 1024")`)
+	b.filter("filter", "host 31")
+	b.await(`document.getElementById("shown").textContent === "32 of 1024"`)
+	b.check(s)
+}
+
+// TestNoToken: a browser without the token is told what to do.
+func TestNoToken(t *testing.T) {
+	s := serve(t, func(context.Context) []status.Job { return small(0) })
+	b := open(t)
+	b.do(chromedp.Navigate("http://" + s.Address().String() + "/"))
+	b.await(`document.body.textContent.includes("open the address that impi-node ui prints")`)
+}

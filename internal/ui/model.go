@@ -1,0 +1,237 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/status"
+)
+
+// mostRanks is up to how many procs a job's matrix is by rank. That of a larger one is by host.
+const mostRanks = 128
+
+// mostCells bounds a matrix. Cells with the most bytes are kept.
+const mostCells = 1 << 16
+
+// model is what the page shows of all jobs, as JSON.
+type model struct {
+	Schema  int       `json:"schema"`
+	Version string    `json:"version"`
+	At      time.Time `json:"at"`
+	Jobs    []job     `json:"jobs"`
+}
+
+type job struct {
+	Name     string   `json:"name"`
+	ID       string   `json:"id"`
+	Sites    []site   `json:"sites"`
+	Ranks    []rank   `json:"ranks"` // by rank
+	Matrix   matrix   `json:"matrix"`
+	Channels int      `json:"channels"` // between hosts
+	Deadlock *stuck   `json:"deadlock,omitempty"`
+	Log      []line   `json:"log"` // oldest first
+	Worlds   int      `json:"worlds"`
+	Problems []string `json:"problems"` // who did not answer, and why
+}
+
+type site struct {
+	Name    string    `json:"name"`
+	Own     bool      `json:"own"`
+	Phase   string    `json:"phase"`
+	Problem string    `json:"problem,omitempty"`
+	Hosts   []machine `json:"hosts"`
+	Plugins []plugin  `json:"plugins"`
+}
+
+type machine struct {
+	Rank    int    `json:"rank"` // IMPI host rank
+	Name    string `json:"name"`
+	Problem string `json:"problem,omitempty"`
+}
+
+type plugin struct {
+	Name  string `json:"name"`
+	Host  string `json:"host,omitempty"`
+	State string `json:"state"`
+	Links int    `json:"links"`
+	Note  string `json:"note,omitempty"` // what is wrong with it
+}
+
+type rank struct {
+	Rank     int     `json:"rank"` // -1: it has none yet
+	PID      int     `json:"pid"`
+	Site     int     `json:"site"` // index
+	Host     int     `json:"host"` // IMPI host rank
+	State    string  `json:"state"`
+	Does     string  `json:"does"`
+	Blocked  float64 `json:"blocked_s"`
+	Messages uint64  `json:"messages"` // sent
+	Sent     uint64  `json:"sent"`     // bytes
+	Received uint64  `json:"received"`
+	Slept    float64 `json:"slept_s"`
+}
+
+// matrix is who sent how much to whom.
+type matrix struct {
+	By      string `json:"by"` // "rank" or "host"
+	Size    int    `json:"size"`
+	Cells   []cell `json:"cells"`
+	LeftOut int    `json:"left_out"` // pairs of procs of which nothing is known
+}
+
+// cell is what From has sent to To.
+type cell struct {
+	From      int     `json:"from"`
+	To        int     `json:"to"`
+	Messages  uint64  `json:"messages"`
+	Bytes     uint64  `json:"bytes"`
+	HalfTrip  float64 `json:"half_trip_us,omitempty"` // by the kernel's estimate; 0: not known
+	Transport string  `json:"transport,omitempty"`    // of pairs of procs
+	State     string  `json:"state,omitempty"`
+	Resumes   int     `json:"resumes,omitempty"`
+	Pairs     int     `json:"pairs,omitempty"` // of procs, between hosts
+}
+
+type stuck struct {
+	For   float64 `json:"for_s"`
+	Cycle []int   `json:"cycle,omitempty"`
+}
+
+type line struct {
+	At    time.Time `json:"at"`
+	Level string    `json:"level"`
+	From  string    `json:"from"`
+	Text  string    `json:"text"`
+	Host  string    `json:"host,omitempty"`
+	Event bool      `json:"event"` // a fault, or the end of one: it is in the timeline
+}
+
+// modelOf is what the page shows of jobs.
+func modelOf(jobs []status.Job, version string, now time.Time) *model {
+	m := &model{Schema: 1, Version: version, At: now, Jobs: []job{}}
+	for i := range jobs {
+		m.Jobs = append(m.Jobs, jobOf(&jobs[i]))
+	}
+	return m
+}
+
+func jobOf(s *status.Job) job {
+	j := job{Name: s.Name, ID: s.ID, Ranks: []rank{}, Log: []line{}, Problems: []string{}, Channels: len(s.Channels), Worlds: len(s.WorldLinks)}
+	first := 0 // host rank of a site's first host
+	procs := 0
+	for i := range s.Sites {
+		p := &s.Sites[i]
+		j.Sites = append(j.Sites, siteOf(p, first))
+		for k := range p.Ranks {
+			j.Ranks = append(j.Ranks, rankOf(&p.Ranks[k], i))
+		}
+		if p.Problem != "" {
+			j.Problems = append(j.Problems, "site "+p.Label()+": "+p.Problem)
+		}
+		first += len(p.Hosts)
+		procs += p.Procs
+	}
+	slices.SortFunc(j.Ranks, func(a, b rank) int { return cmp.Or(a.Rank-b.Rank, a.PID-b.PID) })
+	if j.Matrix = byRank(s, procs); procs > mostRanks {
+		j.Matrix = byHost(s, first)
+	}
+	if d := s.Deadlock; d != nil {
+		j.Deadlock = &stuck{For: d.For.Seconds(), Cycle: d.Cycle}
+	}
+	for _, l := range s.Log {
+		j.Log = append(j.Log, line{At: l.At, Level: l.Level, From: l.From, Text: l.Text, Host: l.Host, Event: isEvent(l)})
+	}
+	return j
+}
+
+// isEvent reports whether a line tells of a fault, or that one is over.
+func isEvent(l links.LogLine) bool {
+	return l.Level != "info" || strings.Contains(l.Text, "resumed") || strings.Contains(l.Text, "is replaced")
+}
+
+func siteOf(p *links.Part, first int) site {
+	x := site{Name: p.Label(), Own: p.Own, Phase: string(p.Phase), Problem: p.Problem, Hosts: []machine{}, Plugins: []plugin{}}
+	for i, address := range p.Hosts {
+		h := machine{Rank: first + i, Name: address}
+		for _, n := range p.Nodes {
+			if n.Host == address && n.Problem != "" {
+				h.Problem = n.Problem
+			}
+		}
+		x.Hosts = append(x.Hosts, h)
+	}
+	for _, t := range p.Transports {
+		x.Plugins = append(x.Plugins, plugin{Name: t.Name, Host: t.Host, State: t.State, Links: t.Links, Note: cmp.Or(t.Error, t.Problem)})
+	}
+	return x
+}
+
+func rankOf(p *links.Proc, site int) rank {
+	r := rank{Rank: p.Rank, PID: p.PID, Site: site, Host: p.Host}
+	r.State, r.Does = status.Describe(p)
+	if p.Blocked != nil {
+		r.Blocked = p.Blocked.Time.Seconds()
+	}
+	if c := p.Counts; c != nil {
+		r.Messages, r.Sent, r.Received, r.Slept = c.Messages, c.Sent, c.Received, c.Slept.Seconds()
+	}
+	return r
+}
+
+func byRank(s *status.Job, procs int) matrix {
+	m := matrix{By: "rank", Size: procs, Cells: []cell{}, LeftOut: s.Left}
+	for i := range s.Pairs {
+		p := &s.Pairs[i]
+		half := 0.0
+		if p.Speed != nil {
+			half = float64(p.Speed.HalfTrip.Nanoseconds()) / 1e3
+		}
+		for _, way := range []struct {
+			from, to int
+			links.Count
+		}{{p.A, p.B, p.AToB}, {p.B, p.A, p.BToA}} {
+			c := cell{From: way.from, To: way.to, HalfTrip: half, Transport: p.Transport, State: string(p.State), Resumes: p.Resumes}
+			if way.Messages != nil {
+				c.Messages = *way.Messages
+			}
+			if way.Bytes != nil {
+				c.Bytes = *way.Bytes
+			}
+			m.Cells = append(m.Cells, c)
+		}
+	}
+	return m.bounded()
+}
+
+// byHost takes what each host has counted. What a host has received stands in for what another one
+// sent that did not answer.
+func byHost(s *status.Job, hosts int) matrix {
+	m := matrix{By: "host", Size: hosts}
+	cells := make(map[[2]int]cell)
+	for _, x := range s.ByHost {
+		cells[[2]int{x.From, x.To}] = cell{From: x.From, To: x.To, Messages: x.Messages, Bytes: x.Sent, Pairs: x.Pairs}
+	}
+	for _, x := range s.ByHost {
+		if _, told := cells[[2]int{x.To, x.From}]; !told {
+			cells[[2]int{x.To, x.From}] = cell{From: x.To, To: x.From, Bytes: x.Received, Pairs: x.Pairs}
+		}
+	}
+	m.Cells = make([]cell, 0, len(cells))
+	for _, c := range cells {
+		m.Cells = append(m.Cells, c)
+	}
+	slices.SortFunc(m.Cells, func(a, b cell) int { return cmp.Or(a.From-b.From, a.To-b.To) })
+	return m.bounded()
+}
+
+func (m matrix) bounded() matrix {
+	if over := len(m.Cells) - mostCells; over > 0 {
+		slices.SortFunc(m.Cells, func(a, b cell) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		m.LeftOut += over
+		m.Cells = m.Cells[:mostCells]
+	}
+	return m
+}

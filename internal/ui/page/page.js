@@ -1,0 +1,427 @@
+// The page asks its server each second for all that it shows (see model.go), and draws it anew.
+// Names and texts are of programs and of other sites: they become text nodes only, never markup.
+"use strict";
+
+const every = 1000;
+const views = ["map", "matrix", "procs", "events", "log"];
+const $ = (id) => document.getElementById(id);
+const state = {
+  view: "map", model: null, job: null, before: null, // before: cells and ranks of the look before, for rates
+  paused: false, lost: 0, at: [0, 0], sort: "rank", down: false,
+};
+
+// element makes an element with attributes and children; children that are strings become text.
+function element(name, attributes = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [k, v] of Object.entries(attributes)) {
+    if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+    else if (v !== null && v !== undefined) e.setAttribute(k, v);
+  }
+  e.append(...children);
+  return e;
+}
+
+function amount(n, unit = "") {
+  if (n === null || n === undefined || Number.isNaN(n)) return "";
+  const steps = ["", "k", "M", "G", "T", "P"];
+  let i = 0;
+  while (n >= 1000 && i < steps.length - 1) { n /= 1000; i++; }
+  return (i === 0 ? String(Math.round(n)) : n.toFixed(n < 10 ? 2 : n < 100 ? 1 : 0)) + (unit || steps[i] ? " " : "") + steps[i] + unit;
+}
+
+function lasting(s) {
+  if (s < 1) return "";
+  if (s < 120) return s.toFixed(0) + " s";
+  if (s < 7200) return (s / 60).toFixed(0) + " min";
+  return (s / 3600).toFixed(1) + " h";
+}
+
+const clock = (t) => new Date(t).toLocaleTimeString([], { hour12: false });
+
+// look asks the server and shows the answer.
+async function look() {
+  if (!state.paused) {
+    try {
+      const answer = await fetch("api/job", { cache: "no-store" });
+      if (!answer.ok) throw new Error(await answer.text());
+      take(await answer.json());
+      state.lost = 0;
+    } catch (e) {
+      state.lost++;
+      live(e instanceof TypeError ? "impi-node ui does not answer any more" : e.message, true);
+    }
+  }
+  setTimeout(look, every);
+}
+
+function live(text, lost) {
+  $("live").textContent = text;
+  $("live").className = lost ? "lost" : "";
+}
+
+function take(model) {
+  const jobs = model.jobs;
+  let job = jobs.find((j) => state.job && j.id === state.job.id && j.name === state.job.name);
+  if (!job && jobs.length && !state.job) job = jobs[0];
+  if (!job) {
+    live(state.job ? "the job is over: this is what was seen last" : "no job of yours runs on this machine", true);
+    return;
+  }
+  const select = $("job");
+  const names = jobs.map((j) => j.name + " " + j.id).join("\n");
+  if (select.dataset.names !== names) {
+    select.dataset.names = names;
+    select.replaceChildren(...jobs.map((j, i) => element("option", { value: i }, `${j.name} ${j.id}`)));
+    select.hidden = jobs.length < 2;
+  }
+  select.value = String(jobs.indexOf(job));
+  const old = state.job;
+  if (old && old.id === job.id) state.before = { at: state.model.at, ranks: new Map(old.ranks.map((r) => [r.rank, r])), cells: cellsOf(old) };
+  state.model = model;
+  state.job = job;
+  live(clock(model.at), false);
+  draw();
+}
+
+const cellsOf = (job) => new Map(job.matrix.cells.map((c) => [c.from + "," + c.to, c]));
+
+// since is the time between the last two looks in seconds.
+const since = () => (state.before ? (new Date(state.model.at) - new Date(state.before.at)) / 1000 : 0);
+
+function rate(now, then) {
+  const d = since();
+  return d > 0 && then !== undefined && now >= then ? (now - then) / d : null;
+}
+
+function draw() {
+  const job = state.job;
+  if (!job) return;
+  $("name").replaceChildren(job.name + " ", element("small", {}, job.id));
+  document.title = `impi: ${job.name}`;
+  const alarm = [];
+  if (job.deadlock) {
+    const c = job.deadlock.cycle;
+    alarm.push("Probable deadlock for " + lasting(job.deadlock.for_s) + (c && c.length ? ": rank " + c.concat(c[0]).join(" waits for rank ") : ""));
+  }
+  alarm.push(...job.problems);
+  $("alarm").hidden = !alarm.length;
+  $("alarm").textContent = alarm.join("\n");
+  ({ map: drawMap, matrix: drawMatrix, procs: drawProcs, events: drawEvents, log: drawLog })[state.view]();
+}
+
+// update replaces the children of an element if its content is another one, so that what the mouse
+// is over and what has the focus stays.
+function update(parent, key, make) {
+  const text = JSON.stringify(key);
+  if (parent.dataset.key === text) return;
+  parent.dataset.key = text;
+  parent.replaceChildren(...make());
+}
+
+function drawMap() {
+  const job = state.job;
+  const linked = job.matrix.cells.filter((c) => c.state === "linked" && c.from < c.to);
+  const by = new Map();
+  for (const c of linked) by.set(c.transport, (by.get(c.transport) || 0) + 1);
+  const agents = job.matrix.cells.filter((c) => c.state === "agents" && c.from < c.to).length;
+  const resumes = job.matrix.cells.reduce((n, c) => n + (c.from < c.to ? c.resumes || 0 : 0), 0);
+  const hosts = job.sites.reduce((n, s) => n + s.hosts.length, 0);
+  $("sum").textContent = [
+    `${job.sites.length} sites, ${hosts} hosts, ${job.ranks.length} procs`,
+    [...by].map(([t, n]) => `${n} links by ${t}`).join(", "),
+    agents ? `${agents} pairs through agents` : "",
+    resumes ? `${resumes} resumes` : "",
+    job.worlds ? `${job.worlds} links to other jobs` : "",
+  ].filter(Boolean).join(" · ");
+  const many = hosts > 48;
+  update($("sites"), [job.sites, job.ranks.map((r) => [r.rank, r.state, r.does])], () => job.sites.map((s, i) => element("div", { class: "site" },
+    element("h2", {}, s.name + " ", element("small", {}, s.problem || (s.own ? s.phase || "does not answer" : "another MPI"))),
+    element("div", { class: "hosts" + (many ? " many" : "") }, ...s.hosts.map((h) => {
+      const ranks = job.ranks.filter((r) => r.site === i && (r.host === h.rank || s.hosts.length === 1));
+      return element("div", { class: "host" + (h.problem ? " wrong" : ""), title: h.problem || `host ${h.rank}, ${h.name}` },
+        element("b", {}, h.name),
+        element("div", { class: "ranks" }, ...ranks.map((r) => element("i", {
+          class: r.state, title: `rank ${r.rank}: ${r.does}`, "data-rank": r.rank, onclick: () => explain(r.rank),
+        }))));
+    })),
+    element("ul", { class: "plugins" }, ...s.plugins.map((p) => element("li", { class: p.state === "healthy" ? "" : "bad" },
+      `plugin ${p.name}${p.host ? " on " + p.host : ""}: ${p.state}, ${p.links} links made${p.note ? ", " + p.note : ""}`))))));
+  drawBetween();
+  const counts = new Map();
+  for (const r of job.ranks) counts.set(r.state, (counts.get(r.state) || 0) + 1);
+  $("states").replaceChildren(...[...counts].sort().map(([name, n]) => element("span", {}, element("i", { class: name }), `${n} ${name}`)));
+}
+
+// drawBetween lists how sites are linked among themselves and with each other, and how much goes there.
+function drawBetween() {
+  const job = state.job;
+  const siteOf = new Map();
+  if (job.matrix.by === "host") job.sites.forEach((s, i) => s.hosts.forEach((h) => siteOf.set(h.rank, i)));
+  else job.ranks.forEach((r) => siteOf.set(r.rank, r.site));
+  const sums = new Map();
+  for (const c of job.matrix.cells) {
+    const ends = [siteOf.get(c.from), siteOf.get(c.to)].sort((a, b) => a - b);
+    if (ends.includes(undefined)) continue;
+    const key = ends.join(",");
+    const sum = sums.get(key) || { ends, bytes: 0, now: 0, links: new Map() };
+    sums.set(key, sum);
+    const old = state.before && state.before.cells.get(c.from + "," + c.to);
+    sum.bytes += c.bytes;
+    sum.now += (old && rate(c.bytes, old.bytes)) || 0;
+    const how = c.pairs ? "pairs" : c.state === "agents" ? "through agents" : c.transport || c.state;
+    if (c.from < c.to) sum.links.set(how, (sum.links.get(how) || 0) + (c.pairs || 1));
+  }
+  const rows = [...sums.values()].sort((a, b) => a.ends[0] - b.ends[0] || a.ends[1] - b.ends[1]);
+  $("between").hidden = !rows.length;
+  $("between").tBodies[0].replaceChildren(...rows.map((r) => element("tr", {},
+    element("td", {}, r.ends[0] === r.ends[1] ? `within ${job.sites[r.ends[0]].name}` : `${job.sites[r.ends[0]].name} – ${job.sites[r.ends[1]].name}`),
+    element("td", {}, [...r.links].map(([how, n]) => `${how} ${n}`).join(", ")),
+    element("td", { class: "n" }, amount(r.bytes, "B")), element("td", { class: "n" }, amount(r.now, "B/s")))));
+}
+
+// The matrix is drawn on a canvas: a row for who sends, a column for who receives.
+const plot = { side: 0, size: 0, left: 44, top: 22, max: 0 };
+
+function metricOf(c) {
+  const metric = $("metric").value;
+  if (metric !== "rate") return c[metric] || 0;
+  const old = state.before && state.before.cells.get(c.from + "," + c.to);
+  return (old && rate(c.bytes, old.bytes)) || 0;
+}
+
+function drawMatrix() {
+  const { matrix } = state.job;
+  const canvas = $("cells");
+  plot.size = matrix.size;
+  const room = Math.min(document.documentElement.clientWidth - 80, innerHeight - 240);
+  plot.side = Math.max(2, Math.min(28, Math.floor(room / Math.max(1, matrix.size))));
+  const width = plot.left + plot.side * plot.size + 2, height = plot.top + plot.side * plot.size + 2;
+  const dots = devicePixelRatio || 1;
+  if (canvas.width !== width * dots || canvas.height !== height * dots) {
+    canvas.width = width * dots; canvas.height = height * dots;
+    canvas.style.width = width + "px"; canvas.style.height = height + "px";
+  }
+  const g = canvas.getContext("2d");
+  const style = getComputedStyle(document.documentElement);
+  const low = style.getPropertyValue("--cell0").split(" ").map(Number), high = style.getPropertyValue("--cell1").split(" ").map(Number);
+  g.setTransform(dots, 0, 0, dots, 0, 0);
+  g.clearRect(0, 0, width, height);
+  g.fillStyle = `rgb(${low})`;
+  g.fillRect(plot.left, plot.top, plot.side * plot.size, plot.side * plot.size);
+  const values = matrix.cells.map(metricOf);
+  plot.max = values.reduce((a, b) => Math.max(a, b), 0);
+  const least = values.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), plot.max);
+  const span = Math.log(plot.max + 1) - Math.log(least) || 1;
+  const gap = plot.side > 6 ? 1 : 0;
+  matrix.cells.forEach((c, i) => {
+    if (values[i] <= 0) return;
+    const x = Math.max(0.12, Math.min(1, (Math.log(values[i] + 1) - Math.log(least)) / span));
+    g.fillStyle = `rgb(${low.map((v, k) => Math.round(v + (high[k] - v) * x))})`;
+    g.fillRect(plot.left + c.to * plot.side, plot.top + c.from * plot.side, plot.side - gap, plot.side - gap);
+  });
+  g.fillStyle = style.getPropertyValue("--soft");
+  g.font = "11px system-ui";
+  const step = Math.ceil(28 / plot.side);
+  for (let k = 0; k < plot.size; k += step) {
+    g.textAlign = "center"; g.fillText(String(k), plot.left + (k + 0.5) * plot.side, plot.top - 6);
+    g.textAlign = "right"; g.fillText(String(k), plot.left - 6, plot.top + (k + 0.5) * plot.side + 4);
+  }
+  const [row, column] = state.at;
+  if (row < plot.size && column < plot.size) {
+    g.strokeStyle = style.getPropertyValue("--fault");
+    g.lineWidth = 2;
+    g.strokeRect(plot.left + column * plot.side - 1, plot.top + row * plot.side - 1, plot.side + 1, plot.side + 1);
+  }
+  tellCell();
+  const unit = { bytes: "B", rate: "B/s", half_trip_us: "µs", messages: "" }[$("metric").value];
+  const ramp = element("span", { class: "ramp" });
+  ramp.style.background = `linear-gradient(90deg, rgb(${low}), rgb(${high}))`;
+  $("scale").replaceChildren(
+    `rows send, columns receive; ${matrix.by === "host" ? "hosts" : "ranks"}`, ramp, plot.max ? `up to ${amount(plot.max, unit)}, logarithmic` : "nothing yet",
+    matrix.left_out ? `${matrix.left_out} pairs are left out` : "");
+}
+
+function tellCell() {
+  const [from, to] = state.at;
+  const { matrix } = state.job;
+  const c = matrix.cells.find((x) => x.from === from && x.to === to);
+  const name = matrix.by === "host" ? "host" : "rank";
+  const what = c ? [
+    `${amount(c.messages)} messages, ${amount(c.bytes, "B")}`, c.pairs ? `${c.pairs} pairs of procs` : "", c.transport ? "by " + c.transport : c.state || "",
+    c.half_trip_us ? c.half_trip_us.toFixed(1) + " µs" : "", c.resumes ? c.resumes + " resumes" : "",
+  ].filter(Boolean).join(", ") : "nothing is known to have been sent";
+  $("cell").textContent = `${name} ${from} → ${to}: ${what}`;
+}
+
+function cellAt(event) {
+  const box = $("cells").getBoundingClientRect();
+  const column = Math.floor((event.clientX - box.left - plot.left) / plot.side), row = Math.floor((event.clientY - box.top - plot.top) / plot.side);
+  return row >= 0 && column >= 0 && row < plot.size && column < plot.size ? [row, column] : null;
+}
+
+const columns = [
+  ["rank", "rank", true, (r) => r.rank], ["pid", "pid", true, (r) => r.pid],
+  ["site", "site", false, (r) => state.job.sites[r.site].name], ["host", "host", true, (r) => r.host],
+  ["state", "state", false, (r) => r.state], ["blocked", "for", true, (r) => r.blocked_s],
+  ["sent", "sent/s", true, (r) => rateOf(r, "sent")], ["received", "received/s", true, (r) => rateOf(r, "received")],
+  ["messages", "messages/s", true, (r) => rateOf(r, "messages")], ["slept", "asleep", true, (r) => rateOf(r, "slept_s")],
+  ["does", "does", false, (r) => r.does],
+];
+
+function rateOf(r, field) {
+  const old = state.before && state.before.ranks.get(r.rank);
+  return old ? rate(r[field], old[field]) : null;
+}
+
+function drawProcs() {
+  const head = $("ranks").tHead;
+  if (!head.rows.length) {
+    head.append(element("tr", {}, ...columns.map(([id, title, number]) => element("th", { class: number ? "n" : "" },
+      element("button", { "data-sort": id, onclick: () => { state.down = state.sort === id ? !state.down : number && id !== "rank"; state.sort = id; drawProcs(); } }, title)))));
+  }
+  for (const b of head.querySelectorAll("button")) b.parentElement.setAttribute("aria-sort", b.dataset.sort !== state.sort ? "none" : state.down ? "descending" : "ascending");
+  const wanted = $("filter").value.toLowerCase();
+  const of = columns.find((c) => c[0] === state.sort)[3];
+  const rows = state.job.ranks.filter((r) => !wanted || `${r.rank} ${state.job.sites[r.site].name} host ${r.host} ${r.state} ${r.does}`.toLowerCase().includes(wanted));
+  rows.sort((a, b) => {
+    const x = of(a), y = of(b);
+    const order = typeof x === "string" ? x.localeCompare(y) : (x ?? -1) - (y ?? -1);
+    return (state.down ? -order : order) || a.rank - b.rank;
+  });
+  const most = 500;
+  $("shown").textContent = rows.length > most ? `${most} of ${rows.length} are shown: filter or sort` : `${rows.length} of ${state.job.ranks.length}`;
+  const body = $("ranks").tBodies[0];
+  body.replaceChildren(...rows.slice(0, most).map((r) => element("tr", { "data-rank": r.rank, onclick: () => explain(r.rank) },
+    ...columns.map(([id, , number, get]) => {
+      const v = get(r);
+      const text = v === null ? "" : id === "blocked" ? lasting(v) : id === "slept" ? Math.min(100, v * 100).toFixed(0) + " %" :
+        id === "sent" || id === "received" ? amount(v, "B") : id === "messages" ? amount(v) : String(v);
+      return element("td", { class: id === "does" ? "wide" : number ? "n" : "" }, ...(id === "state" ? [element("i", { class: v }), text] : [text]));
+    }))));
+}
+
+function drawEvents() {
+  const events = state.job.log.filter((l) => l.event);
+  const svg = $("time");
+  const width = svg.clientWidth || 800, height = 60;
+  const now = new Date(state.model.at).getTime();
+  const first = state.job.log.length ? new Date(state.job.log[0].at).getTime() : now - 60000;
+  const x = (t) => 10 + ((t - first) / Math.max(1, now - first)) * (width - 20);
+  const node = (name, attributes, text) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    if (text) e.textContent = text;
+    return e;
+  };
+  svg.replaceChildren(
+    node("line", { x1: 10, x2: width - 10, y1: 38, y2: 38 }),
+    node("text", { x: 10, y: 54 }, clock(first)), node("text", { x: width - 10, y: 54, "text-anchor": "end" }, clock(now)),
+    ...events.map((l) => {
+      const c = node("circle", { cx: x(new Date(l.at).getTime()), cy: l.level === "error" ? 14 : l.level === "warn" ? 24 : 34, r: 4, class: l.level });
+      c.append(node("title", {}, `${clock(l.at)} ${l.text}`));
+      return c;
+    }));
+  update($("faults").tBodies[0], events, () => events.length ? events.slice().reverse().map((l) => element("tr", {},
+    element("td", {}, clock(l.at)), element("td", { class: l.level }, l.level), element("td", {}, l.host || ""), element("td", { class: "wide" }, l.text)))
+    : [element("tr", {}, element("td", {}, "No fault so far. Here are the warnings and errors of this site's nodes, and links that were resumed."))]);
+}
+
+function drawLog() {
+  const wanted = $("grep").value.toLowerCase();
+  const lines = state.job.log.filter((l) => !wanted || `${l.level} ${l.host} ${l.from} ${l.text}`.toLowerCase().includes(wanted));
+  update($("lines"), lines, () => lines.map((l) => element("div", {}, clock(l.at) + " ", element("span", { class: l.level }, l.level.padEnd(5)), ` ${l.host ? l.host + " " : ""}${l.from}: ${l.text}`)));
+  if ($("follow").checked) $("lines").scrollTop = $("lines").scrollHeight;
+}
+
+// explain shows what is known of a rank, and of its link to another one if there is a second.
+async function explain(a, b) {
+  const job = state.job;
+  const panel = $("explain");
+  const r = job.ranks.find((x) => x.rank === a);
+  panel.hidden = false;
+  panel.querySelector("h2").textContent = b === undefined ? `rank ${a}` : `ranks ${a} and ${b}`;
+  const text = panel.querySelector("pre");
+  const others = job.matrix.by === "rank" ? job.matrix.cells.filter((c) => c.from === a && c.to !== a).map((c) => c.to) : [];
+  $("partners").replaceChildren(...others.map((to) => element("button", { onclick: () => explain(a, to) }, `with ${to}`)));
+  if (b === undefined) {
+    text.textContent = r ? `${r.does}\nprocess ${r.pid} on host ${r.host} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "";
+    return;
+  }
+  text.textContent = "…";
+  try {
+    const answer = await fetch(`api/explain?job=${encodeURIComponent(job.id)}&a=${a}&b=${b}`);
+    text.textContent = await answer.text();
+  } catch {
+    text.textContent = "impi-node ui does not answer any more";
+  }
+}
+
+function explainCell() {
+  const [from, to] = state.at;
+  const { matrix } = state.job;
+  if (matrix.by === "rank") { explain(from, to); return; }
+  const panel = $("explain");
+  panel.hidden = false;
+  panel.querySelector("h2").textContent = `hosts ${from} and ${to}`;
+  panel.querySelector("pre").textContent = $("cell").textContent + "\n\nOf a job of more than 128 procs the matrix is by host. Links of two ranks: impi-node links -explain.";
+  $("partners").replaceChildren();
+}
+
+function show(view) {
+  state.view = view;
+  for (const v of views) $(v).hidden = v !== view;
+  for (const b of document.querySelectorAll("[role=tab]")) b.setAttribute("aria-selected", String(b.dataset.view === view));
+  draw();
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  try { localStorage.setItem("theme", name); } catch { /* it is not kept */ }
+  if (state.job) draw();
+}
+
+function switchTheme() { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); }
+
+function pause() {
+  state.paused = !state.paused;
+  $("pause").textContent = state.paused ? "Go on" : "Pause";
+  if (state.paused) live("paused", false);
+}
+
+function key(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape") { $("explain").hidden = true; document.activeElement.blur(); return; }
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox") return;
+  const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  if (views[event.key - 1]) show(views[event.key - 1]);
+  else if (event.key === "t") switchTheme();
+  else if (event.key === "?") $("help").showModal();
+  else if (event.key === " " && event.target.tagName !== "BUTTON") pause();
+  else if (event.key === "/") (state.view === "log" ? $("grep") : (show("procs"), $("filter"))).focus();
+  else if (state.view === "matrix" && state.job && moves[event.key]) {
+    state.at = state.at.map((v, i) => Math.max(0, Math.min(plot.size - 1, v + moves[event.key][i])));
+    drawMatrix();
+  } else if (state.view === "matrix" && state.job && event.key === "Enter" && event.target.tagName !== "BUTTON") explainCell();
+  else return;
+  event.preventDefault();
+}
+
+document.addEventListener("keydown", key);
+for (const b of document.querySelectorAll("[role=tab]")) b.addEventListener("click", () => show(b.dataset.view));
+$("theme").addEventListener("click", switchTheme);
+$("pause").addEventListener("click", pause);
+$("keys").addEventListener("click", () => $("help").showModal());
+$("close").addEventListener("click", () => { $("explain").hidden = true; });
+$("metric").addEventListener("change", draw);
+$("filter").addEventListener("input", draw);
+$("grep").addEventListener("input", draw);
+$("cells").addEventListener("mousemove", (e) => { const c = cellAt(e); if (c) { state.at = c; drawMatrix(); } });
+$("cells").addEventListener("click", (e) => { const c = cellAt(e); if (c) { state.at = c; explainCell(); } });
+$("job").addEventListener("change", () => { state.before = null; state.job = state.model.jobs[$("job").value]; draw(); });
+addEventListener("resize", draw);
+
+let theme = null;
+try { theme = localStorage.getItem("theme"); } catch { /* none is kept */ }
+setTheme(theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+show("map");
+look();

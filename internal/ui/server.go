@@ -1,0 +1,207 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/openimpi/impi/internal/status"
+	"github.com/openimpi/impi/internal/version"
+)
+
+// Bounds of what a browser can make the server do.
+const (
+	connections = 32
+	headerLimit = 16 << 10
+	readLimit   = 5 * time.Second
+	writeLimit  = 30 * time.Second
+	lookLimit   = 5 * time.Second        // for the nodes to answer
+	fresh       = 500 * time.Millisecond // for how long a look is shown to others who ask
+)
+
+//go:embed page
+var pages embed.FS
+
+// ErrListen is wrapped by the error for an address that the page may not be at.
+var ErrListen = errors.New("ui: not an address of this machine alone")
+
+// Look asks the nodes, until ctx ends.
+type Look func(ctx context.Context) []status.Job
+
+// Server serves the page.
+type Server struct {
+	http  http.Server
+	at    netip.AddrPort
+	token string
+	look  Look
+	done  chan struct{}
+
+	mu   sync.Mutex // held during a look, so that there is one at a time
+	jobs []status.Job
+	seen time.Time
+}
+
+// CheckListen refuses addresses that others than this machine's users reach: the page tells of
+// programs and their processes, and is not encrypted.
+func CheckListen(at netip.AddrPort) error {
+	if !at.Addr().IsLoopback() {
+		return fmt.Errorf("%w: %v: write 127.0.0.1 and forward the port, as by ssh -L %d:127.0.0.1:%d HOST", ErrListen, at, at.Port(), at.Port())
+	}
+	return nil
+}
+
+// Serve begins to serve the page at an address of the loopback interface.
+func Serve(at netip.AddrPort, look Look) (*Server, error) {
+	if err := CheckListen(at); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("ui: %w", err)
+	}
+	s := &Server{at: ln.Addr().(*net.TCPAddr).AddrPort(), token: newToken(), look: look, done: make(chan struct{})}
+	content, err := fs.Sub(pages, "page")
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(content))
+	mux.HandleFunc("GET /api/job", s.serveJobs)
+	mux.HandleFunc("GET /api/explain", s.serveExplain)
+	s.http = http.Server{
+		Handler: s.guard(mux), ReadTimeout: readLimit, WriteTimeout: writeLimit, IdleTimeout: time.Minute, MaxHeaderBytes: headerLimit,
+		ErrorLog: nil,
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(netutil.LimitListener(ln, connections)) // until Close
+	}()
+	return s, nil
+}
+
+func newToken() string {
+	var b [18]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// URL is where the page is, with the token that it needs.
+func (s *Server) URL() string { return "http://" + s.at.String() + "/?token=" + s.token }
+
+// Address is where the page is.
+func (s *Server) Address() netip.AddrPort { return s.at }
+
+// Close stops serving, and ends requests.
+func (s *Server) Close() {
+	_ = s.http.Close()
+	<-s.done
+}
+
+// cookie is the name of the one with the token. Browsers send cookies to all ports of an address.
+func (s *Server) cookie() string { return "impi_ui_" + strconv.Itoa(int(s.at.Port())) }
+
+// guard lets those pass who know the token, and who ask for this address by a name of this machine:
+// pages of other sites, whose name may lead here, are refused.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		if !isHere(r.Host) {
+			http.Error(w, "this page is at "+s.at.String()+" only", http.StatusMisdirectedRequest)
+			return
+		}
+		if given := r.URL.Query().Get("token"); given != "" && s.knows(given) {
+			http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			if r.URL.Path == "/" { // so that it is neither in the address line nor in the history
+				http.Redirect(w, r, "/", http.StatusSeeOther)
+				return
+			}
+		} else if c, err := r.Cookie(s.cookie()); err != nil || !s.knows(c.Value) {
+			http.Error(w, "open the address that impi-node ui prints: it has the token that this page needs", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) knows(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// isHere reports whether a Host header names this machine by itself.
+func isHere(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	if name == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(name)
+	return err == nil && a.IsLoopback()
+}
+
+// latest returns what the nodes have just said.
+func (s *Server) latest(ctx context.Context) ([]status.Job, time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.seen) > fresh {
+		ctx, cancel := context.WithTimeout(ctx, lookLimit)
+		defer cancel()
+		s.jobs, s.seen = s.look(ctx), time.Now()
+	}
+	return s.jobs, s.seen
+}
+
+func (s *Server) serveJobs(w http.ResponseWriter, r *http.Request) {
+	jobs, at := s.latest(r.Context())
+	b, err := json.Marshal(modelOf(jobs, version.String(), at))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b)
+}
+
+// serveExplain tells in text why two ranks are linked as they are, as impi-node links -explain does.
+func (s *Server) serveExplain(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	a, errA := strconv.Atoi(q.Get("a"))
+	b, errB := strconv.Atoi(q.Get("b"))
+	if errA != nil || errB != nil {
+		http.Error(w, "a and b are ranks", http.StatusBadRequest)
+		return
+	}
+	jobs, _ := s.latest(r.Context())
+	var text bytes.Buffer
+	for i := range jobs {
+		if j := &jobs[i].Job; j.ID == q.Get("job") || len(jobs) == 1 {
+			if !j.Explain(&text, a, b) {
+				fmt.Fprintf(&text, "Nothing is known of ranks %d and %d: nothing was sent between them, or the job has too many pairs to tell of each.\n", a, b)
+			}
+			break
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(text.Bytes())
+}
