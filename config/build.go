@@ -148,6 +148,7 @@ func (s *siteDraft) site() {
 	s.log()
 	metricsOf(s)
 	uiOf(s)
+	traceOf(s)
 	s.spawn()
 	s.names()
 	s.native()
@@ -169,6 +170,15 @@ func uiOf(s *siteDraft) {
 	}
 }
 
+func traceOf(s *siteDraft) {
+	own, shared := s.layers("trace")
+	fill(&s.Trace, own, shared)
+	if calls := s.Trace.Calls; calls != "" {
+		s.Trace.Calls = absolute(s.dir, calls)
+		s.checkTrace(cmp.Or(own, shared).at("calls"), calls, "calls", "calls-%r.json")
+	}
+}
+
 func (s *siteDraft) log() {
 	own, shared := s.layers("log")
 	s.Log = defaultLog()
@@ -182,7 +192,7 @@ func (s *siteDraft) log() {
 	if !own.has("trace") {
 		from = shared
 	}
-	s.checkTrace(from.at("trace"), trace)
+	s.checkTrace(from.at("trace"), trace, "packets", "packets-%r.txt")
 }
 
 // protocol merges and checks s's protocol values. The schema checks their ranges (IMPI ch.2, COLL

@@ -55,9 +55,9 @@ func (b *builder) freeRank() string {
 	return "a job has at most " + itoa(maxClients) + " clients"
 }
 
-func (s *siteDraft) checkTrace(pos Pos, trace string) {
+func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
 	if (s.Procs() > 1 || !s.CountsKnown()) && !strings.Contains(trace, "%r") {
-		s.fault(pos, "several procs would write their packets to one file", `put %r, the rank, into the name: "packets-%r.txt"`)
+		s.fault(pos, "several procs would write their "+what+" to one file", "put %r, the rank, into the name: "+quote(example))
 	}
 }
 

@@ -75,6 +75,7 @@ type Site struct {
 	Log        Log
 	Metrics    Metrics
 	UI         UI
+	Trace      Trace
 	Spawn      Spawn
 	Names      Names
 	Pos        Pos
@@ -349,6 +350,11 @@ func fileName(s string) string {
 type UI struct {
 	Listen netip.AddrPort `hcl:"listen"` // of the loopback interface; invalid: nowhere; port 0: any
 	Pos    Pos
+}
+
+// Trace says what the procs note while they run.
+type Trace struct {
+	Calls string `hcl:"calls"` // absolute path of the timeline of calls of MPI, %r is the world rank; empty: none
 }
 
 // Limits bound the steps of a job.

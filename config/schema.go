@@ -90,6 +90,8 @@ var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{
 
 var blockUI = &blockSpec{name: "ui", attrs: []attrSpec{{name: "listen", kind: loopbackAt(), required: true}}}
 
+var blockTrace = &blockSpec{name: "trace", attrs: []attrSpec{{name: "calls", kind: text("a file name with %r for the rank", "calls-%r.json"), required: true}}}
+
 var blockAuth = &blockSpec{name: "auth", label: `"key" or "none"`, example: "key", repeated: true, attrs: []attrSpec{
 	{name: "file", kind: text("the key's file name", "job.key")},
 	{name: "env", kind: text("an environment variable's name", "IMPI_AUTH_KEY")},
@@ -104,7 +106,7 @@ var blockEmbeddedServer = &blockSpec{name: "embedded_server", attrs: []attrSpec{
 // sharedBlocks are blocks that may be at the top of the file, for all sites, or in a site, for that
 // one.
 var sharedBlocks = []*blockSpec{
-	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockMetrics, blockUI, blockSpawn, blockNames,
+	blockHost, blockProgram, blockTransport, blockRoute, blockProtocol, blockWait, blockLog, blockMetrics, blockUI, blockTrace, blockSpawn, blockNames,
 }
 
 var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alpha", repeated: true, attrs: []attrSpec{

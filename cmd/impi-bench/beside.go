@@ -19,6 +19,7 @@ var variants = map[string]func(*options){
 	"resume":    func(o *options) { o.resume = "true" },
 	"no-resume": func(o *options) { o.resume = "false" },
 	"calls":     func(o *options) { o.calls = true },
+	"timeline":  func(o *options) { o.timeline = true },
 	"channel":   func(o *options) { o.path = "channel" },
 	"fd":        func(o *options) { o.plane = string(transports.PlaneFD) },
 	"peer-shm":  func(o *options) { o.plane = string(transports.PlanePeerSHM) },

@@ -41,6 +41,7 @@ type options struct {
 	path      string        // "direct" or "channel"
 	resume    string        // "true", "false", or what the node would choose
 	calls     bool          // the procs measure their calls of MPI
+	timeline  bool          // and write each
 	ranks     []int         // each value of -procs
 	procs     int           // the one that is measured
 	floor     bool

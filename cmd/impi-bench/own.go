@@ -116,6 +116,9 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	if w.o.calls {
 		b.WriteString("metrics {\n  listen = \"127.0.0.1:0\"\n  calls  = true\n}\n")
 	}
+	if w.o.timeline {
+		fmt.Fprintf(&b, "trace { calls = %q }\n", filepath.Join(w.dir, "calls-%r.json"))
+	}
 	b.WriteString(w.secure(secure))
 	if sites == 1 {
 		fmt.Fprintf(&b, "site \"bench\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = %d\n  }\n%s}\n", procs, w.inside)

@@ -286,7 +286,14 @@ var (
 
 const (
 	_ = -uint(C.CALLS ^ measure.Most)
-	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag))
+	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.Ring))
 )
 
-func init() { measure.UseC((*measure.Memory)(unsafe.Pointer(&C.impi_measure))) }
+func init() {
+	measure.UseC((*measure.Memory)(unsafe.Pointer(&C.impi_measure)), func(h uint64) uint64 {
+		if c := commOf(uintptr(h)); c != nil {
+			return proc.ContextOf((*proc.Comm)(c.Comm))
+		}
+		return 0
+	})
+}

@@ -6,10 +6,24 @@ struct measure impi_measure;
 // impi_called counts a call that has begun at a time of impi_clock.
 void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm)
 {
-	(void)peer, (void)tag, (void)size, (void)comm;
-	struct sum *s = &impi_measure.sums[call];
+	struct measure *m = &impi_measure;
+	struct sum *s = &m->sums[call];
+	uint64_t ended = impi_clock();
 	atomic_fetch_add_explicit(&s->calls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&s->time, impi_clock() - begun, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->time, ended - begun, memory_order_relaxed);
+	if (!(atomic_load_explicit(&m->on, memory_order_relaxed) & TRACED))
+		return;
+	uint64_t turn = atomic_load_explicit(&m->put, memory_order_relaxed);
+	do {
+		if (turn - atomic_load_explicit(&m->taken, memory_order_acquire) >= RING) {
+			atomic_fetch_add_explicit(&m->dropped, 1, memory_order_relaxed);
+			return;
+		}
+	} while (!atomic_compare_exchange_weak(&m->put, &turn, turn + 1));
+	struct event *e = &m->events[turn % RING];
+	e->begun = begun, e->ended = ended, e->size = size, e->comm = comm;
+	e->call = (uint32_t)call, e->peer = peer, e->tag = tag;
+	atomic_store_explicit(&e->turn, turn + 1, memory_order_release);
 }
 
 // impi_size is the size of a buffer, or -1 if only Go knows it.

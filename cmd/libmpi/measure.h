@@ -12,12 +12,29 @@
 enum { CALLS = 256 };
 enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
 
+enum { COUNTED = 1, TRACED = 2 }; // bits of on
+enum { RING = 1 << 14 };
+
 struct sum { _Atomic uint64_t calls, time; };
+
+// A call that waits to be written to a timeline. turn is its place in the order of all, from 1 on, once it
+// is complete.
+struct event {
+	_Atomic uint64_t turn;
+	uint64_t begun, ended;
+	int64_t size;
+	uint64_t comm;
+	uint32_t call;
+	int32_t peer, tag;
+	uint32_t unused;
+};
 
 struct measure {
 	_Atomic uint32_t on;
 	uint32_t unused;
 	struct sum sums[CALLS];
+	_Atomic uint64_t put, taken, dropped;
+	struct event events[RING];
 };
 
 extern struct measure impi_measure __attribute__((visibility("hidden")));

@@ -172,6 +172,9 @@ report { path = "job-%j-%s.html" }
 # Without the block that command serves it.
 ui { listen = "127.0.0.1:0" }
 
+# The calls of MPI of each proc as a timeline for Perfetto or Chrome; %r is the world rank; default: none.
+trace { calls = "calls-%r.json" }
+
 log {
   level  = "info" # trace, debug, info, warn, error
   format = "text" # text, json

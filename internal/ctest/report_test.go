@@ -1,8 +1,11 @@
 package ctest
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/internal/jobreport"
@@ -13,7 +16,11 @@ func TestReport(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "counted.c")
 	path := filepath.Join(t.TempDir(), "%s.html")
-	succeed(t, onSites(t, k, []string{program}, fmt.Sprintf("report { path = %q }", path)), "counted")
+	lines := filepath.Join(t.TempDir(), "calls-%r.json")
+	succeed(t, onSites(t, k, []string{program}, fmt.Sprintf("report { path = %q }\ntrace { calls = %q }", path, lines)), "counted")
+	for rank := range 4 {
+		wantTimeline(t, strings.Replace(lines, "%r", fmt.Sprint(rank), 1), rank)
+	}
 	for site, name := range []string{"alpha", "beta"} {
 		r, err := jobreport.Read(filepath.Join(filepath.Dir(path), name+".html"))
 		if err != nil {
@@ -54,5 +61,42 @@ func TestReport(t *testing.T) {
 				t.Errorf("%s: %+v", name, x)
 			}
 		}
+	}
+}
+
+// wantTimeline wants a proc's calls in a file, or a note of how many there was no room for.
+func wantTimeline(t *testing.T, path string, rank int) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []struct {
+		Ph, Name string
+		Tid      int
+		Ts, Dur  float64
+		Args     struct {
+			Peer, Tag, Bytes int
+			Comm             string
+		}
+	}
+	if err := json.Unmarshal(b, &events); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	calls, left, before := make(map[string]int), 0, 0.0
+	for _, e := range events {
+		switch e.Ph {
+		case "i":
+			_, _ = fmt.Sscan(e.Name, &left)
+		case "X":
+			calls[e.Name]++
+			if e.Name == "MPI_Send" && (e.Args.Peer != rank^1 || e.Args.Tag != 1 || e.Args.Bytes != 64 || e.Args.Comm != "MPI_COMM_WORLD") || e.Dur < 0 || e.Ts < before || e.Tid != rank {
+				t.Fatalf("%s: %+v", path, e)
+			}
+			before = e.Ts
+		}
+	}
+	if n := calls["MPI_Send"] + calls["MPI_Recv"] + calls["MPI_Allreduce"] + left; n < 9000 || n > 9003 || calls["MPI_Send"] == 0 {
+		t.Errorf("%s: %v, and %d more", path, calls, left)
 	}
 }

@@ -225,6 +225,9 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n),
 		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
 	}
+	if n.opt.spawned == nil {
+		j.Timeline = strings.ReplaceAll(n.opt.Site.Trace.Calls, "%r", strconv.Itoa(int(rank)))
+	}
 	if describedTo(n, p) != nil {
 		j.Card = string(n.job.Procs.At(rank).Card)
 	}

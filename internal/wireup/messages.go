@@ -106,6 +106,9 @@ type Job struct {
 	Spin  string `json:"spin,omitempty"`  // "auto", "0" or a duration: how long to poll before sleeping
 	Trace string `json:"trace,omitempty"` // file to print packets to; empty: none
 
+	// Timeline is the file to which the proc's calls of MPI are written; empty: none.
+	Timeline string `json:"timeline,omitempty"`
+
 	// Account has the proc count its calls of MPI, and for whom it waits in them.
 	Account bool `json:"account,omitempty"`
 

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/openimpi/impi/core/board"
@@ -216,6 +217,7 @@ var causeNames = [causes]string{"other", "recv", "send", "collective", "one-side
 // read. The process's lock guards it.
 type account struct {
 	p     *Process
+	trace *calls.Timeline // nil: none is written
 	begun time.Time
 	waits map[wait]time.Duration
 }
@@ -236,6 +238,23 @@ func (a *account) begin() {
 		a.begun, a.waits = time.Now(), make(map[wait]time.Duration)
 		calls.Enable()
 	}
+	if path := a.p.Job.Timeline; path != "" {
+		a.beginTrace(path)
+	}
+}
+
+// beginTrace begins to write a timeline. If that fails, the job goes on without it.
+func (a *account) beginTrace(path string) {
+	cut := func(written int64, cause error) { a.p.Trace.fileCut(path, written, cause) }
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		cut(0, err)
+		return
+	}
+	a.trace = calls.Trace(&TraceFile{W: file, Cut: cut}, calls.Place{
+		Rank: int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
+		Comm: func(id uint64) string { return a.p.Comms.nameOf(wire.ContextID(id)) },
+	})
 }
 
 func (a *account) waited(c Cause, peer message.Peer, since time.Time) {
@@ -278,6 +297,10 @@ func (a *account) AwaitRequest(r *message.Request) {
 // Finishing counts the time of a call of Finalize that has begun at that time, and tells the node what
 // was counted before the proc leaves. The process is locked.
 func (a *account) Finishing(begun time.Time) {
+	if a.trace != nil {
+		a.trace.Close()
+		a.trace = nil
+	}
 	if !a.on() || a.p.Node.Control == nil {
 		return
 	}
@@ -315,12 +338,12 @@ func rankOrNone(p message.Peer) int {
 	return int(rank(p))
 }
 
-// ContextOf returns the context ID of a communicator, which may be nil.
+// ContextOf returns one more than the context ID of a communicator, which may be nil: 0.
 func ContextOf(c *Comm) uint64 {
 	if c == nil || c.Comm == nil {
 		return 0
 	}
-	return uint64(c.Context())
+	return uint64(c.Context()) + 1
 }
 
 // SizeOf returns the bytes of a buffer's data; -1 if it is not a buffer of that kind.

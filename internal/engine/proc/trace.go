@@ -109,10 +109,12 @@ func (f *TraceFile) Write(b []byte) (int, error) {
 }
 
 // traceCut tells the node that the trace ends early, for its operator.
-func (tr *tracing) traceCut(written int64, cause error) {
-	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: tr.job.Trace, Bytes: written}}
+func (tr *tracing) traceCut(written int64, cause error) { tr.fileCut(tr.job.Trace, written, cause) }
+
+func (tr *tracing) fileCut(file string, written int64, cause error) {
+	m := wireup.Message{Kind: wireup.KindTrace, Reason: cause.Error(), Cut: &wireup.CutTrace{File: file, Bytes: written}}
 	if tr.node == nil || tr.node.Send(m) != nil {
-		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", tr.job.Rank, tr.job.Trace, written, cause)
+		fmt.Fprintf(os.Stderr, "impi: rank %d: the trace %s ends after %d bytes: %v\n", tr.job.Rank, file, written, cause)
 	}
 }
 
