@@ -139,8 +139,7 @@ func (w *World) commit(f Fault) {
 		lose(w, f)
 	case CrashServer:
 		if !w.server.ended {
-			_, starting := w.server.m.Deadline()
-			w.hit(f, "the server", slices.ContainsFunc(w.sites, func(s *site) bool { return !s.left && (starting || tied(s)) }))
+			w.hit(f, "the server", endsWithServer(w, true))
 			w.server.crash()
 		}
 	case PluginCrash:
@@ -247,6 +246,9 @@ func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	if s.tree { // each machine below waits for an explanation of the loss
 		w.stalls += settles(w)
 	}
+	if s.is(AtClient, AtServer) {
+		w.sites[s.ends[0].Number].severed = true
+	}
 	deadly := false
 	for _, e := range mute {
 		deadly = deadly || w.needs(f.Kind, s, e)
@@ -273,6 +275,15 @@ func (s *observedLink) loses(w *World) {
 	}
 }
 
+// endsWithServer reports whether the end of the server ends the job: a site is starting or cannot go
+// on without it, or the server has time to tell one why it ends.
+func endsWithServer(w *World, crash bool) bool {
+	_, starting := w.server.m.Deadline()
+	return slices.ContainsFunc(w.sites, func(s *site) bool {
+		return !s.left && (starting || tied(s) || !crash && !s.severed)
+	})
+}
+
 // needs reports whether the job cannot end in order if nothing more comes from an end of a link,
 // and whether that shows at once. In doubt it reports that the job can: a direct link may not be
 // needed any more, a channel may not be in use yet.
@@ -284,7 +295,7 @@ func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 		if kind == HalfClose && from.Kind == AtServer {
 			return false // the site may leave before it notices
 		}
-		return !w.sites[s.ends[0].Number].left
+		return !w.sites[s.ends[0].Number].left && endsWithServer(w, false)
 	case s.is(AtProc, AtAgent):
 		if kind == HalfClose || s.l.Ends[1].HasEnd() {
 			return false // the proc notices only when it wants to send

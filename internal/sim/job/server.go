@@ -87,7 +87,7 @@ func (s *server) act() {
 	}
 	if ended, err := s.m.Ended(); ended && !s.ended {
 		s.ended, s.err = true, err
-		if err != nil {
+		if err != nil && endsWithServer(s.w, false) {
 			s.w.broken()
 		}
 		s.timer.Stop()

@@ -51,6 +51,7 @@ type site struct {
 	outcome ending.Outcome
 	err     error
 
+	severed  bool // its connection to the server was cut: it goes on once its job runs
 	finished bool // in order
 	heard    bool // it has received something from the server
 	untold   bool // after that the server has closed in order without a reason
