@@ -30,10 +30,9 @@ func TestReport(t *testing.T) {
 		for _, c := range r.Calls {
 			called[c.Name] = c.Calls
 		}
-		n := called["MPI_Sendrecv"] // procs that are known: the other site's may have gone before they were asked
-		for call, want := range map[string]uint64{"MPI_Send": 3000, "MPI_Recv": 3000, "MPI_Allreduce": 3000, "MPI_Ibarrier": 1, "MPI_Wait": 1, "MPI_Finalize": 1} {
-			if called[call] != want*n || n < 2 {
-				t.Errorf("%s knows of %d calls of %s by %d procs", name, called[call], call, n)
+		for call, want := range map[string]uint64{"MPI_Send": 3000, "MPI_Recv": 3000, "MPI_Allreduce": 3000, "MPI_Sendrecv": 1, "MPI_Ibarrier": 1, "MPI_Wait": 1, "MPI_Finalize": 1} {
+			if n := called[call]; n < 2*want || n > 4*want { // the other site may have gone before it was asked again
+				t.Errorf("%s knows of %d calls of %s", name, n, call)
 			}
 		}
 		for _, rank := range []int{2 * site, 2*site + 1} {

@@ -63,8 +63,10 @@ func TestReportOfAJob(t *testing.T) {
 		for _, c := range r.Calls {
 			called[c.Name] = c.Calls
 		}
-		if n := called["MPI_Recv"]; n != 6 && n != 12 || called["MPI_Isend"] != n || called["MPI_Wait"] != n {
-			t.Errorf("%v", called)
+		for _, call := range []string{"MPI_Recv", "MPI_Isend", "MPI_Wait"} { // of the other site's procs perhaps not all
+			if n := called[call]; n < 6 || n > 12 {
+				t.Errorf("%v", called)
+			}
 		}
 	}
 }
