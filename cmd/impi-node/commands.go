@@ -39,6 +39,7 @@ func verbs() []verb {
 		{name: "cert", does: cert},
 		{name: "completion", help: completionHelp, does: complete},
 		{name: "doctor", help: doctor.Help, does: examine},
+		{name: "drain", help: change.DrainHelp, does: func(args []string, std streams) int { return change.Drain(args, std.out, std.err) }},
 		{name: "help", help: help, does: func(args []string, std streams) int { return printHelp(args, std.out, std.err) }},
 		{name: hostVerb, does: func(_ []string, std streams) int { return runHost(std) }, hidden: true},
 		{name: "links", help: linksHelp, does: showLinks},

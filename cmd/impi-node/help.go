@@ -38,6 +38,7 @@ var topics = map[string]string{
 	"cert":       certHelp,
 	"completion": completionHelp,
 	"doctor":     doctor.Help,
+	"drain":      change.DrainHelp,
 	"links":      linksHelp,
 	"manifest":   manifest.Help,
 	"native":     trial.Help,

@@ -54,6 +54,7 @@ const (
 	OtherMachine Rule = "other-machine" // it does not leave the machine
 	NotEncrypted Rule = "require-tls"
 	WrongPlane   Rule = "data-plane"  // it has none of those that the route allows
+	Drained      Rule = "drained"     // the operator is about to replace what makes its links
 	PeerRoutes   Rule = "peer-routes" // the peer's node has refused it for one of the above
 )
 

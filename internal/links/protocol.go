@@ -1,6 +1,9 @@
 package links
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SocketName and AboutName are the files in a node's run directory.
 const (
@@ -37,6 +40,12 @@ const (
 	// OpReread has all nodes of the site read their job file again and take what can change of it:
 	// all of them, or none if one cannot. It is answered by Rereads.
 	OpReread Op = "reread"
+
+	// OpDrain has new links of a node do without plugins, and links that can leave them; OpUndrain
+	// has them used again, and OpDrained only asks. They are answered by a Drain.
+	OpDrain   Op = "drain"
+	OpUndrain Op = "undrain"
+	OpDrained Op = "drained"
 )
 
 // Request is what a node is asked.
@@ -77,7 +86,8 @@ type Answer struct {
 	Reload  *Reload  `json:"reload,omitempty"`
 	Files   []File   `json:"files,omitempty"`
 	Rereads []Reread `json:"rereads,omitempty"` // in the order of the site's hosts
-	Others  []Other  `json:"others,omitempty"`  // links: what the nodes of the site's other hosts say
+	Drain   *Drain   `json:"drain,omitempty"`
+	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
 }
 
 // Other is what the node of another host says, or why it says nothing.
@@ -114,6 +124,37 @@ type Reread struct {
 
 // Failed reports whether something is wrong at the node or with its file.
 func (r *Reread) Failed() bool { return r.Problem != "" || len(r.Faults) > 0 }
+
+// Drain tells what uses plugins of a node that are to be replaced.
+type Drain struct {
+	Site       string     `json:"site"`
+	Transports []Draining `json:"transports"`
+}
+
+// Draining tells what uses a plugin: links whose bytes pass through it.
+type Draining struct {
+	Transport string `json:"transport"`
+	PID       int    `json:"pid"`
+	Version   string `json:"version"`
+	Drained   bool   `json:"drained"`
+	Moving    int    `json:"moving"`   // are resumed by another transport
+	Waiting   int    `json:"waiting"`  // can be resumed, but no other transport leads to the peer
+	Fixed     int    `json:"fixed"`    // are not resumed
+	Channels  int    `json:"channels"` // between hosts
+}
+
+// InUse reports whether anything uses the plugin.
+func (d *Draining) InUse() bool { return d.Moving+d.Waiting+d.Fixed+d.Channels > 0 }
+
+// InUse reports whether anything uses one of the plugins.
+func (d *Drain) InUse() bool {
+	return slices.ContainsFunc(d.Transports, func(t Draining) bool { return t.InUse() })
+}
+
+// Moves reports whether something is leaving one of the plugins.
+func (d *Drain) Moves() bool {
+	return slices.ContainsFunc(d.Transports, func(t Draining) bool { return t.Moving > 0 })
+}
 
 // File is that of a plugin, on the machine of the node. Built-in plugins have none.
 type File struct {

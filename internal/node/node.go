@@ -148,7 +148,7 @@ func newNode(opt Options) *node {
 		listening: make(chan struct{}), ready: make(chan struct{}),
 		deadline: time.Now().Add(opt.Job.Limits.Start - opt.Waited),
 	}
-	n.routes = &routes.Table{Job: opt.Job, Site: &n.opt.Site}
+	n.routes = &routes.Table{Job: opt.Job, Site: &n.opt.Site, Drained: &routes.Drained{}}
 	n.fallBacks.Routes = n.routes
 	if n.opt.spawned != nil {
 		n.moveIn()

@@ -94,6 +94,7 @@ func (n *node) moveIn() {
 func (n *node) borrowTransports() {
 	root := n.opt.root
 	n.routes.Transports, n.routes.Channels = slices.Clone(root.routes.Transports), root.routes.Channels
+	n.routes.Drained = root.routes.Drained
 	n.routes.CloseRoutes()
 }
 

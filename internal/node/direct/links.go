@@ -24,7 +24,6 @@ import (
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/internal/wireup"
-	"github.com/openimpi/impi/transports"
 )
 
 // Pair is a local proc and another, perhaps on the same node.
@@ -50,11 +49,12 @@ type Links struct {
 	links    dynamic.DirectLinks[Pair]
 	dialling map[*dynamic.SessionState]context.CancelFunc // searches for links that are lost
 	proofs   map[leg]proof
+	told     map[*dynamic.SessionState]move // links that were broken to leave a plugin: see Leave
 }
 
 // New makes Links of which there are none.
 func New(s Settings) *Links {
-	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof)}
+	return &Links{Settings: s, dialling: make(map[*dynamic.SessionState]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.SessionState]move)}
 }
 
 // locked calls f with the state of all links.
@@ -228,7 +228,7 @@ func (d *Links) Through(transport string) (resumable, others int) {
 			continue
 		}
 		r := d.past.of(x)
-		if p := transports.DataPlane(r.plane); p == transports.PlaneFD || p == transports.PlanePeerSHM {
+		if !PassesPlugin(r.plane) {
 			continue
 		}
 		switch {

@@ -115,7 +115,7 @@ func (d *Links) dialAgain(x Pair, s *dynamic.SessionState, hello dynamic.Hello) 
 	d.mu.Lock()
 	d.dialling[s] = cancel
 	d.mu.Unlock()
-	ways := d.Ways(x)
+	ways := routes.WaysAgain(d.Routes, x.Local, x.Peer, d.Procs.Of(x.Local).Address())
 	search := dial.Search{
 		Search: dynamic.ResumeSearch(len(ways), limit), Ways: ways,
 		Dial: func(ctx context.Context, w routes.Way, _ dynamic.SearchStep) (link.Link, error) {
@@ -194,11 +194,15 @@ func (d *Links) JudgeAgain(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *
 	switch {
 	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
 		return nil, nil, dynamic.UnknownRank
-	case p.Phase() != ending.Finished && !d.Routes.Allows(x.Peer, t):
+	case p.Phase() != ending.Finished && !routes.AllowsAgain(d.Routes, x.Peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
+	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Ways(x)) > 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if s := d.links.Sessions.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.ResumeNow(d.Routes)) {
+		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
+	}
 	v := d.links.Sessions.Judge(x, h, p.Phase() == ending.Finished)
 	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,10 +149,13 @@ func (c *Control) jobID() string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
+// ops are what is answered once the job runs.
+var ops = []links.Op{links.OpVerify, links.OpReread, links.OpDrain, links.OpUndrain, links.OpDrained}
+
 // answer answers a request for this node alone.
 func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) {
 	var err error
-	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || r.Op == links.OpVerify || r.Op == links.OpReread; {
+	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || slices.Contains(ops, r.Op); {
 	case r.Op == links.OpLinks:
 		a.Node = c.Describe(ctx, r)
 	case !known:
@@ -162,6 +166,8 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 		a.Measure, err = c.Prober.Measure(ctx, r)
 	case r.Op == links.OpReread:
 		a.Rereads = []links.Reread{c.reread(ctx, r)}
+	case r.Op == links.OpDrain, r.Op == links.OpUndrain, r.Op == links.OpDrained:
+		a.Drain, err = drain(ctx, c, r)
 	case r.Op == links.OpReload:
 		a.Reload, err = c.Site.Reload(ctx, r, c.Direct.Through)
 	default:

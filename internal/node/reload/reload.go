@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -135,6 +136,9 @@ func (r *Reloader) plan(job *config.Job, site config.Site) *plan {
 	r.planTransports(p)
 	if a, b := sitesOf(r.Source.Job), sitesOf(job); a != b {
 		p.cannot(difference{"sites of the job", a, b})
+	}
+	for _, d := range differences("report", "", reflect.ValueOf(r.Source.Job.Report), reflect.ValueOf(job.Report)) {
+		p.cannot(d)
 	}
 	for _, d := range siteDifferences(&r.Source.Site, &site) {
 		p.cannot(d)

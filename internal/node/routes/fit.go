@@ -54,6 +54,10 @@ func (rt *Table) Named(r route.Route, cards ...*dynamic.Card) []string {
 func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route) (rule route.Rule, reason string) {
 	t := rt.Transport(name)
 	switch rule = r.Excludes(name, running(rt)(name), rt.Cards.At(local), rt.Cards.At(peer)); rule {
+	case "":
+		if rt.Drained.Has(name) {
+			rule, reason = route.Drained, "impi-node drain has new links do without it here"
+		}
 	case route.NoCards:
 		reason = rt.WhyNoCards(peer)
 	case route.DirectOff:

@@ -156,7 +156,11 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 		return nil, false
 	}
 	r.Direct = true
-	for _, w := range rt.waysTo(r, rt.Cards.At(a), rt.Cards.At(b), from) {
+	list := rt.waysTo(r, rt.Cards.At(a), rt.Cards.At(b), from)
+	if len(list) == 0 { // there has to be a channel
+		list = allWays(rt, r, rt.Cards.At(a), rt.Cards.At(b), from)
+	}
+	for _, w := range list {
 		if w.T == rt.Channels && allowsSockets(r.Planes) && !must {
 			break // IMPI's own way is as good
 		}

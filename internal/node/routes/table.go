@@ -25,6 +25,8 @@ type Table struct {
 	Channels    *Transport   // the one for channels between hosts
 	Native      string       // the site's own MPI, where the procs use it; empty: they have none
 
+	Drained *Drained // transports that new links do without
+
 	live live // see Apply
 }
 

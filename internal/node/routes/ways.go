@@ -2,6 +2,7 @@ package routes
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
@@ -45,7 +46,31 @@ func (rt *Table) WaysToWorlds(local wire.WorldRank, theirs *dynamic.Card, from s
 	return rt.waysTo(rt.RouteToWorlds(theirs), rt.Cards.At(local), theirs, from)
 }
 
-func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) (ways []Way) {
+// waysTo leaves out what new links do without.
+func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) []Way {
+	return slices.DeleteFunc(allWays(rt, r, ours, theirs, from), func(w Way) bool { return rt.Drained.Has(w.T.Name) })
+}
+
+// WaysAgain lists how a link that a pair has may be resumed: by the ways for new links, or else by those
+// that new links do without.
+func WaysAgain(rt *Table, local, peer wire.WorldRank, from string) []Way {
+	ours, theirs := rt.Cards.At(local), rt.Cards.At(peer)
+	if ours == nil || theirs == nil {
+		return nil
+	}
+	all := allWays(rt, rt.SharedRoute(peer), ours, theirs, from)
+	slices.SortStableFunc(all, func(a, b Way) int { return later(rt, a) - later(rt, b) })
+	return all
+}
+
+func later(rt *Table, w Way) int {
+	if rt.Drained.Has(w.T.Name) {
+		return 1
+	}
+	return 0
+}
+
+func allWays(rt *Table, r route.Route, ours, theirs *dynamic.Card, from string) (ways []Way) {
 	for _, o := range r.Ways(running(rt), ours, theirs) {
 		ways = append(ways, Way{T: rt.Transport(o.Transport), Address: o.Address, From: from})
 	}
@@ -54,6 +79,11 @@ func (rt *Table) waysTo(r route.Route, ours, theirs *dynamic.Card, from string) 
 
 // Allows reports whether a proc of ours may have a link that rank made by t.
 func (rt *Table) Allows(rank wire.WorldRank, t *Transport) bool {
+	return AllowsAgain(rt, rank, t) && !rt.Drained.Has(t.Name)
+}
+
+// AllowsAgain is Allows for a further connection of a link.
+func AllowsAgain(rt *Table, rank wire.WorldRank, t *Transport) bool {
 	r := rt.SharedRoute(rank)
 	return r.Allows(t.Name, t)
 }
@@ -61,7 +91,7 @@ func (rt *Table) Allows(rank wire.WorldRank, t *Transport) bool {
 // AllowsWorlds reports whether procs of ours may have a link that another world made by t.
 func (rt *Table) AllowsWorlds(l link.Link, t *Transport) bool {
 	r := rt.RouteToWorlds(nil)
-	return r.Allows(t.Name, t) && hasPlane(l, r.Planes)
+	return r.Allows(t.Name, t) && !rt.Drained.Has(t.Name) && hasPlane(l, r.Planes)
 }
 
 // PlainWay is how IMPI has channels made: a connection to the port that the peer has announced.

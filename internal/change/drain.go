@@ -1,0 +1,200 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/plugins/host"
+)
+
+// DrainHelp is the text of impi-node drain -h.
+//
+//go:embed drain.txt
+var DrainHelp string
+
+// statusInUse is the exit status if a plugin is still used when the time is over.
+const statusInUse = 3
+
+// lookAgain is how often a host is asked what still uses its plugins.
+const lookAgain = 250 * time.Millisecond
+
+type drainOptions struct {
+	common
+	transport string
+	undrain   bool
+	host      string
+}
+
+// Drain runs impi-node drain and returns its exit status.
+func Drain(args []string, out, errs io.Writer) int {
+	o := &drainOptions{}
+	f := o.flags("drain")
+	f.StringVar(&o.transport, "transport", "", "")
+	f.BoolVar(&o.undrain, "undrain", false, "")
+	rest, err := o.parse(f, args)
+	switch {
+	case err != nil:
+	case o.help:
+		fmt.Fprint(out, DrainHelp)
+		return statusOK
+	case len(rest) != 1:
+		err = errors.New("give one host, by its address or name in the job file")
+	default:
+		o.host = rest[0]
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "impi-node drain: %v\nTry: impi-node help drain\n", err)
+		return statusUsage
+	}
+	node, err := o.node()
+	if err != nil {
+		fmt.Fprintf(errs, "impi-node drain: %v\n", err)
+		return statusOf(err)
+	}
+	op := links.OpDrain
+	if o.undrain {
+		op = links.OpUndrain
+	}
+	a, err := o.ask(node, op)
+	if err == nil && !o.undrain {
+		a, err = o.follow(node, a, out)
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "impi-node drain: host %s: %v\n", o.host, err)
+		return statusFailed
+	}
+	return o.conclude(a, out, errs)
+}
+
+// node finds the node of the host.
+func (o *drainOptions) node() (*links.Found, error) {
+	found := links.Survey(context.Background(), host.RunDirs(o.runDir, os.Geteuid()), surveyTime, links.Request{})
+	found = slices.DeleteFunc(found, func(f links.Found) bool {
+		return strings.Contains(f.About.Job, "/") || !links.IsCalled(o.job, f.About.Job, f.About.ID) || !isOf(&f, o.host)
+	})
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("no running job that has a node here has a host %s; impi-node links shows the hosts", o.host)
+	case 1:
+		return &found[0], nil
+	}
+	var names []string
+	for _, f := range found {
+		names = append(names, fmt.Sprintf("%s (ID %s)", f.About.Job, cmp.Or(f.About.ID, "not known yet")))
+	}
+	return nil, usage{fmt.Errorf("%d jobs have a host %s; choose one by -job ID: %s", len(found), o.host, strings.Join(names, ", "))}
+}
+
+// isOf reports whether a node runs a host: that alone, or all of its site.
+func isOf(f *links.Found, name string) bool {
+	if f.About.Host != "" {
+		return f.About.Host == name
+	}
+	return f.Node != nil && slices.ContainsFunc(f.Node.Sites, func(s links.Site) bool { return s.Client == f.About.Client && slices.Contains(s.Hosts, name) })
+}
+
+func (o *drainOptions) ask(f *links.Found, op links.Op) (*links.Drain, error) {
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	r := links.Request{Op: op, Transport: o.transport}
+	if f.About.Host != "" {
+		r.Host, r.Number = f.About.Host, f.About.Number+1
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	a, err := links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
+	if err == nil && a.Drain == nil {
+		err = errors.New("the node's answer says nothing about it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Drain, nil
+}
+
+// askTime is how long a node may take for an answer.
+const askTime = 10 * time.Second
+
+// follow asks again until nothing uses the plugins, or the time is over, and prints what changes.
+func (o *drainOptions) follow(f *links.Found, a *links.Drain, out io.Writer) (_ *links.Drain, err error) {
+	over := time.After(o.deadline)
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	said := ""
+	for {
+		if text := o.progress(a); text != said && !o.json {
+			fmt.Fprint(out, text)
+			said = text
+		}
+		if !a.InUse() || !a.Moves() {
+			return a, nil
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return a, nil
+		}
+		if a, err = o.ask(f, links.OpDrained); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// progress says what uses the plugins.
+func (o *drainOptions) progress(a *links.Drain) string {
+	var b strings.Builder
+	for _, t := range a.Transports {
+		if !t.InUse() {
+			fmt.Fprintf(&b, "host %s: nothing uses %s, process %d\n", o.host, t.Transport, t.PID)
+			continue
+		}
+		var what []string
+		for _, x := range []struct {
+			n    int
+			text string
+		}{
+			{t.Moving, "move to another transport"}, {t.Waiting, "are resumed, but have no other transport"},
+			{t.Fixed, "are not resumed"}, {t.Channels, "are channels between hosts"},
+		} {
+			if x.n > 0 {
+				what = append(what, fmt.Sprintf("%d %s", x.n, x.text))
+			}
+		}
+		fmt.Fprintf(&b, "host %s: links by %s, process %d: %s\n", o.host, t.Transport, t.PID, strings.Join(what, ", "))
+	}
+	return b.String()
+}
+
+// conclude says what the operator can do now.
+func (o *drainOptions) conclude(a *links.Drain, out, errs io.Writer) int {
+	status := statusOK
+	if !o.undrain && a.InUse() {
+		status = statusInUse
+	}
+	if o.json {
+		return printJSON(a, status, out, errs)
+	}
+	for _, t := range a.Transports {
+		switch {
+		case o.undrain:
+			fmt.Fprintf(out, "host %s: new links use %s again\n", o.host, t.Transport)
+		case !t.InUse():
+		case t.Fixed > 0:
+			fmt.Fprintf(errs, "host %s: %s is still used, by links that end with its process, as their routes have resume = false\n", o.host, t.Transport)
+		default:
+			fmt.Fprintf(errs, "host %s: %s is still used; impi-node plugins reload %s replaces it, and these links are resumed by its next process\n", o.host, t.Transport, t.Transport)
+		}
+	}
+	return status
+}
