@@ -57,10 +57,10 @@ func (o *options) runHosts(out, report io.Writer) int {
 	}
 	fmt.Fprintf(out, "%d sites, %d procs on each host; sizes are in bytes\n\n", o.clients, o.procs)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "hosts\tdeep\tmessages\tto a head\tsize\tjob\tfrom the server\tgathered\tjoined\tstarted\tchannels\tjob in a host\tits agent\t")
+	fmt.Fprintln(t, "hosts\tdeep\tmessages\tto a head\tsize\tjob\tfrom the server\tgathered\tjoined\tstarted\tchannels\tjob in a host\tits agent\ttable shared with procs\t")
 	for _, r := range all {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%d\t\n", r.Hosts, r.Depth, r.Messages, r.HeadMessages, r.HeadIn, r.Job, r.Server,
-			r.Gathered.Round(time.Millisecond), r.Joined.Round(time.Millisecond), r.Started.Round(time.Millisecond), r.Channels, r.JobHeap, r.AgentHeap)
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t%d\t%d\t%d\t%d\t\n", r.Hosts, r.Depth, r.Messages, r.HeadMessages, r.HeadIn, r.Job, r.Server,
+			r.Gathered.Round(time.Millisecond), r.Joined.Round(time.Millisecond), r.Started.Round(time.Millisecond), r.Channels, r.JobHeap, r.AgentHeap, r.Table)
 	}
 	_ = t.Flush()
 	return exitOK

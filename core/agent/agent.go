@@ -92,7 +92,7 @@ func New(c Config) (*Agent, error) {
 		maxData:   c.MaxData,
 		silent:    c.Dialect == wire.Draft,
 		endpoints: make([]*endpoint, len(c.Hosts)),
-		procs:     &directory{procs: c.Procs},
+		procs:     newDirectory(c.Procs),
 		windows:   newWindows(c.AckMark, c.HiWater),
 		pool:      pool{size: c.ChunkSize},
 	}

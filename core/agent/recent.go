@@ -17,6 +17,11 @@ type directory struct {
 	recent [recents]found
 }
 
+func newDirectory(procs startup.Procs) *directory {
+	procs.Index()
+	return &directory{procs: procs}
+}
+
 // found is the result of a look-up.
 type found struct {
 	id   identity

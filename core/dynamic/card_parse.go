@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 )
 
 const cardPrefix = "impi-card/"
@@ -161,4 +162,18 @@ func isPlain(s string) bool {
 		}
 	}
 	return true
+}
+
+// NodeOf returns the Node of a card that ParseCard takes. It is part of text's memory, which must not
+// change.
+func NodeOf(text []byte) string {
+	_, rest, ok := strings.Cut(unsafe.String(unsafe.SliceData(text), len(text)), " ")
+	for ok {
+		var field string
+		field, rest, ok = strings.Cut(rest, " ")
+		if node, is := strings.CutPrefix(field, "node="); is {
+			return node
+		}
+	}
+	return ""
 }

@@ -94,6 +94,23 @@ const (
 
 // Append encodes d. It is ErrDescription, or ErrCard, where Read would refuse it.
 func (d *Description) Append(b []byte) ([]byte, error) {
+	out := d.AppendHead(b, len(d.Groups))
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		card, err := g.Card.AppendText(nil)
+		if err != nil {
+			return b, err
+		}
+		out = AppendGroup(out, g.Count, g.Site, card)
+	}
+	if _, err := ReadDescription(out[len(b):]); err != nil {
+		return b, err
+	}
+	return out, nil
+}
+
+// AppendHead encodes d without its groups, of which so many have to follow by AppendGroup.
+func (d *Description) AppendHead(b []byte, groups int) []byte {
 	out := binary.BigEndian.AppendUint32(b, DescriptionVersion)
 	out = append(out, d.World[:]...)
 	out = append(out, d.Secret[:]...)
@@ -102,24 +119,18 @@ func (d *Description) Append(b []byte) ([]byte, error) {
 	if l.Check {
 		flags = flagCheck
 	}
-	for _, v := range [...]uint32{l.DataLen, l.AckMark, l.HiWater, uint32(l.TagUB), uint32(l.XSize), uint32(l.MaxLinear), flags, uint32(len(d.Groups))} {
+	for _, v := range [...]uint32{l.DataLen, l.AckMark, l.HiWater, uint32(l.TagUB), uint32(l.XSize), uint32(l.MaxLinear), flags, uint32(groups)} {
 		out = binary.BigEndian.AppendUint32(out, v)
 	}
-	for i := range d.Groups {
-		g := &d.Groups[i]
-		card, err := g.Card.AppendText(nil)
-		if err != nil {
-			return b, err
-		}
-		out = binary.BigEndian.AppendUint32(out, uint32(g.Count))
-		out = binary.BigEndian.AppendUint32(out, uint32(g.Site))
-		out = binary.BigEndian.AppendUint16(out, uint16(len(card)))
-		out = append(out, card...)
-	}
-	if _, err := ReadDescription(out[len(b):]); err != nil {
-		return b, err
-	}
-	return out, nil
+	return out
+}
+
+// AppendGroup encodes a Group, of which card is the text.
+func AppendGroup(b []byte, count, site int, card []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(count))
+	b = binary.BigEndian.AppendUint32(b, uint32(site))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(card)))
+	return append(b, card...)
 }
 
 // ReadDescription decodes all of b, which may come from anywhere. It keeps

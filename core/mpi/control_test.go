@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/internal/wireup/wireuptest"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -68,12 +68,13 @@ func (n *node) welcome(job *wireup.Job, m wireup.Message) error {
 	if err != nil || hello.Kind != wireup.KindHello || hello.Version != wireup.Version {
 		return errors.Join(err, errors.New("no hello"))
 	}
+	table := wireuptest.Split(job)
 	memory, err := job.Share()
 	if err != nil {
 		return err
 	}
 	defer memory.Close()
-	procs, err := wireup.ShareProcs(slices.Values(job.Procs), job.World)
+	procs, err := wireup.ShareProcs(&table)
 	if err != nil {
 		return err
 	}

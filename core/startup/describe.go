@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/wire"
 )
 
 // Why a job cannot meet other worlds.
@@ -15,10 +15,10 @@ var (
 	errMeetsCards   = errors.New("not every proc has a business card")
 )
 
-// Describe returns what other worlds have to know about the job, encoded by [dynamic.Description],
-// with the business card of each proc. All sites get the same result except for the order of a
-// proc's offers. The error says why the job cannot meet other worlds.
-func (j *Job) Describe(cardOf func(wire.WorldRank) *dynamic.Card) ([]byte, error) {
+// Describe returns the head of what other worlds have to know about the job, a [dynamic.Description]
+// of which Procs.Describe makes all. All sites get the same. The error says why the job cannot meet
+// other worlds.
+func (j *Job) Describe() (head []byte, err error) {
 	if !j.AllOwn {
 		return nil, errMeetsForeign
 	}
@@ -27,18 +27,43 @@ func (j *Job) Describe(cardOf func(wire.WorldRank) *dynamic.Card) ([]byte, error
 		DataLen: j.DataLen, AckMark: j.AckMark, HiWater: j.HiWater,
 		TagUB: int32(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
 	}}
-	var last []byte
-	for r, p := range j.Procs.All() {
-		site := int(p.Client)
-		if k := len(d.Groups) - 1; k >= 0 && d.Groups[k].Site == site && bytes.Equal(last, p.Card) {
-			d.Groups[k].Count++
-			continue
+	groups := 0
+	for x := range j.Procs.groups() {
+		if len(x.Card) == 0 {
+			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, x.First, x.Client)
 		}
-		card := cardOf(r)
-		if card == nil {
-			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, r, p.Client)
-		}
-		d.Groups, last = append(d.Groups, dynamic.Group{Count: 1, Site: site, Card: *card}), p.Card
+		groups++
 	}
-	return d.Append(nil)
+	head = d.AppendHead(nil, groups)
+	_, err = dynamic.ReadDescription(j.Procs.Describe(head)) // which others do
+	return head, err
+}
+
+// Describe returns the job's description for other worlds, of which Job.Describe has made the head.
+func (p *Procs) Describe(head []byte) []byte {
+	b := bytes.Clone(head)
+	for x := range p.groups() {
+		b = dynamic.AppendGroup(b, x.N, int(x.Client), x.Card)
+	}
+	return b
+}
+
+// groups yields procs in a row that are of one client and have one card.
+func (p *Procs) groups() iter.Seq[ProcRun] {
+	return func(yield func(ProcRun) bool) {
+		var group ProcRun
+		for x := range p.Runs() {
+			if group.N > 0 && x.Client == group.Client && bytes.Equal(x.Card, group.Card) {
+				group.N += x.N
+				continue
+			}
+			if group.N > 0 && !yield(group) {
+				return
+			}
+			group = x
+		}
+		if group.N > 0 {
+			yield(group)
+		}
+	}
 }

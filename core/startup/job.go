@@ -59,9 +59,9 @@ func (c *ClientInfo) Lists(v wire.Version) bool { return slices.Contains(c.Versi
 type HostInfo struct {
 	Client    wire.ClientRank
 	Address   wire.HostID // where it listens
-	Port      int         // 0 for a host to which no other has to connect
-	NProcs    int
 	FirstProc wire.WorldRank
+	Port      int // 0 for a host to which no other has to connect
+	NProcs    int
 }
 
 // ProcInfo is one proc of a job.

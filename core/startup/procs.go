@@ -2,26 +2,29 @@ package startup
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Procs lists the procs of a job by their rank in MPI_COMM_WORLD. It takes about 64 bytes for each
-// host with its card, and 2 for each of its procs whose process IDs are not equally spaced. The zero
-// value has none.
+// Procs lists the procs of a job by their rank in MPI_COMM_WORLD. It takes about 64 bytes and a card
+// for each host, and 2 for each of its procs if their PIDs are not equally spaced. It may look into
+// the bytes of a table: see Table. The zero value has none.
 type Procs struct {
 	runs    []procRun // by first
+	order   []int32   // the runs by host ID and PID; empty: see Index
+	ends    []uint32  // where cards end in text; the first begins at 0
 	offsets []int16   // of the PIDs of runs that have any
-	cards   [][]byte
-	last    map[wire.HostID]int32 // the last run with that ID
+	text    []byte
 	n       int
 }
 
 // procRun is consecutive ranks of one host with one card and ascending PIDs: that of the i-th is
-// pid + i*step plus its offset.
+// pid + i*step plus its offset. It is as it is in a table.
 type procRun struct {
 	id      wire.HostID
 	pid     int64
@@ -30,13 +33,23 @@ type procRun struct {
 	n       int32
 	host    wire.HostRank
 	client  wire.ClientRank
-	card    int32 // NoRank: nil
-	offsets int32 // index into offsets of the first one; NoRank: all are 0
-	before  int32 // index of the run before that has the same host ID, or NoRank
+	card    int32 // index into ends; absent: nil
+	offsets int32 // index into offsets of the first one; absent: all are 0
 }
+
+const absent = -1
 
 // maxStep keeps multiples of steps within 64 bits.
 const maxStep = 1 << 40
+
+// ProcRun is procs with consecutive ranks of whom the same is known but for their PIDs.
+type ProcRun struct {
+	First   wire.WorldRank
+	N       int
+	Address []byte // the host half of their identities, not to be changed
+
+	ProcInfo // of the first one
+}
 
 // ListProcs makes the list of procs in the order of their ranks.
 func ListProcs(all ...ProcInfo) (p Procs) {
@@ -49,32 +62,28 @@ func ListProcs(all ...ProcInfo) (p Procs) {
 // Len returns the number of procs.
 func (p *Procs) Len() int { return p.n }
 
-// Add appends the proc of the next rank. It copies the card.
+// Add appends the proc of the next rank. It copies the card. It must not be called for the procs of a
+// table.
 func (p *Procs) Add(x ProcInfo) {
 	defer func() { p.n++ }()
+	p.order = nil
 	if k := len(p.runs) - 1; k >= 0 && p.extend(&p.runs[k], &x) {
 		return
 	}
-	r := procRun{id: x.ID.Host, pid: x.ID.PID, first: wire.WorldRank(p.n), n: 1, host: x.Host, client: x.Client, card: -1, offsets: -1, before: -1}
-	if k := len(p.cards) - 1; x.Card != nil {
-		if k < 0 || !bytes.Equal(p.cards[k], x.Card) {
-			p.cards = append(p.cards, append([]byte{}, x.Card...))
+	r := procRun{id: x.ID.Host, pid: x.ID.PID, first: wire.WorldRank(p.n), n: 1, host: x.Host, client: x.Client, card: absent, offsets: absent}
+	if k := len(p.ends) - 1; x.Card != nil {
+		if k < 0 || !bytes.Equal(p.card(int32(k)), x.Card) {
+			p.text = append(p.text, x.Card...)
+			p.ends = append(p.ends, uint32(len(p.text)))
 		}
-		r.card = int32(len(p.cards) - 1)
+		r.card = int32(len(p.ends) - 1)
 	}
-	if p.last == nil {
-		p.last = make(map[wire.HostID]int32)
-	}
-	if before, ok := p.last[r.id]; ok {
-		r.before = before
-	}
-	p.last[r.id] = int32(len(p.runs))
 	p.runs = append(p.runs, r)
 }
 
 // extend adds a proc to the last run, if it fits.
 func (p *Procs) extend(r *procRun, x *ProcInfo) bool {
-	card := p.cardOf(r)
+	card := p.card(r.card)
 	if r.host != x.Host || r.client != x.Client || r.id != x.ID.Host || (card == nil) != (x.Card == nil) || !bytes.Equal(card, x.Card) {
 		return false
 	}
@@ -89,41 +98,58 @@ func (p *Procs) extend(r *procRun, x *ProcInfo) bool {
 	if off < math.MinInt16 || off > math.MaxInt16 {
 		return false
 	}
-	if off != 0 && r.offsets < 0 {
+	if off != 0 && r.offsets == absent {
 		r.offsets = int32(len(p.offsets))
 		p.offsets = append(p.offsets, make([]int16, r.n)...)
 	}
-	if r.offsets >= 0 {
+	if r.offsets != absent {
 		p.offsets = append(p.offsets, int16(off))
 	}
 	r.n++
 	return true
 }
 
-func (p *Procs) cardOf(r *procRun) []byte {
-	if r.card < 0 {
+// card returns one of the cards.
+func (p *Procs) card(i int32) []byte {
+	if i == absent {
 		return nil
 	}
-	return p.cards[r.card]
+	from, to := uint32(0), p.ends[i]
+	if i > 0 {
+		from = p.ends[i-1]
+	}
+	if from == to {
+		return []byte{} // text may be nil
+	}
+	return p.text[from:to:to]
 }
 
 // pid returns the PID of the i-th proc of a run.
 func (p *Procs) pid(r *procRun, i int32) int64 {
 	pid := r.pid + int64(i)*r.step
-	if r.offsets >= 0 {
+	if r.offsets != absent && i > 0 { // that of the first one is 0
 		pid += int64(p.offsets[r.offsets+i])
 	}
 	return pid
 }
 
+// run returns the run of a rank.
+func (p *Procs) run(rank wire.WorldRank) *procRun {
+	// Most jobs have as many procs on each host.
+	if k := int(rank) * len(p.runs) / p.n; k < len(p.runs) && p.runs[k].first <= rank && rank-p.runs[k].first < wire.WorldRank(p.runs[k].n) {
+		return &p.runs[k]
+	}
+	return &p.runs[sort.Search(len(p.runs), func(k int) bool { return p.runs[k].first > rank })-1]
+}
+
 // At returns the proc of a rank, which must be one. Nobody may change its card.
 func (p *Procs) At(rank wire.WorldRank) ProcInfo {
-	k := sort.Search(len(p.runs), func(k int) bool { return p.runs[k].first > rank }) - 1
-	return p.info(&p.runs[k], int32(rank-p.runs[k].first))
+	r := p.run(rank)
+	return p.info(r, int32(rank-r.first))
 }
 
 func (p *Procs) info(r *procRun, i int32) ProcInfo {
-	return ProcInfo{ID: wire.Proc{Host: r.id, PID: p.pid(r, i)}, Client: r.client, Host: r.host, Card: p.cardOf(r)}
+	return ProcInfo{ID: wire.Proc{Host: r.id, PID: p.pid(r, i)}, Client: r.client, Host: r.host, Card: p.card(r.card)}
 }
 
 // All yields the procs by ascending rank.
@@ -140,20 +166,82 @@ func (p *Procs) All() iter.Seq2[wire.WorldRank, ProcInfo] {
 	}
 }
 
-// Find returns the rank of an identity, and its host. ok is false if no proc has it.
-func (p *Procs) Find(id wire.Proc) (rank wire.WorldRank, host wire.HostRank, ok bool) {
-	k, ok := p.last[id.Host]
-	for ; ok && k >= 0; k = p.runs[k].before {
-		r := &p.runs[k]
-		if id.PID < r.pid || id.PID > p.pid(r, r.n-1) {
-			continue
+// Run returns the run that a rank is in.
+func (p *Procs) Run(rank wire.WorldRank) ProcRun { return p.describe(p.run(rank)) }
+
+// Runs yields the runs by ascending rank. It allocates nothing for them.
+func (p *Procs) Runs() iter.Seq[ProcRun] {
+	return func(yield func(ProcRun) bool) {
+		for k := range p.runs {
+			if !yield(p.describe(&p.runs[k])) {
+				return
+			}
 		}
-		i := int32(sort.Search(int(r.n), func(i int) bool { return p.pid(r, int32(i)) >= id.PID }))
-		if p.pid(r, i) == id.PID {
+	}
+}
+
+func (p *Procs) describe(r *procRun) ProcRun {
+	return ProcRun{First: r.first, N: int(r.n), Address: r.id[:], ProcInfo: p.info(r, 0)}
+}
+
+// Index prepares Find. Who has a copy of p has to do that too, if p was changed since.
+func (p *Procs) Index() {
+	if len(p.order) == len(p.runs) {
+		return
+	}
+	p.order = make([]int32, len(p.runs))
+	for k := range p.order {
+		p.order[k] = int32(k)
+	}
+	slices.SortFunc(p.order, p.compare)
+}
+
+// compare orders runs by host ID and PID, and by rank if all of that is equal.
+func (p *Procs) compare(a, b int32) int {
+	x, y := &p.runs[a], &p.runs[b]
+	return cmp.Or(bytes.Compare(x.id[:], y.id[:]), cmp.Compare(x.pid, y.pid), cmp.Compare(a, b))
+}
+
+// Find returns the rank of an identity, and its host. ok is false if no proc has it. Index must have
+// been called.
+func (p *Procs) Find(id wire.Proc) (rank wire.WorldRank, host wire.HostRank, ok bool) {
+	low, high := 0, len(p.order) // of the runs in order, those from high on begin behind id
+	for low < high {
+		mid := int(uint(low+high) / 2)
+		r := &p.runs[p.order[mid]]
+		if c := bytes.Compare(r.id[:], id.Host[:]); c > 0 || c == 0 && r.pid > id.PID {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	for high--; high >= 0; high-- { // runs of one host may interleave
+		r := &p.runs[p.order[high]]
+		if r.id != id.Host {
+			break
+		}
+		if i, ok := p.within(r, id.PID); ok {
 			return r.first + wire.WorldRank(i), r.host, true
 		}
 	}
 	return 0, 0, false
+}
+
+// within returns which proc of a run has a PID that is not below its first.
+func (p *Procs) within(r *procRun, pid int64) (i int32, ok bool) {
+	if r.offsets == absent {
+		ahead := uint64(pid) - uint64(r.pid)
+		if r.n > 1 {
+			ahead, ok = ahead/uint64(r.step), ahead%uint64(r.step) == 0
+			return int32(ahead), ok && ahead < uint64(r.n)
+		}
+		return 0, ahead == 0
+	}
+	if pid > p.pid(r, r.n-1) {
+		return 0, false
+	}
+	i = int32(sort.Search(int(r.n), func(i int) bool { return p.pid(r, int32(i)) >= pid }))
+	return i, p.pid(r, i) == pid // i is one, as the last one is not below pid
 }
 
 // Set replaces the proc of a rank. It takes as long as listing all of them again.

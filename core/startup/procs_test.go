@@ -36,6 +36,13 @@ func TestProcs(t *testing.T) {
 			}
 		}
 		p := ListProcs(all...)
+		if len(all) > 0 && rapid.Bool().Draw(r, "table") {
+			var err error
+			if p, err = OpenProcs(p.Table()); err != nil {
+				r.Fatal(err)
+			}
+		}
+		p.Index()
 		if p.Len() != len(all) {
 			r.Fatalf("%d procs, not %d", p.Len(), len(all))
 		}
@@ -55,6 +62,16 @@ func TestProcs(t *testing.T) {
 		}
 		if next != len(all) {
 			r.Fatalf("%d procs were given", next)
+		}
+		next = 0
+		for x := range p.Runs() {
+			if int(x.First) != next || x.N < 1 || wire.HostID(x.Address) != x.ID.Host || !same(x.ProcInfo, all[next]) || !same(p.Run(wire.WorldRank(next+x.N-1)).ProcInfo, all[next]) {
+				r.Fatalf("a run of %d is %+v, not %+v", x.N, x, all[next])
+			}
+			next += x.N
+		}
+		if next != len(all) {
+			r.Fatalf("the runs have %d procs", next)
 		}
 	})
 }
@@ -76,8 +93,8 @@ func TestProcsAreRuns(t *testing.T) {
 			uneven.Add(x)
 		}
 	}
-	if len(even.runs) != hosts || len(even.offsets) != 0 || len(even.cards) != hosts {
-		t.Errorf("evenly spaced: %d runs, %d offsets, %d cards", len(even.runs), len(even.offsets), len(even.cards))
+	if len(even.runs) != hosts || len(even.offsets) != 0 || len(even.ends) != hosts {
+		t.Errorf("evenly spaced: %d runs, %d offsets, %d cards", len(even.runs), len(even.offsets), len(even.ends))
 	}
 	far := ListProcs(ProcInfo{ID: wire.Proc{PID: 1}}, ProcInfo{ID: wire.Proc{PID: 2}}, ProcInfo{ID: wire.Proc{PID: 3 + math.MaxInt16}}, ProcInfo{ID: wire.Proc{PID: 5 + 2*math.MaxInt16}})
 	if len(far.runs) != 2 || far.At(2).ID.PID != 3+math.MaxInt16 || far.At(3).ID.PID != 5+2*math.MaxInt16 {

@@ -152,6 +152,7 @@ func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err erro
 		}
 		j.Clients = append(j.Clients, x)
 	}
+	j.Hosts = make([]startup.HostInfo, 0, len(p.GetHost()))
 	for i, h := range p.GetHost() {
 		if err := addHost(j, i, h, p.GetCard()); err != nil {
 			return nil, site, err

@@ -5,8 +5,11 @@ import (
 	"reflect"
 	"testing"
 
+	pb "google.golang.org/protobuf/proto"
+
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
 func testJob(hosts, procs int) *startup.Job {
@@ -26,6 +29,9 @@ func testJob(hosts, procs int) *startup.Job {
 				x := startup.ProcInfo{ID: wire.Proc{Host: id, PID: int64(100 + p)}, Client: wire.ClientRank(c), Host: wire.HostRank(c*hosts + h), Card: []byte{byte(c), byte(h)}}
 				if h == 1 && p == 1 {
 					x.Card = []byte{}
+				}
+				if c == 2 { // not as ours are
+					x.ID.Host[0], x.ID.PID = 7, int64(100+3*p+p/2)
 				}
 				j.Procs.Add(x)
 			}
@@ -50,20 +56,41 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestJobsAreSmall: what a host gets grows by hosts, and by little more than a pid for each
-// proc.
+// TestJobsAreSmall: what a host gets grows by hosts, and for procs by a card's number where they have
+// several, and by a pid where these are not consecutive.
 func TestJobsAreSmall(t *testing.T) {
 	few, _ := EncodeJob(testJob(64, 2), [startup.TokenSize]byte{})
 	many, _ := EncodeJob(testJob(64, 128), [startup.TokenSize]byte{})
-	if perProc := float64(len(many)-len(few)) / (3 * 64 * 126); perProc > 3.5 {
+	if perProc := float64(len(many)-len(few)) / (3 * 64 * 126); perProc > 2.5 {
 		t.Errorf("%.1f bytes for each proc", perProc)
+	}
+}
+
+// TestTooManyProcs: a few bytes cannot make a host list more procs than there can be.
+func TestTooManyProcs(t *testing.T) {
+	for name, procs := range map[string][]int32{"at once": {startup.MaxProcs + 1}, "together": {startup.MaxProcs/2 + 1, startup.MaxProcs / 2}, "negative": {-1}, "without numbers": {0, 1}} {
+		p := &proto.Job{Client: []*proto.JobClient{{}}, Token: make([]byte, startup.TokenSize), Secret: make([]byte, startup.TokenSize), Site: make([]byte, startup.TokenSize)}
+		for _, n := range procs {
+			h := &proto.JobHost{Address: make([]byte, 16), Procs: n}
+			if n > 1 {
+				h.Pid = []int64{1}
+			}
+			p.Host = append(p.Host, h)
+		}
+		b, err := pb.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := DecodeJob(b); !errors.Is(err, ErrJob) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
 func TestParts(t *testing.T) {
 	want := startup.HostConfig{Address: wire.HostID{15: 7}, Port: 7801}
 	for i := range 3 {
-		want.Procs = append(want.Procs, startup.ProcConfig{ID: wire.Proc{Host: want.Address, PID: int64(i + 100)}, Card: []byte("card")})
+		want.Procs = append(want.Procs, startup.ProcConfig{ID: wire.Proc{Host: want.Address, PID: int64(i*i + 100)}, Card: []byte("card")})
 	}
 	b, err := EncodePart(want)
 	if err != nil {

@@ -1,11 +1,8 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"iter"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -48,23 +45,38 @@ func (n *node) place() error {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
 	n.procs.Place()
+	if err := shareJob(n); err != nil {
+		return err
+	}
 	cards, rank, err := routes.ReadCards(&n.job.Procs)
 	if err != nil {
 		return fmt.Errorf("business card of rank %d, %s: %w", rank, n.routes.ClientName(n.job.Procs.At(rank).Client), err)
 	}
 	n.routes.Cards = cards
-	world, err := n.job.Describe(n.routes.Cards.At)
-	if err != nil {
+	if n.world, err = n.job.Describe(); err != nil {
 		n.log.Debug("the job cannot meet other worlds", "reason", err)
-		return nil
+		n.world = nil
 	}
-	n.world = world
 	return nil
+}
+
+// shareJob puts what is known of the procs of the job into memory that the node's own procs get as
+// well, and from then on looks there itself.
+func shareJob(n *node) (err error) {
+	if n.table, err = wireup.ShareProcs(&n.job.Procs); err != nil {
+		return err
+	}
+	if n.opt.spawned != nil {
+		return nil // a process that has several worlds, one after the other, must not keep them mapped
+	}
+	n.job.Procs, err = wireup.MapProcs(n.table)
+	return err
 }
 
 // startSwitches makes the packet switch of every host, attaches its channels and its procs, and
 // runs it.
 func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
+	defer n.table.Close()
 	for i, h := range n.hosts {
 		a, err := agent.New(n.agentConfig(h))
 		if err != nil {
@@ -90,9 +102,6 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if err := n.welcomeAll(h); err != nil {
 			return err
 		}
-	}
-	if n.world != nil {
-		n.world = []byte{} // it can meet others, and its procs have the description in the tables of their hosts
 	}
 	for _, h := range n.hosts {
 		h.running = true
@@ -166,13 +175,9 @@ func (n *node) welcomeAll(h *ownHost) error {
 	}
 	h.noBoard = why
 	all := n.procs.OfHost(h.Index)
-	table, err := wireup.ShareProcs(procsFor(n, all), describedTo(n, all[0]))
-	if err != nil {
-		return err
-	}
-	defer table.Close()
+	views := viewsFor(n, all)
 	for _, p := range all {
-		if err := n.welcome(h, p, table, b); err != nil {
+		if err := n.welcome(h, p, views, b); err != nil {
 			return fmt.Errorf("%v: %w", p.Who(), err)
 		}
 	}
@@ -181,7 +186,7 @@ func (n *node) welcomeAll(h *ownHost) error {
 
 // welcome links a proc to its agent and sends it the job with the table of all procs, and its host's
 // board if there is one.
-func (n *node) welcome(h *ownHost, p *procs.Proc, table *os.File, b *wireup.Board) error {
+func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup.Board) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("link to the agent: %w", err)
@@ -198,13 +203,15 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, table *os.File, b *wireup.Boar
 	if err := h.loop.AttachProc(ours, p.Rank()); err != nil {
 		return errors.Join(err, ours.Close())
 	}
-	job, err := n.jobOf(p).Share()
+	j := n.jobOf(p)
+	j.Views = views
+	job, err := j.Share()
 	if err != nil {
 		return err
 	}
 	defer job.Close()
 	m := wireup.Message{Kind: wireup.KindWelcome, Version: wireup.Version, Board: b != nil}
-	send := []int{fds[1], int(job.Fd()), int(table.Fd())}
+	send := []int{fds[1], int(job.Fd()), int(n.table.Fd())}
 	if b != nil {
 		send = append(send, b.Descriptors()...)
 	}
@@ -228,8 +235,8 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	if n.opt.spawned == nil {
 		j.Timeline = strings.ReplaceAll(n.opt.Site.Trace.Calls, "%r", strconv.Itoa(int(rank)))
 	}
-	if describedTo(n, p) != nil {
-		j.Card = string(n.job.Procs.At(rank).Card)
+	if n.world != nil && len(n.routes.Cards.At(rank).Offers) > 0 { // else it can meet no other world
+		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
 	}
 	return j
 }
@@ -239,42 +246,22 @@ func keepsAccounts(n *node) bool {
 	return n.opt.spawned == nil && (n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != "")
 }
 
-// describedTo returns the description of the job that a proc gives other worlds; nil if it can meet
-// none. It is the same for the procs of a host.
-func describedTo(n *node, p *procs.Proc) []byte {
-	if n.world == nil || len(n.routes.Cards.At(p.Rank()).Offers) == 0 {
-		return nil
+// viewsFor describes all procs of the job to those of one host, which see them alike: they have one
+// business card. What is known of a proc is found out once for all that are in a run with it.
+func viewsFor(n *node, locals []*procs.Proc) (views []wireup.View) {
+	for x := range n.job.Procs.Runs() {
+		views = wireup.AddView(views, x.First, procFor(n, locals[0].Rank(), locals, x.First, x.ProcInfo))
 	}
-	return n.world
+	return views
 }
 
-// procsFor describes all procs of the job to those of one host, which see them alike: they have one
-// business card. What is known of a proc is found out once for those of its host.
-func procsFor(n *node, locals []*procs.Proc) iter.Seq[wireup.Proc] {
-	self := locals[0].Rank()
-	return func(yield func(wireup.Proc) bool) {
-		var p wireup.Proc
-		var before startup.ProcInfo
-		for to, x := range n.job.Procs.All() {
-			alike := to > 0 && x.Client == before.Client && x.Host == before.Host && x.ID.Host == before.ID.Host && bytes.Equal(x.Card, before.Card)
-			if !alike || to == self || to-1 == self {
-				p = procFor(n, self, locals, to, x)
-			}
-			p.PID, before = x.ID.PID, x
-			if !yield(p) {
-				return
-			}
-		}
-	}
-}
-
-// procFor describes one proc to those of one host, of which self is the first.
+// procFor describes one proc to those of one host, of which self is the first, but for what its
+// identity, its place and its card say.
 func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRank, x startup.ProcInfo) wireup.Proc {
 	if self == to && len(locals) > 1 {
 		self = locals[1].Rank() // its path to itself is known without
 	}
 	p := wireup.Proc{
-		Host: x.ID.Host[:], PID: x.ID.PID, Client: x.Client, Node: x.Host,
 		Path: n.direct.Path(direct.Pair{Local: self, Peer: to}), Data: n.routes.Data(self, to),
 		Foreign: routes.Foreign(n.routes, x.Client),
 	}
@@ -282,7 +269,6 @@ func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRa
 		p.ReduceOnPointToPoint = site.Implementation.ReduceOnPointToPoint()
 	}
 	if card := n.routes.Cards.At(to); card != nil {
-		p.Machine = card.Node
 		p.Unexpected = card.Unexpected
 	} else if x.Client == n.job.Self { // where another MPI is in the job there are no cards
 		p.Unexpected = n.opt.Site.Protocol.Unexpected

@@ -66,7 +66,8 @@ type node struct {
 	listening chan struct{} // closed when all listeners are open
 	ready     chan struct{} // closed when the procs run in MPI
 	job       *startup.Job
-	world     []byte       // describes the job to other worlds; nil: it cannot meet any
+	table     *os.File     // what procs get of job; open until they have it
+	world     []byte       // the head of what describes the job to other worlds; nil: it cannot meet any
 	tasks     *tasks.Group // that end when the procs are gone; nil until startup is over
 	direct    *direct.Links
 	channels  *channel.Channels

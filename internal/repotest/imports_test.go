@@ -57,7 +57,7 @@ var directions = []direction{
 	{from: "internal/repotest", ours: nil, others: noOthers},
 	{from: "internal/meetings", ours: []string{"core/...", "internal/wireup"}, others: noOthers},
 	{from: "internal/poll", ours: []string{"core/link", "core/wire"}},
-	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/board"}},
+	{from: "internal/wireup", ours: []string{"core/wire", "core/dynamic", "core/startup", "core/board"}},
 	{from: "internal/hostlist", ours: nil, others: noOthers},
 	{from: "internal/keyfile", ours: nil, others: noOthers},
 	{from: "internal/launch", ours: nil},

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"slices"
 	"testing"
 	"unsafe"
 
@@ -77,21 +76,15 @@ func FuzzRecv(f *testing.F) {
 // FuzzReadJob reads anything as a job: what is accepted can be used, and takes no more than a few
 // times its size in memory.
 func FuzzReadJob(f *testing.F) {
-	b, err := encodeProcs(slices.Values(job().Procs), nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	table, err := newTable(b)
-	if err != nil {
-		f.Fatal(err)
-	}
+	table, _ := split(job().Procs)
+	table.Index()
 	good, err := json.Marshal(job())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
 	f.Add(good[:len(good)/2])
-	f.Add([]byte(`{"rank":2,"procs":[{},{"host":"AAAA"}],"data_len":1,"ackmark":1,"hiwater":1}`))
+	f.Add([]byte(`{"rank":1,"views":[{"path":"self"},{"first":1,"path":"native"}],"data_len":1,"ackmark":1,"hiwater":1}`))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
@@ -109,53 +102,6 @@ func FuzzReadJob(f *testing.F) {
 		}
 		if int(j.Rank) >= j.Size() || j.Rank < 0 || j.AckMark > j.HiWater || j.DataLen == 0 {
 			t.Fatalf("accepted %+v", j)
-		}
-	})
-}
-
-// FuzzTable reads anything as a table of procs: whatever is accepted can be looked up and takes no
-// memory, and who is found is who was looked for.
-func FuzzTable(f *testing.F) {
-	for _, procs := range [][]Proc{job().Procs, twoHosts(), manyProcs(40)} {
-		b, err := encodeProcs(slices.Values(procs), nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-		f.Add(b[:len(b)-1])
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		defer watchdog.Start()()
-		var table *Table
-		var err error
-		cost := allocs.Bytes(func() { table, err = newTable(b) })
-		if cost > allocs.Blur {
-			t.Fatalf("%d bytes took %d bytes of memory", len(b), cost)
-		}
-		if err != nil {
-			if !errors.Is(err, ErrMessage) {
-				t.Fatal(err)
-			}
-			return
-		}
-		ranks := 0
-		for run := range table.Runs() {
-			for i, r := range []int{0, 1, run.N / 2, run.N - 1} {
-				if r = int(run.First) + min(r, run.N-1); int(run.First) != ranks {
-					t.Fatalf("a run begins with rank %d after %d", run.First, ranks)
-				}
-				p := table.Proc(r)
-				if at, ok := table.Find(p.Identity()); ok && (at < ranks || at >= ranks+run.N || table.Identity(at) != p.Identity()) {
-					t.Fatalf("rank %d: %+v, found at %d", r, p, at)
-				}
-				if !p.alike(&run.Proc) || i == 0 && p.PID < run.Proc.PID || p.Unexpected < 0 || table.Data(r) > 2*maxTable {
-					t.Fatalf("rank %d: %+v of run %+v", r, p, run)
-				}
-			}
-			ranks += run.N
-		}
-		if ranks != table.Size() {
-			t.Fatalf("%d procs in runs, %d in all", ranks, table.Size())
 		}
 	})
 }
@@ -186,7 +132,7 @@ func TestSparseJob(t *testing.T) {
 	if err := unix.Ftruncate(fd, maxJob+1); err != nil {
 		t.Fatal(err)
 	}
-	cost := allocs.Exactly(func() { _, err = OpenJob(fd, tableFile(t, job().Procs)) })
+	cost := allocs.Exactly(func() { _, err = OpenJob(fd, tableOf(t, job())) })
 	if !errors.Is(err, ErrMessage) || cost > 64<<10 {
 		t.Errorf("%v, at the cost of %d bytes", err, cost)
 	}

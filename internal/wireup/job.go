@@ -2,21 +2,21 @@ package wireup
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
 // maxJob is the size limit of a Job's JSON, in bytes.
 const maxJob = 64 << 20
 
-// Share puts the job without its procs and World into a sealed memfd, to be sent with KindWelcome. The
-// caller closes it.
+// Share puts the job without its Procs into a sealed memfd, to be sent with KindWelcome. The caller
+// closes it.
 func (j *Job) Share() (*os.File, error) {
 	own := *j
 	own.Procs = nil
@@ -49,12 +49,13 @@ func sealed(name string, b []byte) (*os.File, error) {
 // OpenJob reads the job and maps the table of its procs from the memfds that came with
 // KindWelcome, and takes the descriptors over.
 func OpenJob(fd, procs int) (*Job, error) {
-	table, err := OpenProcs(procs)
-	if err != nil {
-		return nil, errors.Join(err, unix.Close(fd))
-	}
-	f := os.NewFile(uintptr(fd), "impi-job")
+	f, shared := os.NewFile(uintptr(fd), "impi-job"), os.NewFile(uintptr(procs), "impi-procs")
 	defer f.Close()
+	defer shared.Close()
+	table, err := MapProcs(shared)
+	if err != nil {
+		return nil, err
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("job description: %w", err)
@@ -69,13 +70,25 @@ func OpenJob(fd, procs int) (*Job, error) {
 	return readJob(b, table)
 }
 
-func readJob(b []byte, table *Table) (*Job, error) {
-	j := &Job{}
+func readJob(b []byte, procs startup.Procs) (j *Job, err error) {
+	j = &Job{}
 	if err := json.Unmarshal(b, j); err != nil {
 		return nil, fmt.Errorf("job description: %w: %w", ErrMessage, err)
 	}
-	j.Procs, j.table, j.World = nil, table, table.World()
+	if j.table, err = newTable(procs, j.Views); err != nil {
+		return nil, err
+	}
+	j.Procs, j.Views = nil, nil
 	return j, j.check()
+}
+
+// Describe returns what other worlds have to know about the job, an encoded Description of
+// core/dynamic.
+func (j *Job) Describe() []byte {
+	if j.table == nil {
+		return j.World
+	}
+	return j.table.procs.Describe(j.World)
 }
 
 // Table returns the table of the job's procs; nil if they are in Procs.

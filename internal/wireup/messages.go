@@ -16,7 +16,7 @@ const (
 	KindHello Kind = "hello"
 	// KindWelcome answers KindHello once the whole job has been set up. It carries three
 	// descriptors: the link to the agent, a memfd with the Job as JSON, and one with the
-	// Table of its procs. If Board is set, those of the host's Board follow.
+	// table of its procs. If Board is set, those of the host's Board follow.
 	KindWelcome Kind = "welcome"
 	// KindOpen asks the node for a direct link to Peer or, with Resumable, for another
 	// connection of a resumable link.
@@ -79,7 +79,7 @@ type CutTrace struct {
 
 // Version is the version of this protocol. Node and library may come from different builds,
 // and must have the same version.
-const Version = 3
+const Version = 4
 
 // Job is what a proc knows of its job; it comes with KindWelcome.
 type Job struct {
@@ -89,8 +89,10 @@ type Job struct {
 	// AppNum is the index of the proc's program in the job file (MPI_APPNUM).
 	AppNum int `json:"appnum,omitempty"`
 
-	// Procs are by world rank; nil in a job that was read with a Table: see Proc.
+	// Procs are by world rank; nil in a job that was read with a Table, of which Views are a part: see
+	// Proc.
 	Procs []Proc `json:"-"`
+	Views []View `json:"views,omitempty"`
 	table *Table
 
 	DataLen   uint32 `json:"data_len"` // D: most user data bytes in one packet
@@ -112,11 +114,11 @@ type Job struct {
 	// Account has the proc count its calls of MPI, and for whom it waits in them.
 	Account bool `json:"account,omitempty"`
 
-	// World describes this job to others, as an encoded Description of core/dynamic; Card
-	// is this proc's business card. Both are empty if the node cannot meet other worlds,
-	// because it has no transports for direct links. World has the cards of all hosts, so it
-	// comes with the Table, in memory that the procs of a host share and cannot write to.
-	World []byte `json:"-"`
+	// World is the head of what describes this job to others, an encoded Description of
+	// core/dynamic, and all of it in a job without a Table: see Describe. Card is this
+	// proc's business card. Both are empty if the node cannot meet other worlds, because it
+	// has no transports for direct links.
+	World []byte `json:"world,omitempty"`
 	Card  string `json:"card,omitempty"`
 
 	// Parent is the port that the procs of a spawned job call in Init.
@@ -133,31 +135,31 @@ type Job struct {
 
 // Proc is what a proc knows of another proc.
 type Proc struct {
-	Host   []byte          `json:"host"` // 16 bytes, as on the wire
-	PID    int64           `json:"pid"`
-	Client wire.ClientRank `json:"client"`
-	Node   wire.HostRank   `json:"node"` // host rank of its agent
-	Path   Path            `json:"path"`
-	Data   string          `json:"data"` // representation of user data exchanged with it, as core/datatype names it
+	Host   []byte // 16 bytes, as on the wire
+	PID    int64
+	Client wire.ClientRank
+	Node   wire.HostRank // host rank of its agent
+	Path   Path
+	Data   string // representation of user data exchanged with it, as core/datatype names it
 	// Machine is equal for procs that share a kernel and a user, if that is known; procs of
 	// one Node always do.
-	Machine string `json:"machine,omitempty"`
+	Machine string
 
 	// Foreign says that the proc runs another MPI library, or may: it can be expected to do
 	// only what IMPI requires.
-	Foreign bool `json:"foreign,omitempty"`
+	Foreign bool
 
 	// ReduceOnPointToPoint says that its client uses the point-to-point context
 	// for Reduce, as LAM/MPI does.
-	ReduceOnPointToPoint bool `json:"reduce_on_p2p,omitempty"`
+	ReduceOnPointToPoint bool
 
 	// Unexpected is how many bytes of unexpected messages the proc keeps; 0: no limit, or
 	// unknown.
-	Unexpected int64 `json:"unexpected,omitempty"`
+	Unexpected int64
 
 	// Allows says that Unexpected is unknown, but that both procs use allowances and begin
 	// with the smallest one.
-	Allows bool `json:"allows,omitempty"`
+	Allows bool
 }
 
 // Path is how packets reach a proc.

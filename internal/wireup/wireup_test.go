@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/core/dynamic"
 )
 
 func pair(t *testing.T) (node, proc *Conn) {
@@ -157,11 +159,27 @@ func job() *Job {
 	p := Proc{Host: make([]byte, 16), PID: 7, Path: PathDirect}
 	q := p
 	q.PID = 6
-	return &Job{Name: "j", Procs: []Proc{q, p}, Rank: 1, DataLen: 1, AckMark: 1, HiWater: 1, World: []byte("a job"), Card: "a card"}
+	j := &Job{Name: "j", Procs: []Proc{q, p}, Rank: 1, DataLen: 1, AckMark: 1, HiWater: 1, Card: "a card"}
+	_, j.Views = split(j.Procs)
+	return j
+}
+
+// tableOf is the descriptor of the table of a job's procs.
+func tableOf(t *testing.T, j *Job) int {
+	t.Helper()
+	table, _ := split(j.Procs)
+	return tableFile(t, table)
 }
 
 func TestJobThroughMemory(t *testing.T) {
-	f, err := job().Share()
+	own := job()
+	for i := range own.Procs {
+		own.Procs[i].Machine = "m"
+	}
+	table, views := split(own.Procs)
+	d := dynamic.Description{World: dynamic.World{7}, Limits: dynamic.Limits{DataLen: 1, AckMark: 1, HiWater: 1}}
+	own.World, own.Views = d.AppendHead(nil, 1), views
+	f, err := own.Share()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +191,12 @@ func TestJobThroughMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := OpenJob(fd, tableFile(t, job().Procs, []byte("a job")...))
-	if err != nil || j.Rank != 1 || j.Size() != 2 || string(j.World) != "a job" || j.Card != "a card" {
+	j, err := OpenJob(fd, tableFile(t, table))
+	if err != nil || j.Rank != 1 || j.Size() != 2 || j.Card != "a card" {
 		t.Fatalf("%+v, %v", j, err)
+	}
+	if d, err := dynamic.ReadDescription(j.Describe()); err != nil || d.World[0] != 7 || len(d.Groups) != 1 || d.Groups[0].Count != 2 || d.Groups[0].Card.Node != "m" {
+		t.Errorf("it describes itself as %+v, %v", d, err)
 	}
 	if a, b := j.Proc(0), j.Proc(1); a.PID != 6 || a.Path != PathDirect || b.PID != 7 || b.Path != PathSelf {
 		t.Errorf("%+v, %+v", a, b)
@@ -195,7 +216,7 @@ func TestBadJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		fd, _ := unix.Dup(int(f.Fd()))
-		if _, err := OpenJob(fd, tableFile(t, j.Procs)); !errors.Is(err, ErrMessage) {
+		if _, err := OpenJob(fd, tableOf(t, j)); !errors.Is(err, ErrMessage) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = f.Close()

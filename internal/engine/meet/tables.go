@@ -58,7 +58,7 @@ type catalogue struct {
 }
 
 func newCatalogue(p *proc.Process, g *comm.Group) *catalogue {
-	k := &catalogue{g: g, own: p.Job.World}
+	k := &catalogue{g: g, own: p.Job.Describe()}
 	for proc := range g.All() {
 		if k.find(proc) >= 0 {
 			continue

@@ -64,7 +64,7 @@ func (ws *worlds) describeOwn() (err error) {
 
 // Own returns all of this job's description, of which nothing is kept.
 func (ws *worlds) Own() (*dynamic.Description, error) {
-	d, err := dynamic.ReadDescription(ws.p.Job.World)
+	d, err := dynamic.ReadDescription(ws.p.Job.Describe())
 	if err != nil {
 		return nil, err
 	}

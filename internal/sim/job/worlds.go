@@ -6,6 +6,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/names"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -82,16 +83,22 @@ func (w *World) describe() (world []byte, card string) {
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("w%d", w.number), ByteOrder: dynamic.LittleEndian,
 		Offers: []dynamic.Offer{{Transport: "sim", Address: fmt.Sprintf("w%d", w.number)}},
 	}
-	world, err := w.job.Describe(func(wire.WorldRank) *dynamic.Card { return &c })
-	if err != nil {
-		panic(fmt.Sprintf("job: a world that cannot be described: %v", err))
-	}
 	text, err := c.AppendText(nil)
 	if err != nil {
 		panic(fmt.Sprintf("job: a card that cannot be written: %v", err))
 	}
+	j := *w.job
+	j.Procs = startup.Procs{}
+	for _, x := range w.job.Procs.All() {
+		x.Card = text
+		j.Procs.Add(x)
+	}
+	head, err := j.Describe()
+	if err != nil {
+		panic(fmt.Sprintf("job: a world that cannot be described: %v", err))
+	}
 	w.cfg.Worlds.byName[w.Name()] = w
-	return world, string(text)
+	return j.Procs.Describe(head), string(text)
 }
 
 // Name returns the name of the job's world, once it is known.

@@ -46,7 +46,8 @@ type HostsReport struct {
 	Started  time.Duration `json:"started_ns"`  // until the last host has the job
 
 	Channels  int           `json:"channels"`         // of the last host to others, when the dance is over
-	JobHeap   int           `json:"job_heap_bytes"`   // of one host, for the job as it is handed out
+	Table     int           `json:"table_bytes"`      // that one host shares with its procs
+	JobHeap   int           `json:"job_heap_bytes"`   // of one host, for the job without that table
 	AgentHeap int           `json:"agent_heap_bytes"` // of one host's agent and channels, without the job
 	Elapsed   time.Duration `json:"elapsed_ns"`       // of this machine's time
 }
@@ -146,9 +147,18 @@ func (s *start) count() {
 // host measures the memory that the last host of all needs, with the channels that it makes at the
 // start.
 func (s *start) host() error {
-	before, _ := heap()
-	job, _, err := cluster.DecodeJob(s.sites[len(s.sites)-1].job)
+	text := s.sites[len(s.sites)-1].job
+	job, _, err := cluster.DecodeJob(text)
 	if err != nil {
+		return err
+	}
+	table := job.Procs.Table() // which nodes have in the memory that procs get
+	s.r.Table = len(table)
+	before, _ := heap()
+	if job, _, err = cluster.DecodeJob(text); err != nil {
+		return err
+	}
+	if job.Procs, err = startup.OpenProcs(table); err != nil {
 		return err
 	}
 	after, _ := heap()
@@ -169,6 +179,7 @@ func (s *start) host() error {
 	with, _ := heap()
 	s.r.AgentHeap = with - after
 	runtime.KeepAlive(job)
+	runtime.KeepAlive(table)
 	runtime.KeepAlive(channels)
 	runtime.KeepAlive(a)
 	return nil

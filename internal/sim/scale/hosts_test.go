@@ -46,15 +46,15 @@ func TestHostsGrowth(t *testing.T) {
 	}
 }
 
-// TestHostsMemory: a host keeps one table of the job, with few bytes for each host and proc.
+// TestHostsMemory: a host keeps one table of the job, with few bytes for each host and none for procs of ours.
 func TestHostsMemory(t *testing.T) {
 	for _, x := range []struct{ hosts, procs int }{{64, 32}, {256, 32}, {64, 512}} {
 		r, err := Hosts(2, x.hosts, x.procs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := 2 * x.hosts * (400 + 3*x.procs); r.JobHeap > most {
-			t.Errorf("%d hosts of %d procs: a host keeps %d bytes of the job, more than %d", x.hosts, x.procs, r.JobHeap, most)
+		if most := 5_000 + 2*x.hosts*230; r.JobHeap+r.Table > most {
+			t.Errorf("%d hosts of %d procs: a host keeps %d bytes of the job, and %d for its procs too, more than %d", x.hosts, x.procs, r.JobHeap, r.Table, most)
 		}
 		if most := 30_000 + 450*x.procs + 2*x.hosts*50; r.AgentHeap > most {
 			t.Errorf("%d hosts of %d procs: the agent of a host keeps %d bytes, more than %d", x.hosts, x.procs, r.AgentHeap, most)
