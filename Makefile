@@ -41,7 +41,7 @@ GOTESTSUM := $(GO) tool -modfile=tools.mod gotestsum
 LINT := $(GO) tool -modfile=tools.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build library install package demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance clean
+.PHONY: help build library install package sbom demo test soak race lint bench fuzz sim sim-mutants conform-mutants conform peers matrix performance clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,10 +85,20 @@ install: build ## install commands, library, header, man pages and completions u
 PACKAGES ?= out/packages
 KINDS ?= deb rpm
 
+# What programs and library are made of, for tools that look for known faults. Neither the time nor a
+# random number is in it, so that two of one commit are the same.
+SBOM = $(GO) tool -modfile=package.mod cyclonedx-gomod mod -json -noserial -notimestamp -std -licenses
+
+sbom: ## list the modules that impi is made of as CycloneDX in out/impi.cdx.json
+	@mkdir -p out
+	$(SBOM) -output out/impi.cdx.json .
+
 # The packages have the date of the commit, so that two of them are the same to the last byte.
 package: ## make packages for Debian and RPM in out/
 	@rm -rf $(PACKAGES)/stage; mkdir -p $(PACKAGES)
 	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(PACKAGES))/stage PREFIX=/opt/impi
+	@mkdir -p $(PACKAGES)/stage/opt/impi/share/doc/impi
+	$(SBOM) -output $(PACKAGES)/stage/opt/impi/share/doc/impi/impi.cdx.json .
 	@find $(PACKAGES)/stage/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
 	@for kind in $(KINDS); do \
 		STAGE=$(PACKAGES)/stage VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \

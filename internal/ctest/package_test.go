@@ -2,6 +2,8 @@ package ctest
 
 import (
 	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -143,6 +145,43 @@ func works(t *testing.T, root string) {
 	}
 	if to, err := os.Readlink(filepath.Join(root, "usr/bin/impi-node")); err != nil || to != "/opt/impi/bin/impi-node" {
 		t.Errorf("/usr/bin/impi-node leads to %q, %v", to, err)
+	}
+	listsModules(t, filepath.Join(root, "usr/share/doc/impi/impi.cdx.json"), k.Command("impi-node"))
+}
+
+// listsModules wants a list of modules that has those of a program, and none that tests alone use.
+func listsModules(t *testing.T, list, program string) {
+	t.Helper()
+	text, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom struct {
+		BOMFormat  string
+		Metadata   struct{ Component struct{ Name string } }
+		Components []struct{ Name, Version string }
+	}
+	if err := json.Unmarshal(text, &bom); err != nil || bom.BOMFormat != "CycloneDX" || bom.Metadata.Component.Name != "github.com/openimpi/impi" {
+		t.Fatalf("%v: %.300s", err, text)
+	}
+	listed := make(map[string]string)
+	for _, c := range bom.Components {
+		listed[c.Name] = c.Version
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil || len(info.Deps) < 10 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	for _, m := range info.Deps {
+		if listed[m.Path] != m.Version {
+			t.Errorf("%s %s is listed with version %q", m.Path, m.Version, listed[m.Path])
+		}
+	}
+	if listed["std"] != info.GoVersion {
+		t.Errorf("the standard library is listed as %q, not %q", listed["std"], info.GoVersion)
+	}
+	if v, there := listed["pgregory.net/rapid"]; there {
+		t.Errorf("rapid %s is listed, which only tests use", v)
 	}
 }
 
