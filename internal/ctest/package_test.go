@@ -180,8 +180,8 @@ func listsModules(t *testing.T, list, program string) {
 	if listed["std"] != info.GoVersion {
 		t.Errorf("the standard library is listed as %q, not %q", listed["std"], info.GoVersion)
 	}
-	if v, there := listed["pgregory.net/rapid"]; there {
-		t.Errorf("rapid %s is listed, which only tests use", v)
+	if v, there := listed["github.com/chromedp/chromedp"]; there {
+		t.Errorf("chromedp %s is listed, which only tests use", v)
 	}
 }
 
