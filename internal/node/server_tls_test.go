@@ -67,16 +67,24 @@ func TestServerConnectionIsCut(t *testing.T) {
 	}
 }
 
-// Without resume the same ends the job, as ever.
+// Without resume both sites go on without the server, as when it is lost, and say so once.
 func TestServerConnectionIsCutWithoutResume(t *testing.T) {
 	job := testJob("tick", 1, 1)
 	r := relayed(t, job)
-	all, say, _ := relayedTicks(t, job)
+	all, say, finish := relayedTicks(t, job)
 	say(0)
 	r.Cut()
-	for i, f := range end(all) {
-		if f == nil || !strings.Contains(f.Text, "connection was lost") {
-			t.Errorf("site %d: %v", i, f)
+	for _, x := range all {
+		if !x.err.says("the job goes on without it", 0) {
+			t.Error("nothing is said of the lost server")
+		}
+	}
+	say(1)
+	finish()
+	wantNone(t, all)
+	for i, x := range all {
+		if n := strings.Count(x.err.String(), "the job's server is lost"); n != 1 {
+			t.Errorf("site %d says %d times that the server is lost", i, n)
 		}
 	}
 }
