@@ -373,7 +373,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"validate", t.TempDir()}, "that is a folder, and no job file"},
 		{[]string{"validate", self}, "that is no job file: it is no text"},
 		{[]string{"-config", self}, "that is no job file: it is no text"},
-		{[]string{"list"}, `there is no command "list"; did you mean "status"? (known here: abi, cert, completion, doctor, help, links, manifest, native, plugins, ports, status, top, validate, version)`},
+		{[]string{"list"}, `there is no command "list"; did you mean "status"? (known here: abi, cert, completion, doctor, drain, help, links, manifest, native, plugins, ports, reload, report, status, top, ui, validate, version)`},
 		{[]string{"validat", "job.hcl"}, `there is no command "validat"; did you mean "validate"?`},
 		{[]string{"frobnicate", "-n", "4"}, `there is no command "frobnicate"; known here: abi, cert`},
 		{[]string{"job.hcl"}, `to run a job file: impi-node -config job.hcl`},
