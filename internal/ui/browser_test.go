@@ -36,11 +36,18 @@ func open(t *testing.T) *browser {
 	t.Helper()
 	skips.Short(t)
 	path := skips.ProgramOf(t, "chromium", "chromium")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true))
+	profile, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // a child of the browser may write there still
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 900), chromedp.Flag("disable-quic", true))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
+	window := ctx
+	t.Cleanup(func() { _ = chromedp.Cancel(window) }) // waits for the browser's end
 	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx, asked: make(map[string]bool)}
@@ -125,8 +132,11 @@ const visible = `!document.getElementById("%s").hidden`
 func TestPage(t *testing.T) {
 	var looks, over atomic.Int32
 	s := serve(t, func(context.Context) []status.Job {
-		if over.Load() > 0 {
+		switch over.Load() {
+		case 1:
 			return nil
+		case 2:
+			return large(0)
 		}
 		jobs := small(int(looks.Add(1)))
 		if looks.Load() > 2 { // ranks 2 and 3 wait for each other from then on
@@ -145,7 +155,7 @@ func TestPage(t *testing.T) {
 	b.await(`[...document.querySelectorAll("#between td")].some((e) => e.textContent === "through agents 1")`)
 	b.shot("small-map")
 
-	b.key("2")
+	b.do(chromedp.Click(`[data-view="matrix"]`)) // keys work after that
 	b.await(fmt.Sprintf(visible, "matrix"))
 	b.key(kb.ArrowRight)
 	b.await(`document.getElementById("cell").textContent === "rank 0 → 1: 5 messages, 5.00 kB, by shm"`)
@@ -194,9 +204,14 @@ func TestPage(t *testing.T) {
 
 	over.Store(1)
 	b.await(`document.getElementById("live").textContent === "the job is over: this is what was seen last" && document.querySelectorAll("#sites .site").length === 2`)
+	b.await(`document.getElementById("job").hidden`)
+	over.Store(2) // and another one has begun
+	b.await(`!document.getElementById("job").hidden && [...document.querySelectorAll("#job option")].map((o) => o.textContent).join() === "heat2d abc123 (over),large def456"`)
+	b.do(chromedp.Evaluate(`document.getElementById("job").value = "0"; document.getElementById("job").dispatchEvent(new Event("change"))`, nil))
+	b.await(`document.getElementById("name").textContent === "large def456" && document.getElementById("job").hidden`)
 	b.check(s)
 	s.Close()
-	b.await(`document.getElementById("live").textContent === "impi-node ui does not answer any more"`)
+	b.await(`document.getElementById("live").textContent.startsWith("nothing answers here any more")`)
 }
 
 // TestLargePage: a job of 1,024 ranks is shown by host.

@@ -100,7 +100,7 @@ func Run(args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "impi-node ui: %s\n", status.Nothing)
 		return statusFailed
 	}
-	if url := o.served(); url != "" && !o.own {
+	if url := o.served(); url != "" && !o.own && len(jobs) == 1 { // that page has its own job alone
 		fmt.Fprintln(out, url)
 		return statusOK
 	}

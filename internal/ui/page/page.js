@@ -3,11 +3,12 @@
 "use strict";
 
 const every = 1000;
+const gone = "nothing answers here any more: the job is over, or impi-node ui was ended";
 const views = ["map", "matrix", "procs", "events", "log"];
 const $ = (id) => document.getElementById(id);
 const state = {
   view: "map", model: null, job: null, before: null, // before: cells and ranks of the look before, for rates
-  paused: false, lost: 0, at: [0, 0], sort: "rank", down: false,
+  offered: [], paused: false, lost: 0, at: [0, 0], sort: "rank", down: false,
 };
 
 // element makes an element with attributes and children; children that are strings become text.
@@ -48,7 +49,7 @@ async function look() {
       state.lost = 0;
     } catch (e) {
       state.lost++;
-      live(e instanceof TypeError ? "impi-node ui does not answer any more" : e.message, true);
+      live(e instanceof TypeError ? gone : e.message, true);
     }
   }
   setTimeout(look, every);
@@ -61,26 +62,36 @@ function live(text, lost) {
 
 function take(model) {
   const jobs = model.jobs;
-  let job = jobs.find((j) => state.job && j.id === state.job.id && j.name === state.job.name);
-  if (!job && jobs.length && !state.job) job = jobs[0];
+  const job = state.job ? jobs.find((j) => j.id === state.job.id && j.name === state.job.name) : jobs[0];
+  offer(jobs, job);
   if (!job) {
     live(state.job ? "the job is over: this is what was seen last" : "no job of yours runs on this machine", true);
     return;
   }
-  const select = $("job");
-  const names = jobs.map((j) => j.name + " " + j.id).join("\n");
-  if (select.dataset.names !== names) {
-    select.dataset.names = names;
-    select.replaceChildren(...jobs.map((j, i) => element("option", { value: i }, `${j.name} ${j.id}`)));
-    select.hidden = jobs.length < 2;
-  }
-  select.value = String(jobs.indexOf(job));
   const old = state.job;
   if (old && old.id === job.id) state.before = { at: state.model.at, ranks: new Map(old.ranks.map((r) => [r.rank, r])), cells: cellsOf(old) };
   state.model = model;
   state.job = job;
   live(clock(model.at), false);
   draw();
+}
+
+// offer lists the jobs that can be shown, beside the one that is, even if that is over.
+function offer(jobs, job) {
+  state.offered = jobs;
+  const select = $("job");
+  const names = jobs.map((j) => `${j.name} ${j.id}`);
+  const values = names.map((_, i) => i);
+  if (state.job && !job) {
+    names.unshift(`${state.job.name} ${state.job.id} (over)`);
+    values.unshift(-1);
+  }
+  if (select.dataset.names !== names.join("\n")) {
+    select.dataset.names = names.join("\n");
+    select.replaceChildren(...names.map((name, i) => element("option", { value: values[i] }, name)));
+    select.hidden = names.length < 2;
+  }
+  select.value = String(jobs.indexOf(job));
 }
 
 const cellsOf = (job) => new Map(job.matrix.cells.map((c) => [c.from + "," + c.to, c]));
@@ -352,7 +363,7 @@ async function explain(a, b) {
     const answer = await fetch(`api/explain?job=${encodeURIComponent(job.id)}&a=${a}&b=${b}`);
     text.textContent = await answer.text();
   } catch {
-    text.textContent = "impi-node ui does not answer any more";
+    text.textContent = gone;
   }
 }
 
@@ -407,7 +418,11 @@ function key(event) {
 }
 
 document.addEventListener("keydown", key);
-for (const b of document.querySelectorAll("[role=tab]")) b.addEventListener("click", () => show(b.dataset.view));
+for (const b of document.querySelectorAll("[role=tab]")) b.addEventListener("click", () => {
+  show(b.dataset.view);
+  b.blur(); // keys are for the view
+  if (b.dataset.view === "matrix") $("cells").focus();
+});
 $("theme").addEventListener("click", switchTheme);
 $("pause").addEventListener("click", pause);
 $("keys").addEventListener("click", () => $("help").showModal());
@@ -417,7 +432,7 @@ $("filter").addEventListener("input", draw);
 $("grep").addEventListener("input", draw);
 $("cells").addEventListener("mousemove", (e) => { const c = cellAt(e); if (c) { state.at = c; drawMatrix(); } });
 $("cells").addEventListener("click", (e) => { const c = cellAt(e); if (c) { state.at = c; explainCell(); } });
-$("job").addEventListener("change", () => { state.before = null; state.job = state.model.jobs[$("job").value]; draw(); });
+$("job").addEventListener("change", () => { state.before = null; state.job = state.offered[$("job").value] || state.job; draw(); });
 addEventListener("resize", draw);
 
 let theme = null;
