@@ -125,7 +125,7 @@ func (b *builder) report() (r Report) {
 	if in == nil || r.Path == "" {
 		return r
 	}
-	r.Pos = in.at("path")
+	r.Pos, r.Dir = in.at("path"), b.dir
 	rest := strings.NewReplacer("%j", "", "%s", "", "%p", "", "%%", "").Replace(r.Path)
 	if i := strings.IndexByte(rest, '%'); i >= 0 {
 		b.fault(r.Pos, quote(rest[i:min(len(rest), i+2)])+" means nothing in a path", `there are %j for the job's name, %s for the site's, %p for the process ID and %% for %: path = "job-%j.html"`)

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,6 +65,64 @@ func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
 	}
 }
 
+// mostTraced is how many ranks' files are looked at.
+const mostTraced = 4096
+
+// checkFiles reports files that would be replaced or cut, and are no regular files of this machine: as
+// root that would destroy devices, and a pipe would block the procs.
+func (b *builder) checkFiles() {
+	procs := 0
+	for _, s := range b.ours() {
+		procs += s.Procs()
+	}
+	for _, s := range b.ours() {
+		if !s.here() {
+			continue
+		}
+		if r := &b.result.Report; r.Path != "" {
+			b.checkFile(r.Pos, r.Name(b.result.Name(), s.Name, len(b.sites)), "job-%j.html")
+		}
+		own, shared := s.layers("trace")
+		for rank := 0; s.Trace.Calls != "" && rank < min(max(procs, 1), mostTraced); rank++ {
+			if b.checkFile(cmp.Or(own, shared).at("calls"), strings.ReplaceAll(s.Trace.Calls, "%r", itoa(rank)), "calls-%r.json") {
+				break
+			}
+		}
+	}
+}
+
+// checkFile returns true if it has reported a file.
+func (b *builder) checkFile(pos Pos, path, example string) bool {
+	err := NotRegular(path)
+	if err != nil {
+		b.fault(pos, err.Error(), "write the name of a file that is not there yet, or of a regular one: "+quote(example))
+	}
+	return err != nil
+}
+
+// NotRegular returns what is at a path if that is something else than a regular file. Symbolic links are
+// not followed: whoever may write to the folder could lead a job of root to any file.
+func NotRegular(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return nil // what cannot be looked at cannot be opened either
+	}
+	kind := "a special file"
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		kind = "a folder"
+	case mode&fs.ModeSymlink != 0:
+		kind = "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return fmt.Errorf("%s is %s and no regular file", path, kind)
+}
+
 // checkTogether reports faults that show only when all sites are considered together.
 func (b *builder) checkTogether() {
 	b.checkPorts()
@@ -73,6 +135,7 @@ func (b *builder) checkTogether() {
 	b.checkDialects()
 	b.checkKeys()
 	b.checkOpen()
+	b.checkFiles()
 }
 
 // checkPorts reports listeners with the same address, and those that cannot be opened.

@@ -44,6 +44,14 @@ type Job struct {
 	source []string // lines of the file, for faults that are found later
 }
 
+// Name is what the job is called: its file, without folder and extension.
+func (j *Job) Name() string {
+	if j.File == "" {
+		return "job"
+	}
+	return strings.TrimSuffix(filepath.Base(j.File), filepath.Ext(j.File))
+}
+
 // Site is one client of the job, complete with defaults.
 type Site struct {
 	Name    string
@@ -320,7 +328,8 @@ type Metrics struct {
 
 // Report says where the head of each site leaves what is known of the job at its end.
 type Report struct {
-	Path string `hcl:"path"` // from the working directory on; %j is the job, %s the site, %p the process; empty: nowhere
+	Path string `hcl:"path"` // from Dir on; %j is the job, %s the site, %p the process; empty: nowhere
+	Dir  string
 	Pos  Pos
 }
 
@@ -332,7 +341,7 @@ func (r *Report) Name(job, site string, sites int) string {
 		ext := filepath.Ext(path)
 		path = strings.TrimSuffix(path, ext) + "-%s" + ext
 	}
-	return strings.NewReplacer("%j", fileName(job), "%s", fileName(site), "%p", strconv.Itoa(os.Getpid()), "%%", "%").Replace(path)
+	return absolute(r.Dir, strings.NewReplacer("%j", fileName(job), "%s", fileName(site), "%p", strconv.Itoa(os.Getpid()), "%%", "%").Replace(path))
 }
 
 // fileName makes a part of a file's name of a name.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -55,13 +56,14 @@ func (r *Report) HTML(w io.Writer) error {
 	return err
 }
 
-// Save writes the file whole, or not at all: there is never a part of one under its name.
+// Save writes the file whole, or not at all: there is never a part of one under its name. Only its owner
+// may read it, and it replaces a regular file at most.
 func (r *Report) Save(path string) error {
 	f, err := temporary(path)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(r.HTML(f), f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(r.HTML(f), f.Sync(), f.Close(), config.NotRegular(path))
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
@@ -73,8 +75,8 @@ func (r *Report) Save(path string) error {
 
 // Try returns why a file cannot be written; nil if it seems that it can.
 func Try(path string) error {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file", path)
+	if err := config.NotRegular(path); err != nil {
+		return err
 	}
 	f, err := temporary(path)
 	if err != nil {

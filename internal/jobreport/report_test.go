@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/wireup"
@@ -252,5 +255,33 @@ func TestSaveFails(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestSaveReplacesOnlyFiles: neither a pipe nor a symbolic link is lost, and only the owner may read a report.
+func TestSaveReplacesOnlyFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(unix.Mkfifo(at("pipe"), 0o600), os.WriteFile(at("old"), nil, 0o644), os.Symlink(at("old"), at("link"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, kind := range map[string]fs.FileMode{"pipe": fs.ModeNamedPipe, "link": fs.ModeSymlink} {
+		if Try(at(name)) == nil || (&Report{}).Save(at(name)) == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if info, err := os.Lstat(at(name)); err != nil || info.Mode().Type() != kind {
+			t.Errorf("%s is now %v, %v", name, info.Mode(), err)
+		}
+	}
+	for _, name := range []string{"old", "new"} {
+		if err := (&Report{}).Save(at(name)); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(at(name)); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 4 {
+		t.Errorf("%v, %v", all, err)
 	}
 }

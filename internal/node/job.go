@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -279,10 +278,7 @@ func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRa
 }
 
 func (n *node) name() string {
-	name := strings.TrimSuffix(filepath.Base(n.opt.Job.File), filepath.Ext(n.opt.Job.File))
-	if n.opt.Job.File == "" {
-		name = "job"
-	}
+	name := n.opt.Job.Name()
 	if s := n.opt.spawned; s != nil {
 		name += "/" + s.World()
 	}

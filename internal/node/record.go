@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -47,11 +46,8 @@ func newRecorder(n *node) *recorder {
 	if r.Path == "" || n.opt.spawned != nil || !n.cluster.IsHead() {
 		return nil
 	}
-	path, err := filepath.Abs(r.Name(n.name(), n.opt.Site.Name, len(n.opt.Job.Sites)))
-	if err == nil {
-		err = jobreport.Try(path)
-	}
-	if err != nil {
+	path := r.Name(n.name(), n.opt.Site.Name, len(n.opt.Job.Sites))
+	if err := jobreport.Try(path); err != nil {
 		n.log.Warn("the report of the job will probably not be written: make the folder, or choose another path in the report block", "line", r.Pos, "path", path, "error", err)
 	}
 	return &recorder{n: n, path: path, begun: time.Now()}

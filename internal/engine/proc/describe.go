@@ -1,9 +1,12 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/comm"
@@ -243,10 +246,33 @@ func (a *account) begin() {
 	}
 }
 
+// Regular creates or empties a file, and fails for what is no regular file, without waiting for a reader
+// of a pipe.
+func Regular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
+	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // beginTrace begins to write a timeline. If that fails, the job goes on without it.
 func (a *account) beginTrace(path string) {
 	cut := func(written int64, cause error) { a.p.Trace.fileCut(path, written, cause) }
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := Regular(path)
 	if err != nil {
 		cut(0, err)
 		return
