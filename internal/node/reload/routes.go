@@ -91,8 +91,13 @@ func labels(job *config.Job, sites ...*config.Site) (list []string) {
 // compare takes what can change of the route to a site.
 func (g *routing) compare(label string, file *config.Site) {
 	now, want := routes.Now(g.table).RouteTo(label), file.RouteTo(label)
-	for _, d := range fixed(now, want) {
+	start := g.table.Site.RouteTo(label)
+	for _, d := range fixed(start, want) {
 		g.fixed.add(label, d.String())
+	}
+	if want.Direct && !start.Direct { // the rest of the route can change
+		g.fixed.add(label, difference{"direct", "false", "true"}.String()+": procs were told at the start that they have no direct links there")
+		want.Direct = false
 	}
 	moved := moves(now, want)
 	if len(moved) == 0 {
@@ -107,7 +112,7 @@ func (g *routing) compare(label string, file *config.Site) {
 		texts = append(texts, d.String())
 	}
 	text := strings.Join(texts, "; ")
-	if why := g.cannot(now, to, want, &candidate); why != "" {
+	if why := g.cannot(start, to, want, &candidate); why != "" {
 		g.fixed.add(label, text+": "+why)
 		return
 	}
@@ -159,9 +164,9 @@ func moves(a, b config.Route) (list []difference) {
 	return list
 }
 
-// cannot says why a route cannot become another one, to, while the job runs; empty: it can. want is the
-// file's, site what the site would be.
-func (g *routing) cannot(now, to, want config.Route, site *config.Site) string {
+// cannot says why a route cannot become another one, to, while the job runs; empty: it can. start is the
+// route of which procs and other sites were told at the start, want the file's, site what the site would be.
+func (g *routing) cannot(start, to, want config.Route, site *config.Site) string {
 	rt := g.table
 	for _, name := range to.Prefer {
 		if rt.Transport(name) == nil {
@@ -169,13 +174,11 @@ func (g *routing) cannot(now, to, want config.Route, site *config.Site) string {
 		}
 	}
 	switch {
-	case now.Native || want.Native:
+	case start.Native || want.Native:
 		return "all procs of the site have to choose between its own MPI and links alike"
-	case routes.Closes(rt, want) != now.Closed:
+	case routes.Closes(rt, want) != start.Closed:
 		return "the other site was told at the start whether links must be encrypted"
-	case !now.Direct && to.Direct:
-		return "procs were told at the start that they have no direct links there"
-	case routes.PinsChannels(now) != routes.PinsChannels(to):
+	case routes.PinsChannels(start) != routes.PinsChannels(to):
 		return "the other site was told at the start how channels are made"
 	}
 	for _, t := range rt.Transports {
