@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/openimpi/impi/config"
 )
+
+// none stands for a value that a file does not have.
+const none = "none"
 
 // difference is what a file says otherwise than the one before.
 type difference struct {
@@ -19,17 +23,20 @@ func (d difference) String() string {
 	if d.from == "" && d.to == "" {
 		return d.what + ": is another one"
 	}
-	return d.what + ": " + d.from + " -> " + d.to
+	return d.what + ": " + cmp.Or(d.from, none) + " -> " + cmp.Or(d.to, none)
 }
 
-// compared elsewhere, as some of it can change.
-var elsewhere = []string{"Name", "Routes", "Transports", "Log"}
+// What is compared elsewhere, as some of it can change, or is not of the text of the file.
+var (
+	siteElsewhere = []string{"Name", "Routes", "Transports", "Log"}
+	jobElsewhere  = []string{"Sites", "Limits", "File", "Dir", "Complete", "Builtins"}
+)
 
-// siteDifferences lists what two descriptions of a site say otherwise, but for what is compared elsewhere.
-func siteDifferences(before, after *config.Site) (list []difference) {
-	a, b := reflect.ValueOf(*before), reflect.ValueOf(*after)
+// fieldDifferences lists what two jobs or sites say otherwise, but for the fields in but.
+func fieldDifferences[T config.Job | config.Site](before, after *T, but []string) (list []difference) {
+	a, b := reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
 	for i := range a.NumField() {
-		if f := a.Type().Field(i); f.IsExported() && !slices.Contains(elsewhere, f.Name) {
+		if f := a.Type().Field(i); f.IsExported() && !slices.Contains(but, f.Name) {
 			list = append(list, differences(nameOf(f), "", a.Field(i), b.Field(i))...)
 		}
 	}
@@ -89,8 +96,8 @@ func nameOf(f reflect.StructField) string {
 // shown is a value as it is written in a job file.
 func shown(v reflect.Value) string {
 	switch {
-	case v.Kind() == reflect.Pointer && v.IsNil():
-		return "none"
+	case v.Kind() == reflect.Pointer && v.IsNil(), v.Kind() == reflect.String && v.Len() == 0, invalid(v):
+		return none
 	case v.Kind() == reflect.Pointer:
 		return "other"
 	case v.Kind() == reflect.String:
@@ -105,10 +112,16 @@ func shown(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// invalid reports whether a value is an address of which there is none.
+func invalid(v reflect.Value) bool {
+	x, ok := v.Interface().(interface{ IsValid() bool })
+	return ok && !x.IsValid()
+}
+
 // quoted is a list of strings as in a file; nil is one that it does not have.
 func quoted(list any) string {
 	if v := reflect.ValueOf(list); v.IsNil() {
-		return "none"
+		return none
 	}
 	return strings.ReplaceAll(fmt.Sprintf("%q", list), `" "`, `", "`)
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -137,10 +136,10 @@ func (r *Reloader) plan(job *config.Job, site config.Site) *plan {
 	if a, b := sitesOf(r.Source.Job), sitesOf(job); a != b {
 		p.cannot(difference{"sites of the job", a, b})
 	}
-	for _, d := range differences("report", "", reflect.ValueOf(r.Source.Job.Report), reflect.ValueOf(job.Report)) {
+	for _, d := range fieldDifferences(r.Source.Job, job, jobElsewhere) {
 		p.cannot(d)
 	}
-	for _, d := range siteDifferences(&r.Source.Site, &site) {
+	for _, d := range fieldDifferences(&r.Source.Site, &site, siteElsewhere) {
 		p.cannot(d)
 	}
 	return p
@@ -387,7 +386,7 @@ func sitesOf(job *config.Job) string {
 	for _, s := range job.Sites {
 		text := fmt.Sprintf("%s (client %d)", s.Name, s.Client)
 		if s.Foreign {
-			text = fmt.Sprintf("%s (client %d, foreign %v %v)", s.Name, s.Client, s.Implementation, s.Representation)
+			text = fmt.Sprintf("%s (client %d, foreign %v %v %v)", s.Name, s.Client, s.Implementation, s.Representation, s.ChannelsFrom)
 		}
 		list = append(list, text)
 	}

@@ -101,8 +101,11 @@ func TestWhatCanChange(t *testing.T) {
   host { address = "127.0.0.4"  procs = 2 }
 }`, `route to gamma`, `sites of the job: alpha (client 0), beta (client 1) -> alpha (client 0), beta (client 1), gamma (client 2)`},
 		{"settings", "", `transport "tcp" { config { nodelay = false } }`, "", "transport tcp: nodelay: none -> false"},
-		{"another transport", "", `transport "tcp" { plugin = "/bin/true" }`, "", `transport tcp: plugin:  -> /bin/true`},
+		{"another transport", "", `transport "tcp" { plugin = "/bin/true" }`, "", `transport tcp: plugin: none -> /bin/true`},
 		{"protocol", "", `protocol { datalen = 4096 }`, "", "protocol datalen: 262144 -> 4096"},
+		{"ui", "", `ui { listen = "127.0.0.1:0" }`, "", "ui listen: none -> 127.0.0.1:0"},
+		{"traces", "", "log { trace = \"/tmp/p-%r\" }\ntrace { calls = \"/tmp/c-%r\" }", "", "log trace: none -> /tmp/p-%r\ntrace calls: none -> \"/tmp/c-%r\""},
+		{"report", "", `report { path = "job.html" }`, "", `report path: none -> "job.html"`},
 		{"waiting", "", `wait { spin = "0" }`, "", "wait auto: true -> false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
