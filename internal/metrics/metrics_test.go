@@ -29,7 +29,9 @@ func sample() *links.Node {
 				Calls: []wireup.CallSum{{Name: "MPI_Send", Class: "send", Calls: 3, Time: 5e8}, {Name: "MPI_Ssend", Class: "send", Calls: 1, Time: 1e9}},
 				Waits: []wireup.WaitSum{{Cause: "recv", Peer: 1, Time: 1e9}, {Cause: "recv", Peer: wireup.NoPeer, Time: 5e8}, {Cause: "a\x00b", Time: 1e9}},
 			}},
-			{Rank: 5, State: links.ProcRunning, Silent: "it does not answer"},
+			{Rank: 5, State: links.ProcRunning, Silent: "it does not answer", Account: &wireup.Account{
+				Calls: []wireup.CallSum{{Name: "MPI_Send", Class: "send", Calls: 3, Time: 5e8}}, Waits: []wireup.WaitSum{{Cause: "recv", Peer: 1, Time: 1e9}},
+			}},
 			{Rank: -1, State: links.ProcInit},
 		},
 		Transports: []links.Transport{
@@ -113,6 +115,11 @@ func TestMetrics(t *testing.T) {
 	for _, bad := range []string{`impi_proc_blocked_seconds{mpi_job="heat",rank="5"`, `rank="-1"`, `impi_plugin_resident_bytes{mpi_job="heat",site="alpha",transport="quic"`} {
 		if strings.Contains(text, bad) {
 			t.Errorf("there is %s, which nobody knows", bad)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, `rank="5"`) && !strings.HasPrefix(line, "impi_proc_silent{") {
+			t.Errorf("rank 5 does not answer, and there is %s", line)
 		}
 	}
 	promtool(t, text)

@@ -175,12 +175,12 @@ func ofCounts(value func(*links.Counts) float64) func(*links.Node, func(float64,
 	})
 }
 
-// ofAccounts makes a metric of each proc and name that it has counted something for.
+// ofAccounts makes a metric of each proc that has answered and name that it has counted something for.
 func ofAccounts(value func(a *wireup.Account, sum func(v float64, name string))) func(*links.Node, func(float64, ...string)) {
 	return func(n *links.Node, add func(float64, ...string)) {
 		sums := newSums()
 		for i := range n.Procs {
-			if p := &n.Procs[i]; p.Rank >= 0 && p.Account != nil {
+			if p := &n.Procs[i]; p.Rank >= 0 && p.Silent == "" && p.Account != nil { // a silent one has that of an earlier scrape
 				value(p.Account, func(v float64, name string) { sums.add(v, strconv.Itoa(p.Rank), strings.ReplaceAll(name, "\x00", "?")) })
 			}
 		}
