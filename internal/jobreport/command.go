@@ -42,7 +42,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	case len(rest) > 0 && rest[0] != "diff" && rest[0] != "show":
 		return usage("%q: there are diff and show", rest[0])
 	default:
-		return usage("want diff A B, or show FILE")
+		return usage("want diff and two files, or show and one")
 	}
 	var read []*Report
 	for _, path := range rest[1:] {

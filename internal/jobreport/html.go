@@ -30,8 +30,14 @@ const mostFile = 64 << 20
 // ErrFile is wrapped by errors about files that are no reports.
 var ErrFile = errors.New("no report of a job")
 
+// ErrCut is wrapped by errors about files that begin as reports and do not go on to their end.
+var ErrCut = errors.New("the report of a job, but cut off: copy it again from the machine of the site's head")
+
 //go:embed page.html
 var page string
+
+// pageBegins is what all reports begin with.
+var pageBegins, _, _ = strings.Cut(page, "{{")
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": seconds, "bytes": size, "who": (*Report).who, "clock": clock, "share": share,
@@ -105,6 +111,9 @@ func Read(path string) (*Report, error) {
 	}
 	_, data, found := bytes.Cut(b, []byte(dataBegins))
 	data, _, ended := bytes.Cut(data, []byte(dataEnds))
+	if !ended && (found || bytes.HasPrefix(b, []byte(pageBegins))) {
+		return nil, fmt.Errorf("%s: %w", path, ErrCut)
+	}
 	if !found || !ended {
 		return nil, fmt.Errorf("%s: %w: such a file is written by a job whose file has report { path = ... }", path, ErrFile)
 	}

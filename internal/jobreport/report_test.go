@@ -214,17 +214,25 @@ func TestCommandRefuses(t *testing.T) {
 		}
 		return path
 	}
+	var whole bytes.Buffer
+	if err := reported([]string{"alpha"}, 1).HTML(&whole); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want int
 		text string
 	}{
-		{nil, statusUsage, "want diff A B, or show FILE"},
+		{nil, statusUsage, "want diff and two files, or show and one"},
 		{[]string{"draw", "x"}, statusUsage, `"draw": there are diff and show`},
-		{[]string{"diff", "x"}, statusUsage, "want diff A B"},
+		{[]string{"diff", "x"}, statusUsage, "want diff and two files"},
 		{[]string{"show", filepath.Join(dir, "none")}, statusProblem, "no such file"},
 		{[]string{"show", file("empty", "")}, statusProblem, "no report of a job: such a file is written by"},
-		{[]string{"show", file("cut", dataBegins+"{}")}, statusProblem, "no report of a job"},
+		{[]string{"show", "x", "y"}, statusUsage, "show and one"},
+		{[]string{"show", file("cut", dataBegins+"{}")}, statusProblem, "the report of a job, but cut off"},
+		{[]string{"show", file("early", whole.String()[:len(pageBegins)])}, statusProblem, "the report of a job, but cut off"},
+		{[]string{"show", file("late", strings.TrimSuffix(whole.String(), dataEnds+"\n</body></html>\n"))}, statusProblem, "the report of a job, but cut off"},
+		{[]string{"show", file("other", "<!DOCTYPE html>\n<html></html>\n")}, statusProblem, "no report of a job: such a file is written by"},
 		{[]string{"show", file("odd", dataBegins+"[]"+dataEnds)}, statusProblem, "no report of a job: json"},
 		{[]string{"show", file("new", dataBegins+`{"schema":99}`+dataEnds)}, statusProblem, "it has schema 99, this program reads 1"},
 		{[]string{"-h"}, statusOK, ""},
