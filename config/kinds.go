@@ -318,8 +318,11 @@ func endpoints(lowestPort int) kind {
 	want := fmt.Sprintf("a list of 1 to %d places, each %s", maxServers, wantEndpoint(lowestPort))
 	return kind{want: want, example: `["192.0.2.7:7800", "192.0.2.8:7800"]`, parse: func(v cty.Value) (any, *wrong) {
 		list, bad := stringList(v)
-		if bad != nil || len(list) == 0 || len(list) > maxServers {
+		switch {
+		case bad != nil || len(list) == 0:
 			return nil, mismatch
+		case len(list) > maxServers:
+			return nil, &wrong{problem: fmt.Sprintf("has %d places, and at most %d may be", len(list), maxServers), remedy: "remove some", element: -1}
 		}
 		places := make([]place, len(list))
 		for i, s := range list {

@@ -50,6 +50,7 @@ func TestServersThatAreWrong(t *testing.T) {
 		{`"10.0.0.1:7800"`, "", "2", "is not a list of 1 to 8 places", "write it like servers"},
 		{`["10.0.0.1:7800", "10.0.0.2"]`, "", "2", `"10.0.0.2" has no port`, ""},
 		{`["10.0.0.1:7800", "10.0.0.2:7801", "10.0.0.1:7800"]`, "", "2", "is in the list already", "remove it"},
+		{`["10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3", "10.0.0.1:4", "10.0.0.1:5", "10.0.0.1:6", "10.0.0.1:7", "10.0.0.1:8", "10.0.0.1:9"]`, "", "2", "has 9 places, and at most 8 may be", "remove some"},
 		{`["10.0.0.1:99999"]`, "", "2", "is not a number from 1 to 65535", ""},
 	} {
 		_, found := LoadText("job.hcl", []byte(listed(c.servers, c.more)), Options{})

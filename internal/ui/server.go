@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -57,11 +58,15 @@ type Server struct {
 	seen time.Time
 }
 
+// examplePort stands for port 0, any, where a message has to name one.
+const examplePort uint16 = 9480
+
 // CheckListen refuses addresses that others than this machine's users reach: the page tells of
 // programs and their processes, and is not encrypted.
 func CheckListen(at netip.AddrPort) error {
 	if !at.Addr().IsLoopback() {
-		return fmt.Errorf("%w: %v: write 127.0.0.1 and forward the port, as by ssh -L %d:127.0.0.1:%d HOST", ErrListen, at, at.Port(), at.Port())
+		port := cmp.Or(at.Port(), examplePort)
+		return fmt.Errorf("%w: %v: write 127.0.0.1:%d and forward the port, as by ssh -L %d:127.0.0.1:%d HOST", ErrListen, at, port, port, port)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func TestToken(t *testing.T) {
 // TestListen: the page is at a loopback address only.
 func TestListen(t *testing.T) {
 	for _, at := range []string{"0.0.0.0:0", "[::]:0", "10.77.0.1:9480"} {
-		if s, err := Serve(netip.MustParseAddrPort(at), nil); !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), "ssh -L") {
+		if s, err := Serve(netip.MustParseAddrPort(at), nil); !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), "write 127.0.0.1:9480 and forward the port, as by ssh -L 9480:127.0.0.1:9480 HOST") {
 			t.Errorf("%s: %v, %v", at, s, err)
 		}
 	}
