@@ -47,6 +47,7 @@ var (
 	position = reflect.TypeFor[config.Pos]()
 	host     = reflect.TypeFor[config.Host]()
 	auth     = reflect.TypeFor[config.Auth]()
+	report   = reflect.TypeFor[config.Report]()
 )
 
 // differences compares two values of one type. of says whose they are.
@@ -61,7 +62,7 @@ func differences(what, of string, a, b reflect.Value) (list []difference) {
 		return differences(what, of, a.Elem(), b.Elem())
 	case t.Kind() == reflect.Struct && strings.HasPrefix(t.PkgPath(), position.PkgPath()):
 		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() {
+			if f := t.Field(i); f.IsExported() && (t != report || f.Name != "Dir") { // which is the file's
 				list = append(list, differences(joined(what, nameOf(f)), of, a.Field(i), b.Field(i))...)
 			}
 		}

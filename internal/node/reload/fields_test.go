@@ -23,6 +23,7 @@ var unconcerned = map[string]string{
 	"Dir":                      "that of File",
 	"Complete":                 "follows from the sites",
 	"Builtins":                 "those of the program",
+	"Report.Dir":               "that of File",
 	"Sites.Transports.Builtin": "follows from Name",
 	"Sites.Transports.Known":   "follows from Name",
 	"Sites.Transports.Path":    "where Plugin is found",
