@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -635,4 +636,19 @@ func TestWhatIsSaidOfItems(t *testing.T) {
 	p.now(0, alphabet(8))
 	p.carry(0)
 	told("a fast-box message", msg, 0)
+}
+
+// TestFastBoxesOfALinkThatIsGone: they stay counted, also when another link follows.
+func TestFastBoxesOfALinkThatIsGone(t *testing.T) {
+	p := newBoxed(t, roomy)
+	for range 3 {
+		p.now(0, alphabet(8))
+	}
+	if n := p.e[0].SentTo(1); n != 3 {
+		t.Fatalf("%d messages were sent, not 3", n)
+	}
+	p.e[0].Detach(0, io.EOF)
+	if n := p.e[0].SentTo(1); n != 3 {
+		t.Errorf("after the link's end, %d messages were sent, not 3", n)
+	}
 }

@@ -107,6 +107,7 @@ func (e *Engine) Detach(l LinkID, cause error) {
 		}
 	}
 	if s.boxes != nil {
+		s.peer.boxed += s.boxes.FastBoxesSent()
 		s.peer.fastBoxes = nil
 	}
 	s.segments.clear() // only now: sends end with the bytes that the link has not taken

@@ -28,6 +28,7 @@ type peer struct {
 	ready   bool          // it is in the link's queue ready
 	owing   bool          // it is in the link's queue owing
 	sent    uint64        // messages, for pk_seqnum
+	boxed   uint64        // fast-box messages by links that are gone
 	bytes   uint64        // of data of messages to it
 }
 

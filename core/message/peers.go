@@ -107,9 +107,9 @@ func (e *procs) SentTo(p Peer) uint64 {
 	case q == nil:
 		return 0
 	case q.fastBoxes != nil:
-		return q.sent + q.fastBoxes.boxes.FastBoxesSent()
+		return q.sent + q.boxed + q.fastBoxes.boxes.FastBoxesSent()
 	}
-	return q.sent
+	return q.sent + q.boxed
 }
 
 // BytesTo counts the bytes of data of these messages, but for those that C code has sent by itself.

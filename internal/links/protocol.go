@@ -88,6 +88,8 @@ type Answer struct {
 	Rereads []Reread `json:"rereads,omitempty"` // in the order of the site's hosts
 	Drain   *Drain   `json:"drain,omitempty"`
 	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
+
+	Reports bool `json:"reports,omitempty"` // between sites: it waits for the last words of others, for a report
 }
 
 // Other is what the node of another host says, or why it says nothing.

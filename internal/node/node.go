@@ -323,6 +323,7 @@ func (n *node) start(ctx context.Context) (err error) {
 	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }})
 	n.control = inspect.Open(inspect.Settings{
 		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
+		Reports: n.recorder != nil,
 	}) // before others are waited for
 	if err := errors.Join(serveMetrics(n), serveUI(n)); err != nil {
 		return err

@@ -12,17 +12,20 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/jobreport"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/inspect"
 	"github.com/openimpi/impi/internal/version"
 )
 
 // How often all nodes are asked for what a report needs, at first and at most: a proc that is killed has
-// said what it had counted by then. And for how long they are asked at the end.
+// said what it had counted by then.
 const (
 	firstLook   = 2 * time.Second
 	longestLook = 30 * time.Second
-	lastLook    = 2 * time.Second
 	lookPause   = 20 * time.Millisecond
 )
+
+// lastLook is for how long nodes are asked at the end. Tests give them more, as their machines are slow.
+var lastLook = 2 * time.Second
 
 // recorder gathers what is left of a job, for the file that the operator wants. Its methods do nothing if
 // it is nil.
@@ -86,7 +89,8 @@ func (r *recorder) look(ctx context.Context, all bool) {
 }
 
 // last asks a last time, once the procs of this node have passed MPI_Finalize: those of other nodes may
-// be about to.
+// be about to. It returns when this node has the last words of all, and all that write a report have those
+// of this site: whoever left earlier could not be asked any more.
 func (r *recorder) last(ctx context.Context) {
 	if r == nil {
 		return
@@ -95,8 +99,10 @@ func (r *recorder) last(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastLook)
 	defer cancel()
 	for {
-		r.look(ctx, true)
-		if r.complete() {
+		if !r.complete() {
+			r.look(ctx, true)
+		}
+		if r.complete() && inspect.AllHeard(r.n.control) {
 			return
 		}
 		select {

@@ -47,6 +47,8 @@ type Settings struct {
 	Text   func() (string, error)                                                   // the file as it is now
 
 	Log func() []loglimit.Line // the node's last lines
+
+	Reports bool // this node writes a report, for which it needs the last words of other sites
 }
 
 // Running has what a node can tell of once the job runs.
@@ -73,6 +75,8 @@ type Control struct {
 	asked  chan struct{} // questions of other sites that are being answered
 
 	rereading sync.Mutex // at the head: one at a time
+
+	last lastWords
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.

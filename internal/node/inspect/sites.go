@@ -62,7 +62,13 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Op != links.OpLinks || r.Host != "" {
 		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
 	}
-	return m.Write(c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost}))
+	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost})
+	answer.Reports = c.Reports && r.Account
+	err = m.Write(answer)
+	if w := c.Site.Routes.World; err == nil && r.Account && isLast(answer, w.Clients[w.Self].NProcs) {
+		c.last.heard(w.Procs.At(h.Src).Client)
+	}
+	return err
 }
 
 // enter waits until another question may be answered.
@@ -111,6 +117,9 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 		if err != nil {
 			reasons = append(reasons, err.Error())
 			continue
+		}
+		if a.Reports {
+			c.last.wanted(x.Rank)
 		}
 		return c.believed(x, append([]links.Other{{About: a.Node.About, Node: a.Node}}, a.Others...))
 	}

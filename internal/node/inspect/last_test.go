@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"testing"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// TestLastWords: only sites that want the last words are waited for, whatever comes first.
+func TestLastWords(t *testing.T) {
+	var l lastWords
+	want := func(when string, all bool) {
+		t.Helper()
+		if l.all() != all {
+			t.Errorf("%s: %t", when, !all)
+		}
+	}
+	want("nobody wants them", true)
+	l.wanted(2)
+	want("2 wants them", false)
+	l.heard(1)
+	want("1 has them", false)
+	l.heard(2)
+	want("2 has them", true)
+	l.wanted(1)
+	want("1 has had them before", true)
+}
+
+func TestIsLast(t *testing.T) {
+	node := func(states ...links.ProcState) *links.Node {
+		n := &links.Node{}
+		for _, s := range states {
+			n.Procs = append(n.Procs, links.Proc{State: s})
+		}
+		return n
+	}
+	done := node(links.ProcFinished, links.ProcEnded)
+	for what, c := range map[string]struct {
+		a    links.Answer
+		want bool
+	}{
+		"all, on two hosts":    {links.Answer{Node: done, Others: []links.Other{{Node: done}}}, true},
+		"one runs":             {links.Answer{Node: done, Others: []links.Other{{Node: node(links.ProcFinished, links.ProcRunning)}}}, false},
+		"a host has not said":  {links.Answer{Node: done, Others: []links.Other{{Error: "silent"}}}, false},
+		"nobody has said much": {links.Answer{}, false},
+	} {
+		if got := isLast(c.a, 4); got != c.want {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+}
