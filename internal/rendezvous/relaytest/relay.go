@@ -149,14 +149,17 @@ func (r *Relay) drop(client net.Conn) {
 	}
 }
 
-// Cut resets all connections, as `ss -K` does.
+// Cut resets all connections, as `ss -K` does. The clients' ends come first: a server that hears of a
+// loss cannot tell another client.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	all := r.here
 	r.here = make(map[net.Conn]net.Conn)
 	r.mu.Unlock()
-	for c, s := range all {
+	for c := range all {
 		reset(c)
+	}
+	for _, s := range all {
 		reset(s)
 	}
 }
