@@ -36,7 +36,7 @@ type nodeControl struct {
 	asked     atomic.Bool  // the node has asked for statistics of links
 	inboxLock sync.Mutex
 	inbox     []Delivery
-	taken     uint64                   // how many have come out of the inbox; guarded by the process's lock
+	taken     uint64                   // what may end a wait: answers, and links of meetings; guarded by the process's lock
 	Asking    map[uint64]*inquiry      // requests that the node has not answered
 	Questions uint64                   // how many requests were made
 	PortKeys  map[string]dynamic.Token // keys of open ports, by name
@@ -171,7 +171,6 @@ func (nc *nodeControl) takeDeliveries() (progress bool) {
 	nc.inbox = nil
 	nc.news.Store(false)
 	nc.inboxLock.Unlock()
-	nc.taken += uint64(len(inbox))
 	for _, d := range inbox {
 		nc.Take(d)
 	}
@@ -182,9 +181,11 @@ func (nc *nodeControl) takeDeliveries() (progress bool) {
 func (nc *nodeControl) Take(d Delivery) {
 	switch {
 	case d.Msg.Kind != wireup.KindLink:
+		nc.taken++
 		nc.answered(d)
 		return
 	case d.Msg.Meeting != nil && len(d.Msg.Meeting.World) > 0:
+		nc.taken++
 		nc.p.Worlds.takeForeign(d)
 		return
 	}
