@@ -96,23 +96,29 @@ func (m *Server) Close() {
 // collector asks the node at each scrape: nothing is counted for it otherwise.
 type collector struct {
 	Settings
-	descs []*prometheus.Desc // of table
+	descs   []*prometheus.Desc // of table
+	latency *latencies
 }
 
 func newCollector(s Settings) *collector {
-	c := &collector{Settings: s}
+	constant := prometheus.Labels{"mpi_job": valid(s.Job), "site": s.Site}
+	c := &collector{Settings: s, latency: newLatencies(constant)}
 	for i := range table {
 		m := &table[i]
-		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, prometheus.Labels{"mpi_job": strings.ToValidUTF8(s.Job, "?"), "site": s.Site}))
+		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, constant))
 	}
 	return c
 }
+
+// valid makes a label's value of any text.
+func valid(s string) string { return strings.ToValidUTF8(s, "?") }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		descs <- d
 	}
+	c.latency.histogram.Describe(descs)
 }
 
 // Collect implements prometheus.Collector.
@@ -124,9 +130,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		m := &table[i]
 		m.values(n, func(v float64, labels ...string) {
 			for i := range labels {
-				labels[i] = strings.ToValidUTF8(labels[i], "?")
+				labels[i] = valid(labels[i])
 			}
 			to <- prometheus.MustNewConstMetric(c.descs[i], m.kind(), v, labels...)
 		})
 	}
+	c.latency.sample(n, time.Now())
+	c.latency.histogram.Collect(to)
 }

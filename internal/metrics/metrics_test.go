@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/skips"
@@ -38,8 +40,9 @@ func sample() *links.Node {
 			{Name: "tcp", State: "healthy", Starts: 2, Links: 9, Usage: &links.Resources{Resident: 1 << 20, CPU: time.Second}},
 			{Name: "quic", State: "failed", Failures: 5},
 		},
+		Sites: []links.Site{{Name: "alpha", Procs: 8}},
 		Views: []links.View{
-			{State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 1}, {State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 2},
+			{State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 1, Traffic: &links.Traffic{RTT: 60 * time.Microsecond}}, {State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 2},
 			{State: links.StateAgents},
 		},
 		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}},
@@ -107,6 +110,9 @@ func TestMetrics(t *testing.T) {
 		`impi_plugin_links_total{mpi_job="heat",site="alpha",transport="tcp"} 9`,
 		`impi_plugin_resident_bytes{mpi_job="heat",site="alpha",transport="tcp"} 1.048576e+06`,
 		`impi_plugin_cpu_seconds_total{mpi_job="heat",site="alpha",transport="tcp"} 1`,
+		`impi_link_latency_seconds_bucket{mpi_job="heat",peer_site="alpha",site="alpha",transport="tcp",le="2.5e-05"} 0`,
+		`impi_link_latency_seconds_bucket{mpi_job="heat",peer_site="alpha",site="alpha",transport="tcp",le="5e-05"} 1`,
+		`impi_link_latency_seconds_count{mpi_job="heat",peer_site="alpha",site="alpha",transport="tcp"} 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("there is no %s", want)
@@ -208,6 +214,10 @@ func TestDocs(t *testing.T) {
 		want = append(want, table[i].row())
 		known[table[i].name] = true
 	}
+	want = append(want, rowOf(latencyName, "histogram", latencyLabels, latencyHelp))
+	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+		known[latencyName+suffix] = true
+	}
 	if got, want := strings.Join(rows, "\n"), strings.Join(want, "\n"); got != want {
 		t.Errorf("docs/metrics.md has\n%s\nwant\n%s", got, want)
 	}
@@ -231,12 +241,57 @@ func TestDocs(t *testing.T) {
 
 // row is the metric's row in docs/metrics.md.
 func (m *metric) row() string {
-	kind, labels := "gauge", make([]string, len(m.labels))
+	kind := "gauge"
 	if m.counter {
 		kind = "counter"
 	}
-	for i, l := range m.labels {
-		labels[i] = "`" + l + "`"
+	return rowOf(m.name, kind, m.labels, m.help)
+}
+
+func rowOf(name, kind string, labels []string, help string) string {
+	quoted := make([]string, len(labels))
+	for i, l := range labels {
+		quoted[i] = "`" + l + "`"
 	}
-	return "| `" + m.name + "` | " + kind + " | " + strings.Join(labels, ", ") + " | " + m.help + " |"
+	return "| `" + name + "` | " + kind + " | " + strings.Join(quoted, ", ") + " | " + help + " |"
+}
+
+// TestLatency: a link in use gives a sample each period, however often it is asked for.
+func TestLatency(t *testing.T) {
+	l := newLatencies(nil)
+	bytes := func(n uint64) links.Bytes { return links.Bytes{Sent: &n, Received: &n} }
+	n := &links.Node{
+		Sites: []links.Site{{Name: "alpha", Procs: 2, Hosts: []string{"a", "b"}}, {Client: 1, First: 2, Procs: 2, Hosts: []string{"c"}}},
+		Views: []links.View{
+			{Local: 0, Peer: 1, Transport: "tcp", Traffic: &links.Traffic{RTT: 60 * time.Microsecond, Bytes: bytes(10)}},
+			{Local: 0, Peer: 2, Transport: "tcp", Traffic: &links.Traffic{RTT: 20 * time.Millisecond, Bytes: bytes(10)}},
+			{Local: 0, Peer: 3, Transport: "shm", Traffic: &links.Traffic{Bytes: bytes(10)}}, // nobody estimates it
+			{Local: 1, Peer: 3, Transport: "tcp"}, // silent
+		},
+		Channels: []links.Channel{{From: 1, To: 2, Transport: "tcp", RTT: 30 * time.Millisecond, Bytes: bytes(1)}},
+	}
+	begun := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		after         time.Duration
+		inside, other uint64
+	}{{0, 1, 2}, {samplePeriod - 1, 1, 2}, {samplePeriod, 2, 2}} {
+		l.sample(n, begun.Add(step.after))
+		inside, other := histogramOf(t, l, "alpha"), histogramOf(t, l, "client 1")
+		if inside.GetSampleCount() != step.inside || other.GetSampleCount() != step.other {
+			t.Errorf("after %v: %v inside, %v to the other site", step.after, inside, other)
+		}
+		if got, want := other.GetSampleSum(), 0.025; got < 0.99*want || got > 1.01*want {
+			t.Errorf("the samples to the other site have the sum %v, want %v", got, want)
+		}
+		n.Views[0].Traffic.Bytes = bytes(20) // the others rest
+	}
+}
+
+func histogramOf(t *testing.T, l *latencies, site string) *dto.Histogram {
+	t.Helper()
+	var m dto.Metric
+	if err := l.histogram.WithLabelValues("tcp", site).(prometheus.Metric).Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetHistogram()
 }

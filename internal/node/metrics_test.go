@@ -48,6 +48,9 @@ func TestPrometheus(t *testing.T) {
 		`count(impi_proc_sent_bytes_total > 0)`:                            "4",
 		`sum(impi_pair_resumes_total) + sum(impi_channel_resumes_total)`:   "0",
 		`count by (mpi_job) (impi_proc_silent == 0)`:                       "4",
+		// of their channels: nobody estimates the latency of Unix sockets
+		`count(impi_link_latency_seconds_count >= 1)`: "2",
+		`count(histogram_quantile(0.5, sum by (site, peer_site, le) (impi_link_latency_seconds_bucket{transport="tcp"})) > 0)`: "2",
 	} {
 		ask(query, want)
 	}
