@@ -66,6 +66,7 @@ func (b *builder) build() *Job {
 	for _, s := range b.ours() {
 		s.site()
 	}
+	b.ports()
 	b.checkTogether()
 	slices.SortFunc(b.sites, func(x, y *siteDraft) int { return x.Client - y.Client })
 	for _, s := range b.sites {

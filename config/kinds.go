@@ -310,6 +310,14 @@ func parseEndpoint(s string, lowestPort int) (place, *wrong) {
 	return at, nil
 }
 
+// portRange parses to Ports without a position.
+func portRange() kind {
+	return written("a range of ports", `"7800-7899"`, func(s string) (any, *wrong) {
+		p, ok := ParsePorts(s)
+		return matched(p, ok)
+	})
+}
+
 // maxServers is the most addresses in a list of servers.
 const maxServers = 8
 

@@ -67,6 +67,7 @@ type Site struct {
 	Hosts    []Host
 	Head     netip.AddrPort `hcl:"head"` // where the first host takes connections of those on other machines; invalid: HeadPort of its address
 	HeadName string         // the host name in head, if it has one
+	Ports    Ports          // what listens takes one of these, unless the file names its port; zero: any
 	Network  Network        `hcl:"network"` // which addresses of its machines the hosts' links use; zero: those of Hosts
 	Launch   *Launch        // how the head starts the nodes of the other hosts; nil: somebody else does
 	Native   *Native        // the site's own MPI starts the procs and carries their messages; nil: the nodes start them
@@ -87,6 +88,8 @@ type Site struct {
 	Spawn      Spawn
 	Names      Names
 	Pos        Pos
+
+	headPort uint16 // of ports; 0: HeadPort
 }
 
 // HeadPort is the default port of a site's head.
@@ -97,7 +100,7 @@ func (s *Site) HeadAddress() netip.AddrPort {
 	if s.Head.IsValid() {
 		return s.Head
 	}
-	return netip.AddrPortFrom(s.Hosts[0].Address, HeadPort)
+	return netip.AddrPortFrom(s.Hosts[0].Address, cmp.Or(s.headPort, HeadPort))
 }
 
 // HostsHere returns the hosts with addresses of this machine, by their places in Hosts.
@@ -270,6 +273,12 @@ func (t Transport) SettingMap() map[string]any {
 		m[s.Name] = s.Value
 	}
 	return m
+}
+
+// HasRange reports whether the transport's own settings bound the ports that it takes, by what the built-in
+// ones call port_range.
+func (t Transport) HasRange() bool {
+	return slices.ContainsFunc(t.Settings, func(s Setting) bool { return s.Name == "port_range" && s.Value != "" })
 }
 
 // Route says how a site reaches another one.

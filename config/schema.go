@@ -122,6 +122,7 @@ var blockSite = &blockSpec{name: "site", label: "the site's name", example: "alp
 	{name: "server_foreign", kind: truth()},
 	{name: "require_tls", kind: truth()},
 	{name: "head", kind: endpoint(1)},
+	{name: "ports", kind: portRange()},
 	{name: "network", kind: network()},
 }, blocks: append([]*blockSpec{blockEmbeddedServer, blockAuth, blockLaunch, blockNative}, sharedBlocks...)}
 
@@ -149,6 +150,7 @@ var fileSpec = &blockSpec{attrs: []attrSpec{
 	{name: "plugin_dir", kind: text("a folder", "plugins")},
 	{name: "hosts", kind: hostList()},
 	{name: "procs", kind: procs()},
+	{name: "ports", kind: portRange()},
 }, blocks: append([]*blockSpec{blockJob, blockSite, blockLimits, blockReport}, sharedBlocks...)}
 
 func (s *blockSpec) attr(name string) (attrSpec, bool) {

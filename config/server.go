@@ -1,6 +1,12 @@
 package config
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // loopbackAny is where an embedded server listens by default.
 var loopbackAny = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
@@ -184,5 +190,113 @@ func (s *siteDraft) dial(in, embedded *block) {
 	if home.Address.Port() != address.Port() || known && home.Address != address {
 		s.fault(s.Server.Pos, "the server of this job is the embedded one of line "+itoa(embedded.pos.Line)+" and listens on "+home.String(),
 			"remove this server attribute: the site finds the embedded server by itself")
+	}
+}
+
+// Ports is a range of ports, the same for TCP and UDP.
+type Ports struct {
+	First, Last uint16
+	Pos         Pos
+}
+
+// ParsePorts reads a range as it is written, first and last port with a dash between.
+func ParsePorts(s string) (p Ports, ok bool) {
+	low, high, _ := strings.Cut(s, "-")
+	first, bad := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
+	last, worse := strconv.ParseUint(strings.TrimSpace(high), 10, 16)
+	return Ports{First: uint16(first), Last: uint16(last)}, bad == nil && worse == nil && 0 < first && first <= last
+}
+
+// IsZero reports whether there is no range.
+func (p Ports) IsZero() bool { return p == Ports{} }
+
+// String is the range as in a job file.
+func (p Ports) String() string { return fmt.Sprintf("%d-%d", p.First, p.Last) }
+
+// Count is how many ports the range has.
+func (p Ports) Count() int { return int(p.Last) - int(p.First) + 1 }
+
+func (p Ports) has(port uint16) bool { return p.First <= port && port <= p.Last }
+
+// ports hands out the first ones of each range: those that other machines have to know before anything
+// listens, which are the server's, unless the launcher tells it to all sites, and the heads'. What is
+// left is for what listens at the first free port.
+func (b *builder) ports() {
+	next := make(map[Pos]int) // by range: what is handed out
+	take := func(p Ports) uint16 {
+		next[p.Pos]++
+		return uint16(min(int(p.First)+next[p.Pos]-1, int(p.Last)))
+	}
+	for _, s := range b.ours() {
+		for _, in := range []*block{b.root, s.block} {
+			if p, ok := get[Ports](in, "ports"); ok {
+				s.Ports, s.Ports.Pos = p, in.at("ports")
+			}
+		}
+	}
+	b.checkRanges()
+	for _, s := range b.ours() {
+		if at := s.Server.Address; s.Server.Embedded && !s.Ports.IsZero() && at.Port() == 0 && !at.Addr().IsLoopback() {
+			port := take(s.Ports)
+			for _, x := range b.ours() {
+				if x.Server.Ours {
+					x.Server.Address = netip.AddrPortFrom(x.Server.Address.Addr(), port)
+				}
+			}
+		}
+	}
+	for _, s := range b.ours() {
+		if named := s.Head.IsValid() || s.HeadName != ""; !s.Ports.IsZero() && !named && (len(s.Hosts) > 1 || s.Launch != nil) {
+			s.headPort = take(s.Ports)
+		}
+	}
+	small := make(map[Pos]bool)
+	for _, s := range b.ours() {
+		given := next[s.Ports.Pos]
+		if s.Ports.IsZero() {
+			continue
+		}
+		if n := s.Ports.Count(); n <= given && !small[s.Ports.Pos] {
+			small[s.Ports.Pos] = true
+			b.fault(s.Ports.Pos, fmt.Sprintf("ports %v has only %s, of which the server and the heads of sites take %d, and all hosts need some", s.Ports, plural(n, "port"), given),
+				fmt.Sprintf("widen it, as to \"%d-%d\"", s.Ports.First, min(int(s.Ports.First)+99, 65535)))
+		}
+		s.Ports.First = uint16(min(int(s.Ports.First)+given, int(s.Ports.Last)))
+	}
+}
+
+// checkRanges reports ports that the file names although they are in a range, so that something else may
+// have taken them by then, and ranges that have ports in common where sites share an address.
+func (b *builder) checkRanges() {
+	ours := b.ours()
+	for i, s := range ours {
+		if s.Ports.IsZero() {
+			continue
+		}
+		outside := func(at Pos, port uint16, what string) {
+			if s.Ports.has(port) {
+				b.fault(at, what+" has port "+itoa(int(port))+" of ports = "+quote(s.Ports.String())+", which something else may have taken by then",
+					"write one outside of the range; 0, or no port at all, takes one of the range")
+			}
+		}
+		if s.Server.Embedded {
+			outside(s.Server.Pos, s.Server.Address.Port(), embeddedServer)
+		}
+		outside(s.block.at("head"), s.Head.Port(), "the head")
+		outside(s.Metrics.Pos, s.Metrics.Listen.Port(), "metrics")
+		outside(s.UI.Pos, s.UI.Listen.Port(), "ui")
+		for _, h := range s.Hosts {
+			outside(h.portPos, h.Port, "host "+h.String())
+		}
+		for _, x := range ours[:i] {
+			apart := x.Ports.Pos == s.Ports.Pos || x.Ports.Last < s.Ports.First || s.Ports.Last < x.Ports.First
+			shared := slices.ContainsFunc(s.Hosts, func(h Host) bool {
+				return slices.ContainsFunc(x.Hosts, func(other Host) bool { return h.String() == other.String() })
+			})
+			if !apart && shared {
+				b.fault(s.Ports.Pos, "site "+quote(x.Name)+" has some of these ports, too, in line "+itoa(x.Ports.Pos.Line)+", and a host with the same address",
+					"write ports once, at the top of the file, or ranges that have no port in common")
+			}
+		}
 	}
 }

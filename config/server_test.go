@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -96,5 +97,73 @@ func TestWhenAKeyIsDrawn(t *testing.T) {
 		case !random && (len(diags) != 1 || !strings.Contains(diags[0].Problem, "has no auth")):
 			t.Errorf("%s\n%v", text, diags)
 		}
+	}
+}
+
+// TestPorts: what others must know beforehand has the first ports of the range, in the order of the
+// sites, and what listens at any port has those that are left.
+func TestPorts(t *testing.T) {
+	const begin = `ports = "7800-7899"
+job {
+  embedded_server { listen = "10.0.0.1:0" }
+  auth "key" { env = "K" }
+}
+` + oneProgram + `
+site "a" {
+  client = 0
+  hosts  = "10.0.0.[1-2]"
+  procs  = 1
+}
+site "b" {
+  client = 1
+  ports  = "8000-8009"
+  hosts  = "10.0.1.[1-2]"
+  procs  = 1
+}
+site "c" {
+  client = 2
+  host {
+    address = "10.0.2.1"
+    procs   = 1
+  }
+}
+site "d" {
+  client = 3
+  hosts  = "10.0.3.[1-2]"
+  procs  = 1
+  head   = "10.0.3.1:9000"
+}
+site "e" {
+  client = 4
+  hosts  = "10.0.4.[1-2]"
+  procs  = 1
+}
+`
+	load := func(text string) *Job {
+		t.Helper()
+		j, diags := LoadText("job.hcl", []byte(text), Options{Builtins: two, Environ: []string{"K=7"}, Local: func(netip.Addr) bool { return false }})
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		return j
+	}
+	j := load(begin)
+	want := map[string][2]string{
+		"a": {"10.0.0.1:7801", "7803-7899"}, "b": {"10.0.1.1:8000", "8001-8009"}, "c": {"10.0.2.1:7802", "7803-7899"},
+		"d": {"10.0.3.1:9000", "7803-7899"}, "e": {"10.0.4.1:7802", "7803-7899"},
+	}
+	for _, s := range j.Sites {
+		if got := [2]string{s.HeadAddress().String(), s.Ports.String()}; s.Server.Address.String() != "10.0.0.1:7800" || s.Name != "c" && got != want[s.Name] || got[1] != want[s.Name][1] {
+			t.Errorf("site %s: server at %v, head and others at %q", s.Name, s.Server.Address, got)
+		}
+	}
+	// A launcher that tells all sites the port chooses it when it starts.
+	j = load(strings.Replace(begin, `listen = "10.0.0.1:0"`, "", 1))
+	if s := j.Sites[0]; s.Server.Address.String() != "127.0.0.1:0" || s.HeadAddress().Port() != 7800 || s.Ports.String() != "7802-7899" {
+		t.Errorf("server at %v, head at %v, others at %v", s.Server.Address, s.HeadAddress(), s.Ports)
+	}
+	j = load(strings.Replace(begin, `ports = "7800-7899"`, "", 1))
+	if s := j.Sites[0]; s.HeadAddress().Port() != HeadPort || !s.Ports.IsZero() || s.Server.Address.Port() != 0 {
+		t.Errorf("without ports: head at %v, others at %v, server at %v", s.HeadAddress(), s.Ports, s.Server.Address)
 	}
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
@@ -50,4 +52,65 @@ func takesPlugins(s config.Site) bool {
 		}
 	}
 	return false
+}
+
+// sharedPorts counts what takes a port of the attribute ports at each address.
+func (c *checker) sharedPorts() {
+	type place struct {
+		at    config.Pos
+		proto string
+		host  string
+	}
+	needs := make(map[place]int)
+	said := make(map[config.Pos]bool)
+	for _, s := range c.job.Sites {
+		if s.Ports.IsZero() {
+			continue
+		}
+		add := func(n int, proto, host string) {
+			at := place{s.Ports.Pos, proto, host}
+			if needs[at] += n; needs[at] > s.Ports.Count() && !said[s.Ports.Pos] {
+				said[s.Ports.Pos] = true
+				c.fault(s.Ports.Pos, fmt.Sprintf("at %s at least %d %s ports are needed besides those of the server and of heads, and the range leaves %v", host, needs[at], proto, s.Ports),
+					fmt.Sprintf("widen it, as to \"%d-%d\"; what is spawned needs some, too", s.Ports.First, min(int(s.Ports.First)+99, 65535)))
+			}
+		}
+		for i, h := range s.Hosts {
+			c.hostPorts(s, i, func(n int, proto string) { add(n, proto, h.String()) })
+		}
+		if at := s.Server.Address; s.Server.Embedded && at.IsValid() && at.Port() == 0 {
+			add(1, "TCP", at.Addr().String())
+		}
+		if at := s.UI.Listen; at.IsValid() && at.Port() == 0 {
+			add(1, "TCP", at.Addr().String())
+		}
+	}
+}
+
+// hostPorts tells what a host of a site takes.
+func (c *checker) hostPorts(s config.Site, i int, add func(n int, proto string)) {
+	h := s.Hosts[i]
+	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.Fan}.Children(i)
+	if first < end && (i > 0 || s.Launch != nil && !s.Head.IsValid() && s.HeadName == "") {
+		add(1, "TCP")
+	}
+	if at := s.Metrics.Listen; at.IsValid() && at.Port() == 0 && slices.IndexFunc(s.Hosts, func(x config.Host) bool { return x.String() == h.String() }) == i {
+		add(1, "TCP") // a machine may run several hosts in one node
+	}
+	bounded := false
+	for _, t := range s.Transports {
+		links := c.links[offered{s.Name, t.Name}]
+		bounded = bounded || t.Known.Channels && t.HasRange()
+		if !wanted(s, t.Name) || t.HasRange() || t.Known.Machine || links.Reach == transports.ReachMachine {
+			continue
+		}
+		proto := "TCP"
+		if t.Known.Datagrams {
+			proto = "UDP"
+		}
+		add(len(routes.ListenerPlanes(s, t.Name, links.DataPlanes)), proto)
+	}
+	if h.Port == 0 && !bounded {
+		add(1, "TCP")
+	}
 }

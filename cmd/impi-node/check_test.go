@@ -76,6 +76,8 @@ func TestValidateFindsWhatCannotStart(t *testing.T) {
 			`job.hcl:12:25: error: transport "tcp": port_range: a node opens 2 ports at one address: one for channels, and for each host one for every list of data planes that routes pin; the range has only 1`, "widen it"},
 		"fewer ports than lists of data planes": {begin, "transport \"tcp\" {\n  config { port_range = \"48391-48392\" }\n}\n" + `route "beta" { prefer = ["tcp"]  data_plane = ["ring"] }` + "\n" + `route "*" { prefer = ["tcp"] }`,
 			`a node opens 3 ports at one address`, "widen it"},
+		"fewer ports than listeners of all sorts": {begin, "ports = \"48391-48392\"\nui { listen = \"127.0.0.2:0\" }\n" + `route "*" { prefer = ["tcp"] }`,
+			`job.hcl:11:9: error: at 127.0.0.2 at least 3 TCP ports are needed besides those of the server and of heads, and the range leaves 48391-48392`, `widen it, as to "48391-48490"`},
 		"a host elsewhere": {strings.Replace(begin, `host { address = "127.0.0.2"  procs = 1 }`, "host { address = \"127.0.0.2\"  procs = 1 }\n  host { address = \"192.0.2.9\"  procs = 1 }", 1), "",
 			`job.hcl:4:3: error: the hosts of site "alpha" are on several machines, and the others cannot reach 127.0.0.2`, "on the network of the others"},
 	} {

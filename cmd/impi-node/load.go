@@ -95,6 +95,7 @@ func finishLoad(job *config.Job, found config.Diagnostics, isLocal func(netip.Ad
 	}
 	c := &checker{job: job, local: job.LocalSites(isLocal), found: found, links: make(map[offered]transports.Capabilities)}
 	c.transports(try)
+	c.sharedPorts()
 	c.pins()
 	c.secrecy()
 	c.certificates()

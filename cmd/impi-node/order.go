@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch/engine"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/node/member"
 )
 
@@ -52,7 +54,7 @@ func headOrder(o *options, job *config.Job, p *nodeSpec, names map[string]netip.
 	if !at.IsValid() {
 		at = netip.AddrPortFrom(p.site.Hosts[0].Address, 0)
 	}
-	if p.clusterConfig.Listener, err = net.Listen("tcp", at.String()); err != nil {
+	if p.clusterConfig.Listener, err = listen.TCP(context.Background(), net.ListenConfig{}, at, p.site.Ports); err != nil {
 		return nil, fmt.Errorf("site %s: the head cannot accept connections of the other hosts: %w", p.site.Name, err)
 	}
 	p.clusterConfig.Head = p.clusterConfig.Listener.Addr().String()

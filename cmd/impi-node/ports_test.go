@@ -6,39 +6,75 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
 // TestPortsSuffice: a job of two sites of three machines runs, with all its direct links, between firewalls that
-// let in what impi-node ports prints and no other TCP connection; and one without the channels does not.
+// let in what impi-node ports prints and nothing else, whichever settings say where everything listens. One with
+// a rule less does not.
 func TestPortsSuffice(t *testing.T) {
-	ranges := `transport "tcp" { config { port_range = "7900-7919" } }`
-	t.Run("all", func(t *testing.T) {
-		file, machines := machineJob(t, ranges+"\nroute \"*\" { prefer = [\"tcp\"] }\n")
-		wall(t, machines, rulesOf(t, file))
-		nodes := startOn(t, file, "meet", machines)
-		for i, s := range ends(nodes) {
-			if s != 0 || strings.Contains(nodes[i].err.String(), "[WARN]") {
-				t.Errorf("machine %d: status %d\n%s", i, s, nodes[i].err)
+	const (
+		ports    = "ports = \"7800-7829\"\n"
+		anyPort  = `embedded_server { listen = "10.77.0.1:0" }`
+		tcpAlone = "route \"*\" { prefer = [\"tcp\"] }\n"
+	)
+	for name, c := range map[string]struct{ server, more string }{
+		"ports":       {anyPort, ports + tcpAlone},
+		"ports, quic": {anyPort, ports + overQUIC},
+		"each by itself": {`embedded_server { listen = "10.77.0.1:7800" }`,
+			"transport \"tcp\" {\n  config { port_range = \"7900-7919\" }\n}\n" + tcpAlone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machines := netns.New(t, 6)
+			certs := certificatesOn(t, pkitest.Authority(t), time.Now())
+			file := machineJobAt(t, c.server, c.more)
+			wall(t, machines, rulesOf(t, file, certs))
+			for i, n := range meetBehindWall(t, file, certs, machines) {
+				if n.status != 0 || strings.Contains(n.log, "through the agents") {
+					t.Errorf("machine %d: status %d\n%s", i, n.status, n.log)
+				}
 			}
-		}
-	})
-	t.Run("no head", func(t *testing.T) {
-		file, machines := machineJob(t, ranges+"\nlimits { start = \"5s\" }\n")
-		wall(t, machines, slices.DeleteFunc(rulesOf(t, file), func(r firewall.Rule) bool { return r.For == "the head of the site" }))
-		nodes := startOn(t, file, "meet", machines)
-		for i, s := range ends(nodes) {
-			if s == 0 {
-				t.Errorf("machine %d: status 0\n%s", i, nodes[i].err)
+		})
+	}
+	for _, what := range []string{"the head of the site", "the job's server"} {
+		t.Run("no rule for "+what, func(t *testing.T) {
+			machines := netns.New(t, 6)
+			file := machineJobAt(t, anyPort, ports+tcpAlone+"limits { start = \"5s\" }\n")
+			wall(t, machines, slices.DeleteFunc(rulesOf(t, file, ""), func(r firewall.Rule) bool { return r.For == what }))
+			for i, n := range meetBehindWall(t, file, "", machines) {
+				if n.status == 0 {
+					t.Errorf("machine %d: status 0\n%s", i, n.log)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
-func rulesOf(t *testing.T, file string) (rules []firewall.Rule) {
+// ended is how a node has ended.
+type ended struct {
+	status int
+	log    string
+}
+
+func meetBehindWall(t *testing.T, file, certs string, machines []*netns.Machine) (list []ended) {
 	t.Helper()
+	nodes := make([]*machineNode, len(machines))
+	for i, m := range machines {
+		nodes[i] = startNode(t, m, "meet", "CERTS="+certs, "-config", file)
+	}
+	for i, s := range ends(nodes) {
+		list = append(list, ended{s, nodes[i].err.String()})
+	}
+	return list
+}
+
+func rulesOf(t *testing.T, file, certs string) (rules []firewall.Rule) {
+	t.Helper()
+	t.Setenv("CERTS", certs)
 	status, out, errs := impiNode(t, "hello", "ports", "-json", file)
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, errs)
@@ -49,8 +85,8 @@ func rulesOf(t *testing.T, file string) (rules []firewall.Rule) {
 	return rules
 }
 
-// wall makes connections between machines to ports below those that the system chooses vanish, unless a rule is
-// for them.
+// wall makes all of TCP and UDP between machines vanish, but for what goes to a port that a rule is for, and
+// the answers from there.
 func wall(t *testing.T, machines []*netns.Machine, rules []firewall.Rule) {
 	t.Helper()
 	for _, m := range machines {
@@ -60,13 +96,25 @@ func wall(t *testing.T, machines []*netns.Machine, rules []firewall.Rule) {
 			}
 		}
 		added := make(map[string]bool)
-		for _, r := range rules {
-			args := fmt.Sprintf("rule add prio 100 to %s ipproto %s dport %s lookup main", r.Host, r.Proto, r.Ports)
-			if slices.Contains(r.From, m.Address) && !added[args] {
+		allow := func(to, proto, ports string) {
+			args := fmt.Sprintf("rule add prio 100 to %s ipproto %s %s lookup main", to, proto, ports)
+			if !added[args] {
 				added[args] = true
 				run(args)
 			}
 		}
-		run("rule add prio 200 to 10.77.0.0/24 ipproto tcp dport 1-32767 blackhole")
+		for _, r := range rules {
+			if slices.Contains(r.From, m.Address) {
+				allow(r.Host, r.Proto, "dport "+r.Ports)
+			}
+			for _, from := range r.From {
+				if r.Host == m.Address && from != "Prometheus" {
+					allow(from, r.Proto, "sport "+r.Ports)
+				}
+			}
+		}
+		for _, proto := range []string{"tcp", "udp"} {
+			run("rule add prio 200 to 10.77.0.0/24 ipproto " + proto + " blackhole")
+		}
 	}
 }

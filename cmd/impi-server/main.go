@@ -22,6 +22,7 @@ import (
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/launch"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -168,7 +169,11 @@ func serve(o *options, stdout, stderr io.Writer) error {
 	ctx, stop := untilSignal(reload)
 	defer stop()
 	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(socket.DefaultSilence)}
-	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(o.port)))
+	var ln net.Listener
+	err := listen.First(o.ports, o.port, func(port uint16) (taken bool, err error) {
+		ln, err = lc.Listen(ctx, "tcp", net.JoinHostPort(o.host, strconv.Itoa(int(port))))
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, remedy(err, o))
 	}
@@ -205,6 +210,8 @@ func serve(o *options, stdout, stderr io.Writer) error {
 // remedy is what to do about an address where the server cannot listen.
 func remedy(err error, o *options) string {
 	switch {
+	case errors.Is(err, listen.ErrInUse):
+		return "`ss -ltnp` names the programs"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "another program has that port, which `ss -ltnp` names: end it, or choose another -port"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

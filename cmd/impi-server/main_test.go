@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -205,6 +206,21 @@ func TestPortInUse(t *testing.T) {
 	_, port, _ := strings.Cut(p.address, ":")
 	var out, errs bytes.Buffer
 	if code := run([]string{"-clients", "1", "-auth", "none", "-host", "127.0.0.1", "-port", port}, none, &out, &errs); code != exitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "address already in use; another program has that port") {
+		t.Errorf("status %d, %q, %q", code, out.String(), errs.String())
+	}
+}
+
+// TestPortRange: the server takes the first free port of a range, and says so if none is free.
+func TestPortRange(t *testing.T) {
+	p := start(t, nil, "-clients", "1", "-auth", "none", "-host", "127.0.0.1")
+	at := netip.MustParseAddrPort(p.address).Port()
+	last := min(int(at)+50, 65535)
+	other := start(t, nil, "-clients", "1", "-auth", "none", "-host", "127.0.0.1", "-port", fmt.Sprintf("%d-%d", at, last))
+	if got := netip.MustParseAddrPort(other.address).Port(); got <= at || int(got) > last {
+		t.Errorf("it listens on %d", got)
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"-clients", "1", "-auth", "none", "-host", "127.0.0.1", "-port", fmt.Sprintf("%d-%d", at, at)}, none, &out, &errs); code != exitFailed || !strings.Contains(errs.String(), "all of them are in use") {
 		t.Errorf("status %d, %q, %q", code, out.String(), errs.String())
 	}
 }

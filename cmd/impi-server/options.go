@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/rendezvous"
@@ -30,7 +32,8 @@ type options struct {
 	clients int
 	names   bool // keep names of ports for several jobs, instead of being a job's server
 	host    string
-	port    int
+	port    uint16       // 0: any, or one of ports
+	ports   config.Ports // from which the first free one is taken
 	auth    startup.Auth
 	timeout time.Duration
 	id      *rendezvous.Identity // nil: no certificates
@@ -45,6 +48,7 @@ type options struct {
 
 // raw are options as they are written.
 type raw struct {
+	port                 string
 	auth, keyFile, level string
 	levelFile            string
 	cert, certKey, ca    string
@@ -61,7 +65,7 @@ func parse(args []string, env environment) (*options, error) {
 	fs.IntVar(&o.clients, "clients", 0, "")
 	fs.BoolVar(&o.names, "names", false, "")
 	fs.StringVar(&o.host, "host", "", "")
-	fs.IntVar(&o.port, "port", 0, "")
+	fs.StringVar(&r.port, "port", "0", "")
 	fs.StringVar(&r.auth, "auth", "", "")
 	fs.StringVar(&r.keyFile, "key-file", "", "")
 	fs.DurationVar(&o.timeout, "timeout", startup.DefaultLimit, "")
@@ -107,8 +111,8 @@ func (o *options) check(r *raw) error {
 		return errors.New("-clients is missing: say how many sites the job has; or -names, for the names of several jobs' ports")
 	case !o.names && (o.clients < 1 || o.clients > wire.MaxClients):
 		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)
-	case o.port < 0 || o.port > 65535:
-		return fmt.Errorf("-port %d: a TCP port is 0 (any) to 65535", o.port)
+	case !o.readPort(r.port):
+		return fmt.Errorf("-port %s: write a TCP port, 0 (any) to 65535, or a range of them, of which the first free one is taken: 7800-7899", r.port)
 	case o.timeout <= 0:
 		return fmt.Errorf("-timeout %v: write a time such as 60s or 10m", o.timeout)
 	case o.level == hclog.NoLevel:
@@ -121,6 +125,17 @@ func (o *options) check(r *raw) error {
 	var err error
 	o.level, err = readLevel(r.levelFile)
 	return err
+}
+
+// readPort reads a port or a range of them.
+func (o *options) readPort(text string) bool {
+	if n, err := strconv.ParseUint(text, 10, 16); err == nil {
+		o.port = uint16(n)
+		return true
+	}
+	var ok bool
+	o.ports, ok = config.ParsePorts(text)
+	return ok
 }
 
 const knownLevels = "write trace, debug, info, warn, error or off"

@@ -65,6 +65,7 @@ func TestParseFaults(t *testing.T) {
 		"-clients -1":                    "-clients -1",
 		"-clients two":                   "invalid value \"two\" for flag -clients",
 		"-clients 2 -port 65536":         "-port 65536",
+		"-clients 2 -port 9-8":           "-port 9-8: write a TCP port, 0 (any) to 65535, or a range",
 		"-clients 2 -timeout 0s":         "-timeout 0s: write a time such as 60s",
 		"-clients 2 -timeout 60":         "-timeout",
 		"-clients 2 -log-level loud":     "-log-level \"loud\": write trace",

@@ -115,6 +115,10 @@ route "lam" {
   representation = "external32"
 }
 
+# Where everything that listens has its port, unless the file names one, for firewalls: TCP, and UDP
+# for quic. impi-node ports prints the rules. Default: the ports named here, and any.
+ports = "7820-7899"
+
 # What each site announces at startup; the job runs with the smallest datalen,
 # ackmark, hiwater and tag_ub of all, and xsize and maxlinear must be equal.
 protocol {
@@ -185,6 +189,7 @@ log {
 site "alpha" {
   client = 0 # its rank in the job: 0, 1, ... fix the order of MPI_COMM_WORLD
   network = "127.0.0.0/8"  # or an interface's name: which address of a machine its links use; default: the host's
+  ports  = "7820-7899"      # of this site, instead of those at the top
   head   = "127.0.0.2:7802" # where the first host takes connections of hosts on other machines; default: port 7802 of its address
 
   host {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/cluster/neighbour"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/rpc"
 	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
@@ -29,7 +31,11 @@ func (h *Host) listen() (err error) {
 		return nil
 	}
 	if h.ln = h.cfg.Listener; h.ln == nil {
-		if h.ln, err = net.Listen("tcp", h.cfg.Listen); err != nil {
+		at, err := netip.ParseAddrPort(h.cfg.Listen)
+		if err == nil {
+			h.ln, err = listen.TCP(h.ctx, net.ListenConfig{}, at, h.cfg.Ports)
+		}
+		if err != nil {
 			return fmt.Errorf("host %s cannot accept connections of other hosts: %w", h.cfg.Name(h.cfg.Self), err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/internal/cluster/neighbour"
 	"github.com/openimpi/impi/internal/rpc"
@@ -83,8 +84,9 @@ type Config struct {
 	Version  string // of impi-node
 	File     []byte // digest of what the job file says about the site
 
-	Listen string // "ip:port" for the hosts below; port 0 takes a free one
-	Head   string // "ip:port" of the head; empty at the head
+	Listen string       // "ip:port" for the hosts below; port 0 takes a free one
+	Ports  config.Ports // from which port 0 takes one; zero: from all
+	Head   string       // "ip:port" of the head; empty at the head
 	// HeadListens says that the head listens at Head already: that it is not reached soon is an error.
 	HeadListens bool
 	// Listener is the head's listener if it is open already. Listen is ignored then.

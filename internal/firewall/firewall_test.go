@@ -56,8 +56,8 @@ site beta, host 2001:db8::5
   tcp 9464       metrics              from Prometheus
 site gamma, host 10.9.0.1
   tcp any  channels  from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam
-direct links by quic: write port_range = "7900-7999" in the config of transport "quic"
-channels: write port = 7801 in the host block
+direct links by quic: write ports = "7800-7899" at the top of the file, for all that listens
+channels: write ports = "7800-7899" at the top of the file, for all that listens
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -74,7 +74,7 @@ func TestNFT(t *testing.T) {
 		"add rule inet filter input ip saddr { 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"add rule inet filter input ip6 saddr { 2001:db8::5 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"# add rule inet filter input ip saddr { addresses of hosts of lam } tcp dport 7800 accept comment \"the job's server\"\n",
-		"# direct links by quic: udp any from 10.0.0.2: write port_range",
+		"# direct links by quic: udp any from 10.0.0.2: write ports = ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
@@ -139,5 +139,57 @@ func TestRulesOfStandbyServers(t *testing.T) {
 	}
 	if !slices.Equal(found, []string{"10.0.0.1 7800 2", "spare 7801 2"}) {
 		t.Errorf("%q", found)
+	}
+}
+
+// TestRulesOfARange: with ports in the file no port is left to the system, and what other machines have to
+// know beforehand has a port of its own.
+func TestRulesOfARange(t *testing.T) {
+	got, err := run(t, "testdata/range.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `site alpha, host 10.0.0.1
+  tcp 7800       the job's server      from 10.9.0.1
+  tcp 7801       the head of the site  from 10.0.0.2
+  tcp 7803-7899  channels              from 10.0.0.2, 10.9.0.1, 10.9.0.2
+  udp 7803-7899  direct links by quic  from 10.0.0.2, 10.9.0.1, 10.9.0.2
+  tcp 7803-7899  metrics               from Prometheus
+site alpha, host 10.0.0.2
+  tcp 7803-7899  channels              from 10.0.0.1, 10.9.0.1, 10.9.0.2
+  udp 7803-7899  direct links by quic  from 10.0.0.1, 10.9.0.1, 10.9.0.2
+  tcp 7803-7899  metrics               from Prometheus
+site beta, host 10.9.0.1
+  tcp 7803-7899  the head of the site  from 10.9.0.2
+  tcp 7803-7899  channels              from 10.0.0.1, 10.0.0.2, 10.9.0.2
+  udp 9000-9009  direct links by quic  from 10.0.0.1, 10.0.0.2, 10.9.0.2
+  tcp 7803-7899  metrics               from Prometheus
+site beta, host 10.9.0.2
+  tcp 7803-7899  channels              from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  udp 9000-9009  direct links by quic  from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp 7803-7899  metrics               from Prometheus
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestRulesOfATree: in a site of very many hosts some connect others with the head.
+func TestRulesOfATree(t *testing.T) {
+	s := config.Site{Name: "alpha"}
+	for i := range 40 {
+		s.Hosts = append(s.Hosts, config.Host{Address: netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), Procs: 1})
+	}
+	for _, want := range []string{"tcp any from 10.0.1.33, 10.0.1.34, 10.0.1.35, 10.0.1.36, 10.0.1.37, 10.0.1.38, 10.0.1.39: hosts that it connects with the head (" + useRange + ")", "tcp 7800-7899 from 10.0.1.33, 10.0.1.34, 10.0.1.35, 10.0.1.36, 10.0.1.37, 10.0.1.38, 10.0.1.39: hosts that it connects with the head"} {
+		var found []string
+		for _, r := range Rules(&config.Job{Sites: []config.Site{s}}) {
+			if strings.HasPrefix(r.For, "hosts that") {
+				found = append(found, r.Host+" "+r.String())
+			}
+		}
+		if !slices.Equal(found, []string{"10.0.1.1 " + want}) {
+			t.Errorf("%q", found)
+		}
+		s.Ports = config.Ports{First: 7800, Last: 7899}
 	}
 }

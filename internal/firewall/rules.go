@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/transports"
 	"github.com/openimpi/impi/transports/socket"
 )
@@ -26,6 +27,9 @@ type Rule struct {
 }
 
 const anyPort = "any"
+
+// useRange is what to do about ports that the system would choose.
+const useRange = `write ports = "7800-7899" at the top of the file, for all that listens`
 
 // Rules returns what the sites of a job need, but for what stays on a host, ordered by host.
 func Rules(job *config.Job) (list []Rule) {
@@ -44,6 +48,7 @@ func Rules(job *config.Job) (list []Rule) {
 			for _, t := range s.Transports {
 				list = append(list, directRule(job, s, h, t)...)
 			}
+			list = append(list, treeRule(s, i)...)
 			list = append(list, metricsRule(s, h)...)
 		}
 	}
@@ -53,7 +58,7 @@ func Rules(job *config.Job) (list []Rule) {
 // serverRules has the job's server, if a site of the file runs it, or the first site that dials it.
 // at is one of its addresses, if there are several.
 func serverRules(job *config.Job, s config.Site, at config.ServerAddress) []Rule {
-	r := Rule{Host: cmp.Or(at.Name, at.Address.Addr().String()), Proto: "tcp", Ports: port(at.Address.Port()), For: "the job's server"}
+	r := Rule{Host: cmp.Or(at.Name, at.Address.Addr().String()), Proto: "tcp", Ports: port(at.Address.Port(), s), For: "the job's server"}
 	switch {
 	case s.Server.Embedded:
 		r.Site = s.Name
@@ -88,7 +93,29 @@ func headRule(s config.Site) []Rule {
 	if s.Head.IsValid() {
 		host = at.Addr().String()
 	}
-	return some(Rule{Site: s.Name, Host: cmp.Or(s.HeadName, host), Proto: "tcp", Ports: port(at.Port()), From: others(s, s.Hosts[0]), For: "the head of the site"})
+	r := Rule{Site: s.Name, Host: cmp.Or(s.HeadName, host), Proto: "tcp", Ports: port(at.Port(), s), From: others(s, s.Hosts[0]), For: "the head of the site"}
+	if s.Launch != nil && !s.Head.IsValid() && s.HeadName == "" { // it tells the others where it is
+		if r.Ports = port(0, s); r.Ports == anyPort {
+			r.Remedy = useRange
+		}
+	}
+	return some(r)
+}
+
+// treeRule is for the hosts that a host connects with the head, in a site of very many.
+func treeRule(s config.Site, i int) []Rule {
+	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.Fan}.Children(i)
+	if i == 0 || first == end {
+		return nil
+	}
+	r := Rule{Site: s.Name, Host: s.Hosts[i].String(), Proto: "tcp", Ports: port(0, s), For: "hosts that it connects with the head"}
+	if r.Ports == anyPort {
+		r.Remedy = useRange
+	}
+	for _, h := range s.Hosts[first:end] {
+		r.From = append(r.From, h.String())
+	}
+	return some(r)
 }
 
 // others are the hosts of a site but one.
@@ -111,9 +138,11 @@ func hosts(s config.Site) (list []string) {
 
 // channelRule is for the channels between hosts, which IMPI has.
 func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
-	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(h.Port), For: "channels"}
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(h.Port, s), For: "channels"}
 	if h.Port == 0 {
-		r.Remedy = "write port = 7801 in the host block"
+		if r.Ports == anyPort {
+			r.Remedy = useRange
+		}
 		for _, t := range s.Transports {
 			if first, last, ok := portRange(t); ok && t.Known.Channels {
 				r.Ports, r.Remedy = ports(first, last), ""
@@ -135,7 +164,7 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	if t.Known.Machine {
 		return nil
 	}
-	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: anyPort, For: "direct links by " + t.Name}
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(0, s), For: "direct links by " + t.Name}
 	if t.Known.Datagrams {
 		r.Proto = "udp"
 	}
@@ -143,10 +172,10 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	switch {
 	case ok:
 		r.Ports = ports(first, last)
-	case t.Builtin:
-		r.Remedy = fmt.Sprintf("write port_range = %q in the config of transport %q", "7900-7999", t.Name)
-	default:
+	case !t.Builtin:
 		r.Proto, r.Remedy = "unknown", "see the documentation of "+cmp.Or(t.Plugin, t.Name)
+	case r.Ports == anyPort:
+		r.Remedy = useRange
 	}
 	for _, x := range job.Sites {
 		if x.Foreign || !linked(s, x.Name, t.Name) || !linked(x, s.Name, t.Name) {
@@ -172,9 +201,9 @@ func metricsRule(s config.Site, h config.Host) []Rule {
 	if !at.IsValid() || at.Addr().IsLoopback() || !at.Addr().IsUnspecified() && at.Addr() != h.Address {
 		return nil
 	}
-	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(at.Port()), From: []string{"Prometheus"}, For: "metrics"}
-	if at.Port() == 0 {
-		r.Remedy = "write a port in listen of metrics"
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(at.Port(), s), From: []string{"Prometheus"}, For: "metrics"}
+	if r.Ports == anyPort {
+		r.Remedy = useRange
 	}
 	return []Rule{r}
 }
@@ -196,11 +225,15 @@ func isLoopback(s string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-func port(n uint16) string {
-	if n == 0 {
+// port is a port of the file, or what a site has instead.
+func port(n uint16, s config.Site) string {
+	switch {
+	case n != 0:
+		return fmt.Sprint(n)
+	case s.Ports.IsZero():
 		return anyPort
 	}
-	return fmt.Sprint(n)
+	return s.Ports.String()
 }
 
 func ports(first, last uint16) string { return fmt.Sprintf("%d-%d", first, last) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/metrics"
 	"github.com/openimpi/impi/internal/node/channel"
@@ -288,7 +290,12 @@ func serveMetrics(n *node) (err error) {
 	describe := func(ctx context.Context) *links.Node {
 		return n.control.Describe(ctx, links.Request{Account: at.Calls})
 	}
-	n.metrics, err = metrics.Serve(metrics.Settings{Listen: at.Listen, Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe, Phase: n.control.Phase})
+	s := metrics.Settings{Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe, Phase: n.control.Phase}
+	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {
+		s.Listen = netip.AddrPortFrom(at.Listen.Addr(), port)
+		n.metrics, err = metrics.Serve(s)
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
 	if err != nil {
 		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
 	}
@@ -303,7 +310,10 @@ func serveUI(n *node) (err error) {
 	if !at.Listen.IsValid() || n.opt.spawned != nil || !n.cluster.IsHead() {
 		return nil
 	}
-	n.ui, err = ui.Serve(at.Listen, func(ctx context.Context) []status.Job { return ui.Ask(ctx, []string{n.dir.Path}) })
+	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {
+		n.ui, err = ui.Serve(netip.AddrPortFrom(at.Listen.Addr(), port), func(ctx context.Context) []status.Job { return ui.Ask(ctx, []string{n.dir.Path}) })
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
 	if err != nil {
 		return fmt.Errorf("%v: %w: choose another listen, or port 0 for any", at.Pos, err)
 	}

@@ -266,8 +266,8 @@ func (d *site) variables(s config.Site) error {
 // ports takes those that the file gives the site's hosts, or that are known.
 func (d *site) ports(s config.Site) {
 	if len(s.Hosts) > 1 {
-		head := uint16(config.HeadPort)
-		if s.HeadName != "" || s.Head.IsValid() {
+		head := s.HeadAddress().Port()
+		if s.HeadName != "" {
 			head = s.Head.Port()
 		}
 		d.Ports = append(d.Ports, port{"head", head})

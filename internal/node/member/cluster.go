@@ -178,7 +178,7 @@ func (o *Cluster) open(ctx context.Context) error {
 	c := cluster.Config{
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
 		Secret: o.Secret, Version: version.String(), File: o.digest(),
-		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener,
+		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener, Ports: o.Routes.Site.Ports,
 		Until:  o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
 		Stdout: o.writerTo(o.Stdout), Stderr: o.writerTo(o.Stderr), Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/node/report"
 	"github.com/openimpi/impi/internal/node/routes"
@@ -58,7 +59,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	}
 	optional := site.Server.TLS == config.TLSOptional
 	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(routes.Silence(job))}
-	ln, err := lc.Listen(context.Background(), "tcp", site.Server.Address.String())
+	ln, err := listen.TCP(context.Background(), lc, site.Server.Address, site.Ports)
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
 	}

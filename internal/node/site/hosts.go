@@ -12,6 +12,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/transports"
 )
@@ -56,7 +57,7 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 		Host: h.Config.Address.String(), Port: int(h.Config.Port),
 		Dir: s.Dir, Name: fmt.Sprintf("c%d", h.Index),
 	}
-	if h.Channel, err = s.Routes.Channels.Listen(ctx, at); err != nil {
+	if h.Channel, err = s.open(ctx, s.Routes.Channels, s.Routes.Channels.Transport, at); err != nil {
 		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(err, h.Config.Port))
 	}
 	for _, t := range s.Routes.Transports {
@@ -65,7 +66,7 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 			if k > 0 {
 				at.Name += fmt.Sprintf("-%d", k)
 			}
-			l, err := t.Through(planes).Listen(ctx, at)
+			l, err := s.open(ctx, t, t.Through(planes), at)
 			if err != nil {
 				return fmt.Errorf("site %s, host %v, direct links: %w", s.Routes.Site.Name, h.Config.Address, err)
 			}
@@ -77,6 +78,21 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 	}
 	s.Log.Debug("listening", "channels", h.Channel.Address(), "card", string(h.Card))
 	return nil
+}
+
+// open opens a listener, in the ports of the job file unless the transport has settings for that.
+func (s *Site) open(ctx context.Context, t *routes.Transport, through transports.Transport, at transports.ListenSpec) (l transports.Listener, err error) {
+	in := s.Routes.Site.Ports
+	if of, _ := s.Routes.Site.Transport(t.Name); t.Machine() || of.HasRange() {
+		in = config.Ports{}
+	}
+	err = listen.First(in, uint16(at.Port), func(port uint16) (bool, error) {
+		at.Port = int(port)
+		var failed *transports.Error
+		l, err = through.Listen(ctx, at)
+		return errors.As(err, &failed) && failed.Code == transports.CodeResource, err
+	})
+	return l, err
 }
 
 // card is the business card of a host's procs.

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/node/routes"
 )
 
@@ -185,7 +186,7 @@ func (p *Local) join(x *clientHosts) (err error) {
 	}
 	c.Hosts[c.Self].Address = p.host.Address // as this machine knows it
 	if c.Self == 0 {
-		c.Listener, err = net.Listen("tcp", netip.AddrPortFrom(p.host.Address, 0).String())
+		c.Listener, err = listen.TCP(p.spawner.tasks, net.ListenConfig{}, netip.AddrPortFrom(p.host.Address, 0), routes.Now(p.spawner.Routes).Ports)
 	}
 	p.cluster = c
 	return err

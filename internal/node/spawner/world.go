@@ -137,6 +137,7 @@ func (w *world) serve(order *start) (err error) {
 	site := config.Site{
 		Server: config.Server{Embedded: true, Address: netip.AddrPortFrom(at, 0), Clients: len(order.Sites), Timeout: limit, Ours: true, TLS: root.Server.TLS},
 		Auth:   config.Auth{Keyed: true, Key: order.Key},
+		Ports:  root.Ports,
 
 		Transports: root.Transports, // for its certificates
 	}

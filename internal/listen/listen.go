@@ -1,0 +1,44 @@
+// Package listen opens TCP ports, where a job file bounds them one of its range.
+package listen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"github.com/openimpi/impi/config"
+)
+
+// ErrInUse says that none of the ports of a range is free.
+var ErrInUse = errors.New("all of them are in use: widen it, or end the programs that have them")
+
+// TCP listens at an address. If its port is 0, that is the first free one of a range, or any if there is
+// no range.
+func TCP(ctx context.Context, lc net.ListenConfig, at netip.AddrPort, in config.Ports) (ln net.Listener, err error) {
+	err = First(in, at.Port(), func(port uint16) (bool, error) {
+		ln, err = lc.Listen(ctx, "tcp", netip.AddrPortFrom(at.Addr(), port).String())
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
+	return ln, err
+}
+
+// First calls open with a port, and if that is 0 and there is a range with the ports of it in their
+// order, until open does not say that the port is taken. It returns the last error of open.
+func First(in config.Ports, port uint16, open func(port uint16) (taken bool, err error)) error {
+	if port != 0 || in.IsZero() {
+		_, err := open(port)
+		return err
+	}
+	for p := int(in.First); ; p++ {
+		taken, err := open(uint16(p))
+		switch {
+		case !taken:
+			return err
+		case p >= int(in.Last):
+			return fmt.Errorf("ports = %q: %w; the last one: %w", in, ErrInUse, err)
+		}
+	}
+}
