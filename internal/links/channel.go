@@ -35,7 +35,7 @@ func writeChannels(w io.Writer, j *Job, s Style) {
 	fmt.Fprintln(w)
 	t.write(w, "  ")
 	if estimated {
-		fmt.Fprint(w, "\n  * half of TCP's estimate\n")
+		fmt.Fprint(w, "\n  * half of the transport's estimate\n")
 	}
 }
 

@@ -89,7 +89,7 @@ type Count struct {
 // The ways in which a speed was found.
 const (
 	HowProbe  = "probe"  // the nodes have just measured it, on a separate link
-	HowKernel = "kernel" // half of TCP's estimate of the round trip; no rate
+	HowKernel = "kernel" // half of TCP's estimate of the round trip, or of the transport's; no rate
 	// HowChannel is HowKernel for the agents' connection. It does not include the links
 	// between the procs and their agents.
 	HowChannel = "channel"

@@ -30,8 +30,13 @@ type Node struct {
 	Channels   []Channel   `json:"channels,omitempty"`
 	Unused     int         `json:"unused,omitempty"` // pairs left out because nothing was sent between them
 	Left       int         `json:"left,omitempty"`   // pairs left out because the answer has MaxViews
-	World      string      `json:"world,omitempty"`  // what other jobs call this one; empty: it meets none
-	Ports      int         `json:"ports,omitempty"`  // open, at which other jobs can connect
+
+	// Retransmits are the packets that procs, channels and plugins had to send again, by transport. They
+	// never fall.
+	Retransmits map[string]uint64 `json:"retransmits,omitempty"`
+
+	World      string      `json:"world,omitempty"` // what other jobs call this one; empty: it meets none
+	Ports      int         `json:"ports,omitempty"` // open, at which other jobs can connect
 	WorldLinks []WorldLink `json:"other_worlds,omitempty"`
 
 	Log    []LogLine    `json:"log,omitempty"`     // by time
@@ -320,7 +325,7 @@ type Bytes struct {
 type Traffic struct {
 	Bytes                  // of the direct link, headers included
 	Messages uint64        `json:"sent_messages"`
-	RTT      time.Duration `json:"rtt_ns,omitempty"` // the kernel's estimate, of TCP
+	RTT      time.Duration `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
 	Ended    bool          `json:"ended,omitempty"`  // the proc has no link to the peer any more
 }
 

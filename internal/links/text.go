@@ -206,7 +206,7 @@ func writePairs(w io.Writer, j *Job, s Style) {
 		fmt.Fprintln(w)
 	}
 	if estimated {
-		legend = append(legend, "* half of TCP's estimate: -measure measures it")
+		legend = append(legend, "* half of the transport's estimate: -measure measures it")
 	}
 	if channels {
 		legend = append(legend, "> the agents' channel alone")

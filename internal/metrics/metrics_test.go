@@ -45,7 +45,7 @@ func sample() *links.Node {
 			{State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 1, Traffic: &links.Traffic{RTT: 60 * time.Microsecond}}, {State: links.StateLinked, Transport: "tcp", Plane: "fd", Resumes: 2},
 			{State: links.StateAgents},
 		},
-		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}},
+		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}}, Retransmits: map[string]uint64{"tcp": 11, "quic": 0},
 	}
 }
 
@@ -103,6 +103,8 @@ func TestMetrics(t *testing.T) {
 		`impi_pair_resumes_total{mpi_job="heat",site="alpha",transport="tcp"} 3`,
 		`impi_channels{mpi_job="heat",site="alpha",state="linked",transport="tcp"} 1`,
 		`impi_channel_resumes_total{mpi_job="heat",site="alpha"} 4`,
+		`impi_link_retransmits_total{mpi_job="heat",site="alpha",transport="quic"} 0`,
+		`impi_link_retransmits_total{mpi_job="heat",site="alpha",transport="tcp"} 11`,
 		`impi_plugin_healthy{mpi_job="heat",site="alpha",transport="tcp"} 1`,
 		`impi_plugin_healthy{mpi_job="heat",site="alpha",transport="quic"} 0`,
 		`impi_plugin_starts_total{mpi_job="heat",site="alpha",transport="tcp"} 2`,

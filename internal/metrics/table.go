@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +102,12 @@ var table = []metric{
 				sum += c.Resumes
 			}
 			add(float64(sum))
+		}},
+	{name: "impi_link_retransmits_total", counter: true, labels: []string{"transport"}, help: "TCP segments and QUIC packets that this node's procs, channels and plugins had to send again, as they were lost or seemed so, those of closed links included.",
+		values: func(n *links.Node, add func(float64, ...string)) {
+			for _, t := range slices.Sorted(maps.Keys(n.Retransmits)) {
+				add(float64(n.Retransmits[t]), t)
+			}
 		}},
 	{name: "impi_plugin_healthy", labels: []string{"transport"}, help: "1 for a plugin that serves; 0 while it starts, or after it has failed.",
 		values: ofPlugins(func(t *links.Transport) (float64, bool) {

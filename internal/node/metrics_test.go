@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/links"
@@ -49,7 +50,8 @@ func TestPrometheus(t *testing.T) {
 		`sum(impi_pair_resumes_total) + sum(impi_channel_resumes_total)`:   "0",
 		`count by (mpi_job) (impi_proc_silent == 0)`:                       "4",
 		// of their channels: nobody estimates the latency of Unix sockets
-		`count(impi_link_latency_seconds_count >= 1)`: "2",
+		`count(impi_link_latency_seconds_count >= 1)`:                                                                          "2",
+		`count(impi_link_retransmits_total{transport="tcp"} >= 0)`:                                                             "2",
 		`count(histogram_quantile(0.5, sum by (site, peer_site, le) (impi_link_latency_seconds_bucket{transport="tcp"})) > 0)`: "2",
 	} {
 		ask(query, want)
@@ -171,4 +173,56 @@ func TestAccounts(t *testing.T) {
 	if p := all[0].n.control.Describe(t.Context(), links.Request{}).Procs[0]; p.Account != nil {
 		t.Error("an account that nobody has asked for")
 	}
+}
+
+// TestEstimatesOfPlugins: of links and channels whose bytes pass through a plugin, it is the plugin that
+// knows their latency and what had to be sent again.
+func TestEstimatesOfPlugins(t *testing.T) {
+	for _, transport := range []string{"tcp", "quic"} {
+		t.Run(transport, func(t *testing.T) {
+			job := route(secured(t, testJob("linked", 2, 1), transport), config.Route{Prefer: []string{transport}, Direct: true})
+			all := start(t, job)
+			for _, s := range all {
+				<-s.n.ready
+				for i := range s.n.procs.All() {
+					s.out.line(t, prefixOf(s.n, i)+"sum ")
+				}
+			}
+			for _, s := range all {
+				wrong := lacksEstimates(s.n, transport)
+				for end := time.Now().Add(patience); wrong != "" && time.Now().Before(end); { // who has no time to answer has none
+					wrong = lacksEstimates(s.n, transport)
+				}
+				if wrong != "" {
+					t.Error(wrong)
+				}
+			}
+		})
+	}
+}
+
+// lacksEstimates tells what a node does not know of its links to the other site by a transport.
+func lacksEstimates(x *node, transport string) string {
+	n := x.control.Describe(context.Background(), links.Request{All: true})
+	others := 0
+	for i := range n.Views {
+		v := &n.Views[i]
+		if v.Plane == "fd" || v.Plane == "peer-shm" {
+			continue // within the machine
+		}
+		others++
+		if v.Transport != transport || v.Traffic == nil || v.Traffic.RTT <= 0 {
+			return fmt.Sprintf("%s: %d to %d by %s, %s: %+v", n.Site, v.Local, v.Peer, v.Transport, v.Plane, v.Traffic)
+		}
+	}
+	for _, c := range n.Channels {
+		others++
+		if c.Transport != transport || c.RTT <= 0 {
+			return fmt.Sprintf("%s: %+v", n.Site, c)
+		}
+	}
+	if _, told := n.Retransmits[transport]; others < 3 || !told {
+		return fmt.Sprintf("%s: %d links, retransmits %v", n.Site, others, n.Retransmits)
+	}
+	return ""
 }

@@ -21,6 +21,10 @@ type Stats struct {
 	Wait    *Wait       `json:"wait,omitempty"`    // what it waits for, if it is asleep in a call of MPI
 	Account *Account    `json:"account,omitempty"` // if the job has one kept; in the first record
 	More    bool        `json:"more,omitempty"`    // another record follows, with more Links
+
+	// Retransmits are the segments that TCP has sent again on links, by their transports, since MPI_Init;
+	// in the first record.
+	Retransmits map[string]uint64 `json:"retransmits,omitempty"`
 }
 
 // Counts are what a proc has counted since its MPI_Init.

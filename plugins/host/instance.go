@@ -55,6 +55,7 @@ type instance struct {
 	handovers handovers
 	listeners listenerIndex
 	pipes     pipes
+	passing   atomic.Bool // bytes of links have passed through it
 }
 
 func newInstance(cfg *Config, exe *executable, proc *process, client *plugin.Client, conn *grpc.ClientConn, fds *handover.Conn) *instance {

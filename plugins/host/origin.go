@@ -17,18 +17,33 @@ type Origin struct {
 	Plane     transports.DataPlane
 	Reason    string    // why that plane was chosen: a clause from the plugin
 	When      time.Time // the link left the plugin
+	ID        LinkID    // of a link whose bytes pass through the plugin
+}
+
+// LinkID names a link whose bytes pass through a plugin's process: its process ID and the link's number
+// there. The zero value is no link's.
+type LinkID struct {
+	process int
+	number  uint64
 }
 
 // maxReason bounds the text of a plugin's reason, in bytes.
 const maxReason = 500
 
-func newOrigin(transport string, answer *proto.OpenDataPlaneResponse) Origin {
+func (i *instance) newOrigin(number uint64, answer *proto.OpenDataPlaneResponse) Origin {
 	reason := answer.GetReason()
-	return Origin{
-		Transport: transport, Plane: transports.DataPlane(answer.GetMode()),
+	o := Origin{
+		Transport: i.cfg.Name, Plane: transports.DataPlane(answer.GetMode()),
 		Reason: reason[:min(len(reason), maxReason)], When: time.Now(),
 	}
+	if o.Plane != transports.PlaneFD && o.Plane != transports.PlanePeerSHM {
+		o.ID = i.linkID(number)
+		i.passing.Store(true)
+	}
+	return o
 }
+
+func (i *instance) linkID(number uint64) LinkID { return LinkID{i.proc.cmd.Process.Pid, number} }
 
 // OriginOf returns how a link of this package was made. ok is false for links of other
 // packages.

@@ -47,7 +47,7 @@ func (i *instance) open(ctx context.Context, o opening) (link.Link, error) {
 		i.stop(i.violation(fmt.Errorf("link %d uses data plane %q, which was not asked for", o.id, answer.GetMode())), 0)
 		return nil, i.err
 	}
-	from := newOrigin(i.cfg.Name, answer)
+	from := i.newOrigin(o.id, answer)
 	i.log.Trace("data plane", "link", o.id, "mode", from.Plane, "reason", from.Reason)
 	if from.Plane == transports.PlaneGRPC {
 		return i.pipe(o.id, from)

@@ -37,6 +37,7 @@ type Plugin struct {
 	info      transports.Info
 	schema    []transports.Setting
 	caps      transports.Capabilities
+	resent    resent
 }
 
 // Start launches a plugin and waits until it is ready: verified, introduced and, unless

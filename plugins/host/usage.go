@@ -1,12 +1,15 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/openimpi/impi/plugins/proto"
 )
 
 // Usage is what a process uses of the machine.
@@ -82,3 +85,46 @@ func cpuOf(stat string) (time.Duration, error) {
 	s, err2 := strconv.ParseInt(fields[system], 10, 64)
 	return time.Duration(u+s) * tick, errors.Join(err, err2)
 }
+
+// resent counts the packets that a plugin had to send again, over its processes.
+type resent struct {
+	of          *instance // whose count now is
+	now, before uint64    // before: of earlier processes, as far as they had told
+}
+
+// told notes what a process says.
+func (r *resent) told(of *instance, n uint64) {
+	if r.of != of {
+		r.of, r.now, r.before = of, 0, r.before+r.now
+	}
+	r.now = max(r.now, n)
+}
+
+// Estimates returns what a plugin has measured of links whose bytes pass through its process: their
+// smoothed round-trip times, and how many packets it had to send again, which never falls. passes is
+// false for a plugin through which no bytes have passed; it is not asked. One that does not answer
+// before ctx ends has no times.
+func (p *Plugin) Estimates(ctx context.Context) (trips map[LinkID]time.Duration, resent uint64, passes bool) {
+	p.mu.Lock()
+	inst := p.cur
+	p.mu.Unlock()
+	var answer *proto.StatsResponse
+	if inst != nil && inst.passing.Load() {
+		answer, _ = inst.rpc.Stats(ctx, &proto.StatsRequest{Call: inst.call(ctx)}) // who fails has no times
+	}
+	trips = make(map[LinkID]time.Duration)
+	for _, l := range answer.GetLinks() {
+		if ns := l.GetRoundTripNs(); ns > 0 && ns < uint64(longestTrip) {
+			trips[inst.linkID(l.GetLinkId())] = time.Duration(ns)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answer != nil {
+		p.resent.told(inst, answer.GetRetransmits())
+	}
+	return trips, p.resent.before + p.resent.now, p.resent.of != nil
+}
+
+// longestTrip is more than a round trip takes.
+const longestTrip = time.Hour

@@ -45,3 +45,17 @@ func TestCPUOf(t *testing.T) {
 		}
 	}
 }
+
+// TestResent: what a plugin had to send again counts on when it is started again, and never falls.
+func TestResent(t *testing.T) {
+	var r resent
+	first, second := new(instance), new(instance)
+	for i, step := range []struct {
+		of      *instance
+		n, want uint64
+	}{{first, 3, 3}, {first, 7, 7}, {first, 6, 7}, {second, 0, 7}, {second, 2, 9}} {
+		if r.told(step.of, step.n); r.before+r.now != step.want {
+			t.Errorf("step %d: %d, want %d", i, r.before+r.now, step.want)
+		}
+	}
+}

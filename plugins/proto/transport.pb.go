@@ -2146,7 +2146,9 @@ type StatsResponse struct {
 	Listeners     uint32                 `protobuf:"varint,5,opt,name=listeners,proto3" json:"listeners,omitempty"`                     // open now
 	Waiting       uint32                 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`                         // links not opened yet, now
 	Vendor        map[string]float64     `protobuf:"bytes,7,rep,name=vendor,proto3" json:"vendor,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	Pumped        uint32                 `protobuf:"varint,8,opt,name=pumped,proto3" json:"pumped,omitempty"` // links whose bytes pass through the plugin, now
+	Pumped        uint32                 `protobuf:"varint,8,opt,name=pumped,proto3" json:"pumped,omitempty"`           // links whose bytes pass through the plugin, now
+	Retransmits   uint64                 `protobuf:"varint,9,opt,name=retransmits,proto3" json:"retransmits,omitempty"` // packets that its connections had to send again, closed ones included
+	Links         []*LinkEstimate        `protobuf:"bytes,10,rep,name=links,proto3" json:"links,omitempty"`             // of links whose bytes pass through the plugin, now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2233,6 +2235,72 @@ func (x *StatsResponse) GetVendor() map[string]float64 {
 func (x *StatsResponse) GetPumped() uint32 {
 	if x != nil {
 		return x.Pumped
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetRetransmits() uint64 {
+	if x != nil {
+		return x.Retransmits
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetLinks() []*LinkEstimate {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+type LinkEstimate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LinkId        uint64                 `protobuf:"varint,1,opt,name=link_id,json=linkId,proto3" json:"link_id,omitempty"`
+	RoundTripNs   uint64                 `protobuf:"varint,2,opt,name=round_trip_ns,json=roundTripNs,proto3" json:"round_trip_ns,omitempty"` // smoothed, as the transport has measured it for itself
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkEstimate) Reset() {
+	*x = LinkEstimate{}
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkEstimate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkEstimate) ProtoMessage() {}
+
+func (x *LinkEstimate) ProtoReflect() protoreflect.Message {
+	mi := &file_impi_transport_v1_transport_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkEstimate.ProtoReflect.Descriptor instead.
+func (*LinkEstimate) Descriptor() ([]byte, []int) {
+	return file_impi_transport_v1_transport_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *LinkEstimate) GetLinkId() uint64 {
+	if x != nil {
+		return x.LinkId
+	}
+	return 0
+}
+
+func (x *LinkEstimate) GetRoundTripNs() uint64 {
+	if x != nil {
+		return x.RoundTripNs
 	}
 	return 0
 }
@@ -2389,7 +2457,7 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"unfinished\x18\x01 \x01(\rR\n" +
 	"unfinished\";\n" +
 	"\fStatsRequest\x12+\n" +
-	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\"\xd2\x02\n" +
+	"\x04call\x18\x01 \x01(\v2\x17.impi.transport.v1.CallR\x04call\"\xab\x03\n" +
 	"\rStatsResponse\x12\x14\n" +
 	"\x05dials\x18\x01 \x01(\x04R\x05dials\x12\x1f\n" +
 	"\vdial_errors\x18\x02 \x01(\x04R\n" +
@@ -2400,10 +2468,16 @@ const file_impi_transport_v1_transport_proto_rawDesc = "" +
 	"\tlisteners\x18\x05 \x01(\rR\tlisteners\x12\x18\n" +
 	"\awaiting\x18\x06 \x01(\rR\awaiting\x12D\n" +
 	"\x06vendor\x18\a \x03(\v2,.impi.transport.v1.StatsResponse.VendorEntryR\x06vendor\x12\x16\n" +
-	"\x06pumped\x18\b \x01(\rR\x06pumped\x1a9\n" +
+	"\x06pumped\x18\b \x01(\rR\x06pumped\x12 \n" +
+	"\vretransmits\x18\t \x01(\x04R\vretransmits\x125\n" +
+	"\x05links\x18\n" +
+	" \x03(\v2\x1f.impi.transport.v1.LinkEstimateR\x05links\x1a9\n" +
 	"\vVendorEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x012\xcc\t\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"K\n" +
+	"\fLinkEstimate\x12\x17\n" +
+	"\alink_id\x18\x01 \x01(\x04R\x06linkId\x12\"\n" +
+	"\rround_trip_ns\x18\x02 \x01(\x04R\vroundTripNs2\xcc\t\n" +
 	"\tTransport\x12G\n" +
 	"\x04Info\x12\x1e.impi.transport.v1.InfoRequest\x1a\x1f.impi.transport.v1.InfoResponse\x12M\n" +
 	"\x06Schema\x12 .impi.transport.v1.SchemaRequest\x1a!.impi.transport.v1.SchemaResponse\x12V\n" +
@@ -2434,7 +2508,7 @@ func file_impi_transport_v1_transport_proto_rawDescGZIP() []byte {
 	return file_impi_transport_v1_transport_proto_rawDescData
 }
 
-var file_impi_transport_v1_transport_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_impi_transport_v1_transport_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_impi_transport_v1_transport_proto_goTypes = []any{
 	(*Call)(nil),                  // 0: impi.transport.v1.Call
 	(*Error)(nil),                 // 1: impi.transport.v1.Error
@@ -2473,9 +2547,10 @@ var file_impi_transport_v1_transport_proto_goTypes = []any{
 	(*DrainResponse)(nil),         // 34: impi.transport.v1.DrainResponse
 	(*StatsRequest)(nil),          // 35: impi.transport.v1.StatsRequest
 	(*StatsResponse)(nil),         // 36: impi.transport.v1.StatsResponse
-	nil,                           // 37: impi.transport.v1.ConfigureRequest.SettingsEntry
-	nil,                           // 38: impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
-	nil,                           // 39: impi.transport.v1.StatsResponse.VendorEntry
+	(*LinkEstimate)(nil),          // 37: impi.transport.v1.LinkEstimate
+	nil,                           // 38: impi.transport.v1.ConfigureRequest.SettingsEntry
+	nil,                           // 39: impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
+	nil,                           // 40: impi.transport.v1.StatsResponse.VendorEntry
 }
 var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	2,  // 0: impi.transport.v1.Error.settings:type_name -> impi.transport.v1.SettingError
@@ -2485,7 +2560,7 @@ var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	8,  // 4: impi.transport.v1.Setting.default:type_name -> impi.transport.v1.Value
 	9,  // 5: impi.transport.v1.Value.list:type_name -> impi.transport.v1.Strings
 	0,  // 6: impi.transport.v1.ConfigureRequest.call:type_name -> impi.transport.v1.Call
-	37, // 7: impi.transport.v1.ConfigureRequest.settings:type_name -> impi.transport.v1.ConfigureRequest.SettingsEntry
+	38, // 7: impi.transport.v1.ConfigureRequest.settings:type_name -> impi.transport.v1.ConfigureRequest.SettingsEntry
 	1,  // 8: impi.transport.v1.ConfigureResponse.error:type_name -> impi.transport.v1.Error
 	0,  // 9: impi.transport.v1.CapabilitiesRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 10: impi.transport.v1.ListenRequest.call:type_name -> impi.transport.v1.Call
@@ -2499,48 +2574,49 @@ var file_impi_transport_v1_transport_proto_depIdxs = []int32{
 	1,  // 18: impi.transport.v1.ListenerFailed.error:type_name -> impi.transport.v1.Error
 	0,  // 19: impi.transport.v1.OpenDataPlaneRequest.call:type_name -> impi.transport.v1.Call
 	1,  // 20: impi.transport.v1.OpenDataPlaneResponse.error:type_name -> impi.transport.v1.Error
-	38, // 21: impi.transport.v1.OpenDataPlaneResponse.parameters:type_name -> impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
+	39, // 21: impi.transport.v1.OpenDataPlaneResponse.parameters:type_name -> impi.transport.v1.OpenDataPlaneResponse.ParametersEntry
 	0,  // 22: impi.transport.v1.HealthRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 23: impi.transport.v1.CloseLinkRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 24: impi.transport.v1.DrainRequest.call:type_name -> impi.transport.v1.Call
 	0,  // 25: impi.transport.v1.StatsRequest.call:type_name -> impi.transport.v1.Call
-	39, // 26: impi.transport.v1.StatsResponse.vendor:type_name -> impi.transport.v1.StatsResponse.VendorEntry
-	8,  // 27: impi.transport.v1.ConfigureRequest.SettingsEntry.value:type_name -> impi.transport.v1.Value
-	3,  // 28: impi.transport.v1.Transport.Info:input_type -> impi.transport.v1.InfoRequest
-	5,  // 29: impi.transport.v1.Transport.Schema:input_type -> impi.transport.v1.SchemaRequest
-	10, // 30: impi.transport.v1.Transport.Configure:input_type -> impi.transport.v1.ConfigureRequest
-	12, // 31: impi.transport.v1.Transport.Capabilities:input_type -> impi.transport.v1.CapabilitiesRequest
-	14, // 32: impi.transport.v1.Transport.Listen:input_type -> impi.transport.v1.ListenRequest
-	16, // 33: impi.transport.v1.Transport.StopListen:input_type -> impi.transport.v1.StopListenRequest
-	18, // 34: impi.transport.v1.Transport.Dial:input_type -> impi.transport.v1.DialRequest
-	20, // 35: impi.transport.v1.Transport.Abandon:input_type -> impi.transport.v1.AbandonRequest
-	22, // 36: impi.transport.v1.Transport.Events:input_type -> impi.transport.v1.EventsRequest
-	26, // 37: impi.transport.v1.Transport.OpenDataPlane:input_type -> impi.transport.v1.OpenDataPlaneRequest
-	30, // 38: impi.transport.v1.Transport.Pipe:input_type -> impi.transport.v1.Frame
-	31, // 39: impi.transport.v1.Transport.CloseLink:input_type -> impi.transport.v1.CloseLinkRequest
-	33, // 40: impi.transport.v1.Transport.Drain:input_type -> impi.transport.v1.DrainRequest
-	35, // 41: impi.transport.v1.Transport.Stats:input_type -> impi.transport.v1.StatsRequest
-	28, // 42: impi.transport.v1.Transport.Health:input_type -> impi.transport.v1.HealthRequest
-	4,  // 43: impi.transport.v1.Transport.Info:output_type -> impi.transport.v1.InfoResponse
-	6,  // 44: impi.transport.v1.Transport.Schema:output_type -> impi.transport.v1.SchemaResponse
-	11, // 45: impi.transport.v1.Transport.Configure:output_type -> impi.transport.v1.ConfigureResponse
-	13, // 46: impi.transport.v1.Transport.Capabilities:output_type -> impi.transport.v1.CapabilitiesResponse
-	15, // 47: impi.transport.v1.Transport.Listen:output_type -> impi.transport.v1.ListenResponse
-	17, // 48: impi.transport.v1.Transport.StopListen:output_type -> impi.transport.v1.StopListenResponse
-	19, // 49: impi.transport.v1.Transport.Dial:output_type -> impi.transport.v1.DialResponse
-	21, // 50: impi.transport.v1.Transport.Abandon:output_type -> impi.transport.v1.AbandonResponse
-	23, // 51: impi.transport.v1.Transport.Events:output_type -> impi.transport.v1.Event
-	27, // 52: impi.transport.v1.Transport.OpenDataPlane:output_type -> impi.transport.v1.OpenDataPlaneResponse
-	30, // 53: impi.transport.v1.Transport.Pipe:output_type -> impi.transport.v1.Frame
-	32, // 54: impi.transport.v1.Transport.CloseLink:output_type -> impi.transport.v1.CloseLinkResponse
-	34, // 55: impi.transport.v1.Transport.Drain:output_type -> impi.transport.v1.DrainResponse
-	36, // 56: impi.transport.v1.Transport.Stats:output_type -> impi.transport.v1.StatsResponse
-	29, // 57: impi.transport.v1.Transport.Health:output_type -> impi.transport.v1.HealthResponse
-	43, // [43:58] is the sub-list for method output_type
-	28, // [28:43] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	40, // 26: impi.transport.v1.StatsResponse.vendor:type_name -> impi.transport.v1.StatsResponse.VendorEntry
+	37, // 27: impi.transport.v1.StatsResponse.links:type_name -> impi.transport.v1.LinkEstimate
+	8,  // 28: impi.transport.v1.ConfigureRequest.SettingsEntry.value:type_name -> impi.transport.v1.Value
+	3,  // 29: impi.transport.v1.Transport.Info:input_type -> impi.transport.v1.InfoRequest
+	5,  // 30: impi.transport.v1.Transport.Schema:input_type -> impi.transport.v1.SchemaRequest
+	10, // 31: impi.transport.v1.Transport.Configure:input_type -> impi.transport.v1.ConfigureRequest
+	12, // 32: impi.transport.v1.Transport.Capabilities:input_type -> impi.transport.v1.CapabilitiesRequest
+	14, // 33: impi.transport.v1.Transport.Listen:input_type -> impi.transport.v1.ListenRequest
+	16, // 34: impi.transport.v1.Transport.StopListen:input_type -> impi.transport.v1.StopListenRequest
+	18, // 35: impi.transport.v1.Transport.Dial:input_type -> impi.transport.v1.DialRequest
+	20, // 36: impi.transport.v1.Transport.Abandon:input_type -> impi.transport.v1.AbandonRequest
+	22, // 37: impi.transport.v1.Transport.Events:input_type -> impi.transport.v1.EventsRequest
+	26, // 38: impi.transport.v1.Transport.OpenDataPlane:input_type -> impi.transport.v1.OpenDataPlaneRequest
+	30, // 39: impi.transport.v1.Transport.Pipe:input_type -> impi.transport.v1.Frame
+	31, // 40: impi.transport.v1.Transport.CloseLink:input_type -> impi.transport.v1.CloseLinkRequest
+	33, // 41: impi.transport.v1.Transport.Drain:input_type -> impi.transport.v1.DrainRequest
+	35, // 42: impi.transport.v1.Transport.Stats:input_type -> impi.transport.v1.StatsRequest
+	28, // 43: impi.transport.v1.Transport.Health:input_type -> impi.transport.v1.HealthRequest
+	4,  // 44: impi.transport.v1.Transport.Info:output_type -> impi.transport.v1.InfoResponse
+	6,  // 45: impi.transport.v1.Transport.Schema:output_type -> impi.transport.v1.SchemaResponse
+	11, // 46: impi.transport.v1.Transport.Configure:output_type -> impi.transport.v1.ConfigureResponse
+	13, // 47: impi.transport.v1.Transport.Capabilities:output_type -> impi.transport.v1.CapabilitiesResponse
+	15, // 48: impi.transport.v1.Transport.Listen:output_type -> impi.transport.v1.ListenResponse
+	17, // 49: impi.transport.v1.Transport.StopListen:output_type -> impi.transport.v1.StopListenResponse
+	19, // 50: impi.transport.v1.Transport.Dial:output_type -> impi.transport.v1.DialResponse
+	21, // 51: impi.transport.v1.Transport.Abandon:output_type -> impi.transport.v1.AbandonResponse
+	23, // 52: impi.transport.v1.Transport.Events:output_type -> impi.transport.v1.Event
+	27, // 53: impi.transport.v1.Transport.OpenDataPlane:output_type -> impi.transport.v1.OpenDataPlaneResponse
+	30, // 54: impi.transport.v1.Transport.Pipe:output_type -> impi.transport.v1.Frame
+	32, // 55: impi.transport.v1.Transport.CloseLink:output_type -> impi.transport.v1.CloseLinkResponse
+	34, // 56: impi.transport.v1.Transport.Drain:output_type -> impi.transport.v1.DrainResponse
+	36, // 57: impi.transport.v1.Transport.Stats:output_type -> impi.transport.v1.StatsResponse
+	29, // 58: impi.transport.v1.Transport.Health:output_type -> impi.transport.v1.HealthResponse
+	44, // [44:59] is the sub-list for method output_type
+	29, // [29:44] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_impi_transport_v1_transport_proto_init() }
@@ -2564,7 +2640,7 @@ func file_impi_transport_v1_transport_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_impi_transport_v1_transport_proto_rawDesc), len(file_impi_transport_v1_transport_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 	"net"
 	"os"
@@ -48,7 +49,7 @@ func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int)
 		conn.Break(far)
 		return err
 	}
-	return s.attach(ctx, id, conn.NewPump(near, far), &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
+	return s.attach(ctx, id, conn.NewPump(near, far), far, &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
 }
 
 // pumpSocket opens the data plane "stream", in the same way over a socket pair.
@@ -62,16 +63,16 @@ func (s *server) pumpSocket(ctx context.Context, id uint64, l link.Link) error {
 		conn.Break(far)
 		return err
 	}
-	return s.attach(ctx, id, conn.NewPump(near, far), &handover.Record{Mode: handover.ModeStream, FDs: []int{sock, tail}})
+	return s.attach(ctx, id, conn.NewPump(near, far), far, &handover.Record{Mode: handover.ModeStream, FDs: []int{sock, tail}})
 }
 
 // attach sends the node its side of a pump and starts the pump.
-func (s *server) attach(ctx context.Context, id uint64, p *conn.Pump, r *handover.Record) error {
+func (s *server) attach(ctx context.Context, id uint64, p *conn.Pump, far io.Closer, r *handover.Record) error {
 	if err := s.sendRecord(ctx, id, r); err != nil {
 		p.Close()
 		return err
 	}
-	go s.pumps.run(id, p)
+	go s.pumps.run(id, p, far)
 	return nil
 }
 
@@ -97,7 +98,7 @@ func (s *server) Pipe(call grpc.BidiStreamingServer[proto.Frame, proto.Frame]) e
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.pumps.run(id, p)
+		s.pumps.run(id, p, far)
 	}()
 	select {
 	case <-ended:

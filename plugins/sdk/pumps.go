@@ -2,7 +2,10 @@ package sdk
 
 import (
 	"context"
+	"io"
+	"sync"
 
+	"github.com/openimpi/impi/plugins/proto"
 	"github.com/openimpi/impi/transports/conn"
 )
 
@@ -11,15 +14,52 @@ type pumps struct {
 	conn.Pumps
 	life      context.Context // of the server
 	keepAwake *keepAwake
+
+	mu     sync.Mutex
+	far    map[uint64]io.Closer // connections of the links, by the links' numbers
+	resent uint64               // packets, on connections that are closed
 }
 
-func newPumps(life context.Context) *pumps { return &pumps{life: life, keepAwake: newKeepAwake()} }
+func newPumps(life context.Context) *pumps {
+	return &pumps{life: life, keepAwake: newKeepAwake(), far: make(map[uint64]io.Closer)}
+}
 
-// run runs the pump of a link until it ends.
-func (r *pumps) run(id uint64, p *conn.Pump) {
+// run runs the pump of a link, which leads to far, until it ends.
+func (r *pumps) run(id uint64, p *conn.Pump, far io.Closer) {
 	r.keepAwake.enter()
 	defer r.keepAwake.leave()
+	r.mu.Lock()
+	r.far[id] = far
+	r.mu.Unlock()
+	p.OnEnd(func() { r.ends(id, far) })
 	if err := r.Run(p); err != nil && r.life.Err() == nil {
 		Logger().Debug("link has broken", "link", id, "error", err)
 	}
 }
+
+// ends counts what a connection has sent again that is about to be closed.
+func (r *pumps) ends(id uint64, far io.Closer) {
+	_, n := conn.Estimate(far)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resent += n
+	delete(r.far, id)
+}
+
+// estimates returns the round-trip times of links, and how many packets were sent again.
+func (r *pumps) estimates() (list []*proto.LinkEstimate, resent uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	resent = r.resent
+	for id, far := range r.far {
+		rtt, n := conn.Estimate(far)
+		resent += n
+		if rtt > 0 && len(list) < mostEstimates {
+			list = append(list, &proto.LinkEstimate{LinkId: id, RoundTripNs: uint64(rtt)})
+		}
+	}
+	return list, resent
+}
+
+// mostEstimates bounds the answer to Stats.
+const mostEstimates = 16 << 10

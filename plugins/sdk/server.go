@@ -159,6 +159,10 @@ func (s *server) Stats(context.Context, *proto.StatsRequest) (*proto.StatsRespon
 	if s.stats != nil {
 		out.Vendor = s.stats()
 	}
+	out.Links, out.Retransmits = s.pumps.estimates()
+	if x, ok := s.t.(interface{ Retransmits() uint64 }); ok {
+		out.Retransmits += x.Retransmits()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Listeners, out.Waiting, out.Pumped = uint32(len(s.listeners)), s.links.count(), uint32(s.pumps.Len())

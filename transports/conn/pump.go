@@ -60,11 +60,23 @@ type Pump struct {
 	once  sync.Once
 	cause atomic.Pointer[error]
 
+	ending   func() // before the connection is closed; nil: nothing
+	ends     sync.Once
 	patience *time.Timer // ends a pump whose user has closed the link; used by Run only
 }
 
 // NewPump makes a pump, which owns both sides.
 func NewPump(near Near, far Far) *Pump { return &Pump{near: near, far: far} }
+
+// OnEnd has f called once, before the connection is closed. It must come before Run.
+func (p *Pump) OnEnd(f func()) { p.ending = f }
+
+// closing calls what OnEnd was given.
+func (p *Pump) closing() {
+	if p.ending != nil {
+		p.ends.Do(p.ending)
+	}
+}
 
 // Run passes bytes until the user has closed the link or something has failed, and then
 // closes both sides. The error says what failed; both ends then see a broken link.
@@ -111,7 +123,12 @@ func (p *Pump) fail(err error) {
 	})
 }
 
-func (p *Pump) finish(closing func()) { p.once.Do(closing) }
+func (p *Pump) finish(closing func()) {
+	p.once.Do(func() {
+		p.closing()
+		closing()
+	})
+}
 
 // outward passes on what the user sends, and waits until the user has closed the link.
 func (p *Pump) outward() error {
@@ -127,6 +144,7 @@ func (p *Pump) outward() error {
 		return nil //nolint:nilerr // the other direction has failed and reports it
 	}
 	p.left.Store(true)
+	p.closing()
 	_ = p.far.Close() // its remaining bytes are not needed
 	return nil
 }

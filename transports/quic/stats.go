@@ -15,6 +15,7 @@ type counts struct {
 	alive map[*quic.Conn]struct{}
 	made  int
 	lost  uint64 // packets, on connections that have ended
+	most  uint64 // lost packets that Retransmits has told of
 }
 
 func (c *counts) add(qc *quic.Conn) {
@@ -32,6 +33,20 @@ func (c *counts) remove(qc *quic.Conn) {
 	defer c.mu.Unlock()
 	delete(c.alive, qc)
 	c.lost += qc.ConnectionStats().PacketsLost
+}
+
+// Retransmits returns how many packets were lost, whose data QUIC sends again in others. A packet that
+// comes after all is not subtracted.
+func (t *Transport) Retransmits() uint64 {
+	c := &t.counts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lost := c.lost
+	for qc := range c.alive {
+		lost += qc.ConnectionStats().PacketsLost
+	}
+	c.most = max(c.most, lost)
+	return c.most
 }
 
 // Stats returns numbers for the operator: connections, connections with segmentation in the

@@ -73,6 +73,12 @@ func (x *stream) end(writing func()) {
 	})
 }
 
+// RTT returns the smoothed round-trip time of the stream's connection.
+func (x *stream) RTT() (time.Duration, bool) {
+	rtt := x.of.qc.ConnectionStats().SmoothedRTT
+	return rtt, rtt > 0
+}
+
 // LocalAddr returns the address of the UDP socket.
 func (x *stream) LocalAddr() net.Addr { return x.of.qc.LocalAddr() }
 

@@ -37,6 +37,7 @@ type Link struct {
 	send    half   // used by Send only
 	recv    half   // used by Recv only
 	stage   stage  // used by Send only, except for its field received
+	counted *Retransmits
 }
 
 // Flags of Link.state, above the number of calls in progress. The descriptor is not closed
@@ -185,6 +186,9 @@ func (l *Link) Detach() (fd int, preread []byte, err error) {
 	}
 	preread, l.preread = l.preread, nil
 	l.stage.release()
+	if l.counted != nil {
+		l.counted.ends(l, l.Handle())
+	}
 	return int(l.fd.Swap(link.NoHandle)), preread, nil
 }
 
@@ -207,6 +211,9 @@ func (l *Link) leave() {
 // release closes the descriptor, once.
 func (l *Link) release() {
 	if fd := l.fd.Swap(link.NoHandle); fd >= 0 {
+		if l.counted != nil {
+			l.counted.ends(l, int(fd))
+		}
 		unix.Close(int(fd))
 		l.stage.release()
 	}

@@ -40,6 +40,7 @@ type nodeControl struct {
 	Asking    map[uint64]*inquiry      // requests that the node has not answered
 	Questions uint64                   // how many requests were made
 	PortKeys  map[string]dynamic.Token // keys of open ports, by name
+	resent    socket.Retransmits       // of links, by their transports
 
 	// Last is closed when the node has said that the job is over, or is gone. It is nil if Abort
 	// need not wait for it.
@@ -59,6 +60,7 @@ func (nc *nodeControl) Listen(node NodeConn) {
 			if l, err = received(m, fds); err != nil {
 				m.Reason = err.Error()
 			}
+			nc.resent.Count(l, m.Transport)
 			fds = nil
 		}
 		wireup.CloseAll(fds)

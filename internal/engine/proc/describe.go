@@ -32,6 +32,7 @@ func (nc *nodeControl) describe(ofCalls bool) {
 	}
 	s.Account = nc.p.Account.counted()
 	nc.p.Unlock()
+	s.Retransmits = nc.resent.Totals()
 	nc.asked.Store(false) // a later question is answered by this answer or another one
 	for _, part := range InParts(s, wireup.MaxStats) {
 		if nc.Control.Send(wireup.Message{Kind: wireup.KindStats, Stats: part}) != nil {
@@ -192,7 +193,7 @@ func InParts(s *wireup.Stats, n int) (parts []*wireup.Stats) {
 		part.Links, links = links[:min(n, len(links))], links[min(n, len(links)):]
 		part.More = len(links) > 0
 		if len(parts) > 0 {
-			part.Account = nil
+			part.Account, part.Retransmits = nil, nil
 		}
 		parts = append(parts, &part)
 		if !part.More {

@@ -19,6 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/node/tasks"
 	"github.com/openimpi/impi/internal/packetswitch"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // Settings are what channels need of a node.
@@ -42,6 +43,7 @@ type Channels struct {
 
 	mu      sync.Mutex
 	machine *agent.Channels
+	resent  socket.Retransmits
 	changed chan struct{} // closed when what the machine says of an arrival may have changed
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/resumable"
 	"github.com/openimpi/impi/transports"
+	"github.com/openimpi/impi/transports/socket"
 )
 
 // prompt is a link that can be told to acknowledge at once, as socket.Link can.
@@ -27,12 +28,14 @@ type prompt interface{ AckAtOnce() }
 // channel is a channel that resumes.
 type channel struct {
 	*packetswitch.Channel
-	from atomic.Pointer[dial.Origin] // of the connection, or of the last one
+	from   atomic.Pointer[dial.Origin] // of the connection, or of the last one
+	resent *socket.Retransmits         // of Channels
 }
 
 // take resumes the channel by a further connection.
 func (c *channel) take(l link.Link) {
 	from := dial.OriginOf(l)
+	c.resent.Count(l, from.Transport)
 	c.from.Store(&from)
 	c.Take(l)
 }
@@ -42,6 +45,7 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	h := c.ends[host]
 	c.mu.Lock() // what comes for a channel that resumes finds it
 	defer c.mu.Unlock()
+	c.resent.Count(l, dial.OriginOf(l).Transport)
 	session, resumes, dials := c.machine.Keep(h.Rank, peer)
 	if !resumes {
 		if x, ok := l.(prompt); ok && !c.Routes.World.Clients[c.Routes.World.Hosts[peer].Client].Own {
@@ -49,7 +53,7 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 		}
 		return to.AttachHost(l, peer)
 	}
-	x, from := &channel{}, dial.OriginOf(l)
+	x, from := &channel{resent: &c.resent}, dial.OriginOf(l)
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.Session(session), Window: resumable.Window,
@@ -205,6 +209,9 @@ func (c *Channels) channelTo(h *end, peer wire.HostRank) *channel {
 	}
 	return nil
 }
+
+// Retransmits are the segments that TCP has sent again on channels, by their transports.
+func (c *Channels) Retransmits() map[string]uint64 { return c.resent.Totals() }
 
 // OriginOf tells where the connection of a channel that resumes came from.
 func (c *Channels) OriginOf(host int, x *packetswitch.Channel) dial.Origin {

@@ -31,10 +31,13 @@ func planeOf(l link.Link) string {
 
 // Origin describes where a link comes from: its transport, its data plane, and the reason for that
 // plane. What the link does not tell is empty.
-type Origin struct{ Transport, Plane, Reason string }
+type Origin struct {
+	Transport, Plane, Reason string
+	ID                       host.LinkID // of a link whose bytes pass through the plugin
+}
 
 // OriginOf describes a link.
 func OriginOf(l link.Link) Origin {
 	from, _ := host.OriginOf(l)
-	return Origin{from.Transport, planeOf(l), planeReason(l)}
+	return Origin{from.Transport, planeOf(l), planeReason(l), from.ID}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // TestCandidates: each rule that keeps a transport from a pair is named; what is
@@ -73,7 +74,7 @@ func TestCandidates(t *testing.T) {
 func TestCandidatesOfALinkedPair(t *testing.T) {
 	d := twoSites(t, config.Route{Site: "*", Prefer: []string{"unix", "tcp"}, Direct: true})
 	x := Pair{0, 2}
-	d.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, false)
+	d.past.given(x, &wireup.Message{Transport: "unix", DataPlane: "fd"}, host.LinkID{}, false)
 	r := d.past.of(x)
 	if got, want := verdicts(links.View{Candidates: d.candidates(x, &r)}), "unix chosen, tcp possible, tcp possible, quic excluded by prefer"; got != want {
 		t.Errorf("dialled: %s, want %s", got, want)

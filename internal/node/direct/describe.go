@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // State is a pair's state, by what the node knows and by what the proc says of itself and of the link;
@@ -77,6 +78,16 @@ func (d *Links) View(x Pair, state links.State) links.View {
 		v.Reason = d.whyAgents(x)
 	}
 	return v
+}
+
+// AtPlugin is what the plugin calls the link of a pair, if its bytes pass through it.
+func AtPlugin(d *Links, x Pair) host.LinkID {
+	d.past.mu.Lock()
+	defer d.past.mu.Unlock()
+	if r := d.past.pairs[x]; r != nil {
+		return r.id
+	}
+	return host.LinkID{}
 }
 
 // Path tells how the packets of a pair are to go, and tells the operator if it is not as the route

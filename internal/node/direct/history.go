@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // history is what has been tried to link the pairs, for whoever asks why a pair
@@ -25,6 +26,7 @@ type record struct {
 	transport   string // of the link that the proc was given; empty: none
 	plane       string
 	planeReason string
+	id          host.LinkID // at the plugin that passes its bytes on
 	dialled     bool
 	since       time.Time // of the link, or of the decision to have none
 	reason      string    // why there is none
@@ -81,9 +83,9 @@ func (h *history) failed(x Pair, w routes.Way, err error) {
 }
 
 // given notes the link that a proc got with a message.
-func (h *history) given(x Pair, m *wireup.Message, dialled bool) {
+func (h *history) given(x Pair, m *wireup.Message, id host.LinkID, dialled bool) {
 	h.with(x, func(r *record) {
-		r.transport, r.plane, r.planeReason = m.Transport, m.DataPlane, m.Reason
+		r.transport, r.plane, r.planeReason, r.id = m.Transport, m.DataPlane, m.Reason, id
 		r.dialled, r.since, r.reason = dialled, time.Now(), ""
 	})
 }
@@ -91,7 +93,7 @@ func (h *history) given(x Pair, m *wireup.Message, dialled bool) {
 // refused notes that a pair has no link, or none any more.
 func (h *history) refused(x Pair, reason string) {
 	h.with(x, func(r *record) {
-		r.transport, r.plane, r.planeReason = "", "", ""
+		r.transport, r.plane, r.planeReason, r.id = "", "", "", host.LinkID{}
 		r.since, r.reason = time.Now(), reason
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/openimpi/impi/internal/node/routes"
 	"github.com/openimpi/impi/internal/node/routes/routestest"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/transports"
 )
 
@@ -50,7 +51,7 @@ func TestUnprovenRefusal(t *testing.T) {
 func TestHistoryOfALinkThatWasLost(t *testing.T) {
 	var h history
 	x := Pair{0, 1}
-	h.given(x, &wireup.Message{Transport: "shm", DataPlane: "peer-shm", Reason: "why"}, true)
+	h.given(x, &wireup.Message{Transport: "shm", DataPlane: "peer-shm", Reason: "why"}, host.LinkID{}, true)
 	if r := h.of(Pair{0, 1}); r.transport != "shm" || r.plane != "peer-shm" || r.planeReason != "why" || !r.dialled || r.since.IsZero() {
 		t.Errorf("%+v", r)
 	}

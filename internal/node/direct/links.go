@@ -209,12 +209,13 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 	if id != (dynamic.Session{}) {
 		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.ResumeNow(d.Routes)}
 	}
+	at := dial.OriginOf(l).ID
 	if err := p.Hand(l, &m); err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
 		d.Log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
 		return
 	}
-	d.past.given(x, &m, dialled)
+	d.past.given(x, &m, at, dialled)
 	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 

@@ -149,11 +149,12 @@ func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.SessionState, l link
 	d.mu.Unlock()
 	m := further(x, s)
 	m.Transport = transport
+	at := dial.OriginOf(l).ID
 	if err := p.Hand(l, &m); err != nil {
 		d.Log.Debug("a further connection is lost", "proc", p.Who(), "peer", x.Peer, "error", err)
 		return
 	}
-	d.past.given(x, &m, s.Dialled)
+	d.past.given(x, &m, at, s.Dialled)
 }
 
 // acceptAgain takes a further connection that a peer's node has made, or its word that the link is

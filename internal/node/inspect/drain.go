@@ -51,7 +51,7 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 // channelsBy counts the channels whose bytes pass through a transport's plugin.
 func channelsBy(ctx context.Context, c *Control, transport string) (n int) {
 	for i := range c.Hosts {
-		_, channels := c.describeHost(ctx, i)
+		_, channels, _ := c.describeHost(ctx, i)
 		for _, x := range channels {
 			if !x.Ended && x.Transport == transport && direct.PassesPlugin(x.Plane) {
 				n++

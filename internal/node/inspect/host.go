@@ -9,11 +9,12 @@ import (
 	"github.com/openimpi/impi/internal/node/dial"
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // describeHost asks a host's switch, which answers between two packets.
-func (c *Control) describeHost(ctx context.Context, host int) (links.Host, []links.Channel) {
-	h := &c.Hosts[host]
+func (c *Control) describeHost(ctx context.Context, index int) (links.Host, []links.Channel, []host.LinkID) {
+	h := &c.Hosts[index]
 	d := links.Host{Rank: int(h.Rank), Address: h.Config.Address.String(), NoBoard: h.NoBoard,
 		Wait: links.Waiting{Setting: site.Spin(c.Site.Routes.Site.Wait)}}
 	answer := make(chan switchState, 1)
@@ -22,9 +23,9 @@ func (c *Control) describeHost(ctx context.Context, host int) (links.Host, []lin
 	select {
 	case s = <-answer:
 	case <-h.Switch.Done():
-		return d, nil
+		return d, nil, nil
 	case <-ctx.Done():
-		return d, nil
+		return d, nil, nil
 	}
 	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.Score, d.Wait.State = s.wait.Budget, s.wait.Oversubscribed, s.wait.Score, s.wait.State
 	var channels []links.Channel
@@ -33,13 +34,14 @@ func (c *Control) describeHost(ctx context.Context, host int) (links.Host, []lin
 		x.Address = c.Site.Routes.World.Hosts[x.To].Address.Addr().String()
 		channels = append(channels, x)
 	}
-	return d, channels
+	return d, channels, s.passed
 }
 
 // switchState is what a switch says of itself.
 type switchState struct {
 	wait     links.Waiting
 	channels []links.Channel
+	passed   []host.LinkID // of each, at the plugin that its bytes pass through
 }
 
 // switchState describes a switch, in whose goroutine it runs.
@@ -66,7 +68,7 @@ func (c *Control) switchState(h *Host) switchState {
 		if k, ok := x.Link.(interface{ RTT() (time.Duration, bool) }); ok {
 			d.RTT, _ = k.RTT()
 		}
-		st.channels = append(st.channels, d)
+		st.channels, st.passed = append(st.channels, d), append(st.passed, from.ID)
 	}
 	return st
 }

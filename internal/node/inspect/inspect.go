@@ -28,6 +28,7 @@ import (
 	"github.com/openimpi/impi/internal/node/site"
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/wireup"
+	"github.com/openimpi/impi/plugins/host"
 )
 
 // procsLimit is how long procs and switches have to answer about their links. They take
@@ -76,7 +77,8 @@ type Control struct {
 
 	rereading sync.Mutex // at the head: one at a time
 
-	last lastWords
+	last   lastWords
+	resent retransmits
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
@@ -214,18 +216,25 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	d.Procs = make([]links.Proc, len(c.Procs.All()))
 	d.Hosts = make([]links.Host, len(c.Hosts))
 	channels := make([][]links.Channel, len(c.Hosts))
+	passed := make([][]host.LinkID, len(c.Hosts))
 	var wg sync.WaitGroup
+	var known estimates
+	wg.Go(func() { known = askPlugins(ctx, c) })
 	for i, p := range c.Procs.All() {
 		wg.Go(func() { d.Procs[i], stats[i] = c.describeProc(ctx, p, r) })
 	}
 	for i := range c.Hosts {
-		wg.Go(func() { d.Hosts[i], channels[i] = c.describeHost(ctx, i) })
+		wg.Go(func() { d.Hosts[i], channels[i], passed[i] = c.describeHost(ctx, i) })
 	}
 	wg.Wait()
-	for _, c := range channels {
-		d.Channels = append(d.Channels, c...)
+	for i, list := range channels {
+		for k := range list {
+			list[k].RTT = cmp.Or(list[k].RTT, known.trips[passed[i][k]])
+		}
+		d.Channels = append(d.Channels, list...)
 	}
-	c.describePairs(d, stats, r)
+	d.Retransmits = c.resent.sum(transportNames(c), stats, c.Channels.Retransmits(), known.resent)
+	c.describePairs(d, stats, &known, r)
 	if r.ByHost {
 		d.ByHost = c.countByHost(stats)
 	}
@@ -257,6 +266,13 @@ func (c *Control) sites() (sites []links.Site) {
 		sites = append(sites, s)
 	}
 	return sites
+}
+
+func transportNames(c *Control) (names []string) {
+	for _, t := range c.Site.Routes.Transports {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 func (c *Control) describeTransports() (list []links.Transport) {
@@ -352,7 +368,7 @@ func counted(s wireup.LinkStats) (b links.Bytes) {
 
 // describePairs tells of all pairs of a local proc and another one. Unused pairs of large jobs are
 // only counted, unless the request wants them.
-func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Request) {
+func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, known *estimates, r links.Request) {
 	world := c.Site.Routes.World
 	all := r.All || world.Clients[world.Self].NProcs*(world.Procs.Len()-1) <= r.Few
 	for i, p := range c.Procs.All() {
@@ -360,7 +376,7 @@ func (c *Control) describePairs(d *links.Node, stats []*wireup.Stats, r links.Re
 		traffic := trafficOf(stats[i])
 		for peer := range c.Site.Routes.World.Procs.All() {
 			if x := (direct.Pair{Local: local, Peer: peer}); x.Local != x.Peer {
-				c.describePair(d, x, stats[i], traffic[x.Peer], all, cmp.Or(r.Views, links.MaxViews))
+				c.describePair(d, x, stats[i], traffic[x.Peer], known, all, cmp.Or(r.Views, links.MaxViews))
 			}
 		}
 	}
@@ -376,7 +392,7 @@ func trafficOf(s *wireup.Stats) map[wire.WorldRank]*wireup.LinkStats {
 	return m
 }
 
-func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l *wireup.LinkStats, all bool, most int) {
+func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l *wireup.LinkStats, known *estimates, all bool, most int) {
 	state := c.Direct.State(x, s, l)
 	switch {
 	case state == links.StateUnused && !all:
@@ -391,7 +407,7 @@ func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l 
 		v.Traffic = &links.Traffic{}
 	}
 	if l != nil {
-		v.Traffic.Messages, v.Traffic.RTT = l.Messages, time.Duration(l.RTT)
+		v.Traffic.Messages, v.Traffic.RTT = l.Messages, cmp.Or(time.Duration(l.RTT), known.of(c, x))
 		v.Traffic.Bytes = counted(*l)
 	}
 	d.Views = append(d.Views, v)

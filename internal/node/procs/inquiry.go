@@ -63,6 +63,7 @@ func (q *inquiry) heard(s *wireup.Stats, most int) bool {
 	}
 	if q.parts != nil {
 		s.Links = append(q.parts.Links, s.Links...)
+		s.Retransmits = q.parts.Retransmits
 	}
 	if len(s.Links) > most {
 		return false
