@@ -83,7 +83,8 @@ type Pair struct {
 // Count is the traffic in one direction. nil means unknown.
 type Count struct {
 	Messages *uint64 `json:"messages,omitempty"`
-	Bytes    *uint64 `json:"bytes,omitempty"` // headers included
+	Bytes    *uint64 `json:"bytes,omitempty"` // of the direct link, headers included
+	Data     *uint64 `json:"data,omitempty"`  // bytes of data in the messages, whatever way they went
 }
 
 // The ways in which a speed was found.

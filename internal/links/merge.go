@@ -82,8 +82,8 @@ func (p *Pair) count(v View) {
 	if v.Local == p.B {
 		out, in = in, out
 	}
-	messages := v.Traffic.Messages
-	out.Messages = &messages
+	messages, data := v.Traffic.Messages, v.Traffic.Data
+	out.Messages, out.Data = &messages, &data
 	if v.Traffic.Sent != nil {
 		out.Bytes = v.Traffic.Sent
 	}

@@ -59,8 +59,11 @@ type HostCounts struct {
 	To       int    `json:"to"`
 	Pairs    int    `json:"pairs"` // that have a link or have had one
 	Messages uint64 `json:"sent_messages"`
-	Sent     uint64 `json:"sent_bytes"`
+	Data     uint64 `json:"sent_data_bytes"` // of these messages, whatever way they went
+	Sent     uint64 `json:"sent_bytes"`      // over direct links, headers included
 	Received uint64 `json:"received_bytes"`
+
+	RTT time.Duration `json:"rtt_ns,omitempty"` // the shortest estimate of a link's; 0: there is none
 }
 
 // SetClock makes all times those of another machine's clock, on which it is now.
@@ -167,6 +170,7 @@ type Proc struct {
 // 64 KiB by the fast boxes of shared memory.
 type Counts struct {
 	Messages        uint64        `json:"sent_messages"`
+	Data            uint64        `json:"sent_data_bytes"` // in these messages, whatever way they went
 	Sent            uint64        `json:"sent_bytes"`
 	Received        uint64        `json:"received_bytes"`
 	Unexpected      int           `json:"unexpected_messages"` // that nobody has asked for yet, now
@@ -325,6 +329,7 @@ type Bytes struct {
 type Traffic struct {
 	Bytes                  // of the direct link, headers included
 	Messages uint64        `json:"sent_messages"`
+	Data     uint64        `json:"sent_data_bytes"`  // in these messages, whatever way they went
 	RTT      time.Duration `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
 	Ended    bool          `json:"ended,omitempty"`  // the proc has no link to the peer any more
 }

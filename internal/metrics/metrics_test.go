@@ -26,7 +26,7 @@ func sample() *links.Node {
 		About: links.About{ID: "a1b2", Host: "10.0.0.1"}, Phase: links.PhaseRunning,
 		Procs: []links.Proc{
 			{Rank: 4, State: links.ProcRunning, Counts: &links.Counts{
-				Messages: 7, Sent: 1000, Received: 2000, Unexpected: 3, UnexpectedBytes: 96, Sleeps: 5, Slept: 1500 * time.Millisecond,
+				Messages: 7, Data: 900, Sent: 1000, Received: 2000, Unexpected: 3, UnexpectedBytes: 96, Sleeps: 5, Slept: 1500 * time.Millisecond,
 			}, Blocked: &links.Blocked{Time: 2500 * time.Millisecond}, Account: &wireup.Account{
 				Calls: []wireup.CallSum{{Name: "MPI_Send", Class: "send", Calls: 3, Time: 5e8}, {Name: "MPI_Ssend", Class: "send", Calls: 1, Time: 1e9}},
 				Waits: []wireup.WaitSum{{Cause: "recv", Peer: 1, Time: 1e9}, {Cause: "recv", Peer: wireup.NoPeer, Time: 5e8}, {Cause: "a\x00b", Time: 1e9}},
@@ -90,6 +90,7 @@ func TestMetrics(t *testing.T) {
 		`impi_proc_sleeps_total{mpi_job="heat",rank="4",site="alpha"} 5`,
 		`impi_proc_sleep_seconds_total{mpi_job="heat",rank="4",site="alpha"} 1.5`,
 		`impi_proc_sent_messages_total{mpi_job="heat",rank="4",site="alpha"} 7`,
+		`impi_proc_sent_data_bytes_total{mpi_job="heat",rank="4",site="alpha"} 900`,
 		`impi_proc_sent_bytes_total{mpi_job="heat",rank="4",site="alpha"} 1000`,
 		`impi_proc_received_bytes_total{mpi_job="heat",rank="4",site="alpha"} 2000`,
 		`impi_proc_unexpected_messages{mpi_job="heat",rank="4",site="alpha"} 3`,

@@ -226,3 +226,35 @@ func lacksEstimates(x *node, transport string) string {
 	}
 	return ""
 }
+
+// TestDataIsCounted: what procs have sent in fast boxes of shared memory, which no link counts, is in the
+// figures of pairs and of hosts.
+func TestDataIsCounted(t *testing.T) {
+	job := withTransport(testJob("linked", 2, 2), "shm", nil)
+	all := start(t, route(job, config.Route{Prefer: []string{"shm"}, Direct: true}))
+	for _, s := range all {
+		<-s.n.ready
+		for i := range s.n.procs.All() {
+			s.out.line(t, prefixOf(s.n, i)+"sum ")
+		}
+	}
+	for end := time.Now().Add(patience); ; {
+		n := all[0].n.control.Describe(t.Context(), links.Request{All: true, ByHost: true})
+		pairs, sum, hosts, messages := 0, uint64(0), uint64(0), uint64(0)
+		for i := range n.Views {
+			if v := &n.Views[i]; v.Traffic != nil && v.Transport == "shm" && v.Traffic.Data >= 8 {
+				pairs++
+				sum += v.Traffic.Data
+			}
+		}
+		for _, h := range n.ByHost {
+			hosts, messages = hosts+h.Data, messages+h.Messages
+		}
+		if pairs == 6 && sum == hosts && hosts >= 8*messages {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d pairs with %d bytes, hosts with %d in %d messages", pairs, sum, hosts, messages)
+		}
+	}
+}

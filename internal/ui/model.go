@@ -88,7 +88,7 @@ type cell struct {
 	To        int     `json:"to"`
 	Messages  uint64  `json:"messages"`
 	Bytes     uint64  `json:"bytes"`
-	HalfTrip  float64 `json:"half_trip_us,omitempty"` // by the kernel's estimate; 0: not known
+	HalfTrip  float64 `json:"half_trip_us,omitempty"` // as the kernel or the transport estimates it, the shortest of two hosts; 0: not known
 	Transport string  `json:"transport,omitempty"`    // of pairs of procs
 	State     string  `json:"state,omitempty"`
 	Resumes   int     `json:"resumes,omitempty"`
@@ -181,13 +181,15 @@ func rankOf(p *links.Proc, site int) rank {
 	return r
 }
 
+func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
 func byRank(s *status.Job, procs int) matrix {
 	m := matrix{By: "rank", Size: procs, Cells: []cell{}, LeftOut: s.Left}
 	for i := range s.Pairs {
 		p := &s.Pairs[i]
 		half := 0.0
 		if p.Speed != nil {
-			half = float64(p.Speed.HalfTrip.Nanoseconds()) / 1e3
+			half = microseconds(p.Speed.HalfTrip)
 		}
 		for _, way := range []struct {
 			from, to int
@@ -197,7 +199,9 @@ func byRank(s *status.Job, procs int) matrix {
 			if way.Messages != nil {
 				c.Messages = *way.Messages
 			}
-			if way.Bytes != nil {
+			if way.Data != nil {
+				c.Bytes = *way.Data
+			} else if way.Bytes != nil { // by what the other end has received
 				c.Bytes = *way.Bytes
 			}
 			m.Cells = append(m.Cells, c)
@@ -212,11 +216,11 @@ func byHost(s *status.Job, hosts int) matrix {
 	m := matrix{By: "host", Size: hosts}
 	cells := make(map[[2]int]cell)
 	for _, x := range s.ByHost {
-		cells[[2]int{x.From, x.To}] = cell{From: x.From, To: x.To, Messages: x.Messages, Bytes: x.Sent, Pairs: x.Pairs}
+		cells[[2]int{x.From, x.To}] = cell{From: x.From, To: x.To, Messages: x.Messages, Bytes: cmp.Or(x.Data, x.Sent), Pairs: x.Pairs, HalfTrip: microseconds(x.RTT / 2)}
 	}
 	for _, x := range s.ByHost {
 		if _, told := cells[[2]int{x.To, x.From}]; !told {
-			cells[[2]int{x.To, x.From}] = cell{From: x.To, To: x.From, Bytes: x.Received, Pairs: x.Pairs}
+			cells[[2]int{x.To, x.From}] = cell{From: x.To, To: x.From, Bytes: x.Received, Pairs: x.Pairs, HalfTrip: microseconds(x.RTT / 2)}
 		}
 	}
 	m.Cells = make([]cell, 0, len(cells))

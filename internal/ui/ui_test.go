@@ -199,7 +199,7 @@ func large(int) []status.Job {
 	j.Sites[sites-1].Problem = "host 10.3.0.8: it does not answer"
 	for a := range last {
 		for b := range last + 1 {
-			j.ByHost = append(j.ByHost, links.HostCounts{From: a, To: b, Pairs: procs, Messages: uint64(a + b), Sent: uint64(1000 * (a + 1) * (b + 1)), Received: 77})
+			j.ByHost = append(j.ByHost, links.HostCounts{From: a, To: b, Pairs: procs, Messages: uint64(a + b), Data: uint64(1000 * (a + 1) * (b + 1)), Sent: 5, Received: 77, RTT: time.Duration(2*b) * time.Microsecond})
 		}
 	}
 	return []status.Job{{Job: j}}
@@ -238,6 +238,13 @@ func TestModel(t *testing.T) {
 		want := uint64(1000 * (c.From + 1) * (c.To + 1))
 		if c.From == 31 {
 			want = 77
+		}
+		if half := float64(c.To); c.From == 31 {
+			if c.HalfTrip != 31 { // of the ends that say it
+				t.Errorf("%+v", c)
+			}
+		} else if c.HalfTrip != half {
+			t.Errorf("%+v", c)
 		}
 		if c.Bytes != want || c.Pairs != 32 {
 			t.Errorf("%+v, want %d bytes", c, want)

@@ -96,6 +96,7 @@ func short(s *string) { *s = strings.ToValidUTF8((*s)[:min(len(*s), maxCallName)
 type LinkStats struct {
 	Peer     wire.WorldRank `json:"peer"`
 	Messages uint64         `json:"messages,omitempty"` // sent
+	Data     uint64         `json:"data,omitempty"`     // bytes of data in them, whatever way they went
 	Counted  bool           `json:"counted,omitempty"`  // the bytes are known
 	Sent     uint64         `json:"sent,omitempty"`     // bytes over a direct link
 	Received uint64         `json:"received,omitempty"` // bytes over a direct link

@@ -62,9 +62,10 @@ func (nc *nodeControl) stats() *wireup.Stats {
 			direct[q.Peer] = q
 		}
 	}
+	byC := nc.p.FastPath.sent()
 	for r := range nc.p.Job.Size() {
 		peer := message.Peer(r)
-		x := wireup.LinkStats{Peer: rank(peer), Messages: nc.p.Eng.SentTo(peer)}
+		x := wireup.LinkStats{Peer: rank(peer), Messages: nc.p.Eng.SentTo(peer), Data: nc.p.Eng.BytesTo(peer) + byC[peer]}
 		_, x.Routed = nc.p.Eng.Route(peer)
 		if q := direct[peer]; q != nil {
 			x.Direct = true
@@ -348,9 +349,10 @@ func (a *account) counted() *wireup.Account {
 	for w, d := range a.waits {
 		sum.Waits = append(sum.Waits, wireup.WaitSum{Cause: causeNames[w.cause], Peer: rankOrNone(w.peer), Time: int64(d)})
 	}
+	byC := p.FastPath.sent()
 	for r := range p.Job.Size() {
 		peer := message.Peer(r)
-		if n, bytes := p.Eng.SentTo(peer), p.Eng.BytesTo(peer)+p.FastPath.bytesTo(peer); n > 0 || bytes > 0 {
+		if n, bytes := p.Eng.SentTo(peer), p.Eng.BytesTo(peer)+byC[peer]; n > 0 || bytes > 0 {
 			sum.Sent = append(sum.Sent, wireup.SentSum{Peer: int(rank(peer)), Messages: n, Bytes: bytes})
 		}
 	}

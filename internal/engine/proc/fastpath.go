@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"maps"
 	"time"
 	"unsafe"
 
@@ -205,17 +206,18 @@ func (x *fastPath) open(p *Process) {
 	x.Gate.Store(fastpath.Open)
 }
 
-// bytesTo returns how many bytes of data C has sent to a peer. x may be nil; the process is locked.
-func (x *fastPath) bytesTo(peer message.Peer) (n uint64) {
+// sent returns how many bytes of data C has sent to its peers. x may be nil; the process is locked.
+func (x *fastPath) sent() map[message.Peer]uint64 {
 	if x == nil {
-		return 0
+		return nil
 	}
+	bytes := maps.Clone(x.gone)
 	for i, q := range x.endpoints[:x.Top] {
-		if q != nil && q.Peer == peer {
-			n += x.Peers[i].Payload
+		if q != nil {
+			bytes[q.Peer] += x.Peers[i].Payload
 		}
 	}
-	return n + x.gone[peer]
+	return bytes
 }
 
 // settle adds what C has waited for a peer to the account, if there is one, and for the members that

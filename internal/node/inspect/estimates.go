@@ -39,7 +39,9 @@ func askPlugins(ctx context.Context, c *Control) estimates {
 }
 
 // of is the round-trip time of a pair's link, 0 if no plugin knows it.
-func (e *estimates) of(c *Control, x direct.Pair) time.Duration { return e.trips[direct.AtPlugin(c.Direct, x)] }
+func (e *estimates) of(c *Control, x direct.Pair) time.Duration {
+	return e.trips[direct.AtPlugin(c.Direct, x)]
+}
 
 // retransmits keeps what procs have said last, so that sums do not fall when one ends or is silent.
 type retransmits struct {

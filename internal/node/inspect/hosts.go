@@ -3,14 +3,16 @@ package inspect
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/direct"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // countByHost adds up what the procs of each host of this node have counted of their links, by the
 // other end's host.
-func (c *Control) countByHost(stats []*wireup.Stats) (list []links.HostCounts) {
+func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []links.HostCounts) {
 	world := c.Site.Routes.World
 	all := make(map[[2]int]*links.HostCounts)
 	for i, p := range c.Procs.All() {
@@ -28,6 +30,10 @@ func (c *Control) countByHost(stats []*wireup.Stats) (list []links.HostCounts) {
 			}
 			x.Pairs++
 			x.Messages += l.Messages
+			x.Data += l.Data
+			if rtt := cmp.Or(time.Duration(l.RTT), known.of(c, direct.Pair{Local: p.Rank(), Peer: l.Peer})); rtt > 0 && (x.RTT == 0 || rtt < x.RTT) {
+				x.RTT = rtt
+			}
 			x.Sent += l.Sent
 			x.Received += l.Received
 		}

@@ -236,7 +236,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	d.Retransmits = c.resent.sum(transportNames(c), stats, c.Channels.Retransmits(), known.resent)
 	c.describePairs(d, stats, &known, r)
 	if r.ByHost {
-		d.ByHost = c.countByHost(stats)
+		d.ByHost = c.countByHost(stats, &known)
 	}
 	c.describeLog(d, r)
 	c.Worlds.Describe(d)
@@ -338,6 +338,7 @@ func countsOf(s *wireup.Stats) *links.Counts {
 	}
 	for _, l := range s.Links {
 		c.Messages += l.Messages
+		c.Data += l.Data
 		c.Sent += l.Sent
 		c.Received += l.Received
 	}
@@ -407,7 +408,7 @@ func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l 
 		v.Traffic = &links.Traffic{}
 	}
 	if l != nil {
-		v.Traffic.Messages, v.Traffic.RTT = l.Messages, cmp.Or(time.Duration(l.RTT), known.of(c, x))
+		v.Traffic.Messages, v.Traffic.Data, v.Traffic.RTT = l.Messages, l.Data, cmp.Or(time.Duration(l.RTT), known.of(c, x))
 		v.Traffic.Bytes = counted(*l)
 	}
 	d.Views = append(d.Views, v)
