@@ -49,3 +49,31 @@ func TestDefaultPartsFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestName: a job without a file is called after what it runs.
+func TestName(t *testing.T) {
+	for want, commands := range map[string][][]string{
+		"ring":         {{"/opt/bin/ring", "-n", "4"}},
+		"train.py":     {{"python3.12", "-u", "src/train.py", "-x"}},
+		"python3":      {{"/usr/bin/python3"}},
+		"ocean+ice":    {{"./ocean"}, {"./ice"}, {"bin/ocean", "2"}},
+		"a+b+c+more":   {{"a"}, {"b"}, {"c"}, {"d"}, {"e"}},
+		"bash-builtin": {{"./bash-builtin", "x"}},
+	} {
+		job := Default(len(commands), commands[0], nil)
+		if len(commands) > 1 {
+			for _, c := range commands {
+				job.Sites[0].Parts = append(job.Sites[0].Parts, Part{Procs: 1, Program: Program{Command: c}})
+			}
+		}
+		if got := job.Name(); got != want {
+			t.Errorf("%q is called %q, want %q", commands, got, want)
+		}
+	}
+	if got := (&Job{File: "jobs/heat2d.hcl", Sites: []Site{{Program: Program{Command: []string{"ring"}}}}}).Name(); got != "heat2d" {
+		t.Error(got)
+	}
+	if got := (&Job{}).Name(); got != "job" {
+		t.Error(got)
+	}
+}

@@ -44,12 +44,51 @@ type Job struct {
 	source []string // lines of the file, for faults that are found later
 }
 
-// Name is what the job is called: its file, without folder and extension.
+// Name is what the job is called: its file, without folder and extension, or its programs.
 func (j *Job) Name() string {
-	if j.File == "" {
-		return "job"
+	if j.File != "" {
+		return strings.TrimSuffix(filepath.Base(j.File), filepath.Ext(j.File))
 	}
-	return strings.TrimSuffix(filepath.Base(j.File), filepath.Ext(j.File))
+	var names []string
+	for i := range j.Sites {
+		s := &j.Sites[i]
+		programs := []Program{s.Program}
+		if len(s.Parts) > 0 {
+			programs = programs[:0]
+			for k := range s.Parts {
+				programs = append(programs, s.Parts[k].Program)
+			}
+		}
+		for k := range programs {
+			if name := programs[k].name(); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	const most = 3
+	if len(names) > most {
+		names = append(names[:most], "more")
+	}
+	return cmp.Or(strings.Join(names, "+"), "job")
+}
+
+// interpreters run a program that is an argument of theirs. Their names may end in a version.
+var interpreters = []string{"python", "perl", "ruby", "julia", "Rscript", "bash", "sh"}
+
+// name is the program's, without folder: of an interpreter, that of what it runs.
+func (p *Program) name() string {
+	if len(p.Command) == 0 {
+		return ""
+	}
+	name := filepath.Base(p.Command[0])
+	if slices.Contains(interpreters, strings.TrimRight(name, ".0123456789")) {
+		for _, word := range p.Command[1:] {
+			if !strings.HasPrefix(word, "-") {
+				return filepath.Base(word)
+			}
+		}
+	}
+	return name
 }
 
 // Site is one client of the job, complete with defaults.

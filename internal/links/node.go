@@ -197,6 +197,8 @@ type Blocked struct {
 	Calls    []Call        `json:"calls,omitempty"` // of its goroutines or threads that wait
 	Partners []Partner     `json:"partners,omitempty"`
 	Left     int           `json:"left_out,omitempty"` // partners that are left out
+
+	Computes bool `json:"other_threads_compute,omitempty"` // threads of it that are not in MPI use a core
 }
 
 // Call is a call of MPI, as the program writes it.

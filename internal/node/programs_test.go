@@ -89,6 +89,20 @@ var programs = map[string]func(){
 		}
 		panic("nobody has stopped it")
 	},
+	"busy": func() { // of two: each waits for the other one, and rank 1 computes beside, until it gets a signal
+		w := initialize()
+		var x [1]int64
+		if w.Rank() == 1 {
+			enough := make(chan os.Signal, 1)
+			signal.Notify(enough, syscall.SIGUSR1)
+			go func() {
+				for n := 0; len(enough) == 0; n++ {
+				}
+			}()
+		}
+		_, _ = mpi.Recv(w, x[:], 1-w.Rank(), 3)
+		panic("nobody has stopped it")
+	},
 	"three": func() {
 		if initialize().Rank() == 1 {
 			os.Exit(3)

@@ -21,7 +21,7 @@ func reportsOf(t *testing.T, mode string, procs ...int) (all []*jobreport.Report
 			failure = f.Text
 		}
 		failures = append(failures, failure)
-		r, err := jobreport.Read(job.Report.Name("job", job.Sites[i].Name, len(job.Sites)))
+		r, err := jobreport.Read(job.Report.Name(job.Name(), job.Sites[i].Name, len(job.Sites)))
 		if err != nil {
 			t.Fatal(err)
 		}

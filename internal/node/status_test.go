@@ -2,12 +2,15 @@ package node
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/status"
 )
 
 // blockedJob asks a node of a job again and again, until all four procs are blocked, and by their
@@ -106,4 +109,40 @@ func TestStatusOfOtherSites(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestThreadsThatCompute: procs that are blocked in MPI while other threads of theirs compute are no
+// deadlock, and are one when these are done.
+func TestThreadsThatCompute(t *testing.T) {
+	all := start(t, testJob("busy", 2))
+	<-all[0].n.ready
+	await := func(what string, seen func(j *status.Job, computes []bool) bool) {
+		t.Helper()
+		for over := time.Now().Add(patience); time.Now().Before(over); {
+			jobs := status.Look(t.Context(), []string{all[0].n.dir.Path}, patience, links.Request{Calls: true})
+			if len(jobs) != 1 || len(jobs[0].Sites[0].Ranks) != 2 {
+				continue
+			}
+			var computes []bool
+			for _, p := range jobs[0].Sites[0].Ranks {
+				computes = append(computes, p.Blocked != nil && p.Blocked.Computes)
+			}
+			if seen(&jobs[0], computes) {
+				return
+			}
+		}
+		t.Fatal(what)
+	}
+	await("no thread computes", func(j *status.Job, computes []bool) bool {
+		if computes[1] && j.Deadlock != nil {
+			t.Errorf("%+v, though a thread computes", j.Deadlock)
+		}
+		return computes[1] && !computes[0]
+	})
+	if err := syscall.Kill(all[0].n.procs.All()[1].PID(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	await("no deadlock", func(j *status.Job, computes []bool) bool {
+		return j.Deadlock != nil && slices.Equal(computes, []bool{false, false})
+	})
 }

@@ -37,7 +37,8 @@ type Report struct {
 // Job is what the nodes that were asked know of a job.
 type Job struct {
 	links.Job
-	Deadlock *Deadlock `json:"probable_deadlock,omitempty"`
+	Deadlock *Deadlock   `json:"probable_deadlock,omitempty"`
+	Rates    []PairRates `json:"rates,omitempty"` // with -watch, from the second time on
 }
 
 // Exit statuses of the command, which are those of impi-node links.
@@ -105,7 +106,7 @@ func Run(args []string, out, errs io.Writer) int {
 		return statusOK
 	}
 	if !o.watch {
-		return o.show(o.look(), out, errs, "")
+		return o.show(o.ask(), out, errs, "")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -115,8 +116,16 @@ func Run(args []string, out, errs io.Writer) int {
 	if f, ok := out.(*os.File); ok && isTerminal(f) {
 		before = clearScreen
 	}
-	for first := true; ; first = false {
-		r := o.look()
+	for last := (*look)(nil); ; {
+		now := &look{o.ask(), time.Now()}
+		r := now.report
+		for i := range r.Jobs {
+			if j := &r.Jobs[i]; last.job(j) != nil {
+				j.Rates = ratesOf(j, last.job(j), now.since(last))
+			}
+		}
+		first := last == nil
+		last = now
 		if len(r.Jobs) == 0 && !first {
 			if !o.json {
 				fmt.Fprintln(out, "no job any more")
@@ -161,8 +170,8 @@ func (o *options) show(r *Report, out, errs io.Writer, before string) int {
 	return r.status()
 }
 
-// look asks the nodes.
-func (o *options) look() *Report {
+// ask asks the nodes.
+func (o *options) ask() *Report {
 	all := Look(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range all {

@@ -12,7 +12,7 @@ import (
 const stuckAfter = time.Second
 
 // Deadlock says that every proc of a job waits for another one, so that none of them goes on by
-// itself. It is probable, not certain: another thread of a proc may yet go on.
+// itself. It is probable, not certain: another thread of a proc may sleep, and yet go on.
 type Deadlock struct {
 	For   time.Duration `json:"for_ns"`          // the shortest of the waits
 	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: there is none
@@ -51,7 +51,7 @@ func findDeadlock(j *links.Job) *Deadlock {
 
 // stuck reports whether a proc waits for others of its world, and nothing moves.
 func stuck(b *links.Blocked) bool {
-	return b != nil && b.Time >= stuckAfter && len(b.Partners) > 0 && len(b.Calls) > 0 && !slices.ContainsFunc(b.Calls, waitsElsewhere) &&
+	return b != nil && !b.Computes && b.Time >= stuckAfter && len(b.Partners) > 0 && len(b.Calls) > 0 && !slices.ContainsFunc(b.Calls, waitsElsewhere) &&
 		!slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.Away || p.Why != "" && p.Why != whySyncAck })
 }
 

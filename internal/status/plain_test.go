@@ -23,7 +23,7 @@ func TestNothingForTheTerminal(t *testing.T) {
 	write(&b, r)
 	s := newScreen(nil, time.Second)
 	s.Update(tea.WindowSizeMsg{Width: 1000, Height: 10})
-	s.Update(seen{r, time.Now()})
+	s.Update(look{r, time.Now()})
 	for name, text := range map[string]string{"status": b.String(), "top": s.View()} {
 		if strings.ContainsAny(text, "\x1b\a\x00\u202e") {
 			t.Errorf("%s: %q", name, text)

@@ -9,6 +9,25 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
+// row is a line of impi-node top.
+type row struct {
+	job   string
+	cells []string
+	keys  []key  // what the cells are sorted by
+	last  string // what comes after the cells
+}
+
+// key is what a cell is sorted by: the number, and then the text.
+type key struct {
+	n    float64
+	text string
+}
+
+// largest is the key of a number of which the largest comes first.
+func largest(n float64) key { return key{n: -n} }
+
+func (k key) compare(b key) int { return cmp.Or(cmp.Compare(k.n, b.n), cmp.Compare(k.text, b.text)) }
+
 // who is a proc of a job.
 type who struct {
 	job  string
@@ -16,38 +35,87 @@ type who struct {
 	pid  int // of procs without a rank
 }
 
-// row is a proc in impi-node top.
-type row struct {
-	who
-	site, host, state, does string
-	asleep                  time.Duration // how long it has been blocked
-	counts                  *links.Counts // nil: not known
+// jobName tells jobs of the same name apart.
+func jobName(j *Job) string { return j.Name + " " + j.ID }
 
-	// Rates since the last look; -1: not known.
-	messages, sent, received float64 // each second
-	slept                    float64 // share of the time
+// procTitles are the heads of the columns about procs; what a proc does is the last one.
+var procTitles = []string{"RANK", "HOST", "STATE", "FOR", "MSG/S", "SENT/S", "RECV/S", "ASLEEP", "DOES"}
+
+// procRows has a row for each proc, with rates since an earlier look, which may be nil.
+func procRows(r, before *look) (rows []row) {
+	then := make(map[who]*links.Counts)
+	before.procs(func(w who, _ *links.Part, x *links.Proc) { then[w] = x.Counts })
+	r.procs(func(w who, p *links.Part, x *links.Proc) {
+		rows = append(rows, procRow(w, p, x, then[w], r.since(before)))
+	})
+	return rows
 }
 
-// rowsOf has a row for each proc.
-func rowsOf(r *Report) (rows []row) {
-	for i := range r.Jobs {
-		j := &r.Jobs[i]
-		for k := range j.Sites {
-			p := &j.Sites[k]
-			for n := range p.Ranks {
-				x := &p.Ranks[n]
-				w := row{
-					who: who{j.Name + " " + j.ID, x.Rank, 0}, site: p.Label(), host: strings.TrimSpace(hostOf(p, x)),
-					state: stateOf(x), does: does(x), counts: x.Counts, messages: -1, sent: -1, received: -1, slept: -1,
-				}
-				if x.Rank < 0 {
-					w.pid = x.PID
-				}
-				if x.Blocked != nil {
-					w.asleep, w.does = x.Blocked.Time, waitsIn(x.Blocked)
-				}
-				rows = append(rows, w)
+func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, d time.Duration) row {
+	state, what := Describe(x)
+	rank, host, asleep, share := "-", p.Label(), "", ""
+	if w.rank >= 0 {
+		rank = fmt.Sprint(w.rank)
+	}
+	if h := strings.TrimSpace(hostOf(p, x)); h != "" {
+		host += " " + h
+	}
+	var blocked time.Duration
+	if x.Blocked != nil {
+		if blocked = x.Blocked.Time; blocked > 0 {
+			asleep = ago(blocked)
+		}
+	}
+	messages, sent, received, slept := -1., -1., -1., -1.
+	if now := x.Counts; now != nil && before != nil && d > 0 {
+		messages, sent, received = each(now.Messages, before.Messages, d), each(now.Sent, before.Sent, d), each(now.Received, before.Received, d)
+		slept = min(1, max(0, (now.Slept-before.Slept).Seconds()/d.Seconds()))
+		share = fmt.Sprintf("%.0f %%", 100*slept)
+	}
+	return row{
+		job: w.job, last: what,
+		cells: []string{rank, host, state, asleep, perSecond(messages), perSecond(sent), perSecond(received), share},
+		keys:  []key{{n: float64(w.rank)}, {text: host}, {text: state}, largest(blocked.Seconds()), largest(messages), largest(sent), largest(received), largest(slept)},
+	}
+}
+
+// pairTitles are the heads of the columns about pairs of procs. Rates are from the lower rank to the
+// higher one (>), and back (<).
+var pairTitles = []string{"RANKS", "LINK", "STATE", "MSG/S >", "MSG/S <", "B/S >", "B/S <", "SITES"}
+
+// pairRows has a row for each pair of procs that has sent something, with rates since an earlier look.
+func pairRows(r, before *look) (rows []row) {
+	jobs := r.jobs()
+	for i := range jobs {
+		j := &jobs[i]
+		rates := ratesOf(j, before.job(j), r.since(before))
+		for k := range j.Pairs {
+			p := &j.Pairs[k]
+			if p.State == links.StateUnused {
+				continue
 			}
+			link := cmp.Or(p.Transport, "-")
+			if p.Plane != "" {
+				link += " " + p.Plane
+			}
+			sites := p.SiteA
+			if p.SiteB != p.SiteA {
+				sites += " - " + p.SiteB
+			}
+			x := row{
+				job: jobName(j), last: sites,
+				cells: []string{fmt.Sprintf("%d - %d", p.A, p.B), link, string(p.State)},
+				keys:  []key{{n: float64(p.A)*(1<<32) + float64(p.B)}, {text: link}, {text: string(p.State)}},
+			}
+			there, back := rates[k].AToB, rates[k].BToA
+			for _, n := range []*float64{there.Messages, back.Messages, there.Bytes, back.Bytes} {
+				v := -1.
+				if n != nil {
+					v = *n
+				}
+				x.cells, x.keys = append(x.cells, perSecond(v)), append(x.keys, largest(v))
+			}
+			rows = append(rows, x)
 		}
 	}
 	return rows
@@ -68,85 +136,6 @@ func stateOf(x *links.Proc) string {
 		return "blocked"
 	}
 	return "running"
-}
-
-// rate sets the rates since an earlier row of the same proc.
-func (r *row) rate(before row, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	each := func(now, then uint64) float64 {
-		if now < then { // a link was made anew
-			return 0
-		}
-		return float64(now-then) / d.Seconds()
-	}
-	r.messages = each(r.counts.Messages, before.counts.Messages)
-	r.sent = each(r.counts.Sent, before.counts.Sent)
-	r.received = each(r.counts.Received, before.counts.Received)
-	r.slept = min(1, max(0, (r.counts.Slept-before.counts.Slept).Seconds()/d.Seconds()))
-}
-
-// column is one by which rows are sorted.
-type column int
-
-const (
-	byRank column = iota
-	byHost
-	byState
-	byAsleep
-	byMessages
-	bySent
-	byReceived
-	bySlept
-	columns
-)
-
-// titles are the heads of the columns, before what a proc does.
-var titles = [columns]string{"RANK", "HOST", "STATE", "FOR", "MSG/S", "SENT/S", "RECV/S", "ASLEEP"}
-
-// compare orders rows by a column: numbers but ranks from the largest on.
-func compare(a, b *row, by column) int {
-	var c int
-	switch by {
-	case byHost:
-		c = cmp.Or(cmp.Compare(a.site, b.site), cmp.Compare(a.host, b.host))
-	case byState:
-		c = cmp.Compare(a.state, b.state)
-	case byAsleep:
-		c = cmp.Compare(b.asleep, a.asleep)
-	case byMessages:
-		c = cmp.Compare(b.messages, a.messages)
-	case bySent:
-		c = cmp.Compare(b.sent, a.sent)
-	case byReceived:
-		c = cmp.Compare(b.received, a.received)
-	case bySlept:
-		c = cmp.Compare(b.slept, a.slept)
-	case byRank, columns:
-	}
-	return cmp.Or(c, cmp.Compare(a.job, b.job), cmp.Compare(a.rank, b.rank), cmp.Compare(a.pid, b.pid))
-}
-
-// cells are the texts of the row's columns.
-func (r *row) cells() [columns]string {
-	rank := "-"
-	if r.rank >= 0 {
-		rank = fmt.Sprint(r.rank)
-	}
-	host := r.site
-	if r.host != "" {
-		host += " " + r.host
-	}
-	asleep := ""
-	if r.asleep > 0 {
-		asleep = ago(r.asleep)
-	}
-	share := ""
-	if r.slept >= 0 {
-		share = fmt.Sprintf("%.0f %%", 100*r.slept)
-	}
-	return [columns]string{rank, host, r.state, asleep, perSecond(r.messages), perSecond(r.sent), perSecond(r.received), share}
 }
 
 // perSecond shows a rate in at most six characters; nothing if it is not known.

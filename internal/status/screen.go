@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/internal/links"
 )
 
 // around is how many lines are not rows: the jobs, an empty one, the heads, and the keys.
@@ -17,18 +20,37 @@ const around = 4
 // page is how many rows the screen has room for.
 func (s *screen) page() int { return max(1, s.height-around) }
 
+// table is one of the tables that can be shown.
+type table struct {
+	what    string   // is in it
+	titles  []string // of the columns, and of what comes after them
+	left    []int    // columns that begin at the left
+	rows    func(now, before *look) []row
+	by      int // column that it is sorted by
+	reverse bool
+}
+
+func newTables() []*table {
+	return []*table{
+		{what: "procs", titles: procTitles, left: []int{1, 2}, rows: procRows},
+		{what: "links", titles: pairTitles, left: []int{1, 2}, rows: pairRows},
+	}
+}
+
 // shown are the rows that pass the filter, sorted.
 func (s *screen) shown() []row {
 	rows := slices.Clone(s.rows)
 	if f := strings.ToLower(s.filter); f != "" {
 		rows = slices.DeleteFunc(rows, func(r row) bool {
-			c := r.cells()
-			return !strings.Contains(strings.ToLower(r.job+" "+strings.Join(c[:], " ")+" "+r.does), f)
+			return !strings.Contains(strings.ToLower(r.job+" "+strings.Join(r.cells, " ")+" "+r.last), f)
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		c := compare(&a, &b, s.by)
-		if s.reverse {
+		c := a.keys[s.table().by].compare(b.keys[s.table().by])
+		if s.table().by == 0 { // ranks
+			c = cmp.Or(cmp.Compare(a.job, b.job), c)
+		}
+		if s.table().reverse {
 			return -c
 		}
 		return c
@@ -38,40 +60,37 @@ func (s *screen) shown() []row {
 
 // View implements tea.Model.
 func (s *screen) View() string {
-	rows := s.shown()
+	rows, t := s.shown(), s.table()
 	page := rows[min(s.top, len(rows)):min(s.top+s.page(), len(rows))]
 	var b strings.Builder
 	s.line(&b, s.summary(len(rows)))
 	s.line(&b, "")
-	table := [][columns]string{titles}
+	heads := slices.Clone(t.titles)
+	heads[t.by] += map[bool]string{false: "*", true: "^"}[t.reverse]
+	lines := [][]string{heads}
 	for i := range page {
-		table = append(table, page[i].cells())
+		lines = append(lines, append(slices.Clone(page[i].cells), page[i].last))
 	}
-	table[0][s.by] += map[bool]string{false: "*", true: "^"}[s.reverse]
-	var width [columns]int
-	for _, c := range table {
+	width := make([]int, len(heads))
+	for _, c := range lines {
 		for i := range c {
 			width[i] = max(width[i], utf8.RuneCountInString(c[i]))
 		}
 	}
-	for n, c := range table {
+	for _, c := range lines {
 		var line strings.Builder
-		for i := range c {
+		last := len(c) - 1
+		for i := range last {
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c[i]))
-			if column(i) == byHost || column(i) == byState {
+			if slices.Contains(t.left, i) {
 				line.WriteString(c[i] + pad + "  ")
 			} else {
 				line.WriteString(pad + c[i] + "  ")
 			}
 		}
-		if n == 0 {
-			line.WriteString("DOES")
-		} else {
-			line.WriteString(page[n-1].does)
-		}
-		s.line(&b, line.String())
+		s.line(&b, line.String()+c[last])
 	}
-	for n := len(table) - 1; n < s.page(); n++ {
+	for n := len(page); n < s.page(); n++ {
 		s.line(&b, "")
 	}
 	b.WriteString(cut(s.hint(), s.width))
@@ -94,14 +113,18 @@ func cut(text string, width int) string {
 // summary is the first line: the jobs, and what is wrong with them.
 func (s *screen) summary(rows int) string {
 	states := make(map[string]int)
-	for i := range s.rows {
-		states[s.rows[i].state]++
-	}
+	s.last.procs(func(_ who, _ *links.Part, x *links.Proc) { states[stateOf(x)]++ })
 	var list []string
-	for _, j := range s.last.Jobs {
-		text := "job " + j.Name
+	jobs := s.last.jobs()
+	for i := range jobs {
+		j := &jobs[i]
+		name := j.Name
+		if slices.ContainsFunc(jobs, func(x Job) bool { return x.Name == name && x.ID != j.ID }) {
+			name += " (" + j.ID + ")"
+		}
+		text := "job " + name
 		if j.Deadlock != nil {
-			text = fmt.Sprintf("PROBABLE DEADLOCK for %s of job %s", ago(j.Deadlock.For), j.Name)
+			text = fmt.Sprintf("PROBABLE DEADLOCK for %s of job %s", ago(j.Deadlock.For), name)
 		}
 		for k := range j.Sites {
 			if p := j.Sites[k].Problem; p != "" {
@@ -121,10 +144,19 @@ func (s *screen) summary(rows int) string {
 	}
 	text := strings.Join(list, ", ") + ": " + strings.Join(counts, ", ")
 	if rows != len(s.rows) {
-		text += fmt.Sprintf("; %d shown", rows)
+		text += fmt.Sprintf("; %d %s shown", rows, s.table().what)
 	}
-	if !s.at.IsZero() {
-		text = s.at.Format(time.TimeOnly) + "  " + text
+	if s.table().what == "links" {
+		left := 0
+		for i := range jobs {
+			left += jobs[i].Left
+		}
+		if left > 0 {
+			text += fmt.Sprintf("; of %d more pairs nothing is told", left)
+		}
+	}
+	if s.last != nil {
+		text = s.last.at.Format(time.TimeOnly) + "  " + text
 	}
 	return text
 }
@@ -139,7 +171,7 @@ func (s *screen) hint() string {
 	case s.filter != "":
 		return "rows with \"" + s.filter + "\"   / another filter (Esc there: all)  s sort  r reverse  p pause  q quit"
 	}
-	return "s sort by the next column  r reverse  / filter  p pause  arrows scroll  q quit"
+	return "s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit"
 }
 
 // isTerminal reports whether all of these are terminals.

@@ -33,6 +33,8 @@ func TestDeadlock(t *testing.T) {
 	anySource := links.Partner{What: "recv", Any: true, Tag: 1}
 	moving := links.Partner{What: "recv", Peer: 0, Tag: 7, Why: "the rest of the message"}
 	finished := links.Proc{Rank: 1, State: links.ProcFinished}
+	busy := waits(1, "mpi.Recv", long, from(0))
+	busy.Blocked.Computes = true
 	for name, c := range map[string]struct {
 		job  *links.Job
 		want *Deadlock
@@ -43,6 +45,7 @@ func TestDeadlock(t *testing.T) {
 		"of one":            {job(waits(0, "mpi.Recv", long, from(0))), &Deadlock{long, []int{0}}},
 		"for who has ended": {job(waits(0, "mpi.Recv", long, from(1)), finished), &Deadlock{For: long}},
 		"one computes":      {job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning}), nil},
+		"a thread computes": {job(waits(0, "mpi.Recv", long, from(1)), busy), nil},
 		"not for long":      {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", time.Millisecond, from(0))), nil},
 		"bytes move":        {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, moving)), nil},
 		"accepts others":    {job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Accept", long)), nil},
@@ -76,6 +79,7 @@ func TestText(t *testing.T) {
 		links.Proc{Rank: 6, PID: 106, State: links.ProcEnded, Ended: "was killed by signal 9 (killed)"},
 	)
 	j.Sites[0].Ranks[1].Blocked.Calls[0].At = "heat/main.go:88"
+	j.Sites[0].Ranks[2].Blocked.Computes = true
 	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}}
 	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, Phase: links.PhaseRunning, Ranks: []links.Proc{
 		{Rank: 7, PID: 7, Host: 1, State: links.ProcFinished}, {Rank: 8, PID: 7, Host: 2, State: links.ProcFinished},
@@ -89,7 +93,7 @@ func TestText(t *testing.T) {
   site alpha  ranks 0-6  node 42 running  plugin tcp started 3 times, plugin quic failed
     rank 0  pid 100  blocked for 40.1 s in MPI_Recv (from rank 3, tag 7 in MPI_COMM_WORLD)
     rank 1  pid 101  blocked for 1h15m0s in mpi.Waitall (to rank 2, tag 1 in MPI_COMM_WORLD, which has not begun to receive; from any rank, any tag) at heat/main.go:88
-    rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD)
+    rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD); other threads compute
     rank 3  pid 103  computing
     rank 4  pid 104  silent: it does not answer
     rank 5  pid 105  in MPI_Init

@@ -57,6 +57,7 @@ func writeJob(w io.Writer, j *Job) {
 	if s := linksInShort(j); s != "" {
 		fmt.Fprintf(w, "\n  links: %s\n", s)
 	}
+	writeRates(w, j.Rates)
 	if j.Deadlock != nil {
 		writeDeadlock(w, j.Deadlock)
 	}
@@ -151,7 +152,10 @@ func waitsIn(b *links.Blocked) (s string) {
 	if len(at) > 0 {
 		s += " at " + strings.Join(at, ", ")
 	}
-	return s
+	if b.Computes {
+		s += "; other threads compute"
+	}
+	return strings.TrimPrefix(s, "; ")
 }
 
 // ago shows a time of waiting.

@@ -33,22 +33,16 @@ func Top(args []string, in, out *os.File, errs io.Writer) int {
 		fmt.Fprint(out, TopHelp)
 		return statusOK
 	}
-	if len(o.look().Jobs) == 0 {
+	if len(o.ask().Jobs) == 0 {
 		fmt.Fprintf(errs, "impi-node top: %s\n", Nothing)
 		return statusNoJob
 	}
-	m, err := tea.NewProgram(newScreen(o.look, o.every), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out)).Run()
+	m, err := tea.NewProgram(newScreen(o.ask, o.every), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out)).Run()
 	if err != nil {
 		fmt.Fprintf(errs, "impi-node top: %v\n", err)
 		return statusPartial
 	}
-	return m.(*screen).last.status()
-}
-
-// seen is what a look has found.
-type seen struct {
-	report *Report
-	at     time.Time
+	return m.(*screen).last.report.status()
 }
 
 // dueMsg says that it is time to look again.
@@ -60,36 +54,36 @@ type screen struct {
 	look  func() *Report
 	every time.Duration
 
-	last *Report
-	rows []row // of the last look
-	at   time.Time
+	last, before *look // nil: there was none
+	rows         []row // of the last look, for the table that is shown
 
+	tables        []*table // the first one is shown
 	width, height int
-	by            column // sorted by
-	reverse       bool
 	filter        string // rows that have it in them are shown
 	typing        bool   // of the filter
 	top           int    // first row that is shown
 	paused        bool
 }
 
-func newScreen(look func() *Report, every time.Duration) *screen {
-	return &screen{look: look, every: every, last: &Report{}, width: 80, height: 24}
+func newScreen(ask func() *Report, every time.Duration) *screen {
+	return &screen{look: ask, every: every, tables: newTables(), width: 80, height: 24}
 }
+
+func (s *screen) table() *table { return s.tables[0] }
 
 // Init implements tea.Model.
 func (s *screen) Init() tea.Cmd { return s.lookAgain }
 
-func (s *screen) lookAgain() tea.Msg { return seen{s.look(), time.Now()} }
+func (s *screen) lookAgain() tea.Msg { return look{s.look(), time.Now()} }
 
 // Update implements tea.Model.
 func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch x := msg.(type) {
 	case tea.WindowSizeMsg:
 		s.width, s.height = x.Width, x.Height
-	case seen:
-		s.take(x)
-		s.scroll(0)
+	case look:
+		s.before, s.last = s.last, &x
+		s.fill()
 		return s, tea.Tick(s.every, func(time.Time) tea.Msg { return dueMsg{} })
 	case dueMsg:
 		if s.paused {
@@ -132,20 +126,10 @@ func (s *screen) oneKey(k tea.KeyMsg) (quit tea.Cmd) {
 // scroll moves the rows that are shown by n.
 func (s *screen) scroll(n int) { s.top = max(0, min(s.top+n, len(s.shown())-s.page())) }
 
-// take makes rows of a look, with rates since the one before.
-func (s *screen) take(x seen) {
-	before := make(map[who]row, len(s.rows))
-	for _, r := range s.rows {
-		before[r.who] = r
-	}
-	s.last, s.rows = x.report, rowsOf(x.report)
-	for i := range s.rows {
-		r := &s.rows[i]
-		if b, ok := before[r.who]; ok && r.counts != nil && b.counts != nil {
-			r.rate(b, x.at.Sub(s.at))
-		}
-	}
-	s.at = x.at
+// fill makes the rows of the table that is shown.
+func (s *screen) fill() {
+	s.rows = s.table().rows(s.last, s.before)
+	s.scroll(0)
 }
 
 // edit changes the filter by a key.
@@ -183,15 +167,25 @@ func (s *screen) command(k string) (quit tea.Cmd) {
 	case "end", "G":
 		s.scroll(len(s.rows))
 	case "s", "right", ">":
-		s.by = (s.by + 1) % columns
+		s.sortBy(1)
 	case "S", "left", "<":
-		s.by = (s.by + columns - 1) % columns
+		s.sortBy(-1)
 	case "r":
-		s.reverse = !s.reverse
+		s.table().reverse = !s.table().reverse
+	case "l", "tab":
+		s.tables = append(s.tables[1:], s.tables[0])
+		s.top = 0
+		s.fill()
 	case "/":
 		s.typing = true
 	case "p":
 		s.paused = !s.paused
 	}
 	return nil
+}
+
+// sortBy sorts by a column n further on.
+func (s *screen) sortBy(n int) {
+	t, columns := s.table(), len(s.table().titles)-1
+	t.by = (t.by + n + columns) % columns
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"strings"
@@ -46,11 +47,11 @@ func TestTop(t *testing.T) {
 	second := job(counted(0, 110, time.Second), counted(1, 2100, 0), waits(2, "MPI_Recv", 5*time.Second, from(0)))
 	s := newScreen(nil, time.Second)
 	s.Update(tea.WindowSizeMsg{Width: 100, Height: 9})
-	s.Update(seen{&Report{Jobs: []Job{{Job: *first}}}, at})
+	s.Update(look{&Report{Jobs: []Job{{Job: *first}}}, at})
 	if v := s.View(); strings.Contains(v, " 5 ") || !strings.HasPrefix(v, "12:00:00  job heat: 2 running, 1 blocked\n\nRANK*") {
 		t.Errorf("after one look:\n%s", v)
 	}
-	s.Update(seen{&Report{Jobs: []Job{{Job: *second, Deadlock: &Deadlock{For: time.Minute}}}}, at.Add(2 * time.Second)})
+	s.Update(look{&Report{Jobs: []Job{{Job: *second, Deadlock: &Deadlock{For: time.Minute}}}}, at.Add(2 * time.Second)})
 	want := `12:00:02  PROBABLE DEADLOCK for 1m0s of job heat: 2 running, 1 blocked
 
 RANK*  HOST   STATE      FOR  MSG/S  SENT/S  RECV/S  ASLEEP  DOES
@@ -59,7 +60,7 @@ RANK*  HOST   STATE      FOR  MSG/S  SENT/S  RECV/S  ASLEEP  DOES
     2  alpha  blocked  5.0 s                                 in MPI_Recv (from rank 0, tag 7 in MPI_
 
 
-s sort by the next column  r reverse  / filter  p pause  arrows scroll  q quit`
+s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
 	if v := s.View(); v != want {
 		t.Errorf("got\n%s\nwant\n%s", v, want)
 	}
@@ -88,6 +89,108 @@ s sort by the next column  r reverse  / filter  p pause  arrows scroll  q quit`
 	}
 }
 
+// sent is a count of what went one way.
+func sent(messages, bytes, data uint64) links.Count {
+	c := links.Count{Messages: &messages, Bytes: &bytes}
+	if data > 0 {
+		c.Data = &data
+	}
+	return c
+}
+
+func pair(a, b int, there, back links.Count) links.Pair {
+	return links.Pair{A: a, B: b, SiteA: "alpha", SiteB: "alpha", State: links.StateLinked, Transport: "tcp", Plane: "fd", AToB: there, BToA: back}
+}
+
+// twoLooks are two looks at a job, with what went between its procs meanwhile.
+func twoLooks() (first, second *links.Job) {
+	first, second = job(counted(0, 0, 0)), job(counted(0, 0, 0))
+	first.Pairs = []links.Pair{pair(0, 1, sent(10, 1000, 700), sent(10, 1000, 0)), pair(0, 2, links.Count{}, sent(50, 50, 50)), pair(0, 10, sent(1, 1, 1), sent(1, 1, 1))}
+	second.Pairs = []links.Pair{
+		pair(0, 1, sent(30, 9000, 8700), sent(40, 5000, 0)), // back the data are not known
+		pair(0, 2, sent(4, 4, 4), sent(40, 40, 40)),         // a link was made anew, and one end did not answer before
+		pair(0, 10, sent(1, 1, 1), sent(1, 1, 1)),
+		pair(1, 2, sent(2, 6, 6), links.Count{}), // new
+		{A: 2, B: 3, State: links.StateUnused},
+	}
+	return first, second
+}
+
+// TestTopShowsLinks: the table of pairs has rates each way, and is sorted and filtered for itself.
+func TestTopShowsLinks(t *testing.T) {
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	first, second := twoLooks()
+	s := newScreen(nil, time.Second)
+	s.Update(tea.WindowSizeMsg{Width: 100, Height: 9})
+	press(s, typed("l"))
+	s.Update(look{&Report{Jobs: []Job{{Job: *first}}}, at})
+	s.Update(look{&Report{Jobs: []Job{{Job: *second}}}, at.Add(2 * time.Second)})
+	want := `12:00:02  job heat: 1 running
+
+RANKS*  LINK    STATE   MSG/S >  MSG/S <  B/S >  B/S <  SITES
+ 0 - 1  tcp fd  linked       10       15   4000   2000  alpha
+ 0 - 2  tcp fd  linked                 0             0  alpha
+0 - 10  tcp fd  linked        0        0      0      0  alpha
+ 1 - 2  tcp fd  linked        1               3         alpha
+
+s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
+	if v := s.View(); v != want {
+		t.Errorf("got\n%s\nwant\n%s", v, want)
+	}
+	order := func() (list string) {
+		for _, line := range strings.Split(s.View(), "\n")[3:] {
+			if f := strings.Fields(line); len(f) > 4 && f[1] == "-" {
+				list += f[0] + "-" + f[2] + " "
+			}
+		}
+		return strings.TrimSpace(list)
+	}
+	for _, c := range []struct {
+		keys []tea.KeyMsg
+		want string
+	}{
+		{[]tea.KeyMsg{typed("r")}, "1-2 0-10 0-2 0-1"},
+		{[]tea.KeyMsg{typed("rssss")}, "0-1 0-2 0-10 1-2"}, // messages back
+		{[]tea.KeyMsg{typed("r")}, "1-2 0-2 0-10 0-1"},
+		{[]tea.KeyMsg{typed("/4000")}, "0-1"},
+		{[]tea.KeyMsg{{Type: tea.KeyEsc}, typed("ll")}, "1-2 0-2 0-10 0-1"}, // to the procs, and back
+	} {
+		press(s, c.keys...)
+		if got := order(); got != c.want {
+			t.Errorf("after %v: %q, want %q", c.keys, got, c.want)
+		}
+	}
+	third := *second
+	third.Left = 7
+	s.Update(look{&Report{Jobs: []Job{{Job: third}}}, at.Add(3 * time.Second)})
+	fourth := third
+	fourth.Pairs = append(fourth.Pairs, pair(3, 4, sent(9, 9, 9), sent(9, 9, 9)))
+	s.Update(look{&Report{Jobs: []Job{{Job: fourth}}}, at.Add(4 * time.Second)})
+	if v := s.View(); !strings.Contains(v, "of 7 more pairs nothing is told") || !strings.Contains(strings.Join(strings.Fields(v), " "), "3 - 4 tcp fd linked alpha") {
+		t.Errorf("a pair of which nothing was told before:\n%s", v)
+	}
+}
+
+// TestRates: what -watch shows of pairs, from the second look on.
+func TestRates(t *testing.T) {
+	first, second := twoLooks()
+	now := Job{Job: *second}
+	now.Rates = ratesOf(&now, &Job{Job: *first}, 2*time.Second)
+	var b bytes.Buffer
+	write(&b, &Report{Jobs: []Job{now}})
+	want := `
+  each second, busiest first
+    rank 0 > 1  10 messages  4000 bytes  rank 1 > 0  15 messages  2000 bytes
+    rank 1 > 2  1 messages   3 bytes     rank 2 > 1  ? messages   ? bytes
+`
+	if got := b.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", got, want)
+	}
+	if r := ratesOf(&now, nil, 0)[0]; r.AToB.Messages != nil || r.AToB.Bytes != nil {
+		t.Errorf("rates of one look: %+v", r)
+	}
+}
+
 // TestTopScrolls: rows beyond the screen can be reached, and the screen never shows less than it
 // could.
 func TestTopScrolls(t *testing.T) {
@@ -97,7 +200,7 @@ func TestTopScrolls(t *testing.T) {
 	}
 	s := newScreen(nil, time.Second)
 	s.Update(tea.WindowSizeMsg{Width: 80, Height: around + 5})
-	s.Update(seen{&Report{Jobs: []Job{{Job: *job(procs...)}}}, time.Now()})
+	s.Update(look{&Report{Jobs: []Job{{Job: *job(procs...)}}}, time.Now()})
 	for _, c := range []struct {
 		key  tea.KeyMsg
 		want string
@@ -112,11 +215,11 @@ func TestTopScrolls(t *testing.T) {
 		}
 	}
 	press(s, tea.KeyMsg{Type: tea.KeyEnd})
-	s.Update(seen{&Report{Jobs: []Job{{Job: *job(procs[:3]...)}}}, time.Now()})
+	s.Update(look{&Report{Jobs: []Job{{Job: *job(procs[:3]...)}}}, time.Now()})
 	if got := shownRanks(s); got != "0 1 2" {
 		t.Errorf("after most have gone: %s", got)
 	}
-	s.Update(seen{&Report{}, time.Now()})
+	s.Update(look{&Report{}, time.Now()})
 	if v := s.View(); !strings.Contains(v, "no job any more") {
 		t.Errorf("after the end:\n%s", v)
 	}

@@ -51,6 +51,10 @@ type Wait struct {
 	// collective operation, MaxPartners at most.
 	Partners []Partner `json:"partners,omitempty"`
 	Left     int       `json:"left,omitempty"` // how many more there are
+
+	// Computes means that threads of the proc used a core while it was blocked. It is only found out
+	// of waits that are long already.
+	Computes bool `json:"computes,omitempty"`
 }
 
 // Call is a call of MPI.

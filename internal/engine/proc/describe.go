@@ -17,6 +17,9 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
+// longWait is how long a proc must have waited for its other threads to be watched, for 30 ms.
+const longWait = time.Second
+
 // describe sends the node the statistics of links and of waiting. It takes the lock once, and
 // nothing is counted for it.
 func (nc *nodeControl) describe(ofCalls bool) {
@@ -32,6 +35,9 @@ func (nc *nodeControl) describe(ofCalls bool) {
 	}
 	s.Account = nc.p.Account.counted()
 	nc.p.Unlock()
+	if s.Wait != nil && s.Wait.Time >= int64(longWait) {
+		s.Wait.Computes = calls.Computing()
+	}
 	s.Retransmits = nc.resent.Totals()
 	nc.asked.Store(false) // a later question is answered by this answer or another one
 	for _, part := range InParts(s, wireup.MaxStats) {

@@ -349,7 +349,7 @@ func blocked(w *wireup.Wait) *links.Blocked {
 	if w == nil {
 		return nil
 	}
-	b := &links.Blocked{Time: time.Duration(w.Time), Left: w.Left}
+	b := &links.Blocked{Time: time.Duration(w.Time), Left: w.Left, Computes: w.Computes}
 	for _, c := range w.Calls {
 		b.Calls = append(b.Calls, links.Call(c))
 	}
