@@ -77,7 +77,11 @@ var interpreters = []string{"python", "perl", "ruby", "julia", "Rscript", "bash"
 
 // name is the program's, without folder: of an interpreter, that of what it runs.
 func (p *Program) name() string {
-	if len(p.Command) == 0 {
+	switch {
+	case len(p.Command) > 0:
+	case p.Path != "":
+		return filepath.Base(p.Path)
+	default:
 		return ""
 	}
 	name := filepath.Base(p.Command[0])

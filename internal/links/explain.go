@@ -130,6 +130,58 @@ func (j *Job) Explain(w io.Writer, a, b int) bool {
 	return false
 }
 
+// ExplainHosts writes how two hosts are connected, and why their procs are linked as they are, pairs
+// with the same reasons together. It returns these pairs of ranks.
+func (j *Job) ExplainHosts(w io.Writer, a, b int) (pairs [][2]int) {
+	for i := range j.Channels {
+		if c := &j.Channels[i]; c.From == a && c.To == b || c.From == b && c.To == a {
+			c.explain(w)
+		}
+	}
+	var all groups
+	for i := range j.Pairs {
+		p := &j.Pairs[i]
+		if len(p.Views) == 0 || !p.Views[0].joins(a, b) {
+			continue
+		}
+		var text strings.Builder
+		p.reasons(&text, j)
+		all.add(text.String(), p)
+		pairs = append(pairs, [2]int{p.A, p.B})
+	}
+	all.each(func(pairs, reasons string) { fmt.Fprintf(w, "\n%s\n%s", pairs, reasons) })
+	return pairs
+}
+
+// joins reports whether the procs of a view are on these two hosts.
+func (v *View) joins(a, b int) bool {
+	return v.LocalHost == a && v.PeerHost == b || v.LocalHost == b && v.PeerHost == a
+}
+
+// explain writes all that is known of a channel.
+func (c *Channel) explain(w io.Writer) {
+	fmt.Fprintf(w, "channel of %s: %s", c.ends(), c.State)
+	if c.Transport != "" {
+		fmt.Fprintf(w, " by %s, data plane %s", c.Transport, c.Plane)
+	}
+	if c.Sent != nil || c.Received != nil {
+		fmt.Fprintf(w, ", %s sent and received", both(c.Sent, c.Received, "B"))
+	}
+	if c.RTT > 0 {
+		fmt.Fprintf(w, ", half trip %s", duration(c.RTT/2))
+	}
+	if c.Resumable {
+		fmt.Fprintf(w, ", %d resumes", c.Resumes)
+	}
+	if c.PlaneReason != "" {
+		fmt.Fprintf(w, "\n    data plane %s: %s", c.Plane, c.PlaneReason)
+	}
+	if c.Lost != "" {
+		fmt.Fprintf(w, "\n    was lost: %s", c.Lost)
+	}
+	fmt.Fprintln(w)
+}
+
 func (p *Pair) reasons(w io.Writer, j *Job) {
 	fmt.Fprintf(w, "    %s: %s\n", cmp.Or(p.Transport, string(p.State)), p.Why)
 	if p.PlaneReason != "" {

@@ -53,6 +53,20 @@ type LogLine struct {
 	Site  string    `json:"site,omitempty"`
 }
 
+// logLine is what a line of a log takes beside its texts, in bytes: about as much as JSON needs.
+const logLine = 100
+
+// KeepLog keeps the last lines of the log, up to so many bytes.
+func (n *Node) KeepLog(most int) {
+	for i := len(n.Log) - 1; i >= 0; i-- {
+		l := &n.Log[i]
+		if most -= logLine + len(l.Level) + len(l.From) + len(l.Text); most < 0 {
+			n.Log = n.Log[i+1:]
+			return
+		}
+	}
+}
+
 // HostCounts is what the procs of one host have counted of their links to those of another one.
 type HostCounts struct {
 	From     int    `json:"from"` // IMPI host ranks; From is the one that counts

@@ -79,7 +79,7 @@ func TestUI(t *testing.T) {
 					Transport string
 				}
 			}
-			Log []struct{ Text string }
+			Log []struct{ Text, Site string }
 		}
 	}
 	if err := json.Unmarshal([]byte(get(page+"api/job")), &m); err != nil || len(m.Jobs) != 1 {
@@ -98,18 +98,26 @@ func TestUI(t *testing.T) {
 	if linked != 12 {
 		t.Errorf("%d cells of pairs that have sent by unix, want 12: %+v", linked, j.Matrix)
 	}
-	ready := false
+	ready := make(map[string]bool)
 	for _, l := range j.Log {
-		ready = ready || strings.HasPrefix(l.Text, "the job runs: ")
+		if strings.HasPrefix(l.Text, "the job runs: ") {
+			ready[l.Site] = true
+		}
 		if strings.Contains(l.Text, url[strings.Index(url, "=")+1:]) {
 			t.Errorf("the log has the token: %s", l.Text)
 		}
 	}
-	if !ready {
-		t.Errorf("the log has not that the job runs: %+v", j.Log)
+	if !ready["alpha"] || !ready["beta"] {
+		t.Errorf("the log has not that the job runs at both sites: %+v", j.Log)
 	}
 	if why := get(page + "api/explain?a=0&b=2"); !strings.Contains(why, "unix: ") || !strings.Contains(why, "route") {
 		t.Errorf("explained as %s", why)
+	}
+	why := get(page + "api/explain?by=host&a=0&b=1")
+	for _, want := range []string{"channel of host 0 > 1: linked by tcp, data plane fd", "channel of host 1 > 0", "0 --- 2, 0 --- 3, 1 --- 2, 1 --- 3", "unix: ", "route", `"pairs":[[0,2],[0,3],[1,2],[1,3]]`} {
+		if !strings.Contains(strings.ReplaceAll(why, `\u003e`, ">"), want) {
+			t.Errorf("hosts are explained as %s, without %s", why, want)
+		}
 	}
 	if jobs := ui.Ask(context.Background(), []string{n.dir.Path}); len(jobs) != 1 || len(jobs[0].ByHost) == 0 {
 		t.Errorf("%+v", jobs)

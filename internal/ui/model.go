@@ -106,6 +106,7 @@ type line struct {
 	From  string    `json:"from"`
 	Text  string    `json:"text"`
 	Host  string    `json:"host,omitempty"`
+	Site  string    `json:"site,omitempty"`
 	Event bool      `json:"event"` // a fault, or the end of one: it is in the timeline
 }
 
@@ -142,7 +143,7 @@ func jobOf(s *status.Job) job {
 		j.Deadlock = &stuck{For: d.For.Seconds(), Cycle: d.Cycle}
 	}
 	for _, l := range s.Log {
-		j.Log = append(j.Log, line{At: l.At, Level: l.Level, From: l.From, Text: l.Text, Host: l.Host, Event: isEvent(l)})
+		j.Log = append(j.Log, line{At: l.At, Level: l.Level, From: l.From, Text: l.Text, Host: l.Host, Site: l.Site, Event: isEvent(l)})
 	}
 	return j
 }

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/status"
 	"github.com/openimpi/impi/internal/version"
 )
@@ -188,25 +189,52 @@ func (s *Server) serveJobs(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// serveExplain tells in text why two ranks are linked as they are, as impi-node links -explain does.
+// explained is why two ranks or hosts are linked as they are.
+type explained struct {
+	Text  string   `json:"text"`
+	Pairs [][2]int `json:"pairs"` // of ranks on the two hosts of which more can be asked
+}
+
+// mostPairs bounds explained.Pairs.
+const mostPairs = 64
+
+// serveExplain tells in text why two ranks, or the procs of two hosts, are linked as they are, as
+// impi-node links -explain does.
 func (s *Server) serveExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a, errA := strconv.Atoi(q.Get("a"))
 	b, errB := strconv.Atoi(q.Get("b"))
 	if errA != nil || errB != nil {
-		http.Error(w, "a and b are ranks", http.StatusBadRequest)
+		http.Error(w, "a and b are ranks, or with by=host the ranks of hosts", http.StatusBadRequest)
 		return
 	}
 	jobs, _ := s.latest(r.Context())
-	var text bytes.Buffer
+	answer := explained{Pairs: [][2]int{}}
 	for i := range jobs {
 		if j := &jobs[i].Job; j.ID == q.Get("job") || len(jobs) == 1 {
-			if !j.Explain(&text, a, b) {
-				fmt.Fprintf(&text, "Nothing is known of ranks %d and %d: nothing was sent between them, or the job has too many pairs to tell of each.\n", a, b)
-			}
+			answer.of(j, q.Get("by") == "host", a, b)
 			break
 		}
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write(text.Bytes())
+	text, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+func (x *explained) of(j *links.Job, hosts bool, a, b int) {
+	var text bytes.Buffer
+	switch {
+	case hosts:
+		pairs := j.ExplainHosts(&text, a, b)
+		if x.Pairs = append(x.Pairs, pairs[:min(len(pairs), mostPairs)]...); len(pairs) == 0 {
+			text.WriteString("\nNothing is known of single pairs of their procs: none has a link, or the job has too many pairs to tell of each.\n")
+		}
+	case !j.Explain(&text, a, b):
+		fmt.Fprintf(&text, "Nothing is known of ranks %d and %d: nothing was sent between them, or the job has too many pairs to tell of each.\n", a, b)
+	}
+	x.Text = strings.TrimLeft(text.String(), "\n")
 }

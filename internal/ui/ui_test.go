@@ -165,8 +165,8 @@ func small(looks int) []status.Job {
 		Left: 3,
 		Log: []links.LogLine{
 			{At: now.Add(-time.Minute), Level: "info", From: "impi-node", Text: "the job runs"},
-			{At: now.Add(-30 * time.Second), Level: "warn", From: "impi-node", Text: "a direct link is lost: " + hostile, Host: "127.0.0.2"},
-			{At: now.Add(-20 * time.Second), Level: "info", From: "impi-node", Text: "a direct link is resumed: from=0 to=1"},
+			{At: now.Add(-30 * time.Second), Level: "warn", From: "impi-node", Text: "a direct link is lost: " + hostile, Host: "127.0.0.2", Site: "alpha"},
+			{At: now.Add(-20 * time.Second), Level: "info", From: "impi-node", Text: "a direct link is resumed: from=0 to=1", Site: hostile},
 		},
 	}
 	return []status.Job{{Job: j}}
@@ -202,6 +202,8 @@ func large(int) []status.Job {
 			j.ByHost = append(j.ByHost, links.HostCounts{From: a, To: b, Pairs: procs, Messages: uint64(a + b), Data: uint64(1000 * (a + 1) * (b + 1)), Sent: 5, Received: 77, RTT: time.Duration(2*b) * time.Microsecond})
 		}
 	}
+	j.Pairs = []links.Pair{{A: 0, B: 32, State: links.StateLinked, Transport: "tcp", Plane: "fd", Why: "the first of the route's prefer", Views: []links.View{{Local: 32, Peer: 0, LocalHost: 1, Dialled: true}}}}
+	j.Channels = []links.Channel{{From: 1, To: 0, State: links.StateLinked, Transport: "tcp", Plane: "fd", PlaneReason: "it is a socket", Lost: "a cable", Resumable: true, Resumes: 2}}
 	return []status.Job{{Job: j}}
 }
 

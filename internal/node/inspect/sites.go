@@ -29,6 +29,7 @@ const (
 	siteLimit   = time.Second // for a node to answer another site
 	mostAsked   = 4           // questions of other sites that are answered at a time
 	mostTries   = 3           // hosts of a site that are tried
+	mostLog     = 256 << 10   // bytes of the logs of all hosts of a site
 )
 
 // Serve answers the node of another site.
@@ -62,13 +63,27 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Op != links.OpLinks || r.Host != "" {
 		return m.Write(links.Answer{Error: fmt.Sprintf("%v: other sites may ask for links only, of all hosts", links.ErrRequest)})
 	}
-	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost})
+	answer := c.Answer(ctx, links.Request{Op: links.OpLinks, Calls: r.Calls, Account: r.Account, ByHost: r.ByHost, Log: r.Log})
+	shortenLogs(&answer)
 	answer.Reports = c.Reports && r.Account
 	err = m.Write(answer)
 	if w := c.Site.Routes.World; err == nil && r.Account && isLast(answer, w.Clients[w.Self].NProcs) {
 		c.last.heard(w.Procs.At(h.Src).Client)
 	}
 	return err
+}
+
+// shortenLogs leaves the last lines of the logs of a site, so many of each host.
+func shortenLogs(a *links.Answer) {
+	hosts := 1 + len(a.Others)
+	if a.Node != nil {
+		a.Node.KeepLog(mostLog / hosts)
+	}
+	for _, o := range a.Others {
+		if o.Node != nil {
+			o.Node.KeepLog(mostLog / hosts)
+		}
+	}
 }
 
 // enter waits until another question may be answered.
@@ -146,7 +161,7 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []l
 				return v.Local < 0 || v.Peer < 0 || max(v.Local, v.Peer) >= c.Site.Routes.World.Procs.Len()
 			})
 			n.Views = n.Views[:min(len(n.Views), links.MaxViews)]
-			n.Log = nil // of a site are asked by its own operators
+			n.KeepLog(mostLog / x.NHosts)
 			n.ByHost = slices.DeleteFunc(n.ByHost, func(h links.HostCounts) bool {
 				return h.From < int(x.FirstHost) || h.From >= int(x.FirstHost)+x.NHosts || h.To < 0 || h.To >= len(c.Site.Routes.World.Hosts)
 			})

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
@@ -25,6 +27,7 @@ func TestAnswersOfOtherSites(t *testing.T) {
 		for rank := range 1000 {
 			n.Procs = append(n.Procs, links.Proc{Rank: rank})
 			n.Views = append(n.Views, links.View{Local: rank, Peer: -1})
+			n.Log = append(n.Log, links.LogLine{Text: strings.Repeat("x", 500), At: time.Unix(int64(rank), 0)})
 		}
 		return n
 	}
@@ -37,6 +40,9 @@ func TestAnswersOfOtherSites(t *testing.T) {
 	}
 	if n := got[0].Node; len(n.Procs) != 2 || n.Procs[0].Rank != int(wire.WorldRank(2)) || len(n.Views) != 0 || n.Sites != nil || n.Unused != 0 || n.Left != 0 || n.About != got[0].About {
 		t.Errorf("%+v", n)
+	}
+	if n := got[0].Node; len(n.Log) != mostLog/2/600 || n.Log[len(n.Log)-1].At.Unix() != 999 {
+		t.Errorf("%d lines of a log, the last one of %v", len(n.Log), n.Log[len(n.Log)-1].At)
 	}
 	for name, about := range map[string]links.About{"another site": {Client: 0, ID: id}, "another job": {Client: 1, ID: "beef"}} {
 		if got := c.believed(far, []links.Other{{About: about, Node: node()}}); len(got) != 0 {

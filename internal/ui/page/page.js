@@ -9,6 +9,7 @@ const $ = (id) => document.getElementById(id);
 const state = {
   view: "map", model: null, job: null, before: null, // before: cells and ranks of the look before, for rates
   offered: [], paused: false, lost: 0, at: [0, 0], sort: "rank", down: false,
+  turn: 0, back: null, // questions in the panel so far, and what had the focus before
 };
 
 // element makes an element with attributes and children; children that are strings become text.
@@ -150,7 +151,7 @@ function drawMap() {
     element("div", { class: "hosts" + (many ? " many" : "") }, ...s.hosts.map((h) => {
       const ranks = job.ranks.filter((r) => r.site === i && (r.host === h.rank || s.hosts.length === 1));
       return element("div", { class: "host" + (h.problem ? " wrong" : ""), title: h.problem || `host ${h.rank}, ${h.name}` },
-        element("b", {}, h.name),
+        element("button", { class: "name", onclick: () => explainHosts(h.rank) }, h.name),
         element("div", { class: "ranks" }, ...ranks.map((r) => element("i", {
           class: r.state, title: `rank ${r.rank}: ${r.does}`, "data-rank": r.rank, onclick: () => explain(r.rank),
         }))));
@@ -205,7 +206,7 @@ function drawMatrix() {
   const canvas = $("cells");
   plot.size = matrix.size;
   const room = Math.min(document.documentElement.clientWidth - 80, innerHeight - 240);
-  plot.side = Math.max(2, Math.min(28, Math.floor(room / Math.max(1, matrix.size))));
+  plot.side = Math.max(2, Math.min(matrix.size > 8 ? 28 : 48, Math.floor(room / Math.max(1, matrix.size))));
   const width = plot.left + plot.side * plot.size + 2, height = plot.top + plot.side * plot.size + 2;
   const dots = devicePixelRatio || 1;
   if (canvas.width !== width * dots || canvas.height !== height * dots) {
@@ -249,19 +250,19 @@ function drawMatrix() {
   ramp.style.background = `linear-gradient(90deg, rgb(${low}), rgb(${high}))`;
   $("scale").replaceChildren(
     `rows send, columns receive; ${matrix.by === "host" ? "hosts" : "ranks"}`, ramp, plot.max ? `up to ${amount(plot.max, unit)}, logarithmic` : "nothing yet",
-    matrix.left_out ? `${matrix.left_out} pairs are left out` : "");
+    element("span", {}, matrix.left_out ? `${matrix.left_out} pairs are left out` : ""));
 }
+
+// toldOf is what is known of a cell of the matrix.
+const toldOf = (c) => c ? [
+  `${amount(c.messages)} messages, ${amount(c.bytes, "B")}`, c.pairs ? `${c.pairs} pairs of procs` : "", c.transport ? "by " + c.transport : c.state || "",
+  c.half_trip_us ? c.half_trip_us.toFixed(1) + " µs" : "", c.resumes ? c.resumes + " resumes" : "",
+].filter(Boolean).join(", ") : "nothing is known to have been sent";
 
 function tellCell() {
   const [from, to] = state.at;
   const { matrix } = state.job;
-  const c = matrix.cells.find((x) => x.from === from && x.to === to);
-  const name = matrix.by === "host" ? "host" : "rank";
-  const what = c ? [
-    `${amount(c.messages)} messages, ${amount(c.bytes, "B")}`, c.pairs ? `${c.pairs} pairs of procs` : "", c.transport ? "by " + c.transport : c.state || "",
-    c.half_trip_us ? c.half_trip_us.toFixed(1) + " µs" : "", c.resumes ? c.resumes + " resumes" : "",
-  ].filter(Boolean).join(", ") : "nothing is known to have been sent";
-  $("cell").textContent = `${name} ${from} → ${to}: ${what}`;
+  $("cell").textContent = `${matrix.by} ${from} → ${to}: ${toldOf(matrix.cells.find((x) => x.from === from && x.to === to))}`;
 }
 
 function cellAt(event) {
@@ -333,49 +334,102 @@ function drawEvents() {
       return c;
     }));
   update($("faults").tBodies[0], events, () => events.length ? events.slice().reverse().map((l) => element("tr", {},
-    element("td", {}, clock(l.at)), element("td", { class: l.level }, l.level), element("td", {}, l.host || ""), element("td", { class: "wide" }, l.text)))
-    : [element("tr", {}, element("td", {}, "No fault so far. Here are the warnings and errors of this site's nodes, and links that were resumed."))]);
+    element("td", {}, clock(l.at)), element("td", { class: l.level }, l.level), element("td", {}, placeOf(l)), element("td", { class: "wide" }, l.text)))
+    : [element("tr", {}, element("td", {}, "No fault so far. Here are the warnings and errors of all nodes, and links that were resumed."))]);
 }
+
+// placeOf is where a line was logged.
+const placeOf = (l) => [state.job.sites.length > 1 ? l.site : "", l.host].filter(Boolean).join(" ");
 
 function drawLog() {
   const wanted = $("grep").value.toLowerCase();
-  const lines = state.job.log.filter((l) => !wanted || `${l.level} ${l.host} ${l.from} ${l.text}`.toLowerCase().includes(wanted));
-  update($("lines"), lines, () => lines.map((l) => element("div", {}, clock(l.at) + " ", element("span", { class: l.level }, l.level.padEnd(5)), ` ${l.host ? l.host + " " : ""}${l.from}: ${l.text}`)));
+  const lines = state.job.log.filter((l) => !wanted || `${l.level} ${placeOf(l)} ${l.from} ${l.text}`.toLowerCase().includes(wanted));
+  update($("lines"), lines, () => lines.map((l) => element("div", {}, clock(l.at) + " ", element("span", { class: l.level }, l.level.padEnd(5)), ` ${placeOf(l)} ${l.from}: ${l.text}`)));
   if ($("follow").checked) $("lines").scrollTop = $("lines").scrollHeight;
 }
 
+// panel shows the panel with a title, buttons of what else can be asked, and a text that may come later.
+async function panel(title, buttons, text) {
+  const aside = $("explain");
+  if (aside.hidden) state.back = document.activeElement;
+  aside.hidden = false;
+  aside.querySelector("h2").textContent = title;
+  $("partners").replaceChildren(...buttons);
+  const pre = aside.querySelector("pre");
+  const turn = state.turn = state.turn + 1;
+  pre.textContent = typeof text === "string" ? text : "…";
+  if (!aside.contains(document.activeElement)) aside.focus({ preventScroll: true });
+  const told = await text;
+  if (state.turn === turn) pre.textContent = told; // nobody has asked for something else meanwhile
+}
+
+function closePanel() {
+  if ($("explain").hidden) return;
+  $("explain").hidden = true;
+  if (state.back) state.back.focus({ preventScroll: true }); // where the keys were
+}
+
+const choice = (text, chosen, onclick) => element("button", { "aria-pressed": String(chosen), onclick }, text);
+
+// why asks why two ranks or hosts are linked as they are.
+async function why(by, a, b) {
+  try {
+    const answer = await fetch(`api/explain?job=${encodeURIComponent(state.job.id)}&by=${by}&a=${a}&b=${b}`);
+    if (!answer.ok) throw new Error(await answer.text());
+    return await answer.json();
+  } catch (e) {
+    return { text: e instanceof TypeError ? gone : e.message, pairs: [] };
+  }
+}
+
+const dedent = (text) => text.replace(/^ {4}/gm, "");
+
+// traffic is what went from a to b and back, as the matrix has it.
+function traffic(name, a, b) {
+  const cells = cellsOf(state.job);
+  return [[a, b], [b, a]].filter(([from, to], i) => i === 0 || from !== to).map(([from, to]) => `${name} ${from} → ${to}: ${toldOf(cells.get(from + "," + to))}`).join("\n");
+}
+
 // explain shows what is known of a rank, and of its link to another one if there is a second.
-async function explain(a, b) {
+function explain(a, b) {
   const job = state.job;
-  const panel = $("explain");
   const r = job.ranks.find((x) => x.rank === a);
-  panel.hidden = false;
-  panel.querySelector("h2").textContent = b === undefined ? `rank ${a}` : `ranks ${a} and ${b}`;
-  const text = panel.querySelector("pre");
   const others = job.matrix.by === "rank" ? job.matrix.cells.filter((c) => c.from === a && c.to !== a).map((c) => c.to) : [];
-  $("partners").replaceChildren(...others.map((to) => element("button", { onclick: () => explain(a, to) }, `with ${to}`)));
+  const buttons = others.map((to) => choice(`with ${to}`, to === b, () => explain(a, to)));
   if (b === undefined) {
-    text.textContent = r ? `${r.does}\nprocess ${r.pid} on host ${r.host} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "";
+    panel(`rank ${a}`, buttons, r ? `${r.does}\nprocess ${r.pid} on host ${r.host} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
     return;
   }
-  text.textContent = "…";
-  try {
-    const answer = await fetch(`api/explain?job=${encodeURIComponent(job.id)}&a=${a}&b=${b}`);
-    text.textContent = await answer.text();
-  } catch {
-    text.textContent = gone;
+  const sums = job.matrix.by === "rank" ? traffic("rank", a, b) + "\n\n" : "";
+  panel(`ranks ${a} and ${b}`, buttons, why("rank", a, b).then((x) => sums + dedent(x.text)));
+}
+
+// explainHosts does the same for hosts. The buttons lead to their procs, one by one.
+async function explainHosts(a, b) {
+  const job = state.job;
+  const named = (rank) => {
+    for (const s of job.sites) for (const h of s.hosts) if (h.rank === rank) return `host ${rank}: ${h.name} of site ${s.name}${h.problem ? ", " + h.problem : ""}`;
+    return `host ${rank}`;
+  };
+  const byHost = job.matrix.by === "host";
+  if (b === undefined) {
+    const others = byHost ? job.matrix.cells.filter((c) => c.from === a).map((c) => c.to) : job.sites.flatMap((s) => s.hosts.map((h) => h.rank)).filter((h) => h !== a);
+    const ranks = job.ranks.filter((r) => r.host === a);
+    panel(`host ${a}`, others.map((to) => choice(`with ${to}`, false, () => explainHosts(a, to))),
+      named(a) + "\n" + ranks.map((r) => `rank ${r.rank}, process ${r.pid}: ${r.does}`).join("\n"));
+    return;
+  }
+  const head = `${named(a)}\n${a === b ? "" : named(b) + "\n"}${byHost ? traffic("host", a, b) + "\n" : ""}\n`;
+  const answer = why("host", a, b);
+  await panel(`hosts ${a} and ${b}`, [], answer.then((x) => head + x.text));
+  const { pairs } = await answer;
+  if ($("explain").querySelector("h2").textContent === `hosts ${a} and ${b}`) {
+    $("partners").replaceChildren(...pairs.map(([x, y]) => choice(`ranks ${x} and ${y}`, false, () => explain(x, y))));
   }
 }
 
 function explainCell() {
-  const [from, to] = state.at;
-  const { matrix } = state.job;
-  if (matrix.by === "rank") { explain(from, to); return; }
-  const panel = $("explain");
-  panel.hidden = false;
-  panel.querySelector("h2").textContent = `hosts ${from} and ${to}`;
-  panel.querySelector("pre").textContent = $("cell").textContent + "\n\nOf a job of more than 128 procs the matrix is by host. Links of two ranks: impi-node links -explain.";
-  $("partners").replaceChildren();
+  (state.job.matrix.by === "rank" ? explain : explainHosts)(...state.at);
 }
 
 function show(view) {
@@ -401,7 +455,8 @@ function pause() {
 
 function key(event) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === "Escape") { $("explain").hidden = true; document.activeElement.blur(); return; }
+  if (event.key === "Escape") { document.activeElement.blur(); closePanel(); return; }
+  if (event.key === "Enter" && event.target.id === "filter" && $("ranks").tBodies[0].rows.length) { explain(Number($("ranks").tBodies[0].rows[0].dataset.rank)); return; }
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox") return;
   const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   if (views[event.key - 1]) show(views[event.key - 1]);
@@ -426,7 +481,7 @@ for (const b of document.querySelectorAll("[role=tab]")) b.addEventListener("cli
 $("theme").addEventListener("click", switchTheme);
 $("pause").addEventListener("click", pause);
 $("keys").addEventListener("click", () => $("help").showModal());
-$("close").addEventListener("click", () => { $("explain").hidden = true; });
+$("close").addEventListener("click", closePanel);
 $("metric").addEventListener("change", draw);
 $("filter").addEventListener("input", draw);
 $("grep").addEventListener("input", draw);
