@@ -3,10 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
 )
 
 // rewriteOn changes the job file of a machine that is apart.
@@ -82,5 +86,59 @@ func TestReloadOfHostsWithoutFiles(t *testing.T) {
 	heads[0].awaitsTimes(t, heads[0].err, "reloaded: log level: info -> debug", 3)
 	if status, out, errs = heads[0].reloadOn(t, machines[0]); status != statusOK || errs != "" || !strings.Contains(out, "says what it said before") {
 		t.Errorf("again: status %d\n%s%s", status, out, errs)
+	}
+}
+
+// TestCertificatesOfMachinesReplaced: when all hosts of a site have certificates of another CA, and no
+// longer those of before, their connections with the head are made anew, and the job goes on.
+func TestCertificatesOfMachinesReplaced(t *testing.T) {
+	machines := machinesApart(t, 3)
+	put := func(ca *pki.Authority) {
+		for _, m := range machines {
+			dir := certificatesOn(t, ca, time.Now())
+			for _, name := range []string{"site.pem", "site.key", "ca.pem"} {
+				b, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Put("/tmp/"+name, b, 0o600)
+			}
+		}
+	}
+	put(pkitest.Authority(t))
+	nodes := make([]*machineNode, len(machines))
+	for i, m := range machines {
+		m.Put("/tmp/job.key", []byte("4242\n"), 0o600)
+		m.Put("/tmp/job.hcl", fmt.Appendf(nil, `job {
+  embedded_server {}
+  auth "key" { file = "job.key" }
+}
+site "alpha" {
+  client = 0
+  hosts  = "10.77.0.[1-3]"
+  procs  = 2
+}
+%s%s
+program { command = [%q] }
+`, strings.ReplaceAll(withCertificates, "${env.CERTS}", "/tmp"), patient, programApart), 0o600)
+		nodes[i] = startApart(t, m, "sum and stay", "-config", "/tmp/job.hcl")
+	}
+	nodes[0].awaitsTimes(t, nodes[0].out, "sum ", 6)
+	const anew = "made the connection to a host anew, with the certificates as they are now"
+	if strings.Contains(nodes[0].err.String(), anew) {
+		t.Error("before the reload")
+	}
+	put(pkitest.Authority(t))
+	if status, out, errs := nodes[1].reloadOn(t, machines[1]); status != statusOK || errs != "" || !strings.Contains(out, "other certificates") {
+		t.Errorf("status %d\n%s%s", status, out, errs)
+	}
+	for _, m := range machines[1:] {
+		nodes[0].awaits(t, nodes[0].err, anew+": host="+m.Address)
+	}
+	if status, out, errs := nodes[2].command(t, machines[2], "links"); status != statusOK || !strings.Contains(out, "10.77.0.1") || !strings.Contains(out, "10.77.0.2") {
+		t.Errorf("links: status %d\n%s%s", status, out, errs)
+	}
+	if log := nodes[0].err.String(); strings.Contains(log, "is lost") {
+		t.Error("a host is lost")
 	}
 }

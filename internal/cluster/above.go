@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +35,12 @@ type above struct {
 	h      *Host
 	host   int // the parent
 	out    *queue[*proto.Up]
-	conn   *rpc.Conn
-	rpc    *grpc.ClientConn
+	link   *uplink
 	client proto.ClusterClient
 	fails  []byte        // a report: why this host cannot be part of the site; nil: it can
 	lost   bool          // nothing can be sent or received any more; Host's mu guards it
 	heard  chan struct{} // closed when nothing more is received
+	renew  chan struct{} // has an element if another connection should carry on
 
 	mu     sync.Mutex // guards output
 	output proto.Cluster_WriteClient
@@ -151,36 +152,56 @@ func (a *above) cannot(err error) error {
 	return fmt.Errorf("host %s cannot join its site, whose head is at %s: %w", h.cfg.Name(h.cfg.Self), h.cfg.Head, err)
 }
 
-// dial makes a connection on which both ends have proved that they know the secret. Its Peer is
-// why this host does not accept the certificate of the other, an error; nil: it does.
-func (h *Host) dial(ctx context.Context, host int, address string) (*rpc.Conn, *grpc.ClientConn, error) {
-	nc, err := h.cfg.reach(ctx, host, address)
+// uplink is a connection to a host above on which both ends have proved that they know the secret.
+type uplink struct {
+	conn *rpc.Conn // its Peer is why this host does not accept the certificate of the other, an error; nil: it does
+	rpc  *grpc.ClientConn
+	id   [idSize]byte // of the connection, for those that carry it on
+	at   string       // where the other listens
+}
+
+// dial makes a connection. asked is called when the other end wants it to be made anew.
+func (c *Config) dial(ctx context.Context, host int, address string, asked func()) (*uplink, error) {
+	u := &uplink{at: address}
+	_, _ = rand.Read(u.id[:]) // never fails
+	safe, err := c.greet(ctx, host, address, prefaceNew, u.id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	u.conn = rpc.NewConn(rpc.NewMoving(safe, asked), safe.Refused)
+	if u.rpc, err = rpc.Client(u.conn, maxWord); err != nil {
+		return nil, errors.Join(err, u.conn.Close())
+	}
+	return u, nil
+}
+
+// greet connects, proves the secret and says what the connection is for.
+func (c *Config) greet(ctx context.Context, host int, address string, what byte, id [idSize]byte) (*auth.Conn, error) {
+	nc, err := c.reach(ctx, host, address)
+	if err != nil {
+		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
-	safe, err := kind.Connect(limited, nc, auth.Keys{Key: h.cfg.Secret, Identity: h.cfg.Identity})
-	if err != nil {
-		return nil, nil, errors.Join(err, nc.Close())
+	safe, err := kind.Connect(limited, nc, auth.Keys{Key: c.Secret, Identity: c.Identity})
+	if err == nil {
+		_, err = safe.Write(append([]byte{what}, id[:]...))
 	}
-	c := rpc.NewConn(safe, safe.Refused)
-	made, err := rpc.Client(c, maxWord)
 	if err != nil {
-		return nil, nil, errors.Join(err, c.Close())
+		return nil, errors.Join(err, nc.Close())
 	}
-	return c, made, nil
+	return safe, nil
 }
 
 // attach asks the head for the parent and connects to that.
 func (a *above) attach(ctx context.Context) (err error) {
 	h := a.h
-	if a.conn, a.rpc, err = h.dial(ctx, 0, h.cfg.Head); err != nil {
+	if a.link, err = h.cfg.dial(ctx, 0, h.cfg.Head, a.wantsRenewal); err != nil {
 		a.seeks(0)
 		return err
 	}
 	a.seeks(a.host)
-	a.client = proto.NewClusterClient(a.rpc)
+	a.client = proto.NewClusterClient(a.link.rpc)
 	if err := a.judge(0); err != nil && a.fails == nil {
 		if h.cfg.Report == nil {
 			a.hangUp()
@@ -204,14 +225,14 @@ func (a *above) attach(ctx context.Context) (err error) {
 	}
 	if at.GetAddress() != "" {
 		a.hangUp()
-		if a.conn, a.rpc, err = h.dial(ctx, a.host, at.GetAddress()); err != nil {
+		if a.link, err = h.cfg.dial(ctx, a.host, at.GetAddress(), a.wantsRenewal); err != nil {
 			return fmt.Errorf("its parent: %w", err)
 		}
 		if err := a.judge(a.host); err != nil {
 			a.hangUp()
 			return &refusedByParent{err}
 		}
-		a.client = proto.NewClusterClient(a.rpc)
+		a.client = proto.NewClusterClient(a.link.rpc)
 	}
 	stream, err := a.client.Attach(h.ctx)
 	if err == nil {
@@ -236,12 +257,13 @@ func (a *above) attach(ctx context.Context) (err error) {
 		_ = stream.CloseSend()
 	})
 	h.wg.Go(func() { a.hear(stream) })
+	h.wg.Go(a.renews)
 	return nil
 }
 
 // judge says why this host does not accept the certificate of another at the end of the connection.
 func (a *above) judge(other int) error {
-	if why, refused := a.conn.Peer.(error); refused {
+	if why, refused := a.link.conn.Peer.(error); refused {
 		return a.h.cfg.notAccepted(a.h.cfg.Self, other, why)
 	}
 	return nil
@@ -260,8 +282,8 @@ func (a *above) seeks(host int) {
 }
 
 func (a *above) hangUp() {
-	_ = a.rpc.Close()
-	_ = a.conn.Close() // gRPC may not have taken it over yet
+	_ = a.link.rpc.Close()
+	_ = a.link.conn.Close() // gRPC may not have taken it over yet
 }
 
 // hear handles the parent's messages until its connection ends.
@@ -331,7 +353,7 @@ func (a *above) write(o *proto.Output) (err error) {
 
 // leave tells the parent that nothing more comes, once all output is written or ctx has ended.
 func (a *above) leave(ctx context.Context) {
-	if a.rpc == nil {
+	if a.link == nil {
 		return // it was never connected
 	}
 	a.h.mu.Lock()

@@ -65,17 +65,13 @@ func (h *Host) accept() {
 			continue
 		}
 		h.wg.Go(func() {
-			defer nc.Close()
 			safe, err := h.auth.Accept(nc)
 			if err != nil {
+				_ = nc.Close()
 				parent{h: h}.denied(nc.RemoteAddr(), err)
 				return
 			}
-			v := &peer{refused: safe.Refused}
-			h.proved.Put(rpc.NewConn(safe, v))
-			if host := int(v.told.Load()); host > 0 {
-				parent{h: h}.inform(host)
-			}
+			parent{h: h}.serve(safe)
 		})
 	}
 }

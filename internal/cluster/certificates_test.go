@@ -1,18 +1,26 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/openimpi/impi/internal/pki"
 	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/auth"
 	"github.com/openimpi/impi/internal/rpc/proto"
 	"github.com/openimpi/impi/transports/identity"
 )
@@ -121,11 +129,11 @@ func TestWithoutACertificate(t *testing.T) {
 	stranger.cfg.Dial = s.hosts[0].cfg.Dial
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	conn, made, err := stranger.dial(ctx, 0, s.head.Addr().String())
+	up, err := stranger.cfg.dial(ctx, 0, s.head.Addr().String(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := proto.NewClusterClient(made)
+	client := proto.NewClusterClient(up.rpc)
 	write, err := client.Write(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -151,10 +159,127 @@ func TestWithoutACertificate(t *testing.T) {
 			t.Errorf("%s: %v", name, got.err)
 		}
 	}
-	_, _ = made.Close(), conn.Close()
+	_, _ = up.rpc.Close(), up.conn.Close()
 	s.hosts[0].End(nil)
 	s.close()
 	if out := s.out.String(); out != "" {
 		t.Errorf("it has written %q", out)
+	}
+}
+
+// lines passes on what is written, for a test that waits for it.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// TestCertificatesReplaced: when hosts have got certificates of another CA, one after the other, the
+// connections between them are made anew with those, and nothing of what is under way on them is lost.
+func TestCertificatesReplaced(t *testing.T) {
+	before, after := pkitest.Authority(t), pkitest.Authority(t)
+	s := newSite(t, 3, 1) // a chain
+	of := make([]*identity.Identity, len(s.hosts))
+	said := make(lines, 1000)
+	in, typed := io.Pipe()
+	s.stdin = in
+	s.change = func(c *Config) {
+		of[c.Self] = identityOf(t, before, before)
+		c.Identity = of[c.Self]
+		c.Logger = hclog.New(&hclog.LoggerOptions{Name: c.Name(c.Self), Level: hclog.Info, Output: said})
+	}
+	s.begin()
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	again := func(step func(i int) error) {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				if err := step(i); err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	again(func(i int) error {
+		want := fmt.Sprintf("2: %d?", i)
+		b, err := s.hosts[0].Ask(t.Context(), 2, []byte(want[3:]))
+		if err == nil && string(b) != want {
+			err = fmt.Errorf("%q instead of %q", b, want)
+		}
+		return err
+	})
+	printed := 0
+	again(func(i int) error {
+		printed = i + 1
+		_, err := fmt.Fprintln(s.hosts[2].Stdout(), i)
+		return err
+	})
+	read := bufio.NewReader(s.hosts[2].Stdin())
+	again(func(i int) error { // both ends of the input in one
+		want := fmt.Sprintln("input", i)
+		if _, err := io.WriteString(typed, want); err != nil {
+			return err
+		}
+		got, err := read.ReadString('\n')
+		if err == nil && got != want {
+			err = fmt.Errorf("%q instead of %q", got, want)
+		}
+		return err
+	})
+	for _, i := range []int{2, 0, 1} {
+		of[i].Replace(identityOf(t, after, after))
+		s.hosts[i].Renew()
+	}
+	anew := make(map[string]bool)
+	for len(anew) < 2 {
+		line := <-said
+		for _, host := range []string{"node1", "node2"} {
+			if strings.Contains(line, host+": made the connection to a host anew") {
+				anew[host] = true
+			}
+		}
+		if strings.Contains(line, "[WARN]") {
+			t.Error(line)
+		}
+	}
+	close(stop)
+	all.Wait()
+	for i := 1; i < 3; i++ {
+		c := s.hosts[i].up.link.conn.Conn.(*rpc.Moving).Current().(*auth.Conn)
+		if err := of[i].Judge(c.ConnectionState().PeerCertificates, x509.ExtKeyUsageServerAuth); err != nil {
+			t.Errorf("host %d goes on with a connection by certificates of before: %v", i, err)
+		}
+	}
+	// The CA of before is not asked any more: a host that has it alone gets no other connection.
+	of[2].Replace(identityOf(t, before, before))
+	for i, want := range map[int]error{1: nil, 2: ErrCertificate} {
+		err := rpc.ErrMoving
+		for errors.Is(err, rpc.ErrMoving) { // it may have been asked for twice
+			err = s.hosts[i].up.again()
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("host %d: %v instead of %v", i, err, want)
+		}
+	}
+	if _, err := s.hosts[0].Ask(t.Context(), 2, []byte("still there?")); err != nil {
+		t.Error(err)
+	}
+	_ = typed.Close()
+	s.hosts[0].End(nil)
+	s.close()
+	for i, line := range strings.Fields(s.out.String()) {
+		if line != fmt.Sprint(i) {
+			t.Fatalf("line %d of the output is %q", i, line)
+		}
+	}
+	if n := len(strings.Fields(s.out.String())); n != printed {
+		t.Errorf("%d of %d lines of output", n, printed)
 	}
 }

@@ -364,7 +364,7 @@ func TestLostHost(t *testing.T) {
 	s := newSite(t, 7, 2)
 	s.begin()
 	lost := s.hosts[2]
-	lost.up.conn.Conn.Close() // as if its machine were gone
+	lost.up.link.conn.Conn.Close() // as if its machine were gone
 	lost.server.Stop()
 	for host, want := range map[int]string{0: "host node2 is lost", 5: "host node2 is lost", 6: "host node2 is lost"} {
 		if got := <-s.owners[host].lost; !strings.Contains(got, want) {

@@ -133,11 +133,12 @@ type Host struct {
 	mu       sync.Mutex
 	member   *membership.Member
 	below    map[int]*queue[*proto.Down]
-	listens  map[int]string   // at the head: the addresses of the hosts that have hosts below them
-	placed   chan struct{}    // closed and replaced when listens, ended or informed changes
-	gone     map[int]struct{} // children that have said that they leave
-	wake     chan struct{}    // tells clock that a deadline has changed
-	whole    chan struct{}    // at the head: closed when parts is set
+	moving   map[[idSize]byte]*rpc.Moving // from hosts below
+	listens  map[int]string               // at the head: the addresses of the hosts that have hosts below them
+	placed   chan struct{}                // closed and replaced when listens, ended or informed changes
+	gone     map[int]struct{}             // children that have said that they leave
+	wake     chan struct{}                // tells clock that a deadline has changed
+	whole    chan struct{}                // at the head: closed when parts is set
 	parts    [][]byte
 	started  chan struct{} // not at the head: closed when job is set
 	job      []byte
@@ -175,7 +176,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		}
 	}
 	h := &Host{
-		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), listens: make(map[int]string), placed: make(chan struct{}),
+		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), moving: make(map[[idSize]byte]*rpc.Moving), listens: make(map[int]string), placed: make(chan struct{}),
 		outputs: make(map[outputOf]io.Writer), stdin: make(chan []byte),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
 		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), called: make(map[int]bool), asks: neighbour.Questions{Self: cfg.Self},
@@ -189,7 +190,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, err
 	}
 	if cfg.Self != 0 {
-		h.up = &above{h: h, host: cfg.Tree.Parent(cfg.Self), fails: cfg.Fails, out: newQueue[*proto.Up](), heard: make(chan struct{})}
+		h.up = &above{h: h, host: cfg.Tree.Parent(cfg.Self), fails: cfg.Fails, out: newQueue[*proto.Up](), heard: make(chan struct{}), renew: make(chan struct{}, 1)}
 	}
 	if err := h.listen(); err != nil {
 		return nil, err

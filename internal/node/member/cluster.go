@@ -236,6 +236,17 @@ func Identity(o *Cluster) *rendezvous.Identity {
 	return o.id
 }
 
+// Renew has the connections with the other hosts of the site made anew, with the certificates as they are
+// now.
+func Renew(o *Cluster) {
+	if o == nil {
+		return
+	}
+	if tree := o.tree.Load(); tree != nil {
+		tree.Renew()
+	}
+}
+
 // remedy says what the operator can do about hosts that are not there: hosts of a spawned world are
 // nobody's to start.
 func (o *Cluster) remedy(and string) string {

@@ -45,6 +45,7 @@ type Settings struct {
 	Routes     *routes.Table
 	Log        hclog.Logger
 	Identities func() []*rendezvous.Identity // in use: at the job's server, and between the hosts of the site
+	Renew      func()                        // has connections between the hosts made anew, as Identities have changed; nil: there are none
 }
 
 // Reloader takes new settings.
@@ -351,6 +352,9 @@ func (r *Reloader) certificates(p *plan) error {
 	if fresh != nil {
 		for _, id := range r.Identities() {
 			id.Replace(fresh)
+		}
+		if r.Renew != nil {
+			r.Renew()
 		}
 	}
 	return nil

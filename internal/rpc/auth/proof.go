@@ -144,7 +144,10 @@ func (k *Kind) label() string {
 func (k *Kind) serverTLS(id *identity.Identity) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{k.Protocol}, SessionTicketsDisabled: true}
 	if id != nil {
-		c.Certificates = []tls.Certificate{id.Certificate()}
+		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			now := id.Certificate() // it may have been replaced
+			return &now, nil
+		}
 		c.ClientAuth = tls.RequestClientCert // judged after the proof of the key, see Conn
 		return c, nil
 	}

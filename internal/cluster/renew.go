@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/openimpi/impi/internal/rpc"
+	"github.com/openimpi/impi/internal/rpc/auth"
+)
+
+// What a connection is for: the first byte on it, before its ID.
+const (
+	prefaceNew  byte = 'N' // a connection that begins
+	prefaceMove byte = 'M' // it carries on the one with that ID
+	prefaceGo   byte = 'G' // the dialler's answer once it may: from now on it does
+
+	idSize = 16 // bytes; who knows an ID has made that connection
+)
+
+// How often a connection that could not be made anew is tried again, and when that is said.
+const (
+	renewPause = time.Second
+	renewWarns = 10 // attempts
+)
+
+// errKept says why a connection goes on as it was.
+var errKept = errors.New("the connection goes on with the certificates by which it was made")
+
+// Renew has the connections with other hosts carried on by new ones, whose ends prove who they are by the
+// certificates as they are now. What is under way on them is not lost. It does not wait for that.
+// Without certificates it does nothing.
+func (h *Host) Renew() {
+	if h.cfg.Identity == nil {
+		return
+	}
+	if h.up != nil {
+		h.up.wantsRenewal()
+	}
+	h.mu.Lock()
+	var below []*rpc.Moving
+	for _, m := range h.moving {
+		below = append(below, m)
+	}
+	h.mu.Unlock()
+	for _, m := range below {
+		h.begin(func() { _ = m.Ask() }) // in a goroutine, as the other end may not read; a broken connection is noticed elsewhere
+	}
+}
+
+// wantsRenewal has renews make another connection.
+func (a *above) wantsRenewal() {
+	select {
+	case a.renew <- struct{}{}:
+	default: // it will, after this moment
+	}
+}
+
+// renews makes the connection anew each time that it is to be, until it ends.
+func (a *above) renews() {
+	for {
+		select {
+		case <-a.renew:
+		case <-a.heard:
+			return
+		}
+		for tries := 1; ; tries++ {
+			err := a.again()
+			if err == nil {
+				a.h.log.Info("made the connection to a host anew, with the certificates as they are now", "other", a.h.cfg.Name(a.host))
+				break
+			}
+			if tries == renewWarns {
+				a.h.log.Warn("cannot make the connection to a host anew: have both hosts read their certificates, by impi-node reload; impi-node cert show tells what each has", "other", a.h.cfg.Name(a.host), "reason", fmt.Errorf("%w: %w", errKept, err))
+			} else {
+				a.h.log.Debug("cannot make the connection to a host anew yet", "other", a.h.cfg.Name(a.host), "reason", err)
+			}
+			select {
+			case <-time.After(renewPause):
+			case <-a.heard:
+				return
+			}
+		}
+	}
+}
+
+// again carries on the connection by another one.
+func (a *above) again() error {
+	h := a.h
+	ctx, cancel := context.WithTimeout(h.ctx, greeting)
+	defer cancel()
+	m := a.link.conn.Conn.(*rpc.Moving)
+	if err := m.Reserve(); err != nil {
+		return err
+	}
+	safe, err := a.ask(ctx)
+	if err != nil {
+		m.Cancel()
+		return err
+	}
+	return m.Move(safe)
+}
+
+// ask makes a connection by which the parent lets this host carry on the one before.
+func (a *above) ask(ctx context.Context) (safe *auth.Conn, err error) {
+	h := a.h
+	if safe, err = h.cfg.greet(ctx, a.host, a.link.at, prefaceMove, a.link.id); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = safe.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var head [2]byte
+	var text []byte
+	if _, err = io.ReadFull(safe, head[:]); err == nil {
+		text = make([]byte, head[1])
+		_, err = io.ReadFull(safe, text)
+	}
+	switch {
+	case err != nil:
+	case safe.Refused != nil:
+		err = h.cfg.notAccepted(h.cfg.Self, a.host, safe.Refused)
+	case head[0] == 0:
+		err = fmt.Errorf("%s refuses it: %s", h.cfg.Name(a.host), text)
+	default:
+		_, err = safe.Write([]byte{prefaceGo})
+	}
+	if err == nil && !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, safe.Close())
+	}
+	return safe, nil
+}
+
+// serve takes a connection whose other end has proved the secret, and closes it in the end.
+func (p parent) serve(safe *auth.Conn) {
+	var preface [1 + idSize]byte
+	if _, err := io.ReadFull(safe, preface[:]); err != nil { // within the time for a greeting
+		_ = safe.Close()
+		return
+	}
+	id := [idSize]byte(preface[1:])
+	switch preface[0] {
+	case prefaceNew:
+		p.serveNew(safe, id)
+	case prefaceMove:
+		if err := p.carryOn(safe, id); err != nil {
+			p.h.log.Debug("a connection does not carry on another one", "peer", safe.RemoteAddr(), "reason", err)
+			_ = safe.Close()
+		}
+	default:
+		_ = safe.Close()
+	}
+}
+
+// serveNew serves a connection until its end.
+func (p parent) serveNew(safe *auth.Conn, id [idSize]byte) {
+	m := rpc.NewMoving(safe, nil)
+	defer m.Close()
+	p.h.mu.Lock()
+	_, twice := p.h.moving[id]
+	if !twice {
+		p.h.moving[id] = m
+	}
+	p.h.mu.Unlock()
+	if twice {
+		return
+	}
+	v := &peer{refused: safe.Refused}
+	p.h.proved.Put(rpc.NewConn(m, v))
+	p.h.mu.Lock()
+	delete(p.h.moving, id)
+	p.h.mu.Unlock()
+	if host := int(v.told.Load()); host > 0 {
+		p.inform(host)
+	}
+}
+
+// carryOn has a connection carry on the one with an ID.
+func (p parent) carryOn(safe *auth.Conn, id [idSize]byte) error {
+	p.h.mu.Lock()
+	m := p.h.moving[id]
+	p.h.mu.Unlock()
+	err := safe.Refused
+	switch {
+	case err != nil:
+		err = fmt.Errorf("it does not accept the certificate: %s", p.h.cfg.Identity.Explain(err))
+	case m == nil:
+		err = errors.New("the connection that it is to carry on is not there")
+	default:
+		err = m.Reserve()
+	}
+	if err != nil {
+		text := err.Error()
+		_, lost := safe.Write(append([]byte{0, byte(min(len(text), 255))}, text[:min(len(text), 255)]...))
+		return errors.Join(err, lost)
+	}
+	var goes [1]byte
+	if _, err = safe.Write([]byte{1, 0}); err == nil {
+		_, err = io.ReadFull(safe, goes[:])
+	}
+	if err == nil && goes[0] != prefaceGo {
+		err = errors.New("it says something else than that it does")
+	}
+	if err == nil {
+		err = safe.SetDeadline(time.Time{}) // that of the greeting
+	}
+	if err != nil {
+		m.Cancel()
+		return err
+	}
+	return m.Move(safe)
+}
