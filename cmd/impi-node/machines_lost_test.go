@@ -65,32 +65,65 @@ func TestHeadLost(t *testing.T) {
 	}
 }
 
-// serverJob is machineJob with an impi-server on a machine of its own, the last one, that runs.
-func serverJob(t *testing.T) (file string, machines []*netns.Machine, server *machineNode) {
+// buildServer makes an impi-server.
+func buildServer(t *testing.T) (program string) {
 	t.Helper()
-	dir := t.TempDir()
-	program := filepath.Join(dir, "impi-server")
+	program = filepath.Join(t.TempDir(), "impi-server")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "../impi-server").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	machines = netns.New(t, 7)
-	file = machineJobAt(t, `server = "10.77.0.7:7800"`, "")
-	server = &machineNode{cmd: machines[6].Command(t.Context(), program, "-clients", "2", "-host", "10.77.0.7", "-port", "7800", "-timeout", "10m", "-auth", "key", "-key-file", filepath.Join(filepath.Dir(file), "job.key"))}
+	return program
+}
+
+// startServer runs an impi-server for the two sites of machineJob on a machine.
+func startServer(t *testing.T, program string, m *netns.Machine, file string) *machineNode {
+	t.Helper()
+	server := &machineNode{cmd: m.Command(t.Context(), program, "-clients", "2", "-host", m.Address, "-port", "7800", "-timeout", "10m", "-auth", "key", "-key-file", filepath.Join(filepath.Dir(file), "job.key"))}
 	server.cmd.Env = os.Environ()
 	server.start(t, "the server")
 	server.awaits(t, server.err, "waiting for clients")
-	return file, machines, server
+	return server
+}
+
+// serverJob is machineJob with an impi-server on a machine of its own, the last one, that runs.
+func serverJob(t *testing.T) (file string, machines []*netns.Machine, server *machineNode) {
+	t.Helper()
+	machines = netns.New(t, 7)
+	file = machineJobAt(t, `server = "10.77.0.7:7800"`, "")
+	return file, machines, startServer(t, buildServer(t), machines[6], file)
 }
 
 // runServerJob starts a job of serverJob, and waits until its procs run.
 func runServerJob(t *testing.T) (machines []*netns.Machine, nodes []*machineNode) {
 	t.Helper()
 	file, machines, _ := serverJob(t)
-	nodes = startOn(t, file, "block", machines[:6])
+	return machines, startBlock(t, file, machines[:6])
+}
+
+// startBlock starts procs of machineJob that wait for SIGUSR1, until all run.
+func startBlock(t *testing.T, file string, machines []*netns.Machine) (nodes []*machineNode) {
+	t.Helper()
+	nodes = startOn(t, file, "block", machines)
 	for rank := range 12 {
 		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
 	}
-	return machines, nodes
+	return nodes
+}
+
+// endBlock ends the procs of startBlock, and wants all nodes to end well.
+func endBlock(t *testing.T, machines []*netns.Machine, nodes []*machineNode) {
+	t.Helper()
+	for _, head := range []int{0, 3} { // which passes it on to the procs of its site
+		if err := nodes[head].cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range ends(nodes) {
+		if s != 0 {
+			t.Errorf("machine %d: status %d", i, s)
+		}
+		awaitEmpty(t, machines[i])
+	}
 }
 
 // awaitGoesOn waits until both heads have said that the server is lost.
@@ -111,17 +144,7 @@ func TestServerLost(t *testing.T) {
 			machines, nodes := runServerJob(t)
 			how(machines[6])
 			awaitGoesOn(t, nodes)
-			for _, head := range []int{0, 3} { // which passes it on to the procs of its site
-				if err := nodes[head].cmd.Process.Signal(syscall.SIGUSR1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for i, s := range ends(nodes) {
-				if s != 0 {
-					t.Errorf("machine %d: status %d", i, s)
-				}
-				awaitEmpty(t, machines[i])
-			}
+			endBlock(t, machines, nodes)
 			machines[6].Crash()
 		})
 		t.Run(name+" before a head", func(t *testing.T) {
@@ -137,6 +160,66 @@ func TestServerLost(t *testing.T) {
 			server.awaits(t, server.err, "client joined: client=0")
 			how(machines[6])
 			wantLoss(t, machines, nodes, machines[6])
+		})
+	}
+}
+
+// TestServerKilledAndBack: a job goes on when impi-server is killed, and when another one comes up at the
+// address, which has nothing to do with the job. impi-node status says at each host what has become of it.
+func TestServerKilledAndBack(t *testing.T) {
+	program := buildServer(t)
+	for name, more := range map[string]string{"not resumed": "", "resumed": `route "*" { resume = true }`} {
+		t.Run(name, func(t *testing.T) {
+			machines := netns.New(t, 7)
+			file := machineJobAt(t, `server = "10.77.0.7:7800"`, more)
+			server := startServer(t, program, machines[6], file)
+			nodes := startBlock(t, file, machines[:6])
+			says := func(i int, site, want string) {
+				t.Helper()
+				status, out, errs := nodes[i].command(t, machines[i], "status")
+				if status != 0 || !strings.Contains(out, "server 10.77.0.7:7800: ") || !strings.Contains(out, site+" "+want) {
+					t.Errorf("status at machine %d: %d\n%s%s", i, status, out, errs)
+				}
+			}
+			says(1, "alpha", "is connected")
+			if err := server.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-server.over
+			again := startServer(t, program, machines[6], file)
+			awaitGoesOn(t, nodes)
+			says(1, "alpha", "has lost it since ")
+			says(3, "beta", "has lost it since ")
+			endBlock(t, machines[:6], nodes)
+			select {
+			case <-again.over:
+				t.Error("the server that came back has ended")
+			default:
+			}
+			if log := again.err.String(); strings.Contains(log, "client joined") {
+				t.Errorf("a site of the job has joined another one:\n%s", log)
+			}
+		})
+	}
+}
+
+// TestFirstServerDown: of a list of servers the first one is on a machine that is not there, or nobody
+// listens at its port.
+func TestFirstServerDown(t *testing.T) {
+	program := buildServer(t)
+	for name, first := range map[string]string{"no machine": "10.77.0.99:7800", "no server": "10.77.0.7:7801"} {
+		t.Run(name, func(t *testing.T) {
+			machines := netns.New(t, 7)
+			file := machineJobAt(t, fmt.Sprintf("servers = [%q, \"10.77.0.7:7800\"]", first), "")
+			server := startServer(t, program, machines[6], file)
+			nodes := startBlock(t, file, machines[:6])
+			if status, out, errs := nodes[0].command(t, machines[0], "status"); status != 0 || !strings.Contains(out, "server 10.77.0.7:7800 (not needed: "+first+"): alpha is connected") {
+				t.Errorf("status: %d\n%s%s", status, out, errs)
+			}
+			endBlock(t, machines[:6], nodes)
+			if s := ends([]*machineNode{server})[0]; s != 0 {
+				t.Errorf("the server: status %d", s)
+			}
 		})
 	}
 }

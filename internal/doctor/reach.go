@@ -28,7 +28,7 @@ func reach(ctx context.Context, job *config.Job, local func(netip.Addr) bool) []
 	for _, r := range firewall.Rules(job) {
 		port, _, _ := strings.Cut(r.Ports, "-") // the first one of a range
 		at := net.JoinHostPort(r.Host, port)
-		if r.Proto != "tcp" || r.Ports == "any" || seen[at] || isLocal(r.Host, local) || !fromHere(r.From, local) {
+		if r.Proto != "tcp" || r.Ports == "any" || seen[at] || isLocal(r.Host, local) && r.Site != "" || !fromHere(r.From, local) {
 			continue
 		}
 		seen[at] = true

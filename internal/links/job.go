@@ -47,6 +47,7 @@ type Part struct {
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
 	Nodes      []HostNode  `json:"nodes,omitempty"` // of its hosts, if each has one of its own
+	Server     *JobServer  `json:"server,omitempty"`
 }
 
 // HostNode is the node of one host of a site, and whether it answered.
@@ -291,6 +292,7 @@ func (p *Part) add(f Found) {
 			x.away = f.Away
 			p.Ranks = append(p.Ranks, x)
 		}
+		p.Server = cmp.Or(p.Server, f.Node.Server)
 		for _, x := range f.Node.Transports {
 			x.Host = n.Host
 			p.Transports = append(p.Transports, x)

@@ -39,8 +39,20 @@ type Node struct {
 	Ports      int         `json:"ports,omitempty"` // open, at which other jobs can connect
 	WorldLinks []WorldLink `json:"other_worlds,omitempty"`
 
+	Server *JobServer `json:"server,omitempty"` // as the site's head sees it; nil at other hosts
+
 	Log    []LogLine    `json:"log,omitempty"`     // by time
 	ByHost []HostCounts `json:"by_host,omitempty"` // all that its procs know, also of pairs that Views leaves out
+}
+
+// JobServer is what a site knows of its job's server.
+type JobServer struct {
+	Address  string    `json:"address"`
+	Embedded bool      `json:"embedded,omitempty"` // it runs in this node
+	Ours     bool      `json:"ours,omitempty"`     // it runs in another node of the job, or in a launcher
+	Others   []string  `json:"others,omitempty"`   // further addresses of the file, where the sites have not met
+	Lost     time.Time `json:"lost,omitzero"`      // since when; zero: it is connected
+	Why      string    `json:"why,omitempty"`      // it is lost
 }
 
 // LogLine is a line of a node's log.

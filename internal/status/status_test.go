@@ -129,3 +129,25 @@ func TestCommandLine(t *testing.T) {
 		t.Error("-help failed")
 	}
 }
+
+// TestServers: which server the sites have, and since when they have lost it.
+func TestServers(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	j := &Job{}
+	for i, s := range []*links.JobServer{
+		{Address: "10.0.0.1:7800", Others: []string{"10.0.0.2:7800"}},
+		nil,
+		{Address: "10.0.0.1:7800", Lost: now.Add(-90 * time.Second), Others: []string{"10.0.0.2:7800"}},
+		{Address: "10.0.0.3:7800", Ours: true},
+		{Address: "10.0.0.3:7800", Embedded: true},
+	} {
+		j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: string(rune('a' + i)), Client: i}, Server: s})
+	}
+	want := []string{
+		"server 10.0.0.1:7800 (not needed: 10.0.0.2:7800): a is connected; c has lost it since 03:02:35, 1m30s ago, and goes on without it",
+		"server 10.0.0.3:7800, in the node of site e: d is connected; e is connected",
+	}
+	if got := servers(j, now); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

@@ -54,6 +54,9 @@ func writeJob(w io.Writer, j *Job) {
 		}
 		_ = t.Flush()
 	}
+	for _, s := range servers(j, time.Now()) {
+		fmt.Fprintf(w, "\n  %s\n", oneLine(s))
+	}
 	if s := linksInShort(j); s != "" {
 		fmt.Fprintf(w, "\n  links: %s\n", s)
 	}
@@ -61,6 +64,43 @@ func writeJob(w io.Writer, j *Job) {
 	if j.Deadlock != nil {
 		writeDeadlock(w, j.Deadlock)
 	}
+}
+
+// servers says which sites are connected with the job's server, and since when others are not.
+func servers(j *Job, now time.Time) (list []string) {
+	var order []string
+	said := make(map[string][]string)
+	at := make(map[string]string)
+	for i := range j.Sites {
+		s := j.Sites[i].Server
+		if s == nil {
+			continue
+		}
+		name := "server " + s.Address
+		switch {
+		case s.Embedded:
+			name += ", in the node of site " + j.Sites[i].Label()
+		case s.Ours:
+			name += ", in a node or launcher of the job"
+		case len(s.Others) > 0:
+			name += " (not needed: " + strings.Join(s.Others, ", ") + ")"
+		}
+		if at[s.Address] == "" || s.Embedded {
+			at[s.Address] = name
+		}
+		if !slices.Contains(order, s.Address) {
+			order = append(order, s.Address)
+		}
+		state := j.Sites[i].Label() + " is connected"
+		if !s.Lost.IsZero() {
+			state = fmt.Sprintf("%s has lost it since %s, %s ago, and goes on without it", j.Sites[i].Label(), s.Lost.Format(time.TimeOnly), ago(now.Sub(s.Lost)))
+		}
+		said[s.Address] = append(said[s.Address], state)
+	}
+	for _, a := range order {
+		list = append(list, at[a]+": "+strings.Join(said[a], "; "))
+	}
+	return list
 }
 
 // join joins what is not empty.

@@ -59,6 +59,7 @@ type Running struct {
 	Channels *channel.Channels
 	Prober   *probe.Prober
 	Worlds   interface{ Describe(*links.Node) } // links to other worlds
+	Member   interface{ Describe(*links.Node) } // the job's server
 }
 
 // Host is a host of the site with its packet switch.
@@ -240,6 +241,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	}
 	c.describeLog(d, r)
 	c.Worlds.Describe(d)
+	c.Member.Describe(d)
 	return d
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,6 +20,7 @@ import (
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/node/lifetime"
 	"github.com/openimpi/impi/internal/node/procs"
 	"github.com/openimpi/impi/internal/node/report"
@@ -49,11 +51,12 @@ type Member struct {
 	Server *server.Server // embedded in this node; nil if it runs elsewhere
 	Token  dynamic.Token  // that this site proposes for the job; no other site has it unless it was chosen
 
-	id      *rendezvous.Identity // see Identity
-	session *rendezvous.Client   // our side of startup
-	joined  bool                 // we have begun it
-	at      string               // the server's address; where there are several, after startup
-	left    chan struct{}        // closed when we have left the job, or given it up
+	id      *rendezvous.Identity       // see Identity
+	session *rendezvous.Client         // our side of startup
+	joined  bool                       // we have begun it
+	at      string                     // the server's address; where there are several, after startup
+	lost    atomic.Pointer[serverLoss] // the server; nil: it is not lost
+	left    chan struct{}              // closed when we have left the job, or given it up
 	leaving sync.Once
 }
 
@@ -165,16 +168,40 @@ func (m *Member) hearServer() {
 	}
 	err := m.session.Err()
 	f := m.serverSaid(err)
-	loss := m.loss(err)
-	if loss.GoesOn() {
-		loss.Runs = m.awaitRuns()
+	x := m.loss(err)
+	if x.GoesOn() {
+		m.lost.Store(&serverLoss{time.Now(), f.Text})
+		x.Runs = m.awaitRuns()
 	}
-	if loss.GoesOn() {
+	if x.GoesOn() {
 		m.Log.Warn("the job's server is lost, and the job goes on without it: the sites tell each other by their channels if one fails; "+
 			"until the end nobody can publish or look up names at that server", "reason", f.Text)
 		return
 	}
 	m.End.Fail(f)
+}
+
+// serverLoss is when and why the server was lost.
+type serverLoss struct {
+	at  time.Time
+	why string
+}
+
+// Describe tells of the job's server, once the site has joined.
+func (m *Member) Describe(d *links.Node) {
+	if m.session == nil {
+		return // the head is connected with it, and this host is another one
+	}
+	s := m.Routes.Site.Server
+	d.Server = &links.JobServer{Address: cmp.Or(m.at, m.servers()[0]), Embedded: m.Server != nil, Ours: s.Ours && m.Server == nil}
+	for _, x := range s.All() {
+		if a := x.Address.String(); len(s.Standby) > 0 && a != d.Server.Address {
+			d.Server.Others = append(d.Server.Others, a)
+		}
+	}
+	if l := m.lost.Load(); l != nil {
+		d.Server.Lost, d.Server.Why = l.at, l.why
+	}
 }
 
 // runTime is how long a site that has lost the server waits until its job runs: it may be among the
