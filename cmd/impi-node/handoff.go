@@ -20,7 +20,7 @@ import (
 )
 
 // order is the launcher's message to each of its nodes. It is sent over an inherited socket, as no
-// other process may see the key. It is JSON and not gRPC because there are only three messages, one
+// other process may see the key. It is JSON and not gRPC because there are only a few messages, one
 // after the other.
 type order struct {
 	Server *netip.AddrPort `json:"server,omitempty"` // the launcher's; nil: as in the file
@@ -48,6 +48,13 @@ type outcome struct {
 	Status int    `json:"status"`
 	Remote bool   `json:"remote"` // another site has reported it
 	Early  bool   `json:"early"`  // the job had not begun at the site
+}
+
+// news is a node's message to its launcher after the first one: its last one, or before that, that it has
+// taken changes of the job file.
+type news struct {
+	outcome
+	Reloaded bool `json:"reloaded,omitempty"`
 }
 
 // handoff is a node's end of the socket.
@@ -130,9 +137,16 @@ func (h *handoff) report(err error) int {
 			o.Status, o.Remote, o.Early = f.Status, f.Remote, f.Early
 		}
 	}
-	_ = json.NewEncoder(h.conn).Encode(o) // the launcher may have ended
+	_ = json.NewEncoder(h.conn).Encode(news{outcome: o}) // the launcher may have ended
 	_ = h.conn.Close()
 	return o.Status
+}
+
+// reloaded tells the launcher, which may run the job's server, that the job file has changed. h may be nil.
+func (h *handoff) reloaded() {
+	if h != nil {
+		_ = json.NewEncoder(h.conn).Encode(news{Reloaded: true}) // the launcher may have ended
+	}
 }
 
 // drawKey sets a random key for a job whose file says nothing about authentication.

@@ -72,7 +72,8 @@ func launchSites(o *options, job *config.Job, nodes []nodeSpec, told order, sign
 		}
 	})()
 	release := s.onFailure(func() { forward(syscall.SIGTERM) })
-	await(running, func() { forward(syscall.SIGTERM) })
+	again := &relauncher{serving: s, job: job, first: nodes[0].site.Name, addresses: told.Addresses, fixed: o.logLevel != "", log: log}
+	await(running, func() { forward(syscall.SIGTERM) }, again.reload)
 	release()
 	verdict := s.explain(judge(running))
 	if verdict.Text != "" {
@@ -153,8 +154,8 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 
 // await waits for all nodes and reads their last messages. If one fails before the job has begun
 // there, it calls endOthers after a while, because nodes that do not learn of the failure from the
-// server would wait for that site.
-func await(running []*siteProcess, endOthers func()) {
+// server would wait for that site. reloaded is called when a site has taken changes of the job file.
+func await(running []*siteProcess, endOthers func(), reloaded func(site string)) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
 	all := make(chan struct{})
@@ -174,7 +175,14 @@ func await(running []*siteProcess, endOthers func()) {
 			var heeds heeding
 			_ = dec.Decode(&heeds)
 			close(p.heeds)
-			p.reported = heeds.Signals && dec.Decode(&p.outcome) == nil
+			for more := heeds.Signals; more; {
+				var n news
+				p.reported = dec.Decode(&n) == nil
+				if more = p.reported && n.Reloaded; more {
+					reloaded(p.site.Name)
+				}
+				p.outcome = n.outcome
+			}
 			p.order = ended.Add(1)
 			if p.outcome.Early && p.outcome.Status != statusOK && !p.outcome.Remote {
 				endSoon()
@@ -221,5 +229,5 @@ func endAll(running []*siteProcess) {
 	for _, p := range running {
 		_ = p.process.Signal(syscall.SIGTERM) // it may have ended
 	}
-	await(running, func() {})
+	await(running, func() {}, func(string) {})
 }

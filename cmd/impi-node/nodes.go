@@ -24,6 +24,7 @@ type nodeSpec struct {
 	order         *hostOrder           // for those hosts, if this is not the head
 	starter       chan struct{}        // closed when the node that has started this one is gone; nil if none has
 	source        *reload.Source       // where site comes from; nil: there is no file that can be read again
+	reloaded      func()               // tells a launcher that changes of the file were taken; may be nil
 	fault         error                // why this machine cannot be part of the site, reported to the other hosts; or nil
 	clusterConfig member.ClusterConfig // how it finds the other hosts, if a launcher has said so
 }

@@ -2,17 +2,25 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/internal/cmdline/terminal"
 	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/pki"
+	"github.com/openimpi/impi/internal/pki/pkitest"
+	"github.com/openimpi/impi/transports/identity"
 )
 
 // rewrite changes a job file.
@@ -151,11 +159,72 @@ func TestHangupReloads(t *testing.T) {
 			rewrite(t, path, `"info"`, `"loud"`)
 			reload("the job file is not taken", 2)
 			rewrite(t, path, `"loud"`, `"debug"`)
-			reload("reloaded: log level: info -> debug", 2)
+			reload("reloaded: log level", 3) // of two nodes and their launcher
 			go func() { _, _ = io.Copy(io.Discard, log) }()
 			if _, job := r.report(t); len(job.Pairs) != 1 || job.Pairs[0].State != links.StateLinked {
 				t.Errorf("%+v", job.Pairs)
 			}
 		})
+	}
+}
+
+// TestReloadOfTheLauncher: a launcher of several sites, which runs the job's server, takes the level of its
+// log and the server's certificates when its nodes do.
+func TestReloadOfTheLauncher(t *testing.T) {
+	before, after := pkitest.Authority(t), pkitest.Authority(t)
+	certs := t.TempDir()
+	renew := func(ca *pki.Authority) *identity.Identity {
+		t.Helper()
+		from := certificatesOn(t, ca, time.Now())
+		given := make(map[string]any)
+		for setting, name := range map[string]string{"cert": "site.pem", "key": "site.key", "ca": "ca.pem"} {
+			b, err := os.ReadFile(filepath.Join(from, name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(certs, name), b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			given[setting] = filepath.Join(from, name) // which stay as they are
+		}
+		id, err := identity.Load(given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	old := renew(before)
+	path := file(t, twoSites+strings.ReplaceAll(withCertificates, "${env.CERTS}", certs)+"log { level = \"info\" }\n")
+	job, found := load(path, func(netip.Addr) bool { return true }, nil, nil, "", false)
+	if job == nil || found.HasErrors() {
+		t.Fatal(found)
+	}
+	var said bytes.Buffer
+	log := hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: &said})
+	nodes := []nodeSpec{{site: job.Sites[0], host: allHosts}, {site: job.Sites[1], host: allHosts}}
+	s, err := newServing(job, nodes, order{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	r := &relauncher{serving: s, job: job, first: "alpha", log: log}
+	accepts := func(id *identity.Identity) bool { return s.server.Identity().Accepts(id) == nil }
+	if !accepts(old) {
+		t.Error("the server does not accept its own certificate")
+	}
+	fresh := renew(after)
+	rewrite(t, path, `"info"`, `"debug"`)
+	r.reload("beta")
+	if accepts(fresh) || log.GetLevel() != hclog.Info {
+		t.Errorf("another site than that of the server: level %v\n%s", log.GetLevel(), &said)
+	}
+	r.reload("alpha")
+	if !accepts(fresh) || accepts(old) || log.GetLevel() != hclog.Debug || strings.Count(said.String(), "reloaded: ") != 2 {
+		t.Errorf("level %v\n%s", log.GetLevel(), &said)
+	}
+	rewrite(t, path, `"debug"`, `"loud"`)
+	r.reload("alpha")
+	if !accepts(fresh) || log.GetLevel() != hclog.Debug || !strings.Contains(said.String(), "[ERROR] the launcher goes on as it was") {
+		t.Errorf("a file with a fault: level %v\n%s", log.GetLevel(), &said)
 	}
 }

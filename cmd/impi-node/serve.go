@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -43,6 +46,58 @@ func newServing(job *config.Job, nodes []nodeSpec, told order, log hclog.Logger)
 		s.told.Server = &at
 	}
 	return s, nil
+}
+
+// relauncher has the launcher take what can change of what it does itself, once a node has taken the
+// changes of its site: the certificates of the job's server, and the log level, which is that of the
+// first site.
+type relauncher struct {
+	*serving
+	job       *config.Job
+	first     string // site
+	addresses map[string]netip.Addr
+	fixed     bool // -log-level counts more than the file
+	log       hclog.Logger
+	mu        sync.Mutex
+}
+
+// reload takes changes of a site.
+func (r *relauncher) reload(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.take(name); err != nil {
+		r.log.Error("the launcher goes on as it was: correct that and reload again", "error", err)
+	}
+}
+
+func (r *relauncher) take(name string) error {
+	isLocal, err := local()
+	if err != nil {
+		return err
+	}
+	job, found := load(r.job.File, isLocal, r.addresses, nil, "", false)
+	if found.HasErrors() {
+		return found.Err()
+	}
+	site, ok := job.Site(name)
+	if !ok {
+		return fmt.Errorf("%s has no site %q any more", r.job.File, name)
+	}
+	if before, _ := r.job.Site(name); r.server.Identity() != nil && before.Server.Embedded {
+		id, err := server.Certificates(site)
+		if err != nil {
+			return err
+		}
+		if id != nil {
+			r.server.Identity().Replace(id)
+			r.log.Info("reloaded: new connections to the job's server use the certificate as it is in its file now", "certificate", id.Name())
+		}
+	}
+	if level := hclog.LevelFromString(site.Log.Level); name == r.first && !r.fixed && level != r.log.GetLevel() {
+		r.log.Info("reloaded: log level of the launcher", "from", r.log.GetLevel(), "to", level)
+		r.log.SetLevel(level)
+	}
+	return nil
 }
 
 // serverWord is how long nodes wait for the server to tell them that it, or another site, has

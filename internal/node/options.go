@@ -59,6 +59,8 @@ type Options struct {
 
 	// Reload has the site read its job file again each time something comes; nil: nothing does.
 	Reload <-chan struct{}
+	// Reloaded is called when changes of the file were taken; may be nil.
+	Reloaded func()
 
 	// OnDemand says which channels are made on demand: the same at all sites.
 	OnDemand agent.OnDemand

@@ -46,6 +46,7 @@ type Settings struct {
 	Log        hclog.Logger
 	Identities func() []*rendezvous.Identity // in use: at the job's server, and between the hosts of the site
 	Renew      func()                        // has connections between the hosts made anew, as Identities have changed; nil: there are none
+	Applied    func()                        // is called when changes were taken; may be nil
 }
 
 // Reloader takes new settings.
@@ -309,6 +310,9 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 		r.Log.Warn("the job file differs, which needs a restart: " + text)
 	}
 	a.Changes, a.Applied = p.changes, true
+	if r.Applied != nil {
+		r.Applied()
+	}
 }
 
 // taken are the transports of the file before, with the certificates of those that have taken new ones.
