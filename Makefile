@@ -70,8 +70,8 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 		cp cmd/impicc/impi.pc $(LIB)/pkgconfig/impi.pc; \
 	fi
 
-# Programs that get man pages, of their help texts; impi-node's commands have one each.
-DOCUMENTED := impi-node impi-server impi-bench impi-conform impiexec impicc
+# Programs that get man pages, and all but impicc completions; impi-node's commands have pages of their own.
+DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec impicc
 
 install: build ## install commands, library, header, man pages and completions under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
@@ -79,7 +79,7 @@ install: build ## install commands, library, header, man pages and completions u
 	cp include/mpi.h include/mpi_generated.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
 	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
-	$(GO) run ./internal/manual/make -bin $(BIN) -out $(DESTDIR)$(PREFIX)/share $$(cd $(BIN) && ls $(DOCUMENTED) 2>/dev/null)
+	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done
 
 # Where make package puts packages, and below it what is in them.
 PACKAGES ?= out/packages

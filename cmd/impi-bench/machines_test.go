@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func TestMachinesOfTheCommandLine(t *testing.T) {
 		{"-on ssh -hostfile " + file + " start", "use only one of the two"},
 		{"-hostfile " + file + "0 start", "no such file"},
 	} {
-		if _, err := parse(strings.Fields(tc.args), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := parse(strings.Fields(tc.args)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", tc.args, err, tc.want)
 		}
 	}

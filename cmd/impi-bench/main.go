@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
-	"github.com/openimpi/impi/internal/version"
 )
 
 //go:embed help/usage.txt
@@ -68,35 +67,20 @@ func run(args []string) int {
 		}
 		return 0
 	}
-	if len(args) > 0 && args[0] == startupWord {
-		return runStartup(args)
+	if isStartupPart(args) {
+		return exitStatus(runStartupPart(args[1:]))
 	}
-	if cmdline.WantsVersion(args) {
-		fmt.Println("impi-bench", version.String())
-		return 0
-	}
-	if cmdline.WantsHelp(args) {
-		args = []string{"-help"}
-	}
-	o, err := parse(args, streamFor(args))
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "impi-bench:", err)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return exitStatus(compare(ctx, o, os.Stdout))
+	c, _ := newCommand()
+	return c.Execute(args, os.Stdout, os.Stderr)
 }
 
-// streamFor is where the help goes: who asks for it gets it on the standard output.
-func streamFor(args []string) io.Writer {
-	if cmdline.WantsHelp(args) {
-		return os.Stdout
+// measured runs a benchmark until it ends or somebody ends it.
+func measured(bench func(ctx context.Context, out io.Writer) error) func([]string, io.Writer, io.Writer) (int, error) {
+	return func(_ []string, out, _ io.Writer) (int, error) {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return 0, bench(ctx, out)
 	}
-	return os.Stderr
 }
 
 // exitStatus is that of a command that ended with err, which it prints.
@@ -106,24 +90,6 @@ func exitStatus(err error) int {
 		return 1
 	}
 	return 0
-}
-
-// runStartup is the benchmark of startup, or one of its processes.
-func runStartup(args []string) int {
-	if isStartupPart(args) {
-		return exitStatus(runStartupPart(args[1:]))
-	}
-	o, err := parseStartup(args[1:], streamFor(args[1:]))
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "impi-bench:", err)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return exitStatus(benchStartup(ctx, o, os.Stdout))
 }
 
 // The hidden first words of the processes that impi-bench starts of itself.
@@ -155,14 +121,12 @@ func child(args []string) error {
 	return runFloorChild(args[1:])
 }
 
-func parse(args []string, w io.Writer) (o options, err error) {
-	f := flag.NewFlagSet("impi-bench", flag.ContinueOnError)
-	f.SetOutput(w)
-	f.Usage = func() {
-		fmt.Fprint(w, usage)
-		f.PrintDefaults()
-		fmt.Fprint(w, examples)
-	}
+// newCommand returns impi-bench, and where its flags go.
+func newCommand() (*cmdline.Command, *options) {
+	o := &options{}
+	c := cmdline.NewProgram("impi-bench", "", "")
+	c.Args = "`" + strings.Join(append(slices.Clone(benchNames), "collectives", "all"), "|") + "`"
+	f := c.Flags
 	sizes := f.String("sizes", "", "message sizes in bytes, as 8,64K,1M (default: depends on the benchmark)")
 	f.Float64Var(&o.seconds, "seconds", 0.2, "how long each size is measured in each repetition")
 	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
@@ -184,37 +148,57 @@ func parse(args []string, w io.Writer) (o options, err error) {
 	hosts := f.String("hostfile", "", "with start: the machines, by the launchers of each implementation (ssh, or what a scheduler's job has)")
 	counts := f.String("machines", "", "with -hostfile and -on: how many machines, as 2,4 (default: 2,4,8)")
 	on := f.String("on", "", "with start: make machines (needs root): ssh (network namespaces with sshd), slurm (a Slurm of this machine), or both")
-	if err := f.Parse(args); err != nil {
-		return o, err
+	c.Help = withFlags(usage, f, examples)
+	c.Check = func(args []string) (err error) {
+		if err := o.readMachines(*on, *hosts, *counts); err != nil {
+			return err
+		}
+		if o.sizes, err = parseSizes(*sizes); err != nil {
+			return err
+		}
+		if o.ranks, err = parseProcs(*ranks); err != nil {
+			return err
+		}
+		o.procs = o.ranks[0]
+		if *peers != "" {
+			o.peers = strings.Split(*peers, ",")
+		}
+		if *beside != "" {
+			o.beside = strings.Split(*beside, ",")
+		}
+		o.benches = spelled(args)
+		return o.check()
 	}
-	if *on != "" {
-		o.on = strings.Split(*on, ",")
-		if o.counts, err = readCounts(*counts, maxMade); err != nil {
-			return o, err
+	c.Run = measured(func(ctx context.Context, out io.Writer) error { return compare(ctx, *o, out) })
+	c.Commands = append(c.Commands, startupCommand())
+	return c, o
+}
+
+// withFlags is a help text with a list of flags in it.
+func withFlags(before string, f *flag.FlagSet, after string) string {
+	var b strings.Builder
+	b.WriteString(before)
+	f.SetOutput(&b)
+	f.PrintDefaults()
+	f.SetOutput(io.Discard)
+	return b.String() + after
+}
+
+// readMachines reads the flags that name the machines of start, or say how to make them.
+func (o *options) readMachines(on, hosts, counts string) (err error) {
+	switch {
+	case hosts == "" && counts != "" && on == "":
+		return errors.New("-machines needs -hostfile, which names them, or -on, which makes them")
+	case on != "":
+		o.on = strings.Split(on, ",")
+		if o.counts, err = readCounts(counts, maxMade); err != nil {
+			return err
 		}
 	}
-	if *hosts != "" {
-		if o.machines, err = readMachines(*hosts, *counts); err != nil {
-			return o, err
-		}
-	} else if *counts != "" && *on == "" {
-		return o, errors.New("-machines needs -hostfile, which names them, or -on, which makes them")
+	if hosts != "" {
+		o.machines, err = readMachines(hosts, counts)
 	}
-	if o.sizes, err = parseSizes(*sizes); err != nil {
-		return o, err
-	}
-	if o.ranks, err = parseProcs(*ranks); err != nil {
-		return o, err
-	}
-	o.procs = o.ranks[0]
-	if *peers != "" {
-		o.peers = strings.Split(*peers, ",")
-	}
-	if *beside != "" {
-		o.beside = strings.Split(*beside, ",")
-	}
-	o.benches = spelled(f.Args())
-	return o, o.check()
+	return err
 }
 
 func (o *options) check() error {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -56,9 +54,16 @@ func impiNode(t *testing.T) string {
 	return filepath.Join(built.dir, "impi-node")
 }
 
+// parse reads a command line.
+func parse(args []string) (options, error) {
+	c, o := newCommand()
+	_, err := c.Parse(args)
+	return *o, err
+}
+
 func parsed(t *testing.T, args ...string) options {
 	t.Helper()
-	o, err := parse(args, io.Discard)
+	o, err := parse(args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,7 @@ func TestSizes(t *testing.T) {
 		t.Errorf("got %v, want %v", o.sizes, want)
 	}
 	for _, bad := range []string{"x", "8,,9", "-1", "2048M", "K"} {
-		if _, err := parse([]string{"-sizes", bad, "pingpong"}, io.Discard); err == nil {
+		if _, err := parse([]string{"-sizes", bad, "pingpong"}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
@@ -86,16 +91,16 @@ func TestUsage(t *testing.T) {
 		{"-rounds", "0", "-transport", "tcp", "-beside", "resume", "rate"}, {}, {"dance"}, {"-peer", "lam", "pingpong"}, {"-peer", "c=/opt", "pingpong"}, {"-peer", "mpich=", "pingpong"}, {"-path", "round", "rate"}, {"-repeat", "0", "rate"}, {"-procs", "1", "allreduce"},
 		{"-procs", "2,x", "allreduce"}, {"-procs", "4,5", "collectives", "rate"}, {"-transport", "tcp", "-procs", "2,4", "-beside", "in-process", "barrier"},
 	} {
-		if _, err := parse(args, io.Discard); err == nil {
+		if _, err := parse(args); err == nil {
 			t.Errorf("%v was taken", args)
 		}
 	}
-	var help bytes.Buffer
-	if _, err := parse([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("help: %v", err)
+	c, _ := newCommand()
+	for _, fault := range c.Faults() {
+		t.Error(fault)
 	}
 	for _, word := range append(slices.Clone(benchNames), "-peer", "examples:", "exit status") {
-		if !strings.Contains(help.String(), word) {
+		if !strings.Contains(c.Help, word) {
 			t.Errorf("help does not mention %s", word)
 		}
 	}
@@ -339,7 +344,7 @@ func TestVariants(t *testing.T) {
 
 // Pairs of ranks run at the same time.
 func TestFourProcs(t *testing.T) {
-	if _, err := parse([]string{"-procs", "3", "allreduce"}, io.Discard); err != nil {
+	if _, err := parse([]string{"-procs", "3", "allreduce"}); err != nil {
 		t.Error(err)
 	}
 	o := parsed(t, "-procs", "4", "pingpong")
@@ -352,12 +357,13 @@ func TestFourProcs(t *testing.T) {
 
 // TestStartup: a small job goes through both processes, and every client knows it.
 func TestStartup(t *testing.T) {
-	o, err := parseStartup([]string{"-clients", "4", "-hosts", "2", "-procs", "2048", "-repeat", "2", "-json"}, io.Discard)
+	c, o := newStartup()
+	_, err := c.Parse([]string{"-clients", "4", "-hosts", "2", "-procs", "2048", "-repeat", "2", "-json"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := benchStartup(t.Context(), o, &out); err != nil {
+	if err := benchStartup(t.Context(), *o, &out); err != nil {
 		t.Fatal(err)
 	}
 	var r struct {
@@ -381,14 +387,13 @@ func TestStartupUsage(t *testing.T) {
 		"-procs 33":             "-procs 33: write a multiple of 32",
 		"-procs 2097152":        "-procs 2097152",
 		"-repeat 0":             "-repeat and -limit must be positive",
-		"-clients 2 -procs 4 x": `has no flag "x"`,
+		"-clients 2 -procs 4 x": `"x": this command takes only flags`,
 	} {
-		if _, err := parseStartup(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := startupCommand().Parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
 	}
-	var help bytes.Buffer
-	if _, err := parseStartup([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-clients") || !strings.Contains(help.String(), "examples:") {
-		t.Errorf("%v\n%s", err, help.String())
+	if c := startupCommand(); !strings.Contains(c.Help, "-clients") || !strings.Contains(c.Help, "examples:") {
+		t.Error(c.Help)
 	}
 }

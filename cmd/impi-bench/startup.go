@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 //go:embed help/startup-usage.txt
@@ -37,30 +37,26 @@ type startupOptions struct {
 // startupWord is both the command and, with a part after it, its processes.
 const startupWord = "startup"
 
-func parseStartup(args []string, w io.Writer) (o startupOptions, err error) {
-	f := flag.NewFlagSet("impi-bench startup", flag.ContinueOnError)
-	f.SetOutput(w)
-	f.Usage = func() {
-		fmt.Fprint(w, startupUsage)
-		f.PrintDefaults()
-		fmt.Fprint(w, startupExamples)
-	}
+// startupCommand returns impi-bench startup.
+func startupCommand() *cmdline.Command { c, _ := newStartup(); return c }
+
+func newStartup() (*cmdline.Command, *startupOptions) {
+	o := &startupOptions{}
+	c := &cmdline.Command{Name: startupWord, Flags: cmdline.NewFlags(), Check: o.check}
+	f := c.Flags
 	f.IntVar(&o.clients, "clients", wire.MaxClients, "clients of the job")
 	f.IntVar(&o.hosts, "hosts", 1, "hosts of each client")
 	f.IntVar(&o.procs, "procs", startup.MaxProcs, "procs of all clients together")
 	f.IntVar(&o.repeat, "repeat", 5, "repetitions, of which the median counts")
 	f.DurationVar(&o.limit, "limit", time.Minute, "how long one repetition may take")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	return o, o.check(f.Args())
+	c.Help = withFlags(startupUsage, f, startupExamples)
+	c.Run = measured(func(ctx context.Context, out io.Writer) error { return benchStartup(ctx, *o, out) })
+	return c, o
 }
 
-func (o *startupOptions) check(rest []string) error {
+func (o *startupOptions) check([]string) error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("impi-bench startup has no flag %q", rest[0])
 	case o.clients < 1 || o.clients > wire.MaxClients:
 		return fmt.Errorf("-clients %d: a job has 1 to %d", o.clients, wire.MaxClients)
 	case o.hosts < 1 || o.procs < o.clients*o.hosts || o.procs > startup.MaxProcs:

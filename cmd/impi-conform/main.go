@@ -6,13 +6,11 @@ package main
 
 import (
 	_ "embed"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/interpreter"
-	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/transports/tcp"
 )
@@ -34,36 +32,31 @@ func main() {
 
 // run is main for given arguments. It returns the exit status.
 func run(args []string, out, err io.Writer) int {
-	if len(args) == 0 {
-		fmt.Fprint(err, help)
-		return statusUsage
+	return newCommand().Execute(args, out, err)
+}
+
+// newCommand returns impi-conform.
+func newCommand() *cmdline.Command {
+	c := cmdline.NewProgram("impi-conform", help, "")
+	c.Flags = nil
+	c.Run = func(_ []string, _, errs io.Writer) (int, error) {
+		_, err := io.WriteString(errs, help)
+		return statusUsage, err
 	}
-	if cmdline.WantsVersion(args) {
-		fmt.Fprintln(out, "impi-conform", version.String())
-		return statusPass
+	source := func(_ []string, out, _ io.Writer) (int, error) {
+		_, err := io.WriteString(out, interpreter.C)
+		return statusPass, err
 	}
-	switch args[0] {
-	case "transport":
-		return transport(args[1:], out, err)
-	case "rules":
-		return rules(out)
-	case "protocol":
-		return tryProtocol(args[1:], out, err)
-	case "program":
-		fmt.Fprint(out, interpreter.C)
-		return statusPass
-	case "interpreter": // the same in Go, started by an impi-node
-		return interpreter.Main()
-	case "help", "-h", "-help", "--help":
-		if len(args) > 1 && args[1] == "protocol" {
-			fmt.Fprint(out, helpProtocol)
-		} else {
-			fmt.Fprint(out, help)
-		}
-		return statusPass
-	}
-	fmt.Fprintf(err, "impi-conform: unknown command %q; write transport, rules, protocol, program or help\nTry: impi-conform help\n", args[0])
-	return statusUsage
+	c.Commands = append(c.Commands,
+		transportCommand(),
+		&cmdline.Command{Name: "rules", Run: func(_ []string, out, _ io.Writer) (int, error) { return rules(out), nil }},
+		protocolCommand(),
+		&cmdline.Command{Name: "program", Run: source},
+		&cmdline.Command{Name: "interpreter", Hidden: true, Run: func([]string, io.Writer, io.Writer) (int, error) { // the same in Go, started by an impi-node
+			return interpreter.Main(), nil
+		}})
+	c.AddHelp(nil)
+	return c
 }
 
 var (

@@ -37,7 +37,7 @@ func TestStatuses(t *testing.T) {
 		{"", 2, "Usage:"},
 		{"help", 0, "Usage:"},
 		{"transport -h", 0, "Usage:"},
-		{"judge", 2, `unknown command "judge"`},
+		{"judge", 2, `there is no command "judge"; known here: help, program, protocol, rules, transport`},
 		{"transport", 2, "one plugin, not 0"},
 		{"transport a b", 2, "one plugin, not 2"},
 		{"transport -run [ x", 2, "-run"},
@@ -103,7 +103,7 @@ func TestProtocolReports(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != statusFail || r.Failed != 1 || len(r.Results[0].Trace) == 0 {
 		t.Errorf("status %d, %v: %s", status, err, out)
 	}
-	for name, words := range map[string]string{junit: `<testcase classname="the IUT.startup" name="IMPI-2-AUTH-11 MUST"`, page: "`impi-conform protocol -patience 200ms -server false -prefix DIR AUTH-11`"} {
+	for name, words := range map[string]string{junit: `<testcase classname="the IUT.startup" name="IMPI-2-AUTH-11 MUST"`, page: "`impi-conform protocol -patience 200ms -prefix DIR -server false AUTH-11`"} {
 		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), words) {
 			t.Errorf("%v: %s", err, text)
 		}
@@ -117,7 +117,8 @@ func TestProtocolReports(t *testing.T) {
 func TestStrict(t *testing.T) {
 	only := &protocol.Report{Verdict: transporttest.Pass, Passed: 1, Failed: 1}
 	for args, want := range map[string]int{"-iut impi": statusPass, "-iut impi -strict": statusFail} {
-		r, err := parseTrial(strings.Fields(args))
+		c, r := newTrial()
+		_, err := c.Parse(strings.Fields(args))
 		if err != nil || r.status(only) != want {
 			t.Errorf("%s: %v, not %d", args, err, want)
 		}
@@ -132,5 +133,12 @@ func TestValueOf(t *testing.T) {
 	}
 	if got, ok := valueOf("[a,b]").([]string); !ok || len(got) != 2 || got[1] != "b" {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestHelpTexts: they tell of all flags, and of none that there is not.
+func TestHelpTexts(t *testing.T) {
+	for _, fault := range newCommand().Faults() {
+		t.Error(fault)
 	}
 }

@@ -31,19 +31,23 @@ type trial struct {
 	list     bool
 	strict   bool
 	markdown string
-	args     []string // for the page
+	flagSet  *flag.FlagSet // of the command line
+	words    []string      // what else is on it
 	shown
 }
 
-func parseTrial(args []string) (*trial, error) {
-	r := &trial{args: args}
-	f := flag.NewFlagSet("protocol", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.StringVar(&r.iut, "iut", "", "")
-	f.StringVar(&r.prefix, "prefix", "", "")
+// protocolCommand returns impi-conform protocol.
+func protocolCommand() *cmdline.Command { c, _ := newTrial(); return c }
+
+func newTrial() (*cmdline.Command, *trial) {
+	f := cmdline.NewFlags()
+	r := &trial{flagSet: f}
+	c := &cmdline.Command{Name: "protocol", Help: helpProtocol, Args: "`PATTERN`", Flags: f, Run: r.try}
+	f.StringVar(&r.iut, "iut", "", "`impi|lam`")
+	f.StringVar(&r.prefix, "prefix", "", cmdline.Dir)
 	f.StringVar(&r.commands.ClientCommand, "client", "", "")
 	f.StringVar(&r.commands.ServerCommand, "server", "", "")
-	f.StringVar(&r.commands.Program, "program", "", "")
+	f.StringVar(&r.commands.Program, "program", "", cmdline.File)
 	f.StringVar(&r.commands.Title, "name", "the IUT", "")
 	f.StringVar(&r.commands.Release, "release", "", "")
 	f.BoolVar(&r.commands.ManyHosts, "many-hosts", false, "")
@@ -54,38 +58,33 @@ func parseTrial(args []string) (*trial, error) {
 	f.BoolVar(&r.list, "list", false, "")
 	f.BoolVar(&r.strict, "strict", false, "")
 	r.flags(f)
-	f.StringVar(&r.markdown, "markdown", "", "")
-	f.Func("level", "", func(s string) error {
-		if r.options.Level = play.Level(s); r.options.Level != play.Must && r.options.Level != play.Should {
-			return errors.New("it is MUST or SHOULD")
+	f.StringVar(&r.markdown, "markdown", "", cmdline.File)
+	f.StringVar((*string)(&r.options.Level), "level", "", fmt.Sprintf("`%s|%s`", play.Must, play.Should))
+	f.StringVar((*string)(&r.options.Data), "data", "", fmt.Sprintf("`%s|%s`", play.External32, play.NativeLittle))
+	c.Check = func(rest []string) (err error) {
+		r.words = rest
+		switch {
+		case len(rest) > 1 || len(rest) == 1 && r.pattern != "":
+			return fmt.Errorf("give one pattern, not %q", rest)
+		case len(rest) == 1:
+			r.pattern = rest[0]
 		}
-		return nil
-	})
-	f.Func("data", "", func(s string) error {
-		if r.options.Data = play.Data(s); r.options.Data != play.External32 && r.options.Data != play.NativeLittle {
-			return errors.New("it is external32 or native-le")
+		if r.options.Run, err = r.cases(); err != nil {
+			return err
 		}
-		return nil
-	})
-	rest, err := cmdline.ParseMixed(f, args)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(rest) > 1 || len(rest) == 1 && r.pattern != "":
-		return nil, fmt.Errorf("give one pattern, not %q", rest)
-	case len(rest) == 1:
-		r.pattern = rest[0]
+		return r.complete()
 	}
-	if r.options.Run, err = r.cases(); err != nil {
-		return nil, err
-	}
-	return r, r.complete()
+	return c, r
 }
 
 // complete looks whether there is something to judge.
 func (r *trial) complete() error {
 	own := r.commands.ClientCommand != "" || r.commands.ServerCommand != ""
 	switch {
+	case r.options.Level != "" && r.options.Level != play.Must && r.options.Level != play.Should:
+		return errors.New("-level: it is MUST or SHOULD")
+	case r.options.Data != "" && r.options.Data != play.External32 && r.options.Data != play.NativeLittle:
+		return errors.New("-data: it is external32 or native-le")
 	case r.list:
 	case r.iut == "" && !own:
 		return errors.New("say what to test: -iut impi, -iut lam, or -client and -server")
@@ -121,27 +120,20 @@ func (r *trial) subject(dir string) (iut.Subject, error) {
 	return &r.commands, nil
 }
 
-// tryProtocol is the subcommand.
-func tryProtocol(args []string, out, errOut io.Writer) int {
-	r, err := parseTrial(args)
-	if err != nil {
-		return misused(err, "protocol", "help protocol", helpProtocol, out, errOut)
-	}
+func (r *trial) try(_ []string, out, errOut io.Writer) (int, error) {
 	if r.list {
-		return listProtocol(r.options, out)
+		return listProtocol(r.options, out), nil
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	found, err := r.run(ctx, out, errOut)
 	switch {
 	case errors.Is(err, protocol.ErrNothing):
-		fmt.Fprintf(errOut, "impi-conform protocol: %v\nTry: impi-conform protocol -list\n", err)
-		return statusUsage
+		return 0, cmdline.Wrong(err)
 	case err != nil:
-		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
-		return statusNone
+		return statusNone, err
 	}
-	return r.status(found)
+	return r.status(found), nil
 }
 
 // status is the exit status that a report means.
@@ -181,22 +173,22 @@ func (r *trial) run(ctx context.Context, out, errOut io.Writer) (*protocol.Repor
 	return found, errors.Join(toFile(r.markdown, page), r.write(found, out, table))
 }
 
-// published are the arguments as the page tells them: without where its author keeps
-// things.
+// published are the arguments as the page tells them: without where its author keeps things.
 func (r *trial) published() (words []string) {
-	for i := 0; i < len(r.args); i++ {
-		switch name := strings.TrimLeft(r.args[i], "-"); name {
-		case "markdown", "junit":
-			i++
+	r.flagSet.Visit(func(f *flag.Flag) {
+		switch value := f.Value.String(); f.Name {
+		case "markdown", "junit", "q", "json":
 		case "prefix":
-			words = append(words, r.args[i], "DIR")
-			i++
-		case "q", "json":
+			words = append(words, "-prefix", "DIR")
+		case "run":
+			words = append(words, value)
 		default:
-			words = append(words, r.args[i])
+			if words = append(words, "-"+f.Name); value != "true" {
+				words = append(words, value)
+			}
 		}
-	}
-	return words
+	})
+	return append(words, r.words...)
 }
 
 // listProtocol lists the cases that are chosen.

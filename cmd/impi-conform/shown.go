@@ -9,6 +9,8 @@ import (
 	"regexp"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 // shown is what both testers are told of the cases to try, and of how to show what came of them.
@@ -23,18 +25,7 @@ func (s *shown) flags(f *flag.FlagSet) {
 	f.StringVar(&s.pattern, "run", "", "")
 	f.BoolVar(&s.asJSON, "json", false, "")
 	f.BoolVar(&s.quiet, "q", false, "")
-	f.StringVar(&s.junit, "junit", "", "")
-}
-
-// misused says what is wrong with a command line, or the help that it asks for, and gives the exit
-// status.
-func misused(err error, name, try, help string, out, errOut io.Writer) int {
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, help)
-		return statusPass
-	}
-	fmt.Fprintf(errOut, "impi-conform %s: %v\nTry: impi-conform %s\n", name, err, try)
-	return statusUsage
+	f.StringVar(&s.junit, "junit", "", cmdline.File)
 }
 
 // cases is the pattern, nil if there is none.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,10 +27,11 @@ type request struct {
 // builtin before the name of a transport stands for one that is built in here.
 const builtin = "builtin:"
 
-func parse(args []string) (*request, error) {
+// transportCommand returns impi-conform transport.
+func transportCommand() *cmdline.Command {
 	r := &request{}
-	f := flag.NewFlagSet("transport", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	c := &cmdline.Command{Name: "transport", Args: cmdline.File, Flags: cmdline.NewFlags(), Run: r.judge}
+	f := c.Flags
 	f.BoolVar(&r.options.Quick, "quick", false, "")
 	r.flags(f)
 	f.BoolVar(&r.subject.NoMTLS, "no-mtls", false, "")
@@ -45,20 +45,19 @@ func parse(args []string) (*request, error) {
 		r.options.Planes = append(r.options.Planes, transports.DataPlane(s))
 		return nil
 	})
-	paths, err := cmdline.ParseMixed(f, args)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(paths) != 1:
-		return nil, fmt.Errorf("give the path of one plugin, not %d", len(paths))
+	c.Check = func(paths []string) (err error) {
+		if err := cmdline.Exactly(1, "the path of one plugin")(paths); err != nil {
+			return err
+		}
+		if name, ok := strings.CutPrefix(paths[0], builtin); ok {
+			r.subject.Name = name
+		} else {
+			r.subject.Path = paths[0]
+		}
+		r.options.Run, err = r.cases()
+		return err
 	}
-	if name, ok := strings.CutPrefix(paths[0], builtin); ok {
-		r.subject.Name = name
-	} else {
-		r.subject.Path = paths[0]
-	}
-	r.options.Run, err = r.cases()
-	return r, err
+	return c
 }
 
 // set reads a setting. What looks like a number or a truth value is one; commas make
@@ -88,12 +87,7 @@ func valueOf(s string) any {
 	return s
 }
 
-// transport is the subcommand.
-func transport(args []string, out, errOut io.Writer) int {
-	r, err := parse(args)
-	if err != nil {
-		return misused(err, "transport", "help", help, out, errOut)
-	}
+func (r *request) judge(_ []string, out, errOut io.Writer) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	table := r.table(out, errOut)
@@ -102,17 +96,15 @@ func transport(args []string, out, errOut io.Writer) int {
 	}
 	report, err := conformance.Run(ctx, r.subject, r.options)
 	if err != nil {
-		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
-		return statusNone
+		return statusNone, err
 	}
 	if err := r.write(report, out, table); err != nil {
-		fmt.Fprintf(errOut, "impi-conform: %v\n", err)
-		return statusUsage
+		return statusUsage, err
 	}
 	if report.Verdict != transporttest.Pass {
-		return statusFail
+		return statusFail, nil
 	}
-	return statusPass
+	return statusPass, nil
 }
 
 // rules lists all cases.

@@ -2,38 +2,34 @@ package main
 
 import (
 	_ "embed"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/openimpi/impi/internal/abi"
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 //go:embed help/abi.txt
 var abiHelp string
 
-// showABI runs impi-node abi.
-func showABI(args []string, std streams) int {
-	flags := flag.NewFlagSet("abi", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
-		fmt.Fprint(std.err, "impi-node abi: the only flag is -json\nTry: impi-node help abi\n")
-		return statusUsage
-	}
+// abiCommand returns impi-node abi.
+func abiCommand() *cmdline.Command {
+	c := &cmdline.Command{Name: "abi", Help: abiHelp, Flags: cmdline.NewFlags()}
+	asJSON := c.Flags.Bool("json", false, "")
+	c.Run = func(_ []string, out, _ io.Writer) (int, error) { return statusOK, showABI(*asJSON, out) }
+	return c
+}
+
+func showABI(asJSON bool, out io.Writer) error {
 	all := abi.Functions()
-	if *asJSON {
-		if err := writeJSON(std.out, map[string]any{"functions": all}); err != nil {
-			complain(std.err, err)
-			return statusBad
-		}
-		return statusOK
+	if asJSON {
+		return writeJSON(out, map[string]any{"functions": all})
 	}
 	done, missing := bySupport(all)
-	fmt.Fprintf(std.out, "%d of %d functions are implemented:\n%s\nnot implemented, %d:\n%s",
+	_, err := fmt.Fprintf(out, "%d of %d functions are implemented:\n%s\nnot implemented, %d:\n%s",
 		done.n, len(all), done.text.String(), missing.n, missing.text.String())
-	return statusOK
+	return err
 }
 
 // functionList is text with as many names on each line as fit.

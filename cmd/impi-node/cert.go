@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,55 +26,36 @@ type certOptions struct {
 	args             []string
 }
 
-// cert runs impi-node cert.
-func cert(args []string, std streams) int {
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
-		fmt.Fprint(std.out, certHelp)
-		return statusOK
+// certCommand returns impi-node cert.
+func certCommand() *cmdline.Command {
+	const sites = "`SITE`"
+	o := &certOptions{}
+	add := func(name, kind string, does func(*certOptions, io.Writer) error) *cmdline.Command {
+		c := &cmdline.Command{Name: name, Args: kind, Flags: cmdline.NewFlags()}
+		c.Run = func(args []string, out, _ io.Writer) (int, error) {
+			o.args = args
+			if err := does(o, out); err != nil {
+				return statusUsage, err
+			}
+			return statusOK, nil
+		}
+		return c
 	}
-	verbs := map[string]func(*certOptions, io.Writer) error{"init": certInit, "issue": certIssue, "show": certShow}
-	verb, ok := verbs[args[0]]
-	if !ok {
-		fmt.Fprintf(std.err, "impi-node cert: unknown command %q; write init, issue or show\nTry: impi-node cert help\n", args[0])
-		return statusUsage
+	start, issue, display := add("init", sites, certInit), add("issue", sites, certIssue), add("show", cmdline.File, certShow)
+	for _, c := range []*cmdline.Command{start, issue} {
+		c.Flags.StringVar(&o.dir, "dir", "certs", cmdline.Dir)
+		c.Flags.IntVar(&o.days, "days", 365, "")
+		c.Check = func([]string) error {
+			if o.days < 1 || o.days > 36500 {
+				return fmt.Errorf("-days %d: it can be 1 to 36500", o.days)
+			}
+			return nil
+		}
 	}
-	o, err := parseCert(args[0], args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(std.out, certHelp)
-		return statusOK
-	}
-	if err == nil {
-		err = verb(o, std.out)
-	}
-	if err != nil {
-		fmt.Fprintf(std.err, "impi-node cert %s: %v\n", args[0], err)
-		return statusUsage
-	}
-	return statusOK
-}
-
-func parseCert(verb string, args []string) (o *certOptions, err error) {
-	o = &certOptions{}
-	f := flag.NewFlagSet("cert "+verb, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	if verb != "show" {
-		f.StringVar(&o.dir, "dir", "certs", "folder")
-		f.IntVar(&o.days, "days", 365, "validity")
-	}
-	switch verb {
-	case "init":
-		f.StringVar(&o.sites, "sites", "", "site names")
-		f.StringVar(&o.file, "config", "", "job file")
-	case "issue":
-		f.BoolVar(&o.renew, "renew", false, "replace")
-	}
-	if o.args, err = cmdline.ParseMixed(f, args); err != nil {
-		return nil, err
-	}
-	if verb != "show" && (o.days < 1 || o.days > 36500) {
-		return nil, fmt.Errorf("-days %d: it can be 1 to 36500", o.days)
-	}
-	return o, nil
+	start.Flags.StringVar(&o.sites, "sites", "", "")
+	start.Flags.StringVar(&o.file, "config", "", cmdline.File)
+	issue.Flags.BoolVar(&o.renew, "renew", false, "")
+	return &cmdline.Command{Name: "cert", Help: certHelp, Commands: []*cmdline.Command{start, issue, display}}
 }
 
 // siteNames are the sites that init is to make certificates for.

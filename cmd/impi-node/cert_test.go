@@ -136,7 +136,7 @@ func TestCertShow(t *testing.T) {
 func TestCertUsage(t *testing.T) {
 	dir := t.TempDir()
 	for text, args := range map[string][]string{
-		"unknown command":                {"make"},
+		"there is no command":            {"make"},
 		"say which sites":                {"init"},
 		"either":                         {"init", "-sites", "a", "-config", "b"},
 		"-sites alpha":                   {"init", "alpha"},

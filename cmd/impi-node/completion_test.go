@@ -4,15 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/openimpi/impi/internal/manual"
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// TestCompletion: a bash completes commands and flags of impi-node, and every command has a page with a title.
+// TestCompletion: a bash completes commands and flags of impi-node.
 func TestCompletion(t *testing.T) {
 	status, script, errs := impiNode(t, "hello", "completion", "bash")
 	if status != 0 || errs != "" {
@@ -25,7 +23,8 @@ func TestCompletion(t *testing.T) {
 	shell := skips.Program(t, "bash")
 	for line, want := range map[string]string{
 		"impi-node sta": "status", "impi-node -con": "-config", "impi-node status -wa": "-watch", "impi-node manifest k": "kubernetes",
-		"impi-node plugins re": "reload", "impi-node ports job.hcl -n": "-nft", "impi-node links -exp": "-explain",
+		"impi-node plugins re": "reload", "impi-node plugins verify -a": "-all", "impi-node ports job.hcl -n": "-nft", "impi-node links -exp": "-explain",
+		"impi-node -log-level de": "debug", "impi-node report diff -": "-json", "impi-node help exi": "exit",
 	} {
 		words := "'" + strings.Join(strings.Split(line, " "), "' '") + "'"
 		cmd := exec.Command(shell, "-c", "source "+path+"; COMP_WORDS=("+words+"); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _impi_node; printf '%s ' ${COMPREPLY[@]}")
@@ -35,20 +34,26 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%q: %q, want %q (%v)", line, got, want, err)
 		}
 	}
-	_, list, _ := impiNode(t, "hello", "completion", "commands")
-	for _, v := range verbs() {
-		if v.hidden || v.name == "help" || v.name == "version" {
-			continue
-		}
-		if !slices.Contains(strings.Fields(list), v.name) {
-			t.Errorf("there is no page of %s", v.name)
-		}
-		c := manual.Command{Name: "impi-node " + v.name, Help: topics[v.name]}
-		if c.Title() == "" || len(c.Title()) > 100 {
-			t.Errorf("%s: the title is %q", v.name, c.Title())
-		}
-	}
 	if status, _, errs := impiNode(t, "hello", "completion", "csh"); status != statusUsage || !strings.Contains(errs, "bash, fish, zsh") {
 		t.Errorf("status %d: %s", status, errs)
+	}
+	if status, out, errs := impiNode(t, "hello", "completion", "jobs"); status != statusOK || errs != "" {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+}
+
+// TestHelpTexts: they tell of all flags, and of none that there is not.
+func TestHelpTexts(t *testing.T) {
+	root := tree(streams{})
+	for _, fault := range root.Faults() {
+		t.Error(fault)
+	}
+	for _, c := range root.Commands {
+		if c.Hidden || c.Name == "help" || c.Name == "version" {
+			continue
+		}
+		if c.Help == "" {
+			t.Errorf("there is no help on %s", c.Name)
+		}
 	}
 }

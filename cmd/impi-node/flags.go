@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/mpiexec"
 	"github.com/openimpi/impi/internal/node/report"
@@ -32,47 +34,46 @@ type options struct {
 	bind     string
 
 	container bool // site and host are those of this container
-	help      bool
 }
 
 var levels = []string{"trace", "debug", "info", "warn", "error"}
 
 func (o *options) flags() *flag.FlagSet {
-	f := flag.NewFlagSet("impi-node", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.StringVar(&o.file, "config", "", "job file")
-	f.StringVar(&o.site, "site", "", "run this site of the job file only")
-	f.StringVar(&o.host, "host", "", "run this host of the site only, by its address or name")
-	f.IntVar(&o.procs, "n", 0, "number of procs, without a job file")
-	f.StringVar(&o.programs, "programs", "", "several programs, as JSON")
-	f.StringVar(&o.on, "on", "", "machines to run on, as JSON")
-	f.StringVar(&o.logLevel, "log-level", "", "trace, debug, info, warn or error")
-	f.BoolVar(&o.logJSON, "log-json", false, "log in JSON")
-	f.BoolVar(&o.noPrefix, "no-prefix", false, "do not begin lines of output with [rank]")
-	f.StringVar(&o.bind, "bind", "", "core or none")
+	f := cmdline.NewFlags()
+	f.StringVar(&o.file, "config", "", cmdline.File)
+	f.StringVar(&o.site, "site", "", "")
+	f.StringVar(&o.host, "host", "", cmdline.Host)
+	f.IntVar(&o.procs, "n", 0, "")
+	f.StringVar(&o.programs, "programs", "", "")
+	f.StringVar(&o.on, "on", "", "")
+	f.StringVar(&o.logLevel, "log-level", "", "`"+strings.Join(levels, "|")+"`")
+	f.BoolVar(&o.logJSON, "log-json", false, "")
+	f.BoolVar(&o.noPrefix, "no-prefix", false, "")
+	f.StringVar(&o.bind, "bind", "", "`"+strings.Join(config.Bindings, "|")+"`")
 	return f
 }
 
-// parseFlags parses the command line. Its errors say what to write.
+// parseFlags parses the command line of a run.
 func parseFlags(args []string) (*options, error) {
 	o := &options{}
 	f := o.flags()
 	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			o.help = true
-			return o, nil
-		}
 		return nil, err
 	}
-	o.command = f.Args()
+	return o, o.complete(f.Args())
+}
+
+// complete takes what follows the flags, and checks all. Its errors say what to write.
+func (o *options) complete(command []string) error {
+	o.command = command
 	for _, value := range []*string{&o.programs, &o.on} {
 		var err error
 		if *value, err = mpiexec.Reveal(*value); err != nil {
-			return nil, err
+			return err
 		}
 		o.typed = append(o.typed, *value)
 	}
-	return o, o.check()
+	return o.check()
 }
 
 func (o *options) check() error {

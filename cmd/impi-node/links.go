@@ -4,10 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -27,91 +25,55 @@ var linksHelp string
 
 // linksOptions are the command line of impi-node links.
 type linksOptions struct {
-	explain, measure, json, all, here, help bool
-	job, runDir, user                       string
-	pid, uid                                int
-	deadline                                time.Duration
+	*links.Choice
+	explain, measure, json, all, here bool
 }
 
-func parseLinks(args []string) (*linksOptions, error) {
-	o := &linksOptions{uid: os.Geteuid()}
-	f := flag.NewFlagSet("links", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.BoolVar(&o.explain, "explain", false, "")
-	f.BoolVar(&o.measure, "measure", false, "")
-	f.BoolVar(&o.json, "json", false, "")
-	f.BoolVar(&o.all, "all", false, "")
-	f.BoolVar(&o.here, "here", false, "")
-	f.StringVar(&o.job, "job", "", "")
-	f.StringVar(&o.runDir, "run-dir", "", "")
-	f.StringVar(&o.user, "user", "", "")
-	f.IntVar(&o.pid, "pid", 0, "")
-	f.DurationVar(&o.deadline, "deadline", 2*time.Second, "")
-	rest, err := cmdline.ParseMixed(f, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		o.help = true
-		return o, nil
-	case err != nil:
-		return nil, err
-	case len(rest) > 0:
-		return nil, fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
-	case o.deadline <= 0:
-		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
-	case o.user != "":
-		o.uid, err = links.UserID(o.user)
-	}
-	return o, err
+// linksCommand returns impi-node links.
+func linksCommand() *cmdline.Command {
+	o := &linksOptions{Choice: links.NewChoice()}
+	c := &cmdline.Command{Name: "links", Help: linksHelp, Flags: cmdline.NewFlags(), Run: o.run}
+	o.AddFlags(c)
+	o.AddMore(c)
+	c.Flags.BoolVar(&o.explain, "explain", false, "")
+	c.Flags.BoolVar(&o.measure, "measure", false, "")
+	c.Flags.BoolVar(&o.json, "json", false, "")
+	c.Flags.BoolVar(&o.all, "all", false, "")
+	c.Flags.BoolVar(&o.here, "here", false, "")
+	return c
 }
 
 // fewPairs is the number of pairs up to which a node also shows unused ones.
 const fewPairs = 16
 
-// showLinks runs impi-node links.
-func showLinks(args []string, std streams) int {
-	o, err := parseLinks(args)
-	switch {
-	case err != nil:
-		fmt.Fprintf(std.err, "impi-node links: %v\nTry: impi-node help links\n", err)
-		return statusUsage
-	case o.help:
-		fmt.Fprint(std.out, linksHelp)
-		return statusOK
-	}
-	found := links.Survey(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{All: o.all, Few: fewPairs, Here: o.here})
-	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.wants(&j) })
+func (o *linksOptions) run(_ []string, out, _ io.Writer) (int, error) {
+	found := links.Survey(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{All: o.all, Few: fewPairs, Here: o.here})
+	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.Wants(&j) })
 	if len(jobs) == 0 {
-		fmt.Fprintf(std.err, "impi-node links: %s\n", o.nothing(len(found)))
-		return statusNoJob
+		return statusNoJob, errors.New(o.nothing(len(found)))
 	}
 	if o.measure || o.explain {
-		links.MeasureAll(context.Background(), jobs, found, o.deadline, o.explain)
+		links.MeasureAll(context.Background(), jobs, found, o.Deadline, o.explain)
 	}
 	report := links.Report{Schema: links.Schema, Jobs: jobs}
 	for i := range jobs {
 		links.Advise(&jobs[i])
 	}
-	if err := o.print(std.out, &report); err != nil {
-		fmt.Fprintf(std.err, "impi-node links: %v\n", err)
-		return statusPartial
+	if err := o.print(out, &report); err != nil {
+		return statusPartial, err
 	}
-	return linksStatus(jobs)
-}
-
-// wants reports whether the options select a job.
-func (o *linksOptions) wants(j *links.Job) bool {
-	return links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid))
+	return linksStatus(jobs), nil
 }
 
 // nothing returns the message if no job was found, with hints where it may be.
 func (o *linksOptions) nothing(nodes int) string {
 	switch {
-	case o.job != "" && nodes > 0:
-		return fmt.Sprintf("no job %q runs here; impi-node links lists the jobs that do", o.job)
-	case o.pid != 0 && nodes > 0:
-		return fmt.Sprintf("process %d is not a node, launcher or proc of a job here; impi-node links lists those", o.pid)
-	case o.runDir != "":
-		return "no job runs with its run directories in " + o.runDir
+	case o.Job != "" && nodes > 0:
+		return fmt.Sprintf("no job %q runs here; impi-node links lists the jobs that do", o.Job)
+	case o.PID != 0 && nodes > 0:
+		return fmt.Sprintf("process %d is not a node, launcher or proc of a job here; impi-node links lists those", o.PID)
+	case o.RunDir != "":
+		return "no job runs with its run directories in " + o.RunDir
 	}
 	return "no job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
 }

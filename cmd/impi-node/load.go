@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -179,26 +178,22 @@ func isTerminal(f *os.File) bool {
 //go:embed help/validate.txt
 var validateHelp string
 
-// validate runs impi-node validate.
-func validate(args []string, std streams) int {
-	f := flag.NewFlagSet("validate", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	asJSON := f.Bool("json", false, "print the faults as JSON")
-	files, err := cmdline.ParseMixed(f, args)
-	if err == nil && len(files) != 1 {
-		err = fmt.Errorf("give one job file, not %d", len(files))
-	}
-	if err != nil {
-		fmt.Fprintf(std.err, "impi-node validate: %v\nUsage: impi-node validate JOB.HCL [-json]\n", err)
-		return statusUsage
-	}
+// validateCommand returns impi-node validate.
+func validateCommand(std streams) *cmdline.Command {
+	c := &cmdline.Command{Name: "validate", Help: validateHelp, Args: cmdline.File, Flags: cmdline.NewFlags()}
+	asJSON := c.Flags.Bool("json", false, "")
+	c.Check = cmdline.Exactly(1, "one job file")
+	c.Run = func(args []string, _, _ io.Writer) (int, error) { return validate(args[0], *asJSON, std) }
+	return c
+}
+
+func validate(file string, asJSON bool, std streams) (int, error) {
 	isLocal, err := local()
 	if err != nil {
-		complain(std.err, err)
-		return statusUsage
+		return statusUsage, err
 	}
-	job, found := load(files[0], isLocal, nil, allPorts, "", true)
-	if *asJSON {
+	job, found := load(file, isLocal, nil, allPorts, "", true)
+	if asJSON {
 		if found == nil {
 			found = config.Diagnostics{}
 		}
@@ -207,12 +202,12 @@ func validate(args []string, std streams) int {
 		show(std.err, found)
 	}
 	if found.HasErrors() {
-		return statusUsage
+		return statusUsage, nil
 	}
-	if !*asJSON {
-		fmt.Fprintln(std.out, summary(files[0], job))
+	if !asJSON {
+		fmt.Fprintln(std.out, summary(file, job))
 	}
-	return statusOK
+	return statusOK, nil
 }
 
 func summary(path string, job *config.Job) string {

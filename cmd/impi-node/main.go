@@ -45,18 +45,7 @@ type streams struct {
 
 // run is main with the given arguments. It returns the exit status.
 func run(args []string, std streams) int {
-	if status, found := runVerb(args, std); found {
-		return status
-	}
-	o, err := parseFlags(args)
-	switch {
-	case err != nil:
-		fmt.Fprintf(std.err, "impi-node: %v\nTry: impi-node help\n", err)
-		return statusUsage
-	case o.help:
-		return printHelp(nil, std.out, std.err)
-	}
-	return runJob(o, std)
+	return tree(std).Execute(args, std.out, std.err)
 }
 
 // complain prints an error on one line.

@@ -403,7 +403,7 @@ func TestHelpAndVersion(t *testing.T) {
 }
 
 func TestHelpHasAJobFileThatLoads(t *testing.T) {
-	_, text, _ := strings.Cut(topics["files"], ":\n\n")
+	_, text, _ := strings.Cut(filesHelp, ":\n\n")
 	text, _, _ = strings.Cut(text, "\nCheck yours")
 	text = strings.Replace(text, "./ring", "PROGRAM", 1)
 	if status, out, err := impiNode(t, "", "validate", file(t, text)); status != 0 {

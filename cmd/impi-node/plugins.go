@@ -33,79 +33,52 @@ type pluginOptions struct {
 // errBad is returned by a command whose output has described the problem.
 var errBad = errors.New("something is wrong with a plugin")
 
-// plugins runs impi-node plugins.
-func plugins(args []string, std streams) int {
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
-		fmt.Fprint(std.out, pluginsHelp)
-		return statusOK
-	}
-	verbs := map[string]func(*pluginOptions, streams) error{
-		"list": pluginsList, "info": pluginsInfo, "verify": pluginsVerify, "test": pluginsTry, "new": pluginsNew, "reload": pluginsReload,
-	}
-	verb, ok := verbs[args[0]]
-	if !ok {
-		fmt.Fprintf(std.err, "impi-node plugins: unknown command %q; write list, info, verify, test, reload or new\nTry: impi-node plugins help\n", args[0])
-		return statusUsage
-	}
-	o, err := parsePlugins(args[0], args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(std.out, pluginsHelp)
-		return statusOK
-	}
-	if err != nil {
-		fmt.Fprintf(std.err, "impi-node plugins %s: %v\nTry: impi-node plugins help\n", args[0], err)
-		return statusUsage
-	}
-	switch err := verb(o, std); {
-	case errors.Is(err, errBad):
-		return statusBad
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(std.err, "impi-node plugins %s: %v\n", args[0], err)
-		return statusUsage
-	case err != nil:
-		fmt.Fprintf(std.err, "impi-node plugins %s: %v\n", args[0], err)
-		return statusBad
-	}
-	return statusOK
-}
-
-func parsePlugins(verb string, args []string) (*pluginOptions, error) {
+// pluginsCommand returns impi-node plugins.
+func pluginsCommand(std streams) *cmdline.Command {
+	const name = "`NAME`"
 	o := &pluginOptions{}
-	f := flag.NewFlagSet("plugins "+verb, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	if verb != "new" {
-		f.BoolVar(&o.json, "json", false, "for programs")
-	}
-	if verb != "new" && verb != "reload" {
-		f.StringVar(&o.dir, "dir", "", "folder")
-	}
-	switch verb {
-	case "reload":
-		f.StringVar(&o.job, "job", "", "job")
-		f.StringVar(&o.runDir, "run-dir", "", "run directories")
-		f.BoolVar(&o.force, "force", false, "lose links")
-		f.BoolVar(&o.all, "all", false, "all jobs")
-	case "list", "verify":
-		f.StringVar(&o.file, "config", "", "job file")
-		if verb == "verify" {
-			f.StringVar(&o.job, "job", "", "job")
-			f.StringVar(&o.runDir, "run-dir", "", "run directories")
-			f.BoolVar(&o.all, "all", false, "all jobs")
+	add := func(verb, kind string, does func(*pluginOptions, streams) error, flags ...func(*flag.FlagSet)) *cmdline.Command {
+		c := &cmdline.Command{Name: verb, Args: kind, Flags: cmdline.NewFlags()}
+		for _, add := range flags {
+			add(c.Flags)
 		}
-	case "test":
-		f.BoolVar(&o.full, "full", false, "everything")
-		f.BoolVar(&o.noMTLS, "no-mtls", false, "without AutoMTLS")
-		f.StringVar(&o.plane, "plane", "", "data plane")
-	case "new":
-		f.StringVar(&o.module, "module", "", "module path")
-		f.StringVar(&o.vendor, "vendor", "example", "vendor")
-		f.StringVar(&o.impi, "impi", "", "checkout of impi")
+		c.Check = func(args []string) error {
+			o.args = args
+			return o.check(verb)
+		}
+		c.Run = func([]string, io.Writer, io.Writer) (int, error) {
+			err := does(o, std)
+			if errors.Is(err, errBad) {
+				return statusBad, nil
+			}
+			return 0, err
+		}
+		return c
 	}
-	var err error
-	if o.args, err = cmdline.ParseMixed(f, args); err != nil {
-		return nil, err
+	asJSON := func(f *flag.FlagSet) { f.BoolVar(&o.json, "json", false, "") }
+	dir := func(f *flag.FlagSet) { f.StringVar(&o.dir, "dir", "", cmdline.Dir) }
+	file := func(f *flag.FlagSet) { f.StringVar(&o.file, "config", "", cmdline.File) }
+	jobs := func(f *flag.FlagSet) {
+		f.StringVar(&o.job, "job", "", cmdline.Job)
+		f.StringVar(&o.runDir, "run-dir", "", cmdline.Dir)
+		f.BoolVar(&o.all, "all", false, "")
 	}
-	return o, o.check(verb)
+	return &cmdline.Command{Name: "plugins", Help: pluginsHelp, Commands: []*cmdline.Command{
+		add("list", name, pluginsList, asJSON, dir, file),
+		add("info", cmdline.File, pluginsInfo, asJSON, dir),
+		add("verify", cmdline.File, pluginsVerify, asJSON, dir, file, jobs),
+		add("test", cmdline.File, pluginsTry, asJSON, dir, func(f *flag.FlagSet) {
+			f.BoolVar(&o.full, "full", false, "")
+			f.BoolVar(&o.noMTLS, "no-mtls", false, "")
+			f.StringVar(&o.plane, "plane", "", "")
+		}),
+		add("reload", name, pluginsReload, asJSON, jobs, func(f *flag.FlagSet) { f.BoolVar(&o.force, "force", false, "") }),
+		add("new", name, pluginsNew, func(f *flag.FlagSet) {
+			f.StringVar(&o.module, "module", "", "")
+			f.StringVar(&o.vendor, "vendor", "example", "")
+			f.StringVar(&o.impi, "impi", "", cmdline.Dir)
+		}),
+	}}
 }
 
 func (o *pluginOptions) check(verb string) error {

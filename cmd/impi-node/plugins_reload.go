@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -26,9 +27,6 @@ type reloaded struct {
 	Error string `json:"error,omitempty"`
 }
 
-// usageError is an error of the command line that shows only when the running jobs are known.
-type usageError struct{ error }
-
 // pluginsReload makes the nodes of a running job replace a plugin's process.
 func pluginsReload(o *pluginOptions, std streams) error {
 	name := o.args[0]
@@ -42,7 +40,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 		return fmt.Errorf("no running job here has the transport %q; impi-node links lists the jobs", name)
 	}
 	if jobs := links.ByJob(found); len(jobs) > 1 && !o.all {
-		return usageError{whichJob(jobs, name)}
+		return cmdline.Wrong(whichJob(jobs, name))
 	}
 	for _, f := range found { // one after the other: two new processes must not resume a link at once
 		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force, Host: f.About.Host, Number: f.About.Number + 1}))

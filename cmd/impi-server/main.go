@@ -7,7 +7,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -26,7 +25,6 @@ import (
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/names"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/transports/socket"
 )
 
@@ -47,43 +45,21 @@ func main() {
 
 // run is main for given arguments. It returns the exit status.
 func run(args []string, env environment, stdout, stderr io.Writer) int {
-	if cmdline.WantsHelp(args) {
-		fmt.Fprint(stdout, help)
-		return exitOK
+	c, o := newCommand(env)
+	c.Run = func(_ []string, out, errs io.Writer) (int, error) {
+		err := serve(o, out, errs)
+		var by interrupt
+		switch {
+		case err == nil:
+			return exitOK, nil
+		case errors.As(err, &by) && errors.Is(err, startup.ErrLeft):
+			return exitSignal + int(by.signal), fmt.Errorf("stopped by %s: the job goes on without its server", launch.SignalName(by.signal))
+		case errors.As(err, &by):
+			return exitSignal + int(by.signal), fmt.Errorf("stopped by %s before the job had ended: the job ends at all of its sites", launch.SignalName(by.signal))
+		}
+		return exitFailed, err
 	}
-	if cmdline.WantsVersion(args) {
-		return printVersion(stdout)
-	}
-	o, err := parse(args, env)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, help)
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "impi-server: %v\nTry impi-server -help.\n", err)
-		return exitUsage
-	case o.version:
-		return printVersion(stdout)
-	}
-	err = serve(o, stdout, stderr)
-	var by interrupt
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &by) && errors.Is(err, startup.ErrLeft):
-		fmt.Fprintf(stderr, "impi-server: stopped by %s: the job goes on without its server\n", launch.SignalName(by.signal))
-		return exitSignal + int(by.signal)
-	case errors.As(err, &by):
-		fmt.Fprintf(stderr, "impi-server: stopped by %s before the job had ended: the job ends at all of its sites\n", launch.SignalName(by.signal))
-		return exitSignal + int(by.signal)
-	}
-	fmt.Fprintf(stderr, "impi-server: %v\n", err)
-	return exitFailed
-}
-
-func printVersion(stdout io.Writer) int {
-	fmt.Fprintf(stdout, "impi-server %s\nIMPI 0.0\n", version.String())
-	return exitOK
+	return c.Execute(args, stdout, stderr)
 }
 
 // interrupt is a signal by which somebody ends the server.

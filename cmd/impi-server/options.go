@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -41,7 +41,6 @@ type options struct {
 	resume  time.Duration
 	level   hclog.Level
 	json    bool
-	version bool
 
 	raw *raw // for reload
 }
@@ -56,48 +55,40 @@ type raw struct {
 	given                map[string]bool // flags
 }
 
-// parse reads flags and environment and checks them.
-func parse(args []string, env environment) (*options, error) {
-	r := &raw{}
+// newCommand returns impi-server, and where its flags go.
+func newCommand(env environment) (*cmdline.Command, *options) {
+	r := &raw{given: map[string]bool{}}
 	o := &options{raw: r}
-	fs := flag.NewFlagSet("impi-server", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // run prints what is wrong, once
+	c := cmdline.NewProgram("impi-server", help, "IMPI 0.0\n")
+	fs := c.Flags
 	fs.IntVar(&o.clients, "clients", 0, "")
 	fs.BoolVar(&o.names, "names", false, "")
 	fs.StringVar(&o.host, "host", "", "")
 	fs.StringVar(&r.port, "port", "0", "")
-	fs.StringVar(&r.auth, "auth", "", "")
-	fs.StringVar(&r.keyFile, "key-file", "", "")
+	fs.StringVar(&r.auth, "auth", "", "`none|key`")
+	fs.StringVar(&r.keyFile, "key-file", "", cmdline.File)
 	fs.DurationVar(&o.timeout, "timeout", startup.DefaultLimit, "")
-	fs.StringVar(&r.cert, "cert", "", "")
-	fs.StringVar(&r.certKey, "key", "", "")
-	fs.StringVar(&r.ca, "ca", "", "")
+	fs.StringVar(&r.cert, "cert", "", cmdline.File)
+	fs.StringVar(&r.certKey, "key", "", cmdline.File)
+	fs.StringVar(&r.ca, "ca", "", cmdline.File)
 	fs.BoolVar(&o.needTLS, "require-tls", false, "")
 	fs.DurationVar(&o.resume, "resume", rendezvous.MaxResume, "")
-	fs.StringVar(&r.level, "log-level", "info", "")
-	fs.StringVar(&r.levelFile, "log-level-file", "", "")
+	fs.StringVar(&r.level, "log-level", "info", "`trace|debug|info|warn|error|off`")
+	fs.StringVar(&r.levelFile, "log-level-file", "", cmdline.File)
 	fs.BoolVar(&o.json, "log-json", false, "")
-	fs.BoolVar(&o.version, "version", false, "")
-	err := fs.Parse(args)
-	switch {
-	case err != nil:
-		return nil, err
-	case fs.NArg() > 0:
-		return nil, fmt.Errorf("%q: this command takes only flags", fs.Arg(0))
-	case o.version:
-		return o, nil
+	c.Check = func([]string) error {
+		fs.Visit(func(f *flag.Flag) { r.given[f.Name] = true })
+		r.timed = r.given["timeout"]
+		err := o.check(r)
+		if err == nil {
+			err = o.certificates(r)
+		}
+		if err == nil {
+			o.auth, err = r.authentication(env)
+		}
+		return err
 	}
-	r.given = make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { r.given[f.Name] = true })
-	r.timed = r.given["timeout"]
-	if err := o.check(r); err != nil {
-		return nil, err
-	}
-	if err := o.certificates(r); err != nil {
-		return nil, err
-	}
-	o.auth, err = r.authentication(env)
-	return o, err
+	return c, o
 }
 
 func (o *options) check(r *raw) error {

@@ -49,6 +49,13 @@ func TestParseAuth(t *testing.T) {
 	}
 }
 
+// parse reads a command line.
+func parse(args []string, env environment) (*options, error) {
+	c, o := newCommand(env)
+	_, err := c.Parse(args)
+	return o, err
+}
+
 func TestParseDefaults(t *testing.T) {
 	o, err := parse([]string{"--clients", "32", "-auth", "none"}, env())
 	if err != nil || o.clients != 32 || o.port != 0 || o.timeout != 60*time.Second || o.json || o.host != "" {

@@ -4,8 +4,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/sim"
-	"github.com/openimpi/impi/internal/version"
 )
 
 //go:embed help.txt
@@ -35,41 +31,31 @@ const (
 )
 
 func run(ctx context.Context, args []string, out, report io.Writer) int {
-	if cmdline.WantsVersion(args) {
-		fmt.Fprintln(out, "impi-sim", version.String())
-		return exitOK
-	}
-	o, err := parse(args)
-	if cmdline.WantsHelp(args) || errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, help)
-		return exitOK
-	}
-	if err == nil {
+	c, o := newCommand()
+	c.Run = func(_ []string, out, report io.Writer) (int, error) {
 		switch {
 		case o.scale != "":
-			return o.runScale(out, report)
+			return o.runScale(out, report), nil
 		case o.file != "":
 			return o.runFile(out, report)
 		case o.one:
-			return o.runOne(sim.Generate(o.first, o.limits), o.again(o.first), out, report)
+			return o.runOne(sim.Generate(o.first, o.limits), o.again(o.first), out, report), nil
 		}
-		return o.sweep(ctx, out, report)
+		return o.sweep(ctx, out, report), nil
 	}
-	fmt.Fprintln(report, "impi-sim:", err)
-	return exitUsage
+	return c.Execute(args, out, report)
 }
 
-func (o *options) runFile(out, report io.Writer) int {
+func (o *options) runFile(out, report io.Writer) (int, error) {
 	text, err := os.ReadFile(o.file)
 	if err == nil {
 		var c *sim.Case
 		if c, err = sim.Parse(string(text)); err == nil {
-			return o.runOne(c, "impi-sim -case "+o.file, out, report)
+			return o.runOne(c, "impi-sim -case "+o.file, out, report), nil
 		}
 		err = fmt.Errorf("%s: %w", o.file, err)
 	}
-	fmt.Fprintln(report, "impi-sim:", err)
-	return exitUsage
+	return exitUsage, err
 }
 
 // runOne runs a case, and prints what came of it.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,7 +137,8 @@ func TestWrongUsage(t *testing.T) {
 		{"-seed", "1", "-time", "-1s"}, {"-seed", "1", "-trace", "-1"}, {"-worlds", "-scale", "1:2"}, {"-seeds", "1:5", "-print"}, {"-case", "nowhere.txt"},
 	} {
 		status, out, report := do(t, args...)
-		if status != exitUsage || out != "" || !strings.HasPrefix(report, "impi-sim: ") || strings.Count(report, "\n") != 1 {
+		line, rest, _ := strings.Cut(report, "\n")
+		if status != exitUsage || out != "" || !strings.HasPrefix(line, "impi-sim: ") || rest != "" && rest != "Try: impi-sim help\n" {
 			t.Errorf("%q: %d, %q", args, status, report)
 		}
 	}
@@ -151,17 +151,16 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// TestHelpHasAllFlags: and says what their defaults are.
+// TestHelpHasAllFlags: and no others.
 func TestHelpHasAllFlags(t *testing.T) {
 	status, out, _ := do(t, "-help")
 	if status != exitOK || out != help {
 		t.Errorf("%d", status)
 	}
-	newFlags(&options{}).VisitAll(func(f *flag.Flag) {
-		if !strings.Contains(help, "  -"+f.Name+" ") && !strings.Contains(help, "  -"+f.Name+"=") {
-			t.Errorf("-%s is not in the help", f.Name)
-		}
-	})
+	c, _ := newCommand()
+	for _, fault := range c.Faults() {
+		t.Error(fault)
+	}
 }
 
 func TestProgress(t *testing.T) {

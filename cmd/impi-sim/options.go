@@ -4,13 +4,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/sim"
 )
 
@@ -40,31 +40,23 @@ type options struct {
 	json         bool
 }
 
-func parse(args []string) (*options, error) {
+// newCommand returns impi-sim, and where its flags go.
+func newCommand() (*cmdline.Command, *options) {
 	o := &options{}
-	fs := newFlags(o)
-	err := fs.Parse(args)
-	switch {
-	case err != nil:
-		return nil, err
-	case fs.NArg() > 0:
-		return nil, fmt.Errorf("%q: this command takes only flags", fs.Arg(0))
+	c := cmdline.NewProgram("impi-sim", help, "")
+	c.Check = func([]string) error {
+		given := map[string]bool{}
+		c.Flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		o.traceSet = given["trace"]
+		if err := o.what(); err != nil {
+			return err
+		}
+		return o.check(given)
 	}
-	given := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	o.traceSet = given["trace"]
-	if err := o.what(); err != nil {
-		return nil, err
-	}
-	return o, o.check(given)
-}
-
-func newFlags(o *options) *flag.FlagSet {
-	fs := flag.NewFlagSet("impi-sim", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // run prints what is wrong, once
+	fs := c.Flags
 	fs.StringVar(&o.seed, "seed", "", "")
 	fs.StringVar(&o.seeds, "seeds", "", "")
-	fs.StringVar(&o.file, "case", "", "")
+	fs.StringVar(&o.file, "case", "", cmdline.File)
 	fs.StringVar(&o.scale, "scale", "", "")
 	fs.DurationVar(&o.time, "time", 0, "")
 	fs.IntVar(&o.limits.Procs, "procs", 0, "")
@@ -76,13 +68,13 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.IntVar(&o.failures, "failures", 1, "")
 	fs.BoolVar(&o.shrink, "shrink", true, "")
 	fs.DurationVar(&o.shrinkTime, "shrink-time", 30*time.Second, "")
-	fs.StringVar(&o.out, "out", "out/sim", "")
+	fs.StringVar(&o.out, "out", "out/sim", cmdline.Dir)
 	fs.BoolVar(&o.print, "print", false, "")
 	fs.IntVar(&o.trace, "trace", 60, "")
 	fs.BoolVar(&o.coverage, "coverage", false, "")
 	fs.BoolVar(&o.progress, "progress", false, "")
 	fs.BoolVar(&o.json, "json", false, "")
-	return fs
+	return c, o
 }
 
 // what settles which cases are to be run.

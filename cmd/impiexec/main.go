@@ -21,6 +21,12 @@ const statusUsage = 2
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	if cmdline.WantsInstall(args) && alone(args[:1]) {
+		if err := mpiexec.Command().Install(args); err != nil {
+			return complain(err)
+		}
+		return 0
+	}
 	r, err := mpiexec.Parse(args, mpiexec.ThisMachine())
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -35,31 +36,28 @@ type drainOptions struct {
 	host      string
 }
 
-// Drain runs impi-node drain and returns its exit status.
-func Drain(args []string, out, errs io.Writer) int {
+// DrainCommand returns impi-node drain.
+func DrainCommand() *cmdline.Command {
 	o := &drainOptions{}
-	f := o.flags("drain")
-	f.StringVar(&o.transport, "transport", "", "")
-	f.BoolVar(&o.undrain, "undrain", false, "")
-	rest, err := o.parse(f, args)
-	switch {
-	case err != nil:
-	case o.help:
-		fmt.Fprint(out, DrainHelp)
-		return statusOK
-	case len(rest) != 1:
-		err = errors.New("give one host, by its address or name in the job file")
-	default:
-		o.host = rest[0]
+	c := o.command("drain", DrainHelp)
+	c.Args = cmdline.Host
+	c.Flags.StringVar(&o.transport, "transport", "", "")
+	c.Flags.BoolVar(&o.undrain, "undrain", false, "")
+	c.Check = func(args []string) error {
+		if err := cmdline.Exactly(1, "one host, by its address or name in the job file")(args); err != nil {
+			return err
+		}
+		return o.check(nil)
 	}
-	if err != nil {
-		fmt.Fprintf(errs, "impi-node drain: %v\nTry: impi-node help drain\n", err)
-		return statusUsage
-	}
+	c.Run = o.run
+	return c
+}
+
+func (o *drainOptions) run(args []string, out, errs io.Writer) (int, error) {
+	o.host = args[0]
 	node, err := o.node()
 	if err != nil {
-		fmt.Fprintf(errs, "impi-node drain: %v\n", err)
-		return statusOf(err)
+		return statusFailed, err
 	}
 	op := links.OpDrain
 	if o.undrain {
@@ -70,8 +68,7 @@ func Drain(args []string, out, errs io.Writer) int {
 		a, err = o.follow(node, a, out)
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "impi-node drain: host %s: %v\n", o.host, err)
-		return statusFailed
+		return statusFailed, fmt.Errorf("host %s: %w", o.host, err)
 	}
 	return o.conclude(a, out, errs)
 }
@@ -92,7 +89,7 @@ func (o *drainOptions) node() (*links.Found, error) {
 	for _, f := range found {
 		names = append(names, fmt.Sprintf("%s (ID %s)", f.About.Job, cmp.Or(f.About.ID, "not known yet")))
 	}
-	return nil, usage{fmt.Errorf("%d jobs have a host %s; choose one by -job ID: %s", len(found), o.host, strings.Join(names, ", "))}
+	return nil, cmdline.Wrong(fmt.Errorf("%d jobs have a host %s; choose one by -job ID: %s", len(found), o.host, strings.Join(names, ", ")))
 }
 
 // isOf reports whether a node runs a host: that alone, or all of its site.
@@ -177,13 +174,13 @@ func (o *drainOptions) progress(a *links.Drain) string {
 }
 
 // conclude says what the operator can do now.
-func (o *drainOptions) conclude(a *links.Drain, out, errs io.Writer) int {
+func (o *drainOptions) conclude(a *links.Drain, out, errs io.Writer) (int, error) {
 	status := statusOK
 	if !o.undrain && a.InUse() {
 		status = statusInUse
 	}
 	if o.json {
-		return printJSON(a, status, out, errs)
+		return printJSON(a, status, out)
 	}
 	for _, t := range a.Transports {
 		switch {
@@ -196,5 +193,5 @@ func (o *drainOptions) conclude(a *links.Drain, out, errs io.Writer) int {
 			fmt.Fprintf(errs, "host %s: %s is still used; impi-node plugins reload %s replaces it, and these links are resumed by its next process\n", o.host, t.Transport, t.Transport)
 		}
 	}
-	return status
+	return status, nil
 }

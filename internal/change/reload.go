@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +29,6 @@ var ReloadHelp string
 const (
 	statusOK     = 0
 	statusFailed = 1 // nothing has changed, or not all of it
-	statusUsage  = 2
 )
 
 // common are the flags by which a command finds jobs.
@@ -40,35 +38,26 @@ type common struct {
 	all      bool
 	runDir   string
 	deadline time.Duration
-	help     bool
 }
 
-func (o *common) flags(name string) *flag.FlagSet {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+// command returns a command with the flags.
+func (o *common) command(name, help string) *cmdline.Command {
+	f := cmdline.NewFlags()
 	f.BoolVar(&o.json, "json", false, "")
-	f.StringVar(&o.job, "job", "", "")
-	f.BoolVar(&o.all, "all", false, "")
-	f.StringVar(&o.runDir, "run-dir", "", "")
+	f.StringVar(&o.job, "job", "", cmdline.Job)
+	f.StringVar(&o.runDir, "run-dir", "", cmdline.Dir)
 	f.DurationVar(&o.deadline, "deadline", 25*time.Second, "")
-	return f
+	return &cmdline.Command{Name: name, Help: help, Flags: f, Check: o.check}
 }
 
-// parse parses the arguments of a command, and returns those that are no flags.
-func (o *common) parse(f *flag.FlagSet, args []string) (rest []string, err error) {
-	rest, err = cmdline.ParseMixed(f, args)
+func (o *common) check([]string) error {
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		o.help = true
-		return nil, nil
-	case err != nil:
-		return nil, err
 	case o.job != "" && o.all:
-		return nil, errors.New("give either -job or -all")
+		return errors.New("give either -job or -all")
 	case o.deadline <= 0:
-		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
+		return fmt.Errorf("-deadline %v: it must be positive", o.deadline)
 	}
-	return rest, nil
+	return nil
 }
 
 // surveyTime is how long nodes may take to say who they are.
@@ -92,20 +81,9 @@ func (o *common) find() ([]links.Found, error) {
 		for _, j := range jobs {
 			names = append(names, fmt.Sprintf("%s (ID %s, node %d)", j[0].About.Job, cmp.Or(j[0].About.ID, "not known yet"), j[0].About.PID))
 		}
-		return nil, usage{fmt.Errorf("%d jobs run here; choose one by -job ID, or all by -all: %s", len(jobs), strings.Join(names, ", "))}
+		return nil, cmdline.Wrong(fmt.Errorf("%d jobs run here; choose one by -job ID, or all by -all: %s", len(jobs), strings.Join(names, ", ")))
 	}
 	return found, nil
-}
-
-// usage is an error of the command line that shows only when the running jobs are known.
-type usage struct{ error }
-
-// statusOf is the exit status for an error of find.
-func statusOf(err error) int {
-	if errors.As(err, new(usage)) {
-		return statusUsage
-	}
-	return statusFailed
 }
 
 // bySite returns one node of each site.
@@ -133,25 +111,19 @@ func (r *result) failed() bool {
 	return r.Error != "" || slices.ContainsFunc(r.Hosts, func(h links.Reread) bool { return h.Failed() || !h.Applied })
 }
 
-// Reload runs impi-node reload and returns its exit status.
-func Reload(args []string, out, errs io.Writer) int {
+// ReloadCommand returns impi-node reload.
+func ReloadCommand() *cmdline.Command {
 	o := &common{}
-	rest, err := o.parse(o.flags("reload"), args)
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
-	}
-	switch {
-	case err != nil:
-		fmt.Fprintf(errs, "impi-node reload: %v\nTry: impi-node help reload\n", err)
-		return statusUsage
-	case o.help:
-		fmt.Fprint(out, ReloadHelp)
-		return statusOK
-	}
+	c := o.command("reload", ReloadHelp)
+	c.Flags.BoolVar(&o.all, "all", false, "")
+	c.Run = o.reload
+	return c
+}
+
+func (o *common) reload(_ []string, out, errs io.Writer) (int, error) {
 	found, err := o.find()
 	if err != nil {
-		fmt.Fprintf(errs, "impi-node reload: %v\n", err)
-		return statusOf(err)
+		return statusFailed, err
 	}
 	var results []result
 	status := statusOK
@@ -168,12 +140,12 @@ func Reload(args []string, out, errs io.Writer) int {
 		results = append(results, r)
 	}
 	if o.json {
-		return printJSON(map[string]any{"reloads": results}, status, out, errs)
+		return printJSON(map[string]any{"reloads": results}, status, out)
 	}
 	for _, r := range results {
 		r.print(out, errs)
 	}
-	return status
+	return status, nil
 }
 
 // ask asks a node on this machine.
@@ -186,14 +158,13 @@ func ask(f *links.Found, limit time.Duration, r links.Request) (*links.Answer, e
 	return links.Ask(ctx, filepath.Join(f.Dir, links.SocketName), r)
 }
 
-func printJSON(v any, status int, out, errs io.Writer) int {
+func printJSON(v any, status int, out io.Writer) (int, error) {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
-		fmt.Fprintln(errs, err)
-		return statusFailed
+		return statusFailed, err
 	}
-	return status
+	return status, nil
 }
 
 // print writes what has changed, and on errs what is wrong. Lines that are the same at all hosts are

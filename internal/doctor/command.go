@@ -5,10 +5,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/openimpi/impi/config"
@@ -24,7 +24,6 @@ var Help string
 const (
 	statusOK    = 0
 	statusFault = 1
-	statusUsage = 2
 )
 
 // Job is a job file for which this machine is to be fit.
@@ -33,42 +32,48 @@ type Job struct {
 	Local func(netip.Addr) bool         // this machine has the address
 }
 
-// Run runs the command and returns its exit status.
-func Run(args []string, out, errs io.Writer, j Job) int { return here().run(args, out, errs, j) }
+// Command returns impi-node doctor. open is called before a job file is read.
+func Command(open func() (Job, error)) *cmdline.Command { return here().command(open) }
 
-func (m *machine) run(args []string, out, errs io.Writer, j Job) int {
-	f := flag.NewFlagSet("doctor", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	asJSON := f.Bool("json", false, "")
-	words, err := cmdline.ParseMixed(f, args)
-	if err == nil && len(words) > 1 {
-		err = errors.New("give one job file, or none")
-	}
-	if err != nil {
-		fmt.Fprintf(errs, "impi-node doctor: %v\nTry: impi-node help doctor\n", err)
-		return statusUsage
-	}
-	list := m.checks()
-	if len(words) == 1 {
-		job := j.Load(words[0])
-		if job == nil {
-			return statusUsage
+func (m *machine) command(open func() (Job, error)) *cmdline.Command {
+	c := &cmdline.Command{Name: "doctor", Help: Help, Args: cmdline.File, Flags: cmdline.NewFlags()}
+	asJSON := c.Flags.Bool("json", false, "")
+	c.Check = func(args []string) error {
+		if len(args) > 1 {
+			return errors.New("give one job file, or none")
 		}
-		list = append(list, reach(context.Background(), job, j.Local)...)
+		return nil
 	}
-	if *asJSON {
+	c.Run = func(args []string, out, _ io.Writer) (int, error) {
+		list := m.checks()
+		if len(args) == 1 {
+			j, err := open()
+			if err != nil {
+				return cmdline.StatusUsage, err
+			}
+			job := j.Load(args[0])
+			if job == nil {
+				return cmdline.StatusUsage, nil
+			}
+			list = append(list, reach(context.Background(), job, j.Local)...)
+		}
+		return conclude(list, *asJSON, out)
+	}
+	return c
+}
+
+func conclude(list []Check, asJSON bool, out io.Writer) (status int, err error) {
+	if asJSON {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		err = e.Encode(list)
 	} else {
 		err = write(out, list)
 	}
-	for _, c := range list {
-		if err != nil || c.State == Fail {
-			return statusFault
-		}
+	if err != nil || slices.ContainsFunc(list, func(c Check) bool { return c.State == Fail }) {
+		return statusFault, err
 	}
-	return statusOK
+	return statusOK, nil
 }
 
 func write(out io.Writer, list []Check) error {

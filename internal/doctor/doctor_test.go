@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 // fit is a machine with nothing wrong.
@@ -111,13 +112,13 @@ func TestCommand(t *testing.T) {
 	}{
 		{fit(t), "", Job{}, statusOK, "ok  software"},
 		{bad, "", Job{}, statusFault, "fault  shared memory"},
-		{fit(t), "a b", Job{}, statusUsage, "or none"},
-		{fit(t), "-y", Job{}, statusUsage, "not defined"},
-		{fit(t), "job.hcl", Job{Load: func(string) *config.Job { return nil }}, statusUsage, ""},
+		{fit(t), "a b", Job{}, cmdline.StatusUsage, "or none"},
+		{fit(t), "-y", Job{}, cmdline.StatusUsage, "not defined"},
+		{fit(t), "job.hcl", Job{Load: func(string) *config.Job { return nil }}, cmdline.StatusUsage, ""},
 		{fit(t), "job.hcl", Job{Load: one, Local: func(netip.Addr) bool { return true }}, statusOK, "there are none with ports"},
 	} {
 		var out, errs bytes.Buffer
-		got := c.m.run(strings.Fields(c.line), &out, &errs, c.job)
+		got := c.m.command(func() (Job, error) { return c.job, nil }).Execute(strings.Fields(c.line), &out, &errs)
 		text := out.String() + errs.String()
 		for strings.Contains(text, "   ") {
 			text = strings.ReplaceAll(text, "   ", "  ")
@@ -128,7 +129,7 @@ func TestCommand(t *testing.T) {
 	}
 	var out bytes.Buffer
 	var list []Check
-	if s := bad.run([]string{"-json"}, &out, &out, Job{}); s != statusFault || json.Unmarshal(out.Bytes(), &list) != nil || len(list) != 9 {
+	if s := bad.command(nil).Execute([]string{"-json"}, &out, &out); s != statusFault || json.Unmarshal(out.Bytes(), &list) != nil || len(list) != 9 {
 		t.Errorf("status %d: %s", s, &out)
 	}
 }

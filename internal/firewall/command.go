@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/netip"
@@ -20,39 +19,35 @@ import (
 //go:embed help.txt
 var Help string
 
-// ErrUsage is wrapped by errors of command lines.
-var ErrUsage = errors.New("see impi-node ports -h")
-
-// Command prints the rules of a job. load reads a job file whose hosts are on other machines; it
-// shows its faults itself, and returns nil then.
-func Command(args []string, out io.Writer, load func(path string) *config.Job) error {
-	f := flag.NewFlagSet("ports", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	asJSON := f.Bool("json", false, "")
-	nft := f.Bool("nft", false, "")
-	words, err := cmdline.ParseMixed(f, args)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w; %w", err, ErrUsage)
-	case len(words) != 1:
-		return fmt.Errorf("give one job file; %w", ErrUsage)
-	case *asJSON && *nft:
-		return fmt.Errorf("-json and -nft exclude each other; %w", ErrUsage)
+// Command returns impi-node ports, which prints the rules of a job. load reads a job file whose hosts are
+// on other machines; it shows its faults itself, and returns nil then.
+func Command(load func(path string) *config.Job) *cmdline.Command {
+	c := &cmdline.Command{Name: "ports", Help: Help, Args: cmdline.File, Flags: cmdline.NewFlags()}
+	asJSON := c.Flags.Bool("json", false, "")
+	nft := c.Flags.Bool("nft", false, "")
+	c.Check = func(args []string) error {
+		if *asJSON && *nft {
+			return errors.New("-json and -nft exclude each other")
+		}
+		return cmdline.Exactly(1, "one job file")(args)
 	}
-	job := load(words[0])
-	if job == nil {
-		return ErrUsage
+	c.Run = func(args []string, out, _ io.Writer) (int, error) {
+		job := load(args[0])
+		if job == nil {
+			return cmdline.StatusUsage, nil
+		}
+		rules := Rules(job)
+		switch {
+		case *asJSON:
+			e := json.NewEncoder(out)
+			e.SetIndent("", "  ")
+			return 0, e.Encode(append([]Rule{}, rules...))
+		case *nft:
+			return 0, writeNFT(out, rules)
+		}
+		return 0, writeText(out, job, rules)
 	}
-	rules := Rules(job)
-	switch {
-	case *asJSON:
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(append([]Rule{}, rules...))
-	case *nft:
-		return writeNFT(out, rules)
-	}
-	return writeText(out, job, rules)
+	return c
 }
 
 func writeText(out io.Writer, job *config.Job, rules []Rule) error {

@@ -3,7 +3,6 @@ package firewall
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -22,15 +21,18 @@ var builtins = []config.Builtin{
 // run runs the command on a job file.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	var out bytes.Buffer
-	err := Command(args, &out, func(path string) *config.Job {
+	var out, errs bytes.Buffer
+	c := Command(func(path string) *config.Job {
 		job, found := config.Load(path, config.Options{Builtins: builtins, Local: func(netip.Addr) bool { return false }})
 		if job == nil {
 			t.Log(found)
 		}
 		return job
 	})
-	return out.String(), err
+	if status := c.Execute(args, &out, &errs); status != 0 {
+		return out.String(), fmt.Errorf("status %d: %s", status, &errs)
+	}
+	return out.String(), nil
 }
 
 func TestText(t *testing.T) {
@@ -111,9 +113,9 @@ func TestFew(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"": "give one job file", "a b": "give one job file", "-x a": "flag provided but not defined", "-json -nft a": "exclude each other",
-		"/nowhere/job.hcl": ErrUsage.Error(),
+		"/nowhere/job.hcl": "status 2",
 	} {
-		if got, err := run(t, strings.Fields(line)...); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) || got != "" {
+		if got, err := run(t, strings.Fields(line)...); err == nil || !strings.Contains(err.Error(), want) || got != "" {
 			t.Errorf("%q: %v, printed %q", line, err, got)
 		}
 	}

@@ -3,7 +3,6 @@ package jobreport
 import (
 	_ "embed"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 
@@ -19,45 +18,29 @@ var Help string
 const (
 	statusOK      = 0
 	statusProblem = 1
-	statusUsage   = 2
 )
 
-// Run is the command impi-node report. It returns the exit status.
-func Run(args []string, stdout, stderr io.Writer) int {
-	usage := func(format string, a ...any) int {
-		fmt.Fprintf(stderr, "impi-node report: "+format+"\nTry: impi-node report -h\n", a...)
-		return statusUsage
-	}
-	f := flag.NewFlagSet("report", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	asJSON := f.Bool("json", false, "")
-	rest, err := cmdline.ParseMixed(f, args)
-	switch {
-	case err == flag.ErrHelp:
-		_, _ = io.WriteString(stdout, Help)
-		return statusOK
-	case err != nil:
-		return usage("%v", err)
-	case len(rest) == 3 && rest[0] == "diff", len(rest) == 2 && rest[0] == "show":
-	case len(rest) > 0 && rest[0] != "diff" && rest[0] != "show":
-		return usage("%q: there are diff and show", rest[0])
-	default:
-		return usage("want diff and two files, or show and one")
-	}
-	var read []*Report
-	for _, path := range rest[1:] {
-		r, err := Read(path)
-		if err != nil {
-			fmt.Fprintf(stderr, "impi-node report: %v\n", err)
-			return statusProblem
+// Command returns impi-node report.
+func Command() *cmdline.Command {
+	command := func(verb string, files int, wants string) *cmdline.Command {
+		c := &cmdline.Command{Name: verb, Args: cmdline.File, Flags: cmdline.NewFlags(), Check: cmdline.Exactly(files, wants)}
+		asJSON := c.Flags.Bool("json", false, "")
+		c.Run = func(args []string, out, _ io.Writer) (int, error) {
+			var read []*Report
+			for _, path := range args {
+				r, err := Read(path)
+				if err != nil {
+					return statusProblem, err
+				}
+				read = append(read, r)
+			}
+			return statusOK, print(verb, read, *asJSON, out)
 		}
-		read = append(read, r)
+		return c
 	}
-	if err := print(rest[0], read, *asJSON, stdout); err != nil {
-		fmt.Fprintf(stderr, "impi-node report: %v\n", err)
-		return statusProblem
-	}
-	return statusOK
+	c := &cmdline.Command{Name: "report", Help: Help, Commands: []*cmdline.Command{command("diff", 2, "two files"), command("show", 1, "one file")}}
+	c.Run = c.NeedsCommand
+	return c
 }
 
 func print(verb string, read []*Report, asJSON bool, w io.Writer) error {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/wireup"
 )
@@ -195,12 +196,12 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if s := Run([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "1 recv  2.00 s  -> 7.00 s    +5.00 s") || !strings.Contains(out.String(), "  - a = 1\n") {
+	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "1 recv  2.00 s  -> 7.00 s    +5.00 s") || !strings.Contains(out.String(), "  - a = 1\n") {
 		t.Errorf("%d: %s%s", s, out.String(), errs.String())
 	}
 	out.Reset()
 	var parsed struct{ Differences []Difference }
-	if s := Run([]string{"diff", "-json", first, second}, &out, &errs); s != statusOK || json.Unmarshal(out.Bytes(), &parsed) != nil || !slices.Equal(parsed.Differences, got) {
+	if s := Command().Execute([]string{"diff", "-json", first, second}, &out, &errs); s != statusOK || json.Unmarshal(out.Bytes(), &parsed) != nil || !slices.Equal(parsed.Differences, got) {
 		t.Errorf("%d: %s", s, out.String())
 	}
 }
@@ -223,12 +224,12 @@ func TestCommandRefuses(t *testing.T) {
 		want int
 		text string
 	}{
-		{nil, statusUsage, "want diff and two files, or show and one"},
-		{[]string{"draw", "x"}, statusUsage, `"draw": there are diff and show`},
-		{[]string{"diff", "x"}, statusUsage, "want diff and two files"},
+		{nil, cmdline.StatusUsage, "give a command: diff, show"},
+		{[]string{"draw", "x"}, cmdline.StatusUsage, `no command "draw"; known here: diff, show`},
+		{[]string{"diff", "x"}, cmdline.StatusUsage, "give two files"},
 		{[]string{"show", filepath.Join(dir, "none")}, statusProblem, "no such file"},
 		{[]string{"show", file("empty", "")}, statusProblem, "no report of a job: such a file is written by"},
-		{[]string{"show", "x", "y"}, statusUsage, "show and one"},
+		{[]string{"show", "x", "y"}, cmdline.StatusUsage, "give one file"},
 		{[]string{"show", file("cut", dataBegins+"{}")}, statusProblem, "the report of a job, but cut off"},
 		{[]string{"show", file("early", whole.String()[:len(pageBegins)])}, statusProblem, "the report of a job, but cut off"},
 		{[]string{"show", file("late", strings.TrimSuffix(whole.String(), dataEnds+"\n</body></html>\n"))}, statusProblem, "the report of a job, but cut off"},
@@ -238,7 +239,7 @@ func TestCommandRefuses(t *testing.T) {
 		{[]string{"-h"}, statusOK, ""},
 	} {
 		var out, errs bytes.Buffer
-		if s := Run(c.args, &out, &errs); s != c.want || !strings.Contains(errs.String(), c.text) {
+		if s := Command().Execute(c.args, &out, &errs); s != c.want || !strings.Contains(errs.String(), c.text) {
 			t.Errorf("%q: %d, %s", c.args, s, errs.String())
 		}
 	}

@@ -2,13 +2,57 @@ package links
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"strconv"
+	"time"
+
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
-// UserID returns the number of a user. Only root may ask about another user.
-func UserID(name string) (int, error) {
+// Choice is what the flags of a command say about which jobs are meant, and how their nodes are asked.
+type Choice struct {
+	Job, RunDir string
+	UID         int // whose jobs
+	PID         int // a process of the job; 0: any
+	Deadline    time.Duration
+
+	user string
+}
+
+// NewChoice returns what holds without flags: all jobs of this user.
+func NewChoice() *Choice { return &Choice{UID: os.Geteuid(), Deadline: 2 * time.Second} }
+
+// AddFlags adds -job, -run-dir and -user to the flags of a command that takes no arguments.
+func (c *Choice) AddFlags(to *cmdline.Command) {
+	to.Flags.StringVar(&c.Job, "job", "", cmdline.Job)
+	to.Flags.StringVar(&c.RunDir, "run-dir", "", cmdline.Dir)
+	to.Flags.StringVar(&c.user, "user", "", cmdline.User)
+	to.Check = func([]string) (err error) {
+		if c.Deadline <= 0 {
+			return fmt.Errorf("-deadline %v: it must be positive", c.Deadline)
+		}
+		if c.user != "" {
+			c.UID, err = userID(c.user)
+		}
+		return err
+	}
+}
+
+// AddMore adds -pid and -deadline.
+func (c *Choice) AddMore(to *cmdline.Command) {
+	to.Flags.IntVar(&c.PID, "pid", 0, "")
+	to.Flags.DurationVar(&c.Deadline, "deadline", c.Deadline, "")
+}
+
+// Wants reports whether a job is meant.
+func (c *Choice) Wants(j *Job) bool {
+	return IsCalled(c.Job, j.Name, j.ID) && (c.PID == 0 || j.HasPID(c.PID))
+}
+
+// userID returns the number of a user. Only root may ask about another user.
+func userID(name string) (int, error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("-user is for root: a node answers only its own user and root")
 	}

@@ -2,17 +2,16 @@ package mpiexec
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/launch/engine"
 )
 
-// option is one option, by all its names. Not package flag: options of mpiexec take several values,
-// and repeat for each program between colons.
+// option is one option, by all its names.
 type option struct {
 	names []string // with one dash; two are the same
 	args  []string // what follows it
@@ -171,19 +170,30 @@ func find(name string) (*option, bool) {
 	return nil, false
 }
 
-// unknown names the option that was meant, if one is alike.
-func unknown(word string) error {
-	name := "-" + strings.TrimLeft(word, "-")
-	best, least := "", 3
+// Command is what completions and man page of impiexec are made of. Its options are not parsed by package
+// flag: they take several values, and repeat for each program between colons.
+func Command() *cmdline.Command {
+	c := &cmdline.Command{Name: "impiexec", Help: Help(), Flags: cmdline.NewFlags(), Program: true}
 	for _, o := range options {
-		for _, n := range o.names {
-			if d := levenshtein.Distance(name, n, nil); d < least && o.help != "" && len(n) > 2 {
-				best, least = n, d
+		for _, name := range o.names {
+			switch name = name[1:]; {
+			case o.help == "":
+			case len(o.args) == 0:
+				c.Flags.Bool(name, false, "")
+			default:
+				c.Flags.String(name, "", map[string]string{"FILE": cmdline.File, "DIR": cmdline.Dir, "HOSTS": cmdline.Host}[o.args[0]])
 			}
 		}
 	}
-	if best != "" {
-		return fmt.Errorf("there is no option %s; is it %s?", word, best)
+	return c
+}
+
+// unknown names the option that was meant, if one is alike.
+func unknown(word string) error {
+	var known []string
+	Command().Flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	if best := cmdline.Nearest(strings.TrimLeft(word, "-"), known); best != "" {
+		return fmt.Errorf("there is no option %s; is it -%s?", word, best)
 	}
 	return fmt.Errorf("there is no option %s; impiexec -help has all. the program's own options follow its name", word)
 }

@@ -38,7 +38,7 @@ func TestUI(t *testing.T) {
 		t.Errorf("%v, %v: others can read the token", s.Mode(), err)
 	}
 	var out, errs strings.Builder
-	if status := ui.Run([]string{"-run-dir", n.opt.RunBase}, &out, &errs); status != 0 || out.String() != string(text) {
+	if status := ui.Command().Execute([]string{"-run-dir", n.opt.RunBase}, &out, &errs); status != 0 || out.String() != string(text) {
 		t.Errorf("impi-node ui: status %d, %q, %s", status, out.String(), errs.String())
 	}
 	url := strings.TrimSpace(string(text))

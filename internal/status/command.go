@@ -3,11 +3,11 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -45,72 +45,57 @@ type Job struct {
 const (
 	statusOK      = 0
 	statusNoJob   = 1
-	statusUsage   = 2
 	statusPartial = 3 // a node did not answer
 )
 
 type options struct {
-	json, here, watch, help bool
-	job, runDir, user       string
-	pid, uid                int
-	deadline, every         time.Duration
+	*links.Choice
+	json, here, watch bool
+	every             time.Duration
 }
 
-func parse(command string, args []string) (*options, error) {
-	o := &options{uid: os.Geteuid()}
-	f := flag.NewFlagSet(command, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.BoolVar(&o.json, "json", false, "")
-	f.BoolVar(&o.here, "here", false, "")
-	f.BoolVar(&o.watch, "watch", false, "")
-	f.StringVar(&o.job, "job", "", "")
-	f.StringVar(&o.runDir, "run-dir", "", "")
-	f.StringVar(&o.user, "user", "", "")
-	f.IntVar(&o.pid, "pid", 0, "")
-	f.DurationVar(&o.deadline, "deadline", 2*time.Second, "")
-	f.DurationVar(&o.every, "every", time.Second, "")
-	rest, err := cmdline.ParseMixed(f, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		o.help = true
-		return o, nil
-	case err != nil:
-		return nil, err
-	case len(rest) > 0:
-		return nil, fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
-	case o.deadline <= 0:
-		return nil, fmt.Errorf("-deadline %v: it must be positive", o.deadline)
-	case o.every != time.Second && command == "status" && !o.watch:
-		return nil, errors.New("-every is for -watch")
-	case o.every < minEvery:
-		return nil, fmt.Errorf("-every %v: the least is %v", o.every, minEvery)
-	case o.user != "":
-		o.uid, err = links.UserID(o.user)
-	}
-	return o, err
+// newCommand returns a command with the flags that status and top have both.
+func newCommand(name, help string) (*cmdline.Command, *options) {
+	o := &options{Choice: links.NewChoice()}
+	c := &cmdline.Command{Name: name, Help: help, Flags: cmdline.NewFlags()}
+	o.AddFlags(c)
+	o.AddMore(c)
+	c.Flags.BoolVar(&o.here, "here", false, "")
+	c.Flags.Func("every", "", func(text string) (err error) {
+		if o.every, err = time.ParseDuration(text); err == nil && o.every < minEvery {
+			err = fmt.Errorf("the least is %v", minEvery)
+		}
+		return err
+	})
+	return c, o
 }
+
+// interval is the time from one look to the next.
+func (o *options) interval() time.Duration { return cmp.Or(o.every, time.Second) }
 
 // minEvery is the least time between two looks of -watch: each stops the procs for some
 // microseconds.
 const minEvery = 100 * time.Millisecond
 
-// Run runs the command and returns its exit status.
-func Run(args []string, out, errs io.Writer) int {
-	o, err := parse("status", args)
-	switch {
-	case err != nil:
-		fmt.Fprintf(errs, "impi-node status: %v\nTry: impi-node help status\n", err)
-		return statusUsage
-	case o.help:
-		fmt.Fprint(out, Help)
-		return statusOK
-	}
+// Command returns impi-node status.
+func Command() *cmdline.Command {
+	c, o := newCommand("status", Help)
+	c.Flags.BoolVar(&o.json, "json", false, "")
+	c.Flags.BoolVar(&o.watch, "watch", false, "")
+	c.Run = o.run
+	return c
+}
+
+func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	if !o.watch {
-		return o.show(o.ask(), out, errs, "")
+		if o.every != 0 {
+			return 0, cmdline.Wrong(errors.New("-every is for -watch"))
+		}
+		return o.show(o.ask(), out, "")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	tick := time.NewTicker(o.every)
+	tick := time.NewTicker(o.interval())
 	defer tick.Stop()
 	before := ""
 	if f, ok := out.(*os.File); ok && isTerminal(f) {
@@ -130,52 +115,51 @@ func Run(args []string, out, errs io.Writer) int {
 			if !o.json {
 				fmt.Fprintln(out, "no job any more")
 			}
-			return statusOK
+			return statusOK, nil
 		}
-		if s := o.show(r, out, errs, before); s == statusNoJob {
-			return s
+		if s, err := o.show(r, out, before); s == statusNoJob {
+			return s, err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return statusOK
+			return statusOK, nil
 		}
 	}
 }
 
-// Nothing is the message if no job was found.
-const Nothing = "no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
+// ErrNothing says that no job was found.
+var ErrNothing = errors.New("no such job of this user runs on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)")
 
 // clearScreen clears a terminal and begins at its top.
 const clearScreen = "\x1b[H\x1b[2J"
 
 // show prints what a look has found, after before unless it prints JSON.
-func (o *options) show(r *Report, out, errs io.Writer, before string) int {
+func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	if len(r.Jobs) == 0 {
-		fmt.Fprintf(errs, "impi-node status: %s\n", Nothing)
-		return statusNoJob
+		return statusNoJob, ErrNothing
 	}
 	if o.json {
 		e := json.NewEncoder(out)
 		if !o.watch {
 			e.SetIndent("", "  ")
 		}
-		if e.Encode(r) != nil {
-			return statusPartial
+		if err := e.Encode(r); err != nil {
+			return statusPartial, err
 		}
-		return r.status()
+		return r.status(), nil
 	}
 	fmt.Fprint(out, before)
 	write(out, r)
-	return r.status()
+	return r.status(), nil
 }
 
 // ask asks the nodes.
 func (o *options) ask() *Report {
-	all := Look(context.Background(), host.RunDirs(o.runDir, o.uid), o.deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
+	all := Look(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range all {
-		if links.IsCalled(o.job, j.Name, j.ID) && (o.pid == 0 || j.HasPID(o.pid)) {
+		if o.Wants(&j.Job) {
 			r.Jobs = append(r.Jobs, j)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 )
 
@@ -117,15 +118,15 @@ func TestText(t *testing.T) {
 
 func TestCommandLine(t *testing.T) {
 	for line, want := range map[string]int{
-		"-h": statusOK, "x": statusUsage, "-deadline 0s": statusUsage, "-every 1ms": statusUsage, "-y": statusUsage,
+		"-h": statusOK, "x": cmdline.StatusUsage, "-deadline 0s": cmdline.StatusUsage, "-every 1ms": cmdline.StatusUsage, "-y": cmdline.StatusUsage,
 		"-run-dir /nowhere": statusNoJob, "-run-dir /nowhere -watch": statusNoJob,
 	} {
 		var out, errs bytes.Buffer
-		if got := Run(strings.Fields(line), &out, &errs); got != want || (out.Len() > 0) != (got == statusOK) || (errs.Len() > 0) == (got == statusOK) {
+		if got := Command().Execute(strings.Fields(line), &out, &errs); got != want || (out.Len() > 0) != (got == statusOK) || (errs.Len() > 0) == (got == statusOK) {
 			t.Errorf("%q: status %d, want %d; printed %q and %q", line, got, want, &out, &errs)
 		}
 	}
-	if Run([]string{"-help"}, io.Discard, io.Discard) != statusOK {
+	if Command().Execute([]string{"-help"}, io.Discard, io.Discard) != statusOK {
 		t.Error("-help failed")
 	}
 }

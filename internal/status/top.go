@@ -3,12 +3,13 @@ package status
 import (
 	_ "embed"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/openimpi/impi/internal/cmdline"
 )
 
 // TopHelp is the text of -h of impi-node top.
@@ -16,33 +17,23 @@ import (
 //go:embed top.txt
 var TopHelp string
 
-// Top runs impi-node top, which is status as a table that one can sort and filter, in a terminal.
-func Top(args []string, in, out *os.File, errs io.Writer) int {
-	o, err := parse("top", args)
-	switch {
-	case err == nil && (o.json || o.watch):
-		err = errors.New("-json and -watch are for status")
-	case err == nil && !isTerminal(in, out):
-		err = errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs")
+// TopCommand returns impi-node top, which is status as a table that one can sort and filter, in a terminal.
+func TopCommand(in, out *os.File) *cmdline.Command {
+	c, o := newCommand("top", TopHelp)
+	c.Run = func(_ []string, _, _ io.Writer) (int, error) {
+		if !isTerminal(in, out) {
+			return 0, cmdline.Wrong(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
+		}
+		if len(o.ask().Jobs) == 0 {
+			return statusNoJob, ErrNothing
+		}
+		m, err := tea.NewProgram(newScreen(o.ask, o.interval()), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out)).Run()
+		if err != nil {
+			return statusPartial, err
+		}
+		return m.(*screen).last.report.status(), nil
 	}
-	switch {
-	case err != nil:
-		fmt.Fprintf(errs, "impi-node top: %v\nTry: impi-node help top\n", err)
-		return statusUsage
-	case o.help:
-		fmt.Fprint(out, TopHelp)
-		return statusOK
-	}
-	if len(o.ask().Jobs) == 0 {
-		fmt.Fprintf(errs, "impi-node top: %s\n", Nothing)
-		return statusNoJob
-	}
-	m, err := tea.NewProgram(newScreen(o.ask, o.every), tea.WithAltScreen(), tea.WithInput(in), tea.WithOutput(out)).Run()
-	if err != nil {
-		fmt.Fprintf(errs, "impi-node top: %v\n", err)
-		return statusPartial
-	}
-	return m.(*screen).last.report.status()
+	return c
 }
 
 // dueMsg says that it is time to look again.

@@ -10,6 +10,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 )
 
@@ -247,10 +248,10 @@ func TestTopWantsATerminal(t *testing.T) {
 	}
 	defer null.Close()
 	var errs strings.Builder
-	if got := Top(nil, null, null, &errs); got != statusUsage || !strings.Contains(errs.String(), "for terminals") {
+	if got := TopCommand(null, null).Execute(nil, &errs, &errs); got != cmdline.StatusUsage || !strings.Contains(errs.String(), "for terminals") {
 		t.Errorf("status %d: %s", got, errs.String())
 	}
-	if Top([]string{"-json"}, null, null, io.Discard) != statusUsage {
+	if TopCommand(null, null).Execute([]string{"-json"}, io.Discard, io.Discard) != cmdline.StatusUsage {
 		t.Error("-json is taken")
 	}
 }

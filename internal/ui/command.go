@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/netip"
@@ -36,60 +35,28 @@ const maxFile = 1 << 10
 const (
 	statusOK     = 0
 	statusFailed = 1 // there is no job, or the page cannot be served
-	statusUsage  = 2
 )
 
 type options struct {
-	help         bool
-	listen       netip.AddrPort
-	own          bool // -listen is given
-	job          string
-	runDir, user string
-	uid          int
+	*links.Choice
+	listen netip.AddrPort // where the page is served; none: at any loopback port
 }
 
-func parse(args []string) (*options, error) {
-	o := &options{uid: os.Geteuid()}
-	f := flag.NewFlagSet("ui", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	listen := f.String("listen", "127.0.0.1:0", "")
-	f.StringVar(&o.job, "job", "", "")
-	f.StringVar(&o.runDir, "run-dir", "", "")
-	f.StringVar(&o.user, "user", "", "")
-	rest, err := cmdline.ParseMixed(f, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		o.help = true
-		return o, nil
-	case err != nil:
-		return nil, err
-	case len(rest) > 0:
-		return nil, fmt.Errorf("%q: this command takes only flags; name a job with -job %s", rest[0], rest[0])
-	}
-	f.Visit(func(x *flag.Flag) { o.own = o.own || x.Name == "listen" })
-	if o.listen, err = netip.ParseAddrPort(*listen); err != nil {
-		return nil, fmt.Errorf("-listen %s: it is an IP address with a port, such as 127.0.0.1:9480", *listen)
-	}
-	if err := CheckListen(o.listen); err != nil {
-		return nil, fmt.Errorf("-listen: %w", err)
-	}
-	if o.user != "" {
-		o.uid, err = links.UserID(o.user)
-	}
-	return o, err
+// Command returns impi-node ui.
+func Command() *cmdline.Command {
+	o := &options{Choice: links.NewChoice()}
+	c := &cmdline.Command{Name: "ui", Help: Help, Flags: cmdline.NewFlags(), Run: o.run}
+	o.AddFlags(c)
+	c.Flags.Func("listen", "", func(text string) (err error) {
+		if o.listen, err = netip.ParseAddrPort(text); err != nil {
+			return errors.New("it is an IP address with a port, such as 127.0.0.1:9480")
+		}
+		return CheckListen(o.listen)
+	})
+	return c
 }
 
-// Run runs the command and returns its exit status.
-func Run(args []string, out, errs io.Writer) int {
-	o, err := parse(args)
-	switch {
-	case err != nil:
-		fmt.Fprintf(errs, "impi-node ui: %v\nTry: impi-node help ui\n", err)
-		return statusUsage
-	case o.help:
-		fmt.Fprint(out, Help)
-		return statusOK
-	}
+func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	look := o.look()
@@ -97,30 +64,31 @@ func Run(args []string, out, errs io.Writer) int {
 	jobs := look(first)
 	cancel()
 	if len(jobs) == 0 {
-		fmt.Fprintf(errs, "impi-node ui: %s\n", status.Nothing)
-		return statusFailed
+		return statusFailed, status.ErrNothing
 	}
-	if url := o.served(); url != "" && !o.own && len(jobs) == 1 { // that page has its own job alone
+	if url := o.served(); url != "" && !o.listen.IsValid() && len(jobs) == 1 { // that page has its own job alone
 		fmt.Fprintln(out, url)
-		return statusOK
+		return statusOK, nil
+	}
+	if !o.listen.IsValid() {
+		o.listen = netip.MustParseAddrPort("127.0.0.1:0")
 	}
 	s, err := Serve(o.listen, look)
 	if err != nil {
-		fmt.Fprintf(errs, "impi-node ui: %v\n", err)
-		return statusFailed
+		return statusFailed, err
 	}
 	defer s.Close()
 	fmt.Fprintln(out, s.URL())
 	fmt.Fprintf(errs, "impi-node ui: job %s; Ctrl-C ends it. Others need the address with its token.\n", jobs[0].Name)
 	<-ctx.Done()
-	return statusOK
+	return statusOK, nil
 }
 
 // look returns what asks the jobs that are meant.
 func (o *options) look() Look {
 	return func(ctx context.Context) (jobs []status.Job) {
-		for _, j := range Ask(ctx, host.RunDirs(o.runDir, o.uid)) {
-			if links.IsCalled(o.job, j.Name, j.ID) {
+		for _, j := range Ask(ctx, host.RunDirs(o.RunDir, o.UID)) {
+			if o.Wants(&j.Job) {
 				jobs = append(jobs, j)
 			}
 		}
@@ -138,7 +106,7 @@ func Ask(ctx context.Context, dirs []string) []status.Job {
 
 // served returns the address of the page that a node of the job serves itself, or "".
 func (o *options) served() string {
-	for _, dir := range host.RunDirs(o.runDir, o.uid) {
+	for _, dir := range host.RunDirs(o.RunDir, o.UID) {
 		f, err := os.Open(filepath.Join(dir, FileName))
 		if err != nil {
 			continue
@@ -148,7 +116,7 @@ func (o *options) served() string {
 		if err != nil {
 			continue
 		}
-		if jobs := Ask(context.Background(), []string{dir}); len(jobs) == 1 && links.IsCalled(o.job, jobs[0].Name, jobs[0].ID) {
+		if jobs := Ask(context.Background(), []string{dir}); len(jobs) == 1 && o.Wants(&jobs[0].Job) {
 			return strings.TrimSpace(string(b))
 		}
 	}

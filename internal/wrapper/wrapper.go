@@ -55,6 +55,11 @@ func Main(lang Language) int {
 	}
 	r := parse(lang, os.Args[1:])
 	switch {
+	case cmdline.WantsInstall(r.args):
+		if err := (&cmdline.Command{Name: lang.Name, Help: help(lang)}).Install(r.args); err != nil {
+			return fail(os.Stderr, lang, err)
+		}
+		return 0
 	case r.help:
 		fmt.Fprint(os.Stdout, help(lang))
 		return 0

@@ -60,11 +60,21 @@ func load(t *testing.T) func(string) *config.Job {
 	}
 }
 
+// execute runs the command. The error has what it complains of.
+func execute(t *testing.T, args []string, out io.Writer) error {
+	t.Helper()
+	var errs strings.Builder
+	if status := Command(load(t)).Execute(args, out, &errs); status != 0 {
+		return fmt.Errorf("status %d: %s", status, &errs)
+	}
+	return nil
+}
+
 // print runs the command, and gives the objects as the scheduler's own types have understood them.
 func print[T any](t *testing.T, checker, kind string, args ...string) (objects []T) {
 	t.Helper()
 	var out strings.Builder
-	if err := Command(append([]string{kind}, args...), &out, load(t)); err != nil {
+	if err := execute(t, append([]string{kind}, args...), &out); err != nil {
 		t.Fatal(err)
 	}
 	return manifesttest.Objects[T](t, checker, kind, []byte(out.String()), false)
@@ -262,7 +272,7 @@ func TestSecretVariables(t *testing.T) {
 		for kind, site := range map[string]string{"kubernetes": "alpha", "nomad": "beta"} {
 			file := write(t, jobFile)
 			var out strings.Builder
-			err := Command(slices.Concat([]string{kind, file, "-image", "x", "-site", site}, strings.Fields(args)), &out, load(t))
+			err := execute(t, slices.Concat([]string{kind, file, "-image", "x", "-site", site}, strings.Fields(args)), &out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,12 +291,12 @@ func TestFaults(t *testing.T) {
 	t.Setenv("ROUNDS", "3")
 	replace := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(jobFile) }
 	for name, c := range map[string]struct{ text, args, want string }{
-		"kind":      {jobFile, "docker FILE -image x", `"docker" is no kind of manifest`},
+		"kind":      {jobFile, "docker FILE -image x", `no command "docker"; known here: kubernetes, nomad`},
 		"image":     {jobFile, "kubernetes FILE", "-image is missing"},
 		"driver":    {jobFile, "nomad FILE -driver lxc", "docker, exec and raw_exec"},
 		"pod":       {jobFile, "kubernetes FILE -driver exec", "Kubernetes has containers only"},
 		"no pull":   {jobFile, "nomad FILE -driver exec -image x", "and no image"},
-		"flag":      {jobFile, "kubernetes FILE -imgae x", "not defined: -imgae"},
+		"flag":      {jobFile, "kubernetes FILE -imgae x", "not defined: -imgae; did you mean -image?"},
 		"typo":      {jobFile, "kubernetes FILE -image x -memory 2", "at least 16Mi"},
 		"no site":   {jobFile, "kubernetes FILE -image x -site gamma", `has no site "gamma" that runs impi; it has alpha, beta`},
 		"no image":  {jobFile, `kubernetes FILE -site alpha -image "ab"`, "is no name of an image"},
@@ -309,7 +319,7 @@ func TestFaults(t *testing.T) {
 		"template":  {replace("with a tab", "[[[["), "nomad FILE -image x -site beta", "begins in Nomad's templates"},
 	} {
 		file := write(t, c.text)
-		err := Command(strings.Fields(strings.ReplaceAll(c.args, "FILE", file)), io.Discard, load(t))
+		err := execute(t, strings.Fields(strings.ReplaceAll(c.args, "FILE", file)), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

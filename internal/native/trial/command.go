@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,74 +21,44 @@ import (
 //go:embed help.txt
 var Help string
 
-// The exit statuses.
-const (
-	ok    = 0
-	bad   = 1
-	usage = 2
-)
+// bad is the exit status if that MPI cannot be used.
+const bad = 1
 
-// rank is the hidden command that the launcher starts: Selftest by a shim.
-const rank = "rank"
-
-// command is one run of the subcommand.
+// command is one run of a command.
 type command struct {
 	cc, file, launch string
 	json             bool
 	out, complaints  io.Writer
 }
 
-// Run runs the subcommand.
-func Run(args []string, out, complaints io.Writer) (status int) {
-	if len(args) == 0 || cmdline.WantsHelp(args) {
-		fmt.Fprint(out, Help)
-		return ok
+// Command returns impi-node native, with build and test, and hidden the command that the launcher starts:
+// a process of the test, by a shim.
+func Command() *cmdline.Command {
+	c := &command{}
+	add := func(name string, does func(context.Context) error) *cmdline.Command {
+		x := &cmdline.Command{Name: name, Flags: cmdline.NewFlags()}
+		x.Flags.StringVar(&c.cc, "cc", "mpicc", cmdline.File)
+		x.Run = func(_ []string, out, errs io.Writer) (int, error) {
+			c.out, c.complaints = out, errs
+			return 0, does(context.Background())
+		}
+		return x
 	}
-	c := command{out: out, complaints: complaints}
-	does, flags := c.verb(args[0])
-	if does == nil {
-		fmt.Fprintf(complaints, "impi-node native: unknown command %q; write build or test\nTry: impi-node help native\n", args[0])
-		return usage
-	}
-	if args[0] == rank && len(args) == 2 {
-		return native.Selftest(args[1], out, complaints)
-	}
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args[1:])
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("it takes flags only, not %q", flags.Arg(0))
-	}
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, Help)
-		return ok
-	}
-	if err != nil {
-		fmt.Fprintf(complaints, "impi-node native %s: %v\nTry: impi-node help native\n", args[0], err)
-		return usage
-	}
-	if err := does(context.Background()); err != nil {
-		fmt.Fprintf(complaints, "impi-node native %s: %v\n", args[0], err)
-		return bad
-	}
-	return ok
+	build, test := add("build", c.build), add("test", c.test)
+	build.Flags.StringVar(&c.file, "o", "", cmdline.File)
+	test.Flags.StringVar(&c.launch, "launch", "", "")
+	test.Flags.BoolVar(&c.json, "json", false, "")
+	rank := &cmdline.Command{Name: rank, Args: cmdline.File, Hidden: true, Run: func(args []string, out, errs io.Writer) (int, error) {
+		if len(args) != 1 {
+			return bad, errors.New("it needs the shim")
+		}
+		return native.Selftest(args[0], out, errs), nil
+	}}
+	return &cmdline.Command{Name: "native", Help: Help, Commands: []*cmdline.Command{build, test, rank}}
 }
 
-func (c *command) verb(name string) (does func(context.Context) error, flags *flag.FlagSet) {
-	flags = flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.StringVar(&c.cc, "cc", "mpicc", "")
-	switch name {
-	case "build":
-		does = c.build
-		flags.StringVar(&c.file, "o", "", "")
-	case "test":
-		does = c.test
-		flags.StringVar(&c.launch, "launch", "", "")
-		flags.BoolVar(&c.json, "json", false, "")
-	case rank:
-		does = func(context.Context) error { return errors.New("it needs the shim") }
-	}
-	return does, flags
-}
+// rank is the name of the hidden command.
+const rank = "rank"
 
 // build prints whose MPI it is, and where the shim for it is.
 func (c *command) build(ctx context.Context) error {

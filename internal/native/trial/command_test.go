@@ -10,20 +10,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/skips"
 )
 
 // TestMain: the launcher starts this program as impi-node.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "native" {
-		os.Exit(Run(os.Args[2:], os.Stdout, os.Stderr))
+		os.Exit(Command().Execute(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
 
 func run(args ...string) (status int, out, complaints string) {
 	var o, c bytes.Buffer
-	status = Run(args, &o, &c)
+	status = Command().Execute(args, &o, &c)
 	return status, o.String(), c.String()
 }
 
@@ -33,9 +34,9 @@ func TestWrongCommands(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"biuld", usage, `unknown command "biuld"; write build or test`},
-		{"build x", usage, `it takes flags only, not "x"`},
-		{"test -o x", usage, "flag provided but not defined: -o"},
+		{"biuld", cmdline.StatusUsage, `no command "biuld"; did you mean "build"? (known here: build, test)`},
+		{"build x", cmdline.StatusUsage, `"x": this command takes only flags`},
+		{"test -o x", cmdline.StatusUsage, "flag provided but not defined: -o"},
 		{"rank", bad, "it needs the shim"},
 		{"build -cc impi-there-is-none", bad, "no mpicc of the site's MPI"},
 		{"rank /nowhere/shim.so", bad, "/nowhere/shim.so"},
@@ -45,7 +46,7 @@ func TestWrongCommands(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{nil, {"-h"}, {"build", "--help"}} {
-		if status, out, complaints := run(args...); status != ok || out != Help || complaints != "" {
+		if status, out, complaints := run(args...); status != 0 || out != Help || complaints != "" {
 			t.Errorf("%q: status %d, %q", args, status, complaints)
 		}
 	}
@@ -70,19 +71,19 @@ $`
 			}
 			file := filepath.Join(t.TempDir(), "shim.so")
 			status, out, complaints := run("build", "-cc", v.cc, "-o", file)
-			if status != ok || !strings.HasPrefix(out, v.name+" ") || !strings.HasSuffix(out, "\n"+file+"\n") {
+			if status != 0 || !strings.HasPrefix(out, v.name+" ") || !strings.HasSuffix(out, "\n"+file+"\n") {
 				t.Errorf("status %d, %q, %q", status, out, complaints)
 			}
 			if about, err := os.Stat(file); err != nil || about.Mode().Perm() != 0o755 {
 				t.Errorf("%v, %v", about, err)
 			}
 			status, out, complaints = run("test", "-cc", v.cc, "-launch", v.launch)
-			if want := regexp.MustCompile(v.says); status != ok || !want.MatchString(out) {
+			if want := regexp.MustCompile(v.says); status != 0 || !want.MatchString(out) {
 				t.Errorf("status %d, want %s, has %s%s", status, want, out, complaints)
 			}
 			status, out, complaints = run("test", "-cc", v.cc, "-launch", v.launch, "-json")
 			var r report
-			if err := json.Unmarshal([]byte(out), &r); status != ok || err != nil {
+			if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
 				t.Fatalf("status %d, %v, %s%s", status, err, out, complaints)
 			}
 			if r.Schema != schema || r.Vendor != v.name || r.Processes != 2 || r.Fabric == "" || r.Problem != "" ||

@@ -1,17 +1,17 @@
-package manual
+package cmdline
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Page returns the man page of a command, in section 1.
-func (c *Command) Page(version string) string {
-	name := strings.ReplaceAll(c.Name, " ", "-")
+// page returns the man page of a command that has a help text, in section 1.
+func (p *place) page(version string) string {
+	name := strings.ReplaceAll(p.path, " ", "-")
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"impi %s\" \"impi\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(escape(name)), escape(version), escape(name), escape(c.Title()))
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"impi %s\" \"impi\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(escape(name)), escape(version), escape(name), escape(p.title()))
 	b.WriteString(".SH DESCRIPTION\n.nf\n")
-	for line := range strings.Lines(c.Help) {
+	for line := range strings.Lines(p.Help) {
 		line = strings.TrimRight(line, "\n")
 		if head, ok := section(line); ok {
 			fmt.Fprintf(&b, ".fi\n.SH %s\n.nf\n", strings.ToUpper(escape(head)))

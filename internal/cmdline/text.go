@@ -1,0 +1,171 @@
+package cmdline
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// entry is what a help text says of a flag, on a line of its own: two blanks, its names, its value, two
+// blanks or more, and the text.
+type entry struct {
+	names       []string // without dashes
+	value, text string
+}
+
+func entries(help string) (list []entry) {
+	lines := strings.Split(help, "\n")
+	for i, line := range lines {
+		line, ok := strings.CutPrefix(line, "  -")
+		if !ok {
+			continue
+		}
+		head, text, wide := strings.Cut(line, "  ")
+		if !wide && i+1 < len(lines) { // the value leaves no room
+			text = lines[i+1]
+		}
+		e := entry{text: strings.TrimSpace(text)}
+		parts := strings.Split("-"+head, ", ")
+		if slices.ContainsFunc(parts, func(part string) bool { return !strings.HasPrefix(part, "-") }) {
+			continue // a sentence
+		}
+		for _, part := range parts {
+			name, value, _ := strings.Cut(part, " ")
+			name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")
+			e.names, e.value = append(e.names, name), value
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// title is the first sentence of a command's help, without its name and up to a colon.
+func (p *place) title() string {
+	text, _, _ := strings.Cut(p.Help, "\n\n")
+	text = strings.Join(strings.Fields(text), " ")
+	text = strings.TrimPrefix(strings.TrimPrefix(text, p.path), ":")
+	text, _, _ = strings.Cut(text, ". ")
+	text, _, _ = strings.Cut(text, ": ")
+	return strings.TrimRight(strings.TrimSpace(text), ".:")
+}
+
+// place is a command with its place in the tree.
+type place struct {
+	*Command
+	path string // its name, behind those of the commands above
+	help string // its own or that of the command above
+}
+
+// places are a program and its commands, those above before those below. Hidden ones are left out.
+func (c *Command) places() []place { return places(c, c.Name, c.Help) }
+
+func places(c *Command, path, help string) []place {
+	help = cmp.Or(c.Help, help)
+	list := []place{{c, path, help}}
+	for _, sub := range c.Commands {
+		if !sub.Hidden {
+			list = append(list, places(sub, path+" "+sub.Name, help)...)
+		}
+	}
+	return list
+}
+
+// flags lists a command's flags.
+func (c *Command) flags() (list []*flag.Flag) {
+	if c.Flags != nil {
+		c.Flags.VisitAll(func(f *flag.Flag) { list = append(list, f) })
+	}
+	return list
+}
+
+// isSwitch reports whether nothing follows a flag.
+func isSwitch(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// Faults says where help texts and flags of a program and its commands are not the same.
+func (c *Command) Faults() (list []string) {
+	for _, top := range c.places() {
+		if top.Help == "" {
+			continue
+		}
+		known := map[string]*flag.Flag{} // of it, and of the commands that have no help of their own
+		for _, p := range places(top.Command, top.path, "") {
+			if p.help == top.Help {
+				for _, f := range p.flags() {
+					known[f.Name] = f
+				}
+			}
+		}
+		said := map[string]bool{"help": true, "version": true}
+		for _, e := range entries(top.Help) {
+			for i, name := range e.names {
+				f := known[name]
+				switch {
+				case f == nil && !said[name]:
+					list = append(list, fmt.Sprintf("%s has no flag -%s, of which its help tells", top.path, name))
+				case f != nil && i == len(e.names)-1 && isSwitch(f) != (e.value == ""):
+					list = append(list, fmt.Sprintf("%s: whether -%s has a value is not as the help says (%q)", top.path, name, e.value))
+				}
+				said[name] = true
+			}
+		}
+		for _, u := range c.usages(top.Help) {
+			for _, name := range u.flags {
+				if !slices.ContainsFunc(u.of, func(p place) bool { return p.Flags != nil && p.Flags.Lookup(name) != nil }) {
+					list = append(list, fmt.Sprintf("the help of %s says %s -%s, which there is not", top.path, u.of[0].path, name))
+				}
+				said[name] = true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if !said[name] {
+				list = append(list, fmt.Sprintf("the help of %s does not tell of -%s", top.path, name))
+			}
+		}
+	}
+	return list
+}
+
+// usage is a line of usage: the commands that it is about, and the flags that it names.
+type usage struct {
+	of    []place
+	flags []string
+}
+
+// usages are the lines of a help text that begin with two blanks and the program's name.
+func (c *Command) usages(help string) (list []usage) {
+	for line := range strings.Lines(help) {
+		line, ok := strings.CutPrefix(line, "  "+c.Name+" ")
+		if !ok {
+			continue
+		}
+		words := strings.Fields(line)
+		u := usage{of: []place{{c, c.Name, c.Help}}}
+		for ; len(words) > 0; words = words[1:] {
+			var below []place
+			for _, name := range strings.Split(words[0], "|") {
+				for _, p := range u.of {
+					if sub := p.find(name); sub != nil {
+						below = append(below, place{sub, p.path + " " + name, sub.Help})
+					}
+				}
+			}
+			if len(below) == 0 {
+				break
+			}
+			u.of = below
+		}
+		for _, word := range strings.FieldsFunc(strings.Join(words, " "), func(r rune) bool { return strings.ContainsRune(" []|", r) }) {
+			if name := strings.TrimLeft(word, "-"); name != word && name != "" {
+				u.flags = append(u.flags, name)
+			}
+		}
+		list = append(list, u)
+	}
+	return list
+}
