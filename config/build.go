@@ -174,6 +174,9 @@ func uiOf(s *siteDraft) {
 func traceOf(s *siteDraft) {
 	own, shared := s.layers("trace")
 	fill(&s.Trace, own, shared)
+	if in := cmp.Or(own, shared); in != nil && !in.has("calls") && !in.has("otlp") {
+		s.fault(in.pos, "the trace block has neither calls nor otlp", `write calls = "calls-%r.json", otlp = "http://127.0.0.1:4318", or both`)
+	}
 	if calls := s.Trace.Calls; calls != "" {
 		s.Trace.Calls = absolute(s.dir, calls)
 		s.checkTrace(cmp.Or(own, shared).at("calls"), calls, "calls", "calls-%r.json")

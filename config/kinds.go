@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -371,6 +372,20 @@ func loopbackAt() kind {
 			}
 		}
 		return place{addr: at.Addr().Unmap(), port: at.Port(), listener: true}, nil
+	})
+}
+
+// collectorAt is the base of the URLs of an OpenTelemetry collector. Secrets do not belong into job files.
+func collectorAt() kind {
+	return written("the URL of an OpenTelemetry collector", `"http://127.0.0.1:4318"`, func(s string) (any, *wrong) {
+		u, err := url.Parse(s)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return nil, &wrong{
+				problem: quote(s) + " is no URL of a collector",
+				remedy:  `write otlp = "http://127.0.0.1:4318" or an https one, and put what it asks for into OTEL_EXPORTER_OTLP_HEADERS`, element: -1,
+			}
+		}
+		return s, nil
 	})
 }
 

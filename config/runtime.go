@@ -413,9 +413,10 @@ type UI struct {
 	Pos    Pos
 }
 
-// Trace says what the procs note while they run.
+// Trace says what procs and nodes note while they run.
 type Trace struct {
 	Calls string `hcl:"calls"` // absolute path of the timeline of calls of MPI, %r is the world rank; empty: none
+	OTLP  string `hcl:"otlp"`  // URL of the collector that each node of the site sends its spans to; empty: none
 }
 
 // Limits bound the steps of a job.

@@ -90,7 +90,10 @@ var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{
 
 var blockUI = &blockSpec{name: "ui", attrs: []attrSpec{{name: "listen", kind: loopbackAt(), required: true}}}
 
-var blockTrace = &blockSpec{name: "trace", attrs: []attrSpec{{name: "calls", kind: text("a file name with %r for the rank", "calls-%r.json"), required: true}}}
+var blockTrace = &blockSpec{name: "trace", attrs: []attrSpec{
+	{name: "calls", kind: text("a file name with %r for the rank", "calls-%r.json")},
+	{name: "otlp", kind: collectorAt()},
+}}
 
 var blockAuth = &blockSpec{name: "auth", label: `"key" or "none"`, example: "key", repeated: true, attrs: []attrSpec{
 	{name: "file", kind: text("the key's file name", "job.key")},

@@ -176,8 +176,10 @@ report { path = "job-%j-%s.html" }
 # Without the block that command serves it.
 ui { listen = "127.0.0.1:0" }
 
-# The calls of MPI of each proc as a timeline for Perfetto or Chrome; %r is the world rank; default: none.
-trace { calls = "calls-%r.json" }
+trace {
+  calls = "calls-%r.json" # the calls of MPI of each proc as a timeline for Perfetto or Chrome; %r is the world rank; default: none
+  otlp  = "http://127.0.0.1:4318" # an OpenTelemetry collector, to which each node sends the job's steps and faults; default: none
+}
 
 log {
   level  = "info" # trace, debug, info, warn, error

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/route"
@@ -77,6 +78,11 @@ func (n *Node) KeepLog(most int) {
 			return
 		}
 	}
+}
+
+// IsEvent reports whether a line tells of a fault, or that one is over.
+func (l LogLine) IsEvent() bool {
+	return l.Level != "info" || strings.Contains(l.Text, "resumed") || strings.Contains(l.Text, "is replaced")
 }
 
 // HostCounts is what the procs of one host have counted of their links to those of another one.

@@ -30,6 +30,9 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 		Names: meet.NameSettings{File: n.opt.Site.Names, Own: root.ownServer, Owner: root.job.Token, Log: n.log},
 	})
 	n.parents = n.spawner.NewParents(n.meetings, n.inherit)
+	if n.spans.tracer != nil {
+		n.parents.Spawning = n.spans.spawning
+	}
 	n.channels = channel.New(channel.Settings{
 		Site: n.site, Routes: n.routes, Own: n.member.Token, Keys: n.keys,
 		Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log, Ready: n.ready, Deadline: n.deadline, OnDemand: n.opt.OnDemand,

@@ -7,12 +7,14 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/link"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/launch"
@@ -81,6 +83,7 @@ type node struct {
 	metrics   *metrics.Server // nil: none are served
 	recorder  *recorder       // nil: nothing is to be left of the job
 	ui        *ui.Server      // nil: no page is served
+	spans     spans
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -141,6 +144,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 		o.Failure = incomplete
 	}
 	n.recorder.write(o)
+	n.spans.over(n, o)
 	return o
 }
 
@@ -180,6 +184,7 @@ func newNode(opt Options) *node {
 		}
 	}
 	n.fallBacks.Log = n.log
+	n.spans = newSpans(n)
 	n.site = &site.Site{Routes: n.routes, Log: n.log}
 	n.procs = procs.New(procs.Settings{
 		BoundBefore: opt.BoundBefore, Bound: opt.Bound,
@@ -230,8 +235,8 @@ func (n *node) run(ctx context.Context) error {
 		}
 		n.direct.Prove(h.Rank)
 	}
-	channels, err := n.channels.Connect(ctx)
-	if err != nil {
+	var channels []map[wire.HostRank]link.Link
+	if err := n.spans.step("dance", func() (err error) { channels, err = n.channels.Connect(ctx); return err }); err != nil {
 		return err
 	}
 	for i, h := range n.hosts {
@@ -241,7 +246,7 @@ func (n *node) run(ctx context.Context) error {
 			_ = h.Channel.Close() // nobody else is to come
 		}
 	}
-	if err := n.startSwitches(channels); err != nil {
+	if err := n.spans.step("wireup", func() error { return n.startSwitches(channels) }); err != nil {
 		return err
 	}
 	level := hclog.Info
@@ -253,7 +258,7 @@ func (n *node) run(ctx context.Context) error {
 	close(n.ready)
 	n.control.TellJob()
 	n.recorder.begin(ctx)
-	return n.finish(ctx)
+	return n.spans.step("run", func() error { return n.finish(ctx) })
 }
 
 // sitesOf is how many sites have procs of a job. In a spawned world one may be several clients.
@@ -340,43 +345,64 @@ func (n *node) start(ctx context.Context) (err error) {
 	}
 	transports := func() error { n.borrowTransports(); return nil }
 	if n.opt.spawned == nil {
-		transports = n.site.BeginTransports(ctx) // meanwhile this host meets the others
+		begun := n.spans.tracer.Begin("transports", n.spans.node)
+		ready := n.site.BeginTransports(ctx) // meanwhile this host meets the others
+		transports = sync.OnceValue(func() error {
+			err := ready()
+			begun.End(err)
+			return err
+		})
 		defer transports()                       //nolint:errcheck // it is returned below, or another one was first
 	}
 	if n.cluster != nil {
-		if err := n.cluster.Open(ctx); err != nil {
-			return err
-		}
-		if err := n.cluster.Count(ctx); err != nil {
+		if err := n.spans.step("hosts meet", func() error { return hostsMeet(ctx, n.cluster) }); err != nil {
 			return err
 		}
 	}
-	if err := n.startServer(); err != nil {
+	if err := n.spans.step("server starts", n.startServer); err != nil {
 		return err
 	}
 	if err := transports(); err != nil {
 		return err
 	}
-	if err := n.site.Listen(ctx); err != nil {
+	if err := n.spans.step("listen", func() error { return n.site.Listen(ctx) }); err != nil {
 		return err
 	}
 	for _, h := range n.site.Hosts {
 		n.hosts = append(n.hosts, &ownHost{Host: h, finished: make(chan struct{})})
 	}
 	close(n.listening)
-	if err := startProcs(ctx, n); err != nil {
+	if err := n.spans.step("procs start", func() error { return startProcs(ctx, n) }); err != nil {
 		return err
 	}
-	if err := n.awaitHellos(ctx); errors.Is(err, member.ErrWithoutMPI) {
+	without := false
+	err = n.spans.step("MPI_Init", func() error {
+		err := n.awaitHellos(ctx)
+		if without = errors.Is(err, member.ErrWithoutMPI); without {
+			return nil
+		}
+		return err
+	})
+	if without {
 		return n.member.JoinWithoutMPI(ctx)
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
-	if err := n.member.Join(ctx); err != nil {
+	if err := n.spans.step("startup at the server", func() error { return n.member.Join(ctx) }); err != nil {
 		return err
 	}
 	n.job = n.routes.World
+	n.spans.met(n.job)
 	return n.place()
+}
+
+// hostsMeet connects the hosts of a site on several machines, and counts their procs.
+func hostsMeet(ctx context.Context, c *member.Cluster) error {
+	if err := c.Open(ctx); err != nil {
+		return err
+	}
+	return c.Count(ctx)
 }
 
 // startProcs starts the procs, or has the launcher of the site's own MPI do that.

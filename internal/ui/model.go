@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openimpi/impi/internal/links"
@@ -143,14 +142,9 @@ func jobOf(s *status.Job) job {
 		j.Deadlock = &stuck{For: d.For.Seconds(), Cycle: d.Cycle}
 	}
 	for _, l := range s.Log {
-		j.Log = append(j.Log, line{At: l.At, Level: l.Level, From: l.From, Text: l.Text, Host: l.Host, Site: l.Site, Event: isEvent(l)})
+		j.Log = append(j.Log, line{At: l.At, Level: l.Level, From: l.From, Text: l.Text, Host: l.Host, Site: l.Site, Event: l.IsEvent()})
 	}
 	return j
-}
-
-// isEvent reports whether a line tells of a fault, or that one is over.
-func isEvent(l links.LogLine) bool {
-	return l.Level != "info" || strings.Contains(l.Text, "resumed") || strings.Contains(l.Text, "is replaced")
 }
 
 func siteOf(p *links.Part, first int) site {

@@ -104,7 +104,7 @@ func TestWhatCanChange(t *testing.T) {
 		{"another transport", "", `transport "tcp" { plugin = "/bin/true" }`, "", `transport tcp: plugin: none -> /bin/true`},
 		{"protocol", "", `protocol { datalen = 4096 }`, "", "protocol datalen: 262144 -> 4096"},
 		{"ui", "", `ui { listen = "127.0.0.1:0" }`, "", "ui listen: none -> 127.0.0.1:0"},
-		{"traces", "", "log { trace = \"/tmp/p-%r\" }\ntrace { calls = \"/tmp/c-%r\" }", "", "log trace: none -> /tmp/p-%r\ntrace calls: none -> \"/tmp/c-%r\""},
+		{"traces", "", "log { trace = \"/tmp/p-%r\" }\ntrace { calls = \"/tmp/c-%r\"\n otlp = \"http://a:1\" }", "", "log trace: none -> /tmp/p-%r\ntrace calls: none -> \"/tmp/c-%r\"\ntrace otlp: none -> \"http://a:1\""},
 		{"report", "", `report { path = "job.html" }`, "", `report path: none -> "job.html"`},
 		{"waiting", "", `wait { spin = "0" }`, "", "wait auto: true -> false"},
 	} {

@@ -25,11 +25,17 @@ type Parents struct {
 	// which is a failure of their own job.
 	Inherit func(ending.Outcome)
 
+	Spawning Spawning // nil: nobody wants to know
+
 	mu     sync.Mutex
 	worlds spawn.Worlds[*procs.Proc]
 	of     map[*spawn.World[*procs.Proc]]*world // that were started and have not ended
 	alarm  tasks.Alarm                          // at the worlds' deadline
 }
+
+// Spawning is called when a proc spawns. What it returns is called when the procs of the world are in
+// Init, or with why they are not.
+type Spawning func(by *procs.Proc, commands []spawn.Command) func(world string, r *spawn.Refusal)
 
 // NewParents makes the parents of a node that meets other worlds by m.
 func (d *Spawner) NewParents(m *meet.Meetings, inherit func(ending.Outcome)) *Parents {
@@ -117,13 +123,19 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 				commands = append(commands, spawn.Command{Number: i, Path: c.Path, Args: c.Args, Procs: c.Procs, Info: c.Info})
 			}
 		}
+		spawned := func(string, *spawn.Refusal) {}
+		if s.Spawning != nil {
+			spawned = s.Spawning(p, commands)
+		}
+		world := ""
 		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request}}
 		t := spawn.NewAttempt(commands)
 		if r := spawn.Check(s.meet.Able, commands); r != nil {
 			t.Refuse(r)
 		} else {
-			s.startWorld(p, x, t)
+			world = s.startWorld(p, x, t)
 		}
+		spawned(world, t.Refusal())
 		answer.Meeting.Codes = t.Codes()
 		if r := t.Refusal(); r != nil {
 			answer.Reason, answer.Meeting.Class = r.Reason, int(mpierr.Spawn)
@@ -134,8 +146,8 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 }
 
 // startWorld starts a world and waits until its procs are in Init. If the attempt is refused,
-// nothing is left of it.
-func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt) {
+// nothing is left of it. It returns the world's name.
+func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt) string {
 	w := &world{Attempt: t, parents: s}
 	w.By, w.Request = p, x.Request
 	w.ctx, w.cancel = context.WithCancel(s.meet.Ctx)
@@ -150,7 +162,7 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt)
 		log.Debug("procs could not be spawned", "world", w.name, "for", p.Who(), "reason", r.Reason)
 		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
 		w.giveUp(ending.Ended("it could not be spawned: " + r.Reason))
-		return
+		return w.name
 	}
 	log.Debug("procs are spawned", "world", w.name, "for", p.Who())
 	open := s.meet.PortIsOpen(w.Port)
@@ -159,6 +171,7 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Attempt)
 		s.worlds.Started(time.Now(), &w.World, s.limit(), open)
 	})
 	s.spawner.tasks.Go(func() { s.follow(w) })
+	return w.name
 }
 
 // follow waits for the end of a world, and then tells the parents if it concerns them.

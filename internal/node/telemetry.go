@@ -1,0 +1,133 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/startup"
+	"github.com/openimpi/impi/internal/links"
+	"github.com/openimpi/impi/internal/node/procs"
+	"github.com/openimpi/impi/internal/node/spawner"
+	"github.com/openimpi/impi/internal/telemetry"
+	"github.com/openimpi/impi/internal/version"
+)
+
+// spans are what a node tells an OpenTelemetry collector of itself and of the job. They do nothing if the
+// file names none.
+type spans struct {
+	tracer *telemetry.Tracer
+	job    *telemetry.Span // of the whole job, which the head of the first site of ours ends
+	node   *telemetry.Span
+}
+
+// newSpans begins the spans of a site's own node. Spawned worlds have none but that of their parents.
+func newSpans(n *node) (s spans) {
+	url := n.opt.Site.Trace.OTLP
+	if url == "" || n.opt.spawned != nil {
+		return s
+	}
+	host, _ := os.Hostname() // without one it is empty
+	var err error
+	s.tracer, err = telemetry.New(telemetry.Settings{
+		URL: url, Version: version.String(), Log: n.log,
+		Attributes: telemetry.List("host.name", host, "process.pid", os.Getpid(), "impi.job", n.name(), "impi.site", n.opt.Site.Name),
+	})
+	if err != nil {
+		n.log.Warn("the job is not traced", "error", err)
+		return spans{}
+	}
+	s.job = s.tracer.BeginJob("job "+n.name(), telemetry.List("impi.sites", len(n.opt.Job.Sites))...)
+	name := "node " + n.opt.Site.Name
+	if c := n.opt.Cluster; c != nil {
+		name += " " + c.Hosts[c.Self].String()
+	}
+	s.node = s.tracer.Begin(name, nil, telemetry.List("impi.client", n.opt.Site.Client, "impi.procs", n.opt.Site.Procs())...)
+	if log, ok := n.log.(hclog.InterceptLogger); ok {
+		log.RegisterSink(&telemetry.Faults{Tracer: s.tracer, Of: s.node, Tells: func(level hclog.Level, text string) bool {
+			return level >= hclog.Info && links.LogLine{Level: level.String(), Text: text}.IsEvent()
+		}})
+	}
+	return s
+}
+
+// step does a step of the node's life.
+func (s *spans) step(name string, f func() error) error {
+	x := s.tracer.Begin(name, s.node)
+	err := f()
+	x.End(err)
+	return err
+}
+
+// met says which job it is, once the sites have met. The token of a job is random, and so is the hash of
+// it; a job with foreign sites has none, and is told from others by its hosts and procs.
+func (s *spans) met(job *startup.Job) {
+	if s.tracer == nil {
+		return
+	}
+	b := append([]byte(nil), job.Token[:]...)
+	for _, h := range job.Hosts {
+		b = fmt.Appendf(b, "%x %d\n", h.Address, h.Port)
+	}
+	for _, p := range job.Procs.All() {
+		b = fmt.Appendf(b, "%x %d\n", p.ID.Host, p.ID.PID)
+	}
+	s.tracer.Identify(b)
+	s.job.Set(telemetry.List("impi.procs", job.Procs.Len())...)
+}
+
+// spawning traces a spawn of a proc's.
+func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world string, r *spawn.Refusal) {
+	x := s.tracer.Begin("spawn", s.node, telemetry.List("impi.rank", int(by.Rank()))...)
+	total := 0
+	for i, c := range commands {
+		total += c.Procs
+		if i == 0 {
+			x.Set(telemetry.List("impi.command", c.Path, "impi.commands", len(commands))...)
+		}
+	}
+	x.Set(telemetry.List("impi.procs", total)...)
+	return func(world string, r *spawn.Refusal) {
+		x.Set(telemetry.List("impi.world", world)...)
+		if r != nil {
+			x.End(errors.New(r.Reason))
+			return
+		}
+		x.End(nil)
+	}
+}
+
+var _ spawner.Spawning = (&spans{}).spawning
+
+// over ends all, and sends it for at most two seconds.
+func (s *spans) over(n *node, o ending.Outcome) {
+	if s.tracer == nil {
+		return
+	}
+	var err error
+	if o.Failure != nil {
+		err = errors.New(o.Failure.Text)
+	}
+	s.node.End(err)
+	if isFirst(n) {
+		s.job.End(err)
+	}
+	s.tracer.Close()
+}
+
+// isFirst reports whether this node speaks for the job: of several, the head of the first of our sites.
+func isFirst(n *node) bool {
+	if !n.cluster.IsHead() || n.job == nil {
+		return n.cluster.IsHead()
+	}
+	for client, x := range n.job.Clients {
+		if x.Own {
+			return client == int(n.job.Self)
+		}
+	}
+	return true
+}

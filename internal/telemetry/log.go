@@ -1,0 +1,35 @@
+package telemetry
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Bounds of what a log adds to a trace.
+const (
+	mostFaults     = 1000 // spans
+	mostAttributes = 16   // of each
+)
+
+// Faults makes spans of the lines of a log that tell of a fault, or that one is over.
+type Faults struct {
+	Tracer *Tracer
+	Of     *Span // whose part they are
+	Tells  func(level hclog.Level, message string) bool
+
+	told int // guarded by the lock of the log, which calls Accept
+}
+
+// Accept takes a line. It is called by hclog.
+func (f *Faults) Accept(name string, level hclog.Level, message string, args ...any) {
+	if !f.Tells(level, message) || f.told >= mostFaults {
+		return
+	}
+	f.told++
+	pairs := []any{"log.severity", level.String(), "log.name", name}
+	for i := 0; i+1 < len(args) && i < 2*mostAttributes; i += 2 {
+		pairs = append(pairs, "impi."+fmt.Sprint(args[i]), args[i+1])
+	}
+	f.Tracer.Happened(message, f.Of, level >= hclog.Warn, List(pairs...)...)
+}
