@@ -31,7 +31,7 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	if s.State != "computing" || s.Budget == 0 || !s.Agent.Counted || s.Agent.Sent != 0 || s.More {
 		t.Errorf("%+v", s)
 	}
-	want := wireup.LinkStats{Peer: 1, Messages: 1, Counted: true, Sent: wire.HeaderSize + 5, Direct: true, Routed: true}
+	want := wireup.LinkStats{Peer: 1, Messages: 1, Data: 5, Counted: true, Sent: wire.HeaderSize + 5, Direct: true, Routed: true}
 	if len(s.Links) != 1 || s.Links[0] != want {
 		t.Errorf("%+v, want %+v", s.Links, want)
 	}

@@ -39,6 +39,27 @@ func (c *ClientConfig) appendCards(b []byte) []byte {
 	return b
 }
 
+// keepCards gives the job the token and the cards of this client, where others are not sent any, as
+// the server passes a label on to all clients (IMPI ch.2, COLL command).
+func (c *Client) keepCards() {
+	j := c.d.job
+	j.Token = c.cfg.Token
+	cards := make([][]byte, 0, c.cfg.nprocs())
+	for i := range c.cfg.Hosts {
+		for _, p := range c.cfg.Hosts[i].Procs {
+			cards = append(cards, p.Card)
+		}
+	}
+	var procs Procs
+	for _, p := range j.Procs.All() {
+		if p.Client == c.cfg.Rank && len(cards) > 0 {
+			p.Card, cards = cards[0], cards[1:]
+		}
+		procs.Add(p)
+	}
+	j.Procs = procs
+}
+
 // takeCards reads the values of all clients into the job.
 func (d *derivation) takeCards(mask wire.ClientMask, data []byte) error {
 	if all := wire.MaskOf(d.size); mask != all {

@@ -186,6 +186,9 @@ func (c *Client) command(f frame, now time.Time) error {
 		return nil // answers to labels that only others sent
 	case f.cmd == wire.CmdDone && c.state == clientDone:
 		c.d.settleProcs()
+		if !c.d.job.AllOwn && c.d.job.Clients[c.cfg.Rank].Own {
+			c.keepCards()
+		}
 		c.d.job.settleSecret(c.mech == wire.MechKey, c.cfg.Auth.Key)
 		c.state = clientRunning
 		return nil

@@ -11,15 +11,16 @@ import (
 
 // Why a job cannot meet other worlds.
 var (
-	errMeetsForeign = errors.New("a site of the job is run by another MPI, so that the job has no token")
+	errMeetsForeign = errors.New("this client is another MPI's")
 	errMeetsCards   = errors.New("not every proc has a business card")
 )
 
 // Describe returns the head of what other worlds have to know about the job, a [dynamic.Description]
-// of which Procs.Describe makes all. All sites get the same. The error says why the job cannot meet
-// other worlds.
+// of which Procs.Describe makes all. All sites get the same; with clients of others in the job each
+// site gets its own, in which it alone can be reached. The error says why the job cannot meet other
+// worlds.
 func (j *Job) Describe() (head []byte, err error) {
-	if !j.AllOwn {
+	if !j.Clients[j.Self].Own {
 		return nil, errMeetsForeign
 	}
 	token := dynamic.Token(j.Token)
@@ -29,7 +30,7 @@ func (j *Job) Describe() (head []byte, err error) {
 	}}
 	groups := 0
 	for x := range j.Procs.groups() {
-		if len(x.Card) == 0 {
+		if len(x.Card) == 0 && (j.AllOwn || x.Client == j.Self) {
 			return nil, fmt.Errorf("%w: rank %d, client %d", errMeetsCards, x.First, x.Client)
 		}
 		groups++
@@ -41,11 +42,27 @@ func (j *Job) Describe() (head []byte, err error) {
 
 // Describe returns the job's description for other worlds, of which Job.Describe has made the head.
 func (p *Procs) Describe(head []byte) []byte {
-	b := bytes.Clone(head)
+	b, blank := bytes.Clone(head), p.blankCard()
 	for x := range p.groups() {
+		if len(x.Card) == 0 {
+			x.Card = blank
+		}
 		b = dynamic.AppendGroup(b, x.N, int(x.Client), x.Card)
 	}
 	return b
+}
+
+// blankCard is the card of procs that worlds which meet this one cannot reach, as another client's
+// procs in a job with clients of others: one of a proc with a card, without its offers.
+func (p *Procs) blankCard() []byte {
+	for x := range p.Runs() {
+		if c, err := dynamic.ParseCard(x.Card); err == nil {
+			c.Node, c.Offers = "", nil
+			b, _ := c.AppendText(nil) // less than what was read
+			return b
+		}
+	}
+	return nil
 }
 
 // groups yields procs in a row that are of one client and have one card.

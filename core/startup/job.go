@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Job is what a client knows when startup is over. It is equal at all clients of a job,
-// except for Self. It does not change after that.
+// Job is what a client knows when startup is over. It is equal at all clients of a job, except for
+// Self and, in a job with clients of others, for Token and the cards. It does not change after that.
 type Job struct {
 	Self    wire.ClientRank // the client that this Job was made for
 	Clients []ClientInfo    // by client rank
@@ -21,12 +21,14 @@ type Job struct {
 	AckMark   uint32   // packets that one PROTOACK stands for (IMPI ch.3, Packet Protocol)
 	HiWater   uint32   // most packets that a pair may have unacknowledged
 
-	// AllOwn says that every client listed wire.PrivateVersion, so that Token and every
-	// ProcInfo.Card are set.
+	// AllOwn says that every client listed wire.PrivateVersion. Then Token, a secret, is that of
+	// client 0, and every ProcInfo.Card is set. In a job with clients of others each client of ours
+	// has its own token and the cards of its own procs, so that these have links to each other, and
+	// to procs that they spawn, as in other jobs.
 	AllOwn bool
-	Token  [TokenSize]byte // a secret, chosen by client 0; zero unless AllOwn
+	Token  [TokenSize]byte
 
-	// Secret is known to the clients of ours and to nobody else. It is Token or, in a job
+	// Secret is known to the clients of ours and to nobody else. It is Token if AllOwn or, in a job
 	// with other clients, derived from the key with which this client has joined. It is
 	// zero if there is neither.
 	Secret [TokenSize]byte
@@ -69,7 +71,7 @@ type ProcInfo struct {
 	ID     wire.Proc // as in the packets' headers; unique
 	Client wire.ClientRank
 	Host   wire.HostRank
-	Card   []byte // business card; nil unless Job.AllOwn; empty if it has none
+	Card   []byte // business card; nil if it was not told: see Job.AllOwn; empty if the proc has none
 }
 
 // Size returns the number of clients.

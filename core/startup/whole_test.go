@@ -141,6 +141,9 @@ func (w *whole) jobs(t testing.TB) *Job {
 			t.Errorf("client %d has the secret %x, want %x", i, k.Secret, want)
 		}
 		k.Secret = [TokenSize]byte{}
+		if !j.AllOwn {
+			k.Token, k.Procs = [TokenSize]byte{}, withoutOwn(t, c, j)
+		}
 		if first == nil {
 			first = &k
 		} else if !reflect.DeepEqual(first, &k) {
@@ -148,6 +151,37 @@ func (w *whole) jobs(t testing.TB) *Job {
 		}
 	}
 	return first
+}
+
+// withoutOwn checks what only this client knows in a job with clients of others, its token and the
+// cards of its procs, and returns the procs without it.
+func withoutOwn(t testing.TB, c *Client, j *Job) (procs Procs) {
+	t.Helper()
+	want := ClientConfig{Rank: c.cfg.Rank} // a client that does not say that it is ours keeps nothing
+	if j.Clients[c.cfg.Rank].Own {
+		want.Token, want.Hosts = c.cfg.Token, c.cfg.Hosts
+	}
+	var cards []string
+	for i := range want.Hosts {
+		for _, p := range want.Hosts[i].Procs {
+			cards = append(cards, string(p.Card))
+		}
+	}
+	for _, p := range j.Procs.All() {
+		if len(p.Card) > 0 {
+			if p.Client != c.cfg.Rank || len(cards) == 0 || string(p.Card) != cards[0] {
+				t.Errorf("client %d has the card %q of a proc of client %d", c.cfg.Rank, p.Card, p.Client)
+				break
+			}
+			cards = cards[1:]
+		}
+		p.Card = nil
+		procs.Add(p)
+	}
+	if len(cards) > 0 || j.Token != want.Token {
+		t.Errorf("client %d has the token %x, want %x, and lacks the cards %q", c.cfg.Rank, j.Token, want.Token, cards)
+	}
+	return procs
 }
 
 // secret is what a client should share with others of ours: in a job with foreign

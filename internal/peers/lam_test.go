@@ -42,7 +42,23 @@ func (s shape) all(messages int) []string {
 	if two || roots[0] == 0 {
 		tests = append(tests, "allreduce 1", numbers("allreduce", datalen/8)) // rank 0 is the root
 	}
-	return tests
+	return append(tests, s.spawning()...)
+}
+
+// spawning has a rank of each site spawn that can: neither LAM's nor one with an MPI of its own.
+func (s shape) spawning() (tests []string) {
+	var by []int
+	first := 0
+	for _, site := range s.sites {
+		if !site.LAM && site.Native == "" {
+			by = append(by, first)
+		}
+		first += site.Procs
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return []string{numbers("spawn", append([]int{3*datalen + 1, len(by)}, by...)...)}
 }
 
 // pass runs a job with some tests, which all ranks must pass.

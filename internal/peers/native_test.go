@@ -94,7 +94,7 @@ func (s shape) brief() []string {
 	if ours[0] == 0 {
 		tests = append(tests, "allreduce 1")
 	}
-	return tests
+	return append(tests, s.spawning()...)
 }
 
 // phases is a program in which all members of the world do each operation that a site's MPI has a

@@ -78,7 +78,7 @@ func Connect(c *proc.Comm, port string, info *proc.Info, root int, kind string) 
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	if err := mayMeet(p); err != nil {
+	if err := mayMeetTogether(c); err != nil {
 		return nil, err
 	}
 	m := newMeeting(c, root)

@@ -3,6 +3,7 @@ package meet
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,42 @@ func mayMeet(p *proc.Process) error {
 		return proc.ErrFinalized
 	case p.Worlds.Description == nil || p.Node.Control == nil:
 		return proc.ErrAlone
+	}
+	return nil
+}
+
+// mayMeetTogether returns an error if the members of c cannot connect to other jobs as one: in a job
+// with a site of another MPI, other worlds can reach the procs of one site alone. All members find
+// the same.
+func mayMeetTogether(c *proc.Comm) error {
+	p := c.Process()
+	if err := mayMeet(p); err != nil {
+		return err
+	}
+	own, err := p.Worlds.Own()
+	if err != nil {
+		return err
+	}
+	alone := make([]bool, 0, len(own.Groups))
+	last := make([]int, 0, len(own.Groups)) // rank of each group, plus 1
+	total := 0
+	for i := range own.Groups {
+		g := &own.Groups[i]
+		total += g.Count
+		alone, last = append(alone, len(g.Card.Offers) == 0), append(last, total)
+	}
+	if !slices.Contains(alone, true) {
+		return nil
+	}
+	for member, rank := range c.Comm.Group().All() {
+		i, exact := slices.BinarySearch(last, int(member))
+		if exact {
+			i++
+		}
+		if i < len(alone) && alone[i] {
+			return fmt.Errorf("%w together: rank %d of the communicator, rank %d of the job, is at another site, and with a site of another MPI in the job only procs of one site can meet others: call it on a communicator of one site's procs",
+				proc.ErrAlone, rank, member)
+		}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class
 	if c.Rank() == root {
 		s.order, s.err = orderOf(commands)
 	}
-	if err := mayMeet(p); err != nil {
+	if err := mayMeetTogether(c); err != nil {
 		return nil, nil, errorsFirst(s.err, err)
 	}
 	m := newMeeting(c, root)

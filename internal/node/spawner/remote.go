@@ -86,11 +86,16 @@ func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, erro
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %v", w.T.Name, err))
 	}
-	if reasons == nil {
+	switch {
+	case !job.AllOwn:
+		return nil, errForeign
+	case reasons == nil:
 		return nil, errNoWay
 	}
 	return nil, errors.New(strings.Join(reasons, "; "))
 }
+
+var errForeign = errors.New("in a job with a site of another MPI, procs spawn at their own site only")
 
 var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
 

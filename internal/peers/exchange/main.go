@@ -31,7 +31,7 @@ type test struct {
 var tests = map[string]test{
 	"ring": {ring, 1}, "pingpong": {pingpong, 4}, "ssend": {ssend, 4}, "lostack": {lostAck, 3}, "flood": {flood, 3}, "wild": {wild, 1},
 	"pairs": {pairs, 2}, "barrier": {barrier, 1}, "bcast": {bcast, 3}, "reduce": {reduce, 1}, "allreduce": {allreduce, 1},
-	"types": {types, 2}, "derived": {derived, 3}, "pump": {pump, 2}, "backlog": {backlog, 3},
+	"types": {types, 2}, "derived": {derived, 3}, "pump": {pump, 2}, "backlog": {backlog, 3}, "spawn": {spawn, 3},
 }
 
 func main() {
@@ -43,6 +43,9 @@ func main() {
 func run(args []string) error {
 	if err := mpi.Init(); err != nil {
 		return err
+	}
+	if parent := mpi.Parent(); parent != nil {
+		return newcomer(parent)
 	}
 	world = mpi.World()
 	rank, size = world.Rank(), world.Size()

@@ -265,6 +265,12 @@ static void barrier(long *a) {
   for (i = 0; i < a[0]; i++) DO(MPI_Barrier(WORLD));
 }
 
+/* a: the bytes of a message, how many ranks spawn, the ranks: others, for which this one waits. */
+static void spawn(long *a) {
+  long i;
+  for (i = 0; i < a[1]; i++) DO(MPI_Barrier(WORLD));
+}
+
 /* a: datalen, the most items, how many roots, the roots. At the edges of packets. */
 static void bcast(long *a) {
   long counts[8], d = a[0] / sizeof(int), i, k, r;
@@ -518,7 +524,7 @@ static void pump(long *a) {
 
 static const struct { const char *name; void (*run)(long *); int least; } tests[] = {
   {"ring", ring, 1}, {"pingpong", pingpong, 4}, {"ssend", ssend, 4}, {"lostack", lostack, 3}, {"flood", flood, 3}, {"wild", wild, 1},
-  {"pairs", pairs, 2}, {"barrier", barrier, 1}, {"bcast", bcast, 3}, {"reduce", reduce, 1}, {"allreduce", allreduce, 1},
+  {"spawn", spawn, 3}, {"pairs", pairs, 2}, {"barrier", barrier, 1}, {"bcast", bcast, 3}, {"reduce", reduce, 1}, {"allreduce", allreduce, 1},
   {"types", types, 2}, {"derived", derived, 3}, {"pump", pump, 2}, {"backlog", backlog, 3},
 };
 

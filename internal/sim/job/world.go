@@ -290,14 +290,27 @@ func (w *World) begin(j *startup.Job) {
 		}
 		return
 	}
-	mine := *j
-	mine.Self = w.job.Self
+	mine, first := common(j), common(w.job)
 	if !(j.Clients[j.Self].Own && w.job.Clients[w.job.Self].Own) {
-		mine.Secret = w.job.Secret // foreign sites do not have the secret of the own sites
+		mine.Secret = first.Secret // foreign sites do not have the secret of the own sites
 	}
-	if !reflect.DeepEqual(&mine, w.job) && w.wrong == nil {
+	if !reflect.DeepEqual(&mine, &first) && w.wrong == nil {
 		w.wrong = fmt.Errorf("%w: the job is\n%+v\nto client %d, and to client %d\n%+v", ErrDisorder, *j, j.Self, w.job.Self, *w.job)
 	}
+}
+
+// common is what clients of a job know alike: beside clients of others, tokens and cards are each one's own.
+func common(j *startup.Job) startup.Job {
+	k := *j
+	if k.Self = 0; k.AllOwn {
+		return k
+	}
+	k.Token, k.Procs = [startup.TokenSize]byte{}, startup.Procs{}
+	for _, p := range j.Procs.All() {
+		p.Card = nil
+		k.Procs.Add(p)
+	}
+	return k
 }
 
 // chunkSize is the size of the pieces of memory that an agent reads into.
