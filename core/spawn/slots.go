@@ -9,6 +9,11 @@ import (
 // SlotWait is how long a part waits for the slots of procs that are about to end.
 const SlotWait = 10 * time.Second
 
+// SlotGrace is how long a part waits although no procs are known to end soon: that some have passed
+// Finalize, or have disconnected from their parents, may be on its way from another host while the
+// parents spawn again.
+const SlotGrace = 500 * time.Millisecond
+
 // Slots are the places that a site has for spawned procs, shared by all worlds that have procs
 // there. P names a part of a world; what was decided about one comes from [Slots.Next]. The
 // node passes the time, and calls [Slots.Tick] when [Slots.Deadline] has come.
@@ -18,7 +23,7 @@ type Slots[P comparable] struct {
 	Procs []int // of the job, by host: a host with twice as many gets twice as many spawned ones. nil: all are alike
 
 	// Leaving says whether procs of a part that has slots are about to end, so that waiting
-	// for their slots makes sense; nil: none ever is.
+	// for their slots for longer than SlotGrace makes sense; nil: none ever is.
 	Leaving func(P) bool
 
 	taken     int
@@ -62,7 +67,8 @@ func NewSlotRequest(commands []Command, hosts []int) (w SlotRequest, r *Refusal)
 type slotRequest[P comparable] struct {
 	SlotRequest
 	part    P
-	until   time.Time
+	asked   time.Time
+	graced  bool     // SlotGrace is over
 	refusal *Refusal // what it hears if it waits in vain
 }
 
@@ -87,9 +93,9 @@ func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
 // Taken is how many slots are taken.
 func (s *Slots[P]) Taken() int { return s.taken }
 
-// Reserve asks for slots for a part. The answer may come later, if somebody is about to leave.
+// Reserve asks for slots for a part. The answer may come later, if slots are missing that the site has.
 func (s *Slots[P]) Reserve(now time.Time, part P, request SlotRequest) {
-	w := &slotRequest[P]{SlotRequest: request, part: part, until: now.Add(SlotWait)}
+	w := &slotRequest[P]{SlotRequest: request, part: part, asked: now}
 	if i := slices.Index(s.withdrawn, part); i >= 0 {
 		s.withdrawn = slices.Delete(s.withdrawn, i, i+1)
 		s.answers = append(s.answers, SlotAnswer[P]{Part: part, Refused: Refuse(-1, "the request for slots of site %s was withdrawn", s.Site)})
@@ -141,16 +147,27 @@ func (s *Slots[P]) release(which func(*holder[P]) bool) {
 // Deadline is when the next part has waited for long enough; ok is false if none waits.
 func (s *Slots[P]) Deadline() (at time.Time, ok bool) {
 	for _, w := range s.waiting {
-		if !ok || w.until.Before(at) {
-			at, ok = w.until, true
+		if until := w.until(); !ok || until.Before(at) {
+			at, ok = until, true
 		}
 	}
 	return at, ok
 }
 
+// until is when something changes for a part that waits, if nobody leaves.
+func (w *slotRequest[P]) until() time.Time {
+	if w.graced {
+		return w.asked.Add(SlotWait)
+	}
+	return w.asked.Add(SlotGrace)
+}
+
 // Tick refuses those who have waited for long enough.
 func (s *Slots[P]) Tick(now time.Time) {
-	s.drop(func(w *slotRequest[P]) bool { return !now.Before(w.until) })
+	s.drop(func(w *slotRequest[P]) bool {
+		w.graced = w.graced || !now.Before(w.until())
+		return w.graced && (!s.somebodyLeaves() || !now.Before(w.until()))
+	})
 }
 
 func (s *Slots[P]) drop(which func(*slotRequest[P]) bool) {
@@ -171,7 +188,7 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 		c := &w.Commands[i]
 		if granted[i] = w.Soft[i].Most(min(c.Procs, room)); granted[i] < 0 {
 			w.refusal = c.Refuse(fmt.Sprintf("of the %d slots of site %s for spawned procs %d are taken, and it needs %d more", s.Total, s.Site, s.Total-room, c.Procs))
-			if s.somebodyLeaves() {
+			if s.somebodyLeaves() || !w.graced && s.mayFit(&w.SlotRequest) {
 				return false
 			}
 			s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Refused: w.refusal})
@@ -189,6 +206,19 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 		s.holders = append(s.holders, h)
 	}
 	s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Granted: granted, Pieces: pieces})
+	return true
+}
+
+// mayFit reports whether a request could be granted if no slots were taken.
+func (s *Slots[P]) mayFit(w *SlotRequest) bool {
+	room := s.Total
+	for i := range w.Commands {
+		n := w.Soft[i].Most(min(w.Commands[i].Procs, room))
+		if n < 0 {
+			return false
+		}
+		room -= n
+	}
 	return true
 }
 

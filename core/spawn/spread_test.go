@@ -49,6 +49,7 @@ func TestSlotsOfHosts(t *testing.T) {
 	reserve := func(part string, procs int, hosts ...int) []Piece {
 		soft, _ := ReadSoft("", procs)
 		s.Reserve(time.Unix(1, 0), part, SlotRequest{Commands: commands(procs), Soft: []Soft{soft}, Hosts: hosts})
+		s.Tick(time.Unix(1, 0).Add(SlotGrace)) // refused, if the site is full
 		a, ok := s.Next()
 		if !ok || a.Part != part {
 			t.Fatalf("%s: %+v", part, a)

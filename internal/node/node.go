@@ -352,7 +352,7 @@ func (n *node) start(ctx context.Context) (err error) {
 			begun.End(err)
 			return err
 		})
-		defer transports()                       //nolint:errcheck // it is returned below, or another one was first
+		defer transports() //nolint:errcheck // it is returned below, or another one was first
 	}
 	if n.cluster != nil {
 		if err := n.spans.step("hosts meet", func() error { return hostsMeet(ctx, n.cluster) }); err != nil {
