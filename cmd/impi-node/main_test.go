@@ -130,6 +130,10 @@ func program(mode string) {
 		if mode != "sum" {
 			hang()
 		}
+	case "busy": // until somebody gets SIGUSR1
+		if err := busy(); err != nil {
+			panic(err)
+		}
 	case "three":
 		if rank == 1 {
 			os.Exit(3)
@@ -169,6 +173,44 @@ func program(mode string) {
 	if err := mpi.Finalize(); err != nil {
 		panic(err)
 	}
+}
+
+// busy has all procs talk to each other, a hundred times a second, until one of them gets SIGUSR1.
+func busy() error {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR1)
+	world := mpi.World()
+	for round, over := 0, 0; over == 0; round++ {
+		mine, all := make([]int, world.Size()), make([]int, world.Size())
+		select {
+		case <-c:
+			mine[world.Rank()] = 1
+		case <-time.After(10 * time.Millisecond):
+		}
+		if err := mpi.Allreduce(world, mine, all, mpi.Sum); err != nil {
+			return err
+		}
+		for peer := range world.Size() { // each pair, whatever the collective operations use
+			if peer == world.Rank() {
+				continue
+			}
+			in, out := []int{0}, []int{round}
+			if _, err := mpi.Sendrecv(world, out, peer, 1, in, peer, 1); err != nil {
+				return err
+			}
+			if in[0] != round {
+				return fmt.Errorf("rank %d is in round %d, and this one in %d", peer, in[0], round)
+			}
+		}
+		for _, x := range all {
+			over += x
+		}
+		if round == 0 {
+			os.Stdout.WriteString("ready\n")
+		}
+	}
+	os.Stdout.WriteString("over\n")
+	return nil
 }
 
 // hang waits for a signal that nobody sends.

@@ -235,6 +235,10 @@ func (o *oddity) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	case "ail", "heal":
 		o.ails.Store(to.Address == "ail")
 		return nil, errors.New("felt")
+	case "say":
+		sdk.Logger().Debug("a detail")
+		sdk.Logger().Info("what was dialled", "address", to.Address)
+		return nil, errors.New("said")
 	case "crash":
 		panic("dialled into the abyss")
 	case "hang":

@@ -48,3 +48,22 @@ func TestLogOfPanic(t *testing.T) {
 	w.log.wait(t, `"@level":"error"`, "goroutine ", "[running]:")
 	w.log.wait(t, `"@level":"error"`, "main_test.go:") // the stack
 }
+
+// TestLogLevelChanges: a plugin that has begun at one level sends the lines of another one once the node
+// has told it.
+func TestLogLevelChanges(t *testing.T) {
+	w := builtin("tcp", "")
+	w.Logger.SetLevel(hclog.Info)
+	p := w.start(t)
+	dialInto(t, p, "say")
+	w.log.wait(t, `"@message":"what was dialled"`)
+	if w.log.has(`"@message":"a detail"`) {
+		t.Error("the node shows what it should not")
+	}
+	w.Logger.SetLevel(hclog.Debug)
+	if err := p.TellLogLevel(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	dialInto(t, p, "say")
+	w.log.wait(t, `"@message":"a detail"`, `"@level":"debug"`)
+}
