@@ -146,3 +146,34 @@ func TestFaultsAreSpans(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestHostsShareATrace: of sites with a node for each host, all are in it, and one speaks for the job.
+func TestHostsShareATrace(t *testing.T) {
+	job := clusterJob("all", 1, 2, 2)
+	c := collected(t, job)
+	wantNone(t, flat(startApart(t, job, ownLogger)))
+	spans := c.All()
+	count := make(map[string]int)
+	var root string
+	for _, s := range spans {
+		if count[s.Name]++; s.Parent == "" {
+			root = s.ID
+		}
+		if s.Trace != spans[0].Trace {
+			t.Errorf("another trace: %+v", s)
+		}
+	}
+	for _, s := range spans {
+		if strings.HasPrefix(s.Name, "node ") != (s.Parent == root) {
+			t.Errorf("part of another span: %+v", s)
+		}
+	}
+	for name, want := range map[string]int{
+		"job " + job.Name(): 1, "hosts meet": 4, "run": 4, "startup at the server": 4,
+		"node alpha 127.0.1.1": 1, "node alpha 127.0.1.2": 1, "node beta 127.0.2.1": 1, "node beta 127.0.2.2": 1,
+	} {
+		if count[name] != want {
+			t.Errorf("%d spans %s, want %d: %v", count[name], name, want, count)
+		}
+	}
+}
