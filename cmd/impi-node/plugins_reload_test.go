@@ -1,7 +1,12 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,5 +71,53 @@ func TestPluginsReloadAsksWhichJob(t *testing.T) {
 	}
 	if status, _, errs := reload("-all", "-job", "job", "tcp"); status != statusUsage || !strings.Contains(errs, "either -job or -all") {
 		t.Errorf("both: status %d\n%s", status, errs)
+	}
+}
+
+// TestPluginsReloadOfAnotherChecksum: a new binary whose checksum the job file pins is refused until the
+// nodes have read the file again, and then runs.
+func TestPluginsReloadOfAnotherChecksum(t *testing.T) {
+	plugins := t.TempDir()
+	binary := filepath.Join(plugins, "impi-transport-chaos")
+	digest := func() string {
+		b, err := os.ReadFile(binary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(b)
+		return hex.EncodeToString(sum[:])
+	}
+	chaosPlugin(t, plugins, "chaos")
+	before := digest()
+	path := file(t, twoSites+fmt.Sprintf("plugin_dir = %q\ntransport \"chaos\" {\n  plugin = \"impi-transport-chaos\"\n  sha256 = %q\n  config { around = \"tcp\" }\n}\nroute \"*\" {\n  prefer = [\"chaos\"]\n  resume = true\n}\n", plugins, before))
+	r := startJob(t, 2, "-config", path)
+	plugin := func() (int, string, string) {
+		return impiNode(t, "", "plugins", "reload", "-run-dir", r.base, "chaos")
+	}
+	b, err := os.ReadFile(binary)
+	if err == nil {
+		err = os.Remove(binary)
+	}
+	if err == nil {
+		err = os.WriteFile(binary, append(b, "# another release\n"...), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := digest()
+	if status, out, errs := plugin(); status == statusOK || !strings.Contains(out+errs, "the file has sha256 "+after+", the config wants "+before) {
+		t.Errorf("before the file says so: status %d\n%s%s", status, out, errs)
+	}
+	rewrite(t, path, before, after)
+	status, out, errs := r.reload(t)
+	want := fmt.Sprintf("site alpha: transport chaos: sha256: %s -> %s: for its next process, which impi-node plugins reload chaos starts\n", before, after)
+	if status != statusOK || errs != "" || !strings.Contains(out, want) || strings.Contains(out, "needs a restart") {
+		t.Errorf("reload: status %d\n%s%s", status, out, errs)
+	}
+	if status, out, errs := plugin(); status != statusOK || strings.Count(out, "replaced by") != 2 {
+		t.Errorf("after that: status %d\n%s%s", status, out, errs)
+	}
+	if status, out, errs := r.reload(t); status != statusOK || errs != "" || strings.Count(out, "says what it said before") != 2 {
+		t.Errorf("again: status %d\n%s%s", status, out, errs)
 	}
 }

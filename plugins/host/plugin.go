@@ -113,7 +113,10 @@ func (p *Plugin) launch(ctx context.Context) (*instance, error) {
 func (p *Plugin) start(ctx context.Context, prepare func(context.Context, *instance) error) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
 	defer cancel()
-	inst, err := launch(ctx, &p.cfg, p.runDir)
+	p.mu.Lock()
+	cfg := p.cfg
+	p.mu.Unlock()
+	inst, err := launch(ctx, &cfg, p.runDir)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,16 @@ func (p *Plugin) Reload(ctx context.Context) error {
 	return nil
 }
 
+// Pin has the processes that start from now on run another file, with another pinned checksum: see Config.
+// A plugin that is built in stays that.
+func (p *Plugin) Pin(path, sha256 string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.cfg.Builtin {
+		p.cfg.Path, p.cfg.SHA256 = path, sha256
+	}
+}
+
 // replace makes next the current instance. Errors of the old one are ignored from here on.
 func (p *Plugin) replace(old, next *instance) error {
 	caps, err := p.ready(next.ctx, next)

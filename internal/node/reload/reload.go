@@ -87,6 +87,7 @@ type plan struct {
 	routes     *routing
 	level      string // empty: as it is
 	transports []config.Transport
+	binaries   []config.Transport
 	changes,
 	restart []string
 }
@@ -194,14 +195,10 @@ func (r *Reloader) planTransports(p *plan) {
 		}
 		was := r.file.Transports[i]
 		title := "transport " + now.Name
-		for _, d := range []difference{
-			{title + ": plugin", was.Plugin, now.Plugin}, {title + ": sha256", was.SHA256, now.SHA256},
-			{title + ": auto_mtls", fmt.Sprint(!was.NoMTLS), fmt.Sprint(!now.NoMTLS)},
-		} {
-			if d.from != d.to {
-				p.cannot(d)
-			}
+		if d := (difference{title + ": auto_mtls", fmt.Sprint(!was.NoMTLS), fmt.Sprint(!now.NoMTLS)}); d.from != d.to {
+			p.cannot(d)
 		}
+		r.planBinary(p, title, was, now)
 		for _, d := range settingDifferences(title, was, now) {
 			p.cannot(d)
 		}
@@ -217,6 +214,26 @@ func (r *Reloader) planTransports(p *plan) {
 		if _, ok := p.site.Transport(was.Name); !ok {
 			p.cannot(difference{"transport " + was.Name, "one", "none"})
 		}
+	}
+}
+
+// planBinary compares the files of plugins. One that runs can have another file, by its next process.
+func (r *Reloader) planBinary(p *plan, title string, was, now config.Transport) {
+	x := r.Routes.Transport(now.Name)
+	can := was.Plugin != "" && now.Plugin != "" && x != nil && x.Plugin != nil
+	differs := false
+	for _, d := range []difference{{title + ": plugin", was.Plugin, now.Plugin}, {title + ": sha256", was.SHA256, now.SHA256}} {
+		switch {
+		case d.from == d.to:
+		case can:
+			differs = true
+			p.changes = append(p.changes, d.String()+": for its next process, which impi-node plugins reload "+now.Name+" starts")
+		default:
+			p.cannot(d)
+		}
+	}
+	if differs {
+		p.binaries = append(p.binaries, now)
 	}
 }
 
@@ -290,6 +307,9 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 			return
 		}
 	}
+	for _, t := range p.binaries {
+		r.Routes.Transport(t.Name).Plugin.Pin(t.Path, t.SHA256)
+	}
 	if len(p.routes.changes) > 0 || p.limits != routes.Limits(r.Routes) {
 		site := *routes.Now(r.Routes)
 		if len(p.routes.changes) > 0 {
@@ -315,9 +335,14 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 	}
 }
 
-// taken are the transports of the file before, with the certificates of those that have taken new ones.
+// taken are the transports of the file before, with the certificates and files of those that have taken
+// new ones.
 func (p *plan) taken(before *config.Site) []config.Transport {
 	list := slices.Clone(before.Transports)
+	for _, t := range p.binaries {
+		i := slices.IndexFunc(list, func(x config.Transport) bool { return x.Name == t.Name })
+		list[i].Plugin, list[i].Path, list[i].SHA256 = t.Plugin, t.Path, t.SHA256
+	}
 	for _, t := range p.transports {
 		i := slices.IndexFunc(list, func(x config.Transport) bool { return x.Name == t.Name })
 		list[i] = merged(list[i], t)
