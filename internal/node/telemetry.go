@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -16,6 +17,10 @@ import (
 	"github.com/openimpi/impi/internal/telemetry"
 	"github.com/openimpi/impi/internal/version"
 )
+
+// lastSpans is for how long a node that ends may send what is left. Tests give it more, as their machines
+// are slow.
+var lastSpans = 2 * time.Second
 
 // spans are what a node tells an OpenTelemetry collector of itself and of the job. They do nothing if the
 // file names none.
@@ -34,7 +39,7 @@ func newSpans(n *node) (s spans) {
 	host, _ := os.Hostname() // without one it is empty
 	var err error
 	s.tracer, err = telemetry.New(telemetry.Settings{
-		URL: url, Version: version.String(), Log: n.log,
+		URL: url, Version: version.String(), Log: n.log, Last: lastSpans,
 		Attributes: telemetry.List("host.name", host, "process.pid", os.Getpid(), "impi.job", n.name(), "impi.site", n.opt.Site.Name),
 	})
 	if err != nil {
@@ -103,7 +108,7 @@ func (s *spans) spawning(by *procs.Proc, commands []spawn.Command) func(world st
 
 var _ spawner.Spawning = (&spans{}).spawning
 
-// over ends all, and sends it for at most two seconds.
+// over ends all, and sends it for at most lastSpans.
 func (s *spans) over(n *node, o ending.Outcome) {
 	if s.tracer == nil {
 		return

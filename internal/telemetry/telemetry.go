@@ -28,7 +28,6 @@ const (
 	mostText    = 500             // bytes of a text
 	sendPause   = time.Second     // before ended spans are sent, together
 	sendLimit   = 5 * time.Second // for one request
-	lastLimit   = 2 * time.Second // for all that is left at the end
 	firstRetry  = 500 * time.Millisecond
 	longestWait = 10 * time.Second // for which a request is repeated
 )
@@ -39,11 +38,14 @@ type Settings struct {
 	Version    string
 	Attributes []attribute.KeyValue // of the process
 	Log        hclog.Logger
+
+	Last time.Duration // for how long Close may send what is left
 }
 
 // Tracer makes the spans of a node. A nil Tracer makes nil Spans, and does nothing.
 type Tracer struct {
 	log      hclog.Logger
+	last     time.Duration // Settings.Last
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 	warn     sync.Once
@@ -77,7 +79,7 @@ func New(s Settings) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	t := &Tracer{log: s.Log}
+	t := &Tracer{log: s.Log, last: s.Last}
 	t.life, t.end = context.WithCancel(context.Background())
 	attributes := append([]attribute.KeyValue{attribute.String("service.name", "impi"), attribute.String("service.version", s.Version)}, s.Attributes...)
 	t.provider = sdktrace.NewTracerProvider(
@@ -226,7 +228,7 @@ func (t *Tracer) emit(s *Span) {
 	x.End(trace.WithTimestamp(s.end))
 }
 
-// Close sends what has ended, for at most two seconds. Of a job whose sites have not met, each node has
+// Close sends what has ended, for at most Settings.Last. Of a job whose sites have not met, each node has
 // a trace of its own.
 func (t *Tracer) Close() {
 	if t == nil {
@@ -238,7 +240,7 @@ func (t *Tracer) Close() {
 	if t.left > 0 {
 		t.log.Warn("the trace of the job is incomplete: too much happened before its sites had met", "left_out", t.left)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), t.last)
 	defer cancel()
 	defer t.end()
 	if err := t.provider.Shutdown(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -34,9 +35,13 @@ func (s *said) String() string {
 }
 
 func begin(t *testing.T, url, site string) (*Tracer, *said) {
+	return beginFor(t, url, site, time.Minute)
+}
+
+func beginFor(t *testing.T, url, site string, last time.Duration) (*Tracer, *said) {
 	t.Helper()
 	log := &said{}
-	x, err := New(Settings{URL: url, Version: "1", Log: hclog.New(&hclog.LoggerOptions{Output: log}), Attributes: List("impi.site", site)})
+	x, err := New(Settings{URL: url, Version: "1", Log: hclog.New(&hclog.LoggerOptions{Output: log}), Attributes: List("impi.site", site), Last: last})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +143,7 @@ func TestCollectorsThatDoNotTake(t *testing.T) {
 	defer other.Close()
 	for name, url := range map[string]string{"nobody": nobody, "mute": mute.URL, "no collector": other.URL, "another path": other.URL + "/traces"} {
 		t.Run(name, func(t *testing.T) {
-			x, log := begin(t, url, "alpha")
+			x, log := beginFor(t, url, "alpha", time.Second)
 			x.Identify([]byte("job"))
 			for range 3 * mostSpans {
 				x.Begin("step", nil).End(nil) // none of them waits
