@@ -136,6 +136,7 @@ func newCommand() (*cmdline.Command, *options) {
 	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.BoolVar(&o.calls, "calls", false, "the procs of ours measure their calls of MPI, as with calls = true in a metrics block")
+	f.BoolVar(&o.timeline, "timeline", false, "the procs of ours write each call of MPI to a file, as with calls in a trace block")
 	f.StringVar(&o.resume, "resume", "", "true or false: whether links that break are resumed (default: the node's choice)")
 	ranks := f.String("procs", "2", "ranks, as 2,4; pairs of them in pingpong, stream and rate")
 	f.BoolVar(&o.floor, "floor", false, "also measure a bare polling socket pair (pingpong, stream)")

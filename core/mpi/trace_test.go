@@ -40,13 +40,22 @@ func TestTraceIsACaptureByItsName(t *testing.T) {
 	}
 }
 
-// A trace on a full disk ends there, and the node hears of it once.
+// A trace on a full disk ends there, and one into a pipe that nobody reads does not begin. The node
+// hears of it once.
 func TestTraceOnAFullDisk(t *testing.T) {
-	for _, name := range []string{"packets.txt", "packets.pcapng"} {
+	full := func(path string) error { return os.Symlink("/dev/full", path) }
+	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
+	for name, c := range map[string]struct {
+		make func(path string) error
+		why  string
+	}{
+		"packets.txt": {full, "no space left on device"}, "packets.pcapng": {full, "no space left on device"},
+		"pipe.txt": {pipe, "is a pipe that nobody reads"}, "pipe.pcapng": {pipe, "is a pipe that nobody reads"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			job := layout{procs: 2}.job(0)
 			job.Trace = filepath.Join(t.TempDir(), name)
-			if err := os.Symlink("/dev/full", job.Trace); err != nil {
+			if err := c.make(job.Trace); err != nil {
 				t.Fatal(err)
 			}
 			job.Procs[1].Path = wireup.PathChannel
@@ -65,7 +74,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 			}
 			want := wireup.CutTrace{File: job.Trace}
 			m, _, err := n.control.Recv()
-			if err != nil || m.Kind != wireup.KindTrace || m.Cut == nil || *m.Cut != want || !strings.Contains(m.Reason, "no space left on device") {
+			if err != nil || m.Kind != wireup.KindTrace || m.Cut == nil || *m.Cut != want || !strings.Contains(m.Reason, c.why) {
 				t.Fatalf("%+v, %v", m, err)
 			}
 			if m, _, err := n.control.Recv(); err != nil || m.Kind != wireup.KindFini {

@@ -18,9 +18,12 @@ func TestReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "%s.html")
 	lines := filepath.Join(t.TempDir(), "calls-%r.json")
 	succeed(t, onSites(t, k, []string{program}, fmt.Sprintf("report { path = %q }\ntrace { calls = %q }", path, lines)), "counted")
+	var files []string
 	for rank := range 4 {
-		wantTimeline(t, strings.Replace(lines, "%r", fmt.Sprint(rank), 1), rank)
+		files = append(files, strings.Replace(lines, "%r", fmt.Sprint(rank), 1))
+		wantTimeline(t, files[rank], rank)
 	}
+	t.Run("in Chromium", func(t *testing.T) { wantViewed(t, files) })
 	for site, name := range []string{"alpha", "beta"} {
 		r, err := jobreport.Read(filepath.Join(filepath.Dir(path), name+".html"))
 		if err != nil {

@@ -1,7 +1,7 @@
 package calls
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,9 +65,11 @@ func (r *Traced) take(to func(e *Event)) {
 	}
 }
 
-// pause is how long calls wait to be written, and most how large a file becomes.
+// pause is how long calls wait to be written, chunk about how many bytes are written at once, and most
+// how large a file becomes.
 const (
 	pause = 50 * time.Millisecond
+	chunk = 64 << 10
 	most  = 1 << 30
 )
 
@@ -80,7 +82,8 @@ type Place struct {
 
 // Timeline writes calls as trace events of Chrome, which Perfetto reads.
 type Timeline struct {
-	to      *bufio.Writer
+	to      io.Writer
+	lines   bytes.Buffer // not written yet: whole ones
 	at      Place
 	offset  int64 // of the calls' clock to Unix time
 	written int64
@@ -89,9 +92,10 @@ type Timeline struct {
 	over    chan struct{}
 }
 
-// Trace has all calls from now on written to w, until Close.
+// Trace has all calls from now on written to w, until Close. w is a List, or writes to one: it gets whole
+// lines, without the end of the list.
 func Trace(w io.Writer, at Place) *Timeline {
-	t := &Timeline{to: bufio.NewWriterSize(w, 64<<10), at: at, stop: make(chan struct{}), over: make(chan struct{})}
+	t := &Timeline{to: w, at: at, stop: make(chan struct{}), over: make(chan struct{})}
 	t.offset = time.Now().UnixNano() - now()
 	for _, m := range []struct{ what, name string }{
 		{"process_name", fmt.Sprintf("host %d: %s", at.Host, at.HostName)}, {"thread_name", fmt.Sprintf("rank %d", at.Rank)},
@@ -115,7 +119,7 @@ func (t *Timeline) run() {
 		select {
 		case <-tick.C:
 			mem.Traced.take(t.write)
-			_ = t.to.Flush() // who gave w hears of failures
+			t.flush()
 		case <-t.stop:
 			return
 		}
@@ -130,12 +134,19 @@ func (t *Timeline) Close() {
 	if n := mem.Traced.dropped.Load() + t.lost; n > 0 {
 		t.print(`,{"ph":"i","s":"t","name":"%d calls are not shown","pid":%d,"tid":%d,"ts":%s}`+"\n", n, t.at.Host, t.at.Rank, t.micros(now()))
 	}
-	t.print("]\n")
-	_ = t.to.Flush()
+	t.flush()
+}
+
+// flush writes what is not written yet.
+func (t *Timeline) flush() {
+	if t.lines.Len() > 0 {
+		_, _ = t.to.Write(t.lines.Bytes()) // who gave it hears of failures
+		t.lines.Reset()
+	}
 }
 
 func (t *Timeline) print(format string, args ...any) {
-	n, _ := fmt.Fprintf(t.to, format, args...)
+	n, _ := fmt.Fprintf(&t.lines, format, args...)
 	t.written += int64(n)
 }
 
@@ -168,6 +179,9 @@ func (t *Timeline) write(e *Event) {
 		arg("comm", quoted(t.at.Comm(comm-1)))
 	}
 	t.print("}}\n")
+	if t.lines.Len() >= chunk {
+		t.flush()
+	}
 }
 
 func (t *Timeline) micros(clock int64) string { return fraction(clock + t.offset) }

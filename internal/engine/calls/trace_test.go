@@ -1,8 +1,12 @@
 package calls
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -26,8 +30,12 @@ func TestTimeline(t *testing.T) {
 	if Begin() != 0 {
 		t.Fatal("a clock is read before anybody wants that")
 	}
-	var b bytes.Buffer
-	line := Trace(&b, Place{Rank: 3, Host: 1, HostName: `a"b`, Comm: func(id uint64) string {
+	file, err := os.Create(filepath.Join(t.TempDir(), "calls.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	line := Trace(&List{F: file}, Place{Rank: 3, Host: 1, HostName: `a"b`, Comm: func(id uint64) string {
 		if id != 7 {
 			t.Errorf("context %d", id)
 		}
@@ -37,7 +45,11 @@ func TestTimeline(t *testing.T) {
 	End(Send, begun, 2, 5, 64, 8)
 	End(Barrier, begun, Nobody, NoTag, -1, 0)
 	line.Close()
-	all := parsed(t, b.Bytes())
+	b, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := parsed(t, b)
 	if len(all) != 4 || all[0].Args["name"] != `host 1: a"b` || all[1].Args["name"] != "rank 3" {
 		t.Fatalf("%+v", all)
 	}
@@ -74,5 +86,69 @@ func TestTimeline(t *testing.T) {
 	r.take(func(e *Event) { next = e.Peer })
 	if next != 9 {
 		t.Errorf("after that came %d", next)
+	}
+}
+
+// disk is a file for which there is so much room.
+type disk struct {
+	b        []byte
+	at, room int
+}
+
+func (d *disk) Write(b []byte) (int, error) {
+	n := min(len(b), d.room-d.at)
+	d.b = append(d.b[:d.at], b[:n]...)
+	if d.at += n; n < len(b) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+func (d *disk) Seek(to int64, _ int) (int64, error) { d.at = int(to); return to, nil }
+
+func (d *disk) Truncate(size int64) error { d.b = d.b[:size]; return nil }
+
+// TestList: whenever a disk is full, the file is valid, has the first entries, and says how long they are.
+func TestList(t *testing.T) {
+	first := len("[{\"n\":0}\n")
+	for room := range 100 {
+		d := &disk{room: room}
+		l, written, wrote := List{F: d}, 0, 0
+		for i := range 8 {
+			sep := ","
+			if i == 0 {
+				sep = "["
+			}
+			b := []byte(fmt.Sprintf("%s{\"n\":%d}\n,{\"n\":%d}\n", sep, 2*i, 2*i+1))
+			n, err := l.Write(b)
+			if written += n; err != nil {
+				if !errors.Is(err, syscall.ENOSPC) {
+					t.Fatal(err)
+				}
+				break
+			}
+			wrote++
+			if !json.Valid(d.b) {
+				t.Fatalf("room for %d: after a write %q", room, d.b)
+			}
+		}
+		if room < first+len(listEnd) {
+			if len(d.b) != 0 || written != 0 {
+				t.Errorf("room for %d: %q, %d told", room, d.b, written)
+			}
+			continue
+		}
+		var entries []struct{ N int }
+		if err := json.Unmarshal(d.b, &entries); err != nil {
+			t.Fatalf("room for %d: %v in %q", room, err, d.b)
+		}
+		for i, e := range entries {
+			if e.N != i {
+				t.Errorf("room for %d: %q", room, d.b)
+			}
+		}
+		if len(entries) < 2*wrote || written+len(listEnd) != len(d.b) {
+			t.Errorf("room for %d: %d writes, %d bytes of %q", room, wrote, written, d.b)
+		}
 	}
 }

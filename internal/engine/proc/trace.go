@@ -1,11 +1,14 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/link"
@@ -52,7 +55,11 @@ func (tr *tracing) Tracing() *tracer {
 // newTracer opens the trace file, whose name says in which form packets are written. If that fails,
 // the job goes on without a trace.
 func (tr *tracing) newTracer() *tracer {
-	file, err := os.OpenFile(tr.job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	// Without O_NONBLOCK the job would wait for a reader of a pipe. Writes wait all the same.
+	file, err := os.OpenFile(tr.job.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.ENXIO) {
+		err = fmt.Errorf("%s is a pipe that nobody reads: %w", tr.job.Trace, err)
+	}
 	f := &TraceFile{W: file, Cut: tr.traceCut}
 	if err != nil {
 		tr.traceCut(0, err)

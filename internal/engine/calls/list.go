@@ -1,0 +1,51 @@
+package calls
+
+import (
+	"bytes"
+	"io"
+)
+
+// List is a file with a list of JSON, an entry a line. It is valid after each write, also if the
+// process is killed then, and if a write fails it ends with its last whole line.
+type List struct {
+	F interface {
+		io.WriteSeeker
+		Truncate(size int64) error
+	}
+	size int64 // without the end of the list
+}
+
+const listEnd = "]\n"
+
+// Write adds whole lines. It returns how many bytes of them the file has.
+func (l *List) Write(b []byte) (int, error) {
+	n, err := l.F.Write(append(b[:len(b):len(b)], listEnd...))
+	if err == nil {
+		l.size += int64(len(b))
+		_, err = l.F.Seek(l.size, io.SeekStart) // the next lines are written over the end
+		return len(b), err
+	}
+	before := l.size
+	for kept := b[:min(n, len(b))]; ; kept = kept[:len(kept)-1] { // fewer lines, until there is room for the end
+		kept = kept[:bytes.LastIndexByte(kept, '\n')+1]
+		l.size = before + int64(len(kept))
+		if l.end() || len(kept) == 0 {
+			return len(kept), err
+		}
+	}
+}
+
+// end cuts the file off, and writes the end of the list.
+func (l *List) end() bool {
+	if l.F.Truncate(l.size) != nil {
+		return false
+	}
+	if l.size == 0 {
+		return true
+	}
+	_, err := l.F.Seek(l.size, io.SeekStart)
+	if err == nil {
+		_, err = io.WriteString(l.F, listEnd)
+	}
+	return err == nil
+}
