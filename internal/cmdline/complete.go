@@ -85,9 +85,12 @@ complete -o filenames -F %s %s
 	return b.String()
 }
 
-// zsh understands bash's completions.
+// zsh understands bash's completions. It reads the file when it completes the first time.
 func zsh(root *Command) string {
-	return "#compdef " + root.Name + "\nautoload -U +X bashcompinit && bashcompinit\n" + bash(root)
+	return fmt.Sprintf(`#compdef %s
+autoload -U +X bashcompinit && bashcompinit
+%sif [[ "${funcstack[1]}" = "_%[1]s" ]]; then _bash_complete -o filenames -F _%[3]s; fi
+`, root.Name, bash(root), strings.ReplaceAll(root.Name, "-", "_"))
 }
 
 // fish has lines for each command and flag. The functions tell whether the words before the cursor are

@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -79,6 +80,21 @@ var completions = map[string]string{
 	"prog make a": "a.hcl", "prog show list a": "", "prog make x -": "-in", "prog -n ": "", "prog -quiet -": "-n -quiet",
 }
 
+// captured has a zsh in a terminal complete, which prints what it would show. The file is read by it when it
+// completes the first time.
+const captured = `zmodload zsh/zpty && zpty z zsh -f -i || exit 1
+zpty -w z 'PS1=; fpath=($PWD/functions $fpath); autoload -U compinit; compinit -u -D
+compadd() {
+	if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return; fi
+	local -a hits; builtin compadd -A hits "$@"; local hit
+	for hit in $hits; do print -r -- "M:$hit"; done
+	builtin compadd "$@"
+}
+shown() { _main_complete; print E""ND; compstate[insert]=; compstate[list]= }
+bindkey -e; zle -C shown .list-choices shown; bindkey "^I" shown; print REA""DY'
+zpty -r -m z out '*READY*'
+`
+
 // TestShells asks real ones.
 func TestShells(t *testing.T) {
 	quoted := func(line string) string { return "'" + strings.Join(strings.Split(line, " "), "' '") + "'" }
@@ -86,18 +102,18 @@ func TestShells(t *testing.T) {
 		options, start string
 		ask            func(line string) string
 	}{
-		"bash": {"--norc", "", func(line string) string {
+		"bash": {"--norc", "source ./script\n", func(line string) string {
 			return "COMP_WORDS=(" + quoted(line) + "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _prog; printf '%s\n' ${COMPREPLY[@]}"
 		}},
-		"zsh": {"-f", "autoload -U +X compinit && compinit -u -D; ", func(line string) string {
-			return "COMP_WORDS=(" + quoted(line) + "); COMP_CWORD=$((${#COMP_WORDS}-1)); compgen -F _prog -- " + quoted(line[strings.LastIndex(line, " ")+1:])
+		"zsh": {"-f", captured, func(line string) string {
+			return "zpty -w -n z '" + line + "'$'\\t'; zpty -r -m z out '*END*'; print -rl -- ${${(M)${(f)out}:#*M:*}#*M:}; zpty -w -n z $'\\C-u'"
 		}},
-		"fish": {"-N", "", func(line string) string { return "complete -C '" + line + "'" }},
+		"fish": {"-N", "source ./script\n", func(line string) string { return "complete -C '" + line + "'" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := skips.Program(t, name)
 			dir := t.TempDir()
-			script := shell.start + "source ./script\n"
+			script := shell.start
 			lines := slices.Sorted(maps.Keys(completions))
 			for _, line := range lines {
 				script += shell.ask(line) + "\necho '=='\n"
@@ -107,7 +123,8 @@ func TestShells(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o700), os.Mkdir(filepath.Join(dir, "functions"), 0o700),
+				os.Symlink("../script", filepath.Join(dir, "functions/_prog"))); err != nil {
 				t.Fatal(err)
 			}
 			if b, err := exec.Command(program, "-n", filepath.Join(dir, "script")).CombinedOutput(); err != nil || len(b) > 0 {
@@ -122,13 +139,9 @@ func TestShells(t *testing.T) {
 			}
 			for i, line := range lines {
 				var got []string
-				begins := ""
-				if name == "zsh" { // compadd, which is not called here, leaves out what does not begin so
-					begins = line[strings.LastIndex(line, " ")+1:]
-				}
 				for l := range strings.Lines(answers[i]) {
 					word, _, _ := strings.Cut(strings.TrimSpace(l), "\t")
-					if word = strings.TrimSuffix(word, "/"); word != "" && strings.HasPrefix(word, begins) {
+					if word = strings.TrimSuffix(word, "/"); word != "" {
 						got = append(got, word)
 					}
 				}

@@ -67,7 +67,7 @@ func TestInstall(t *testing.T) {
 	t.Run("share", func(t *testing.T) {
 		for _, name := range []string{
 			"man/man1/impi-node.1", "man/man1/impi-node-status.1", "man/man1/impiexec.1", "bash-completion/completions/impi-node",
-			"fish/vendor_completions.d/impi-node.fish", "zsh/site-functions/_impi-node",
+			"fish/vendor_completions.d/impi-node.fish", "zsh/site-functions/_impi-node", "bash-completion/completions/impiexec",
 		} {
 			if st, err := os.Stat(filepath.Join(k.Dir, "share", name)); err != nil || st.Size() < 500 {
 				t.Errorf("%s: %v, %v", name, st, err)
