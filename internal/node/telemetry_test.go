@@ -149,6 +149,32 @@ func TestFaultsAreSpans(t *testing.T) {
 	}
 }
 
+// TestResumesAreSpans: which link, and by what. One that is over is no failure.
+func TestResumesAreSpans(t *testing.T) {
+	job := route(secured(t, testJob("chatter", 1, 1), "tcp"), config.Route{Prefer: []string{"tcp"}, Direct: true, Resume: true})
+	job.Limits.Resume = patience
+	c := collected(t, job)
+	all := start(t, job, ownLogger)
+	for _, s := range all {
+		<-s.n.ready
+	}
+	for _, x := range all[1].n.routes.Transports {
+		if x.Name == "tcp" { // links pass through it, as they are encrypted
+			if err := syscall.Kill(x.Plugin.Status().PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	resumed := func(s telemetrytest.Span) bool {
+		return s.Name == "a channel is resumed" || s.Name == "a direct link is resumed"
+	}
+	spans := c.Await(t, func(spans []telemetrytest.Span) bool { return slices.ContainsFunc(spans, resumed) })
+	s := spans[slices.IndexFunc(spans, resumed)]
+	if s.Failed != "" || s.Attributes["impi.from"] == "" || s.Attributes["impi.to"] == "" || s.Attributes["impi.after"] == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestHostsShareATrace: of sites with a node for each host, all are in it, and one speaks for the job.
 func TestHostsShareATrace(t *testing.T) {
 	job := clusterJob("all", 1, 2, 2)
