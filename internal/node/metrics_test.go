@@ -203,7 +203,7 @@ func TestEstimatesOfPlugins(t *testing.T) {
 
 // lacksEstimates tells what a node does not know of its links to the other site by a transport.
 func lacksEstimates(x *node, transport string) string {
-	n := x.control.Describe(context.Background(), links.Request{All: true})
+	n := x.control.Describe(context.Background(), links.Request{All: true, ByHost: true})
 	others := 0
 	for i := range n.Views {
 		v := &n.Views[i]
@@ -221,8 +221,19 @@ func lacksEstimates(x *node, transport string) string {
 			return fmt.Sprintf("%s: %+v", n.Site, c)
 		}
 	}
-	if _, told := n.Retransmits[transport]; others < 3 || !told {
-		return fmt.Sprintf("%s: %d links, retransmits %v", n.Site, others, n.Retransmits)
+	for _, h := range n.ByHost {
+		if h.From != h.To && h.RTT <= 0 {
+			return fmt.Sprintf("%s: %+v", n.Site, h)
+		}
+	}
+	pairs := 0
+	for _, p := range links.Merge([]links.Found{{About: n.About, Node: n}})[0].Pairs {
+		if p.Speed != nil && p.Speed.HalfTrip > 0 && p.SiteA != p.SiteB {
+			pairs++ // what the page shows
+		}
+	}
+	if _, told := n.Retransmits[transport]; pairs != 2 || others < 3 || !told {
+		return fmt.Sprintf("%s: %d links, %d pairs with an estimate, retransmits %v", n.Site, others, pairs, n.Retransmits)
 	}
 	return ""
 }
