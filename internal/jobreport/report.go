@@ -67,7 +67,7 @@ type Rank struct {
 	Site    string           `json:"site"`
 	Host    string           `json:"host"`
 	State   string           `json:"state"`
-	Time    int64            `json:"time_ns"`           // from its MPI_Init to when it counted last; 0: it has counted nothing
+	Time    int64            `json:"time_ns"`           // from its call of MPI_Init to when it counted last; 0: it has counted nothing
 	Classes map[string]int64 `json:"classes,omitempty"` // ns in calls of MPI
 	Waited  int64            `json:"waited_ns"`
 }
@@ -340,6 +340,11 @@ func (s *summing) proc(n *links.Node, p *links.Proc) {
 		for _, c := range a.Calls {
 			x.Classes[short(c.Class)] += c.Time
 			s.call(p.Rank, c)
+		}
+		if a.Init > 0 {
+			init := wireup.CallSum{Name: "MPI_Init", Class: "init", Calls: 1, Time: a.Init}
+			x.Classes[init.Class] = init.Time
+			s.call(p.Rank, init)
 		}
 		for _, w := range a.Waits {
 			x.Waited += w.Time

@@ -56,6 +56,17 @@ func reported(sites []string, procs int) *Report {
 	return r
 }
 
+// TestInit: MPI_Init is a call, and a class of its own.
+func TestInit(t *testing.T) {
+	k := &Known{}
+	k.Add(links.Answer{Node: &links.Node{Procs: []links.Proc{{Rank: 0, Account: &wireup.Account{Time: 9, Init: 5}}, {Rank: 1, Account: &wireup.Account{Time: 9, Init: 7}}}}}, time.Time{})
+	r := &Report{}
+	k.Fill(r, []links.Site{{Procs: 2}})
+	if len(r.Calls) != 1 || r.Calls[0] != (Call{"MPI_Init", "init", 2, 12, 7, 1}) || r.Ranks[1].Classes["init"] != 7 || r.Ranks[1].Time != 9 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestReport(t *testing.T) {
 	r := reported([]string{"alpha", "beta"}, 2)
 	if !r.Whole || r.ByHost || len(r.Ranks) != 4 || r.Ranks[3].Rank != 3 || r.Ranks[3].Site != "beta" || r.Ranks[3].Host != "10.0.0.2" {

@@ -89,6 +89,31 @@ var programs = map[string]func(){
 		}
 		panic("nobody has stopped it")
 	},
+	"any": func() { // of three: rank 0 waits for ranks 1 and 2, of which 1 sends only when 2 has
+		w := initialize()
+		for range 200 {
+			switch w.Rank() {
+			case 0:
+				reqs := make([]mpi.Request, 2)
+				for i := range reqs {
+					var err error
+					reqs[i], err = mpi.Irecv(w, make([]int64, 1), i+1, 0)
+					check(err)
+				}
+				for i := 1; i >= 0; i-- {
+					check(mpi.Send(w, []int64{0}, i+1, 0))
+					if done, _, err := mpi.Waitany(reqs); err != nil || done != i {
+						panic(fmt.Sprint(done, " is done, not ", i, ": ", err))
+					}
+				}
+			default:
+				_, err := mpi.Recv(w, make([]int64, 1), 0, 0)
+				check(err)
+				check(mpi.Send(w, []int64{1}, 0, 0))
+			}
+		}
+		check(mpi.Finalize())
+	},
 	"busy": func() { // of two: each waits for the other one, and rank 1 computes beside, until it gets a signal
 		w := initialize()
 		var x [1]int64

@@ -43,7 +43,7 @@ func TestReportOfAJob(t *testing.T) {
 			t.Errorf("site %d knows %+v", i, r.Sites)
 		}
 		for _, x := range r.Ranks {
-			if x.Time == 0 || x.Classes["recv"] == 0 || x.Classes["finalize"] == 0 || x.Site == siteName(i) && x.State != "exited with status 0" {
+			if x.Time == 0 || x.Classes["recv"] == 0 || x.Classes["finalize"] == 0 || x.Classes["init"] == 0 || x.Time < x.Classes["init"] || x.Site == siteName(i) && x.State != "exited with status 0" {
 				t.Errorf("%+v", x)
 			}
 			sent := make(map[int]uint64)
@@ -67,6 +67,20 @@ func TestReportOfAJob(t *testing.T) {
 				t.Errorf("%v", called)
 			}
 		}
+	}
+}
+
+// TestReportOfWaitany: a wait for any of two requests counts for the one that was done, not for the first.
+func TestReportOfWaitany(t *testing.T) {
+	all, failures := reportsOf(t, "any", 3)
+	waited := make(map[int]int64)
+	for _, w := range all[0].Waits {
+		if w.From == 0 && w.Cause == "recv" {
+			waited[w.For] += w.Time
+		}
+	}
+	if failures[0] != "" || waited[1] == 0 || waited[2] == 0 {
+		t.Errorf("%q: rank 0 has waited %v", failures[0], waited)
 	}
 }
 

@@ -16,7 +16,8 @@ const mostCallNames = 256
 
 // Account is what a proc has counted since its MPI_Init, if the job says that it counts.
 type Account struct {
-	Time  int64     `json:"time_ns"` // since then
+	Time  int64     `json:"time_ns"`           // since it was called
+	Init  int64     `json:"init_ns,omitempty"` // in it
 	Calls []CallSum `json:"calls,omitempty"`
 	Waits []WaitSum `json:"waits,omitempty"`
 	Sent  []SentSum `json:"sent,omitempty"`

@@ -28,6 +28,7 @@ func Init() error {
 	if proc.ThisProcess != nil {
 		return proc.ErrInitialized
 	}
+	begun := time.Now()
 	control, ok, err := wireup.Inherited()
 	if err != nil {
 		return err
@@ -53,6 +54,9 @@ func Init() error {
 	if err != nil {
 		return err
 	}
+	p.Lock()
+	p.Account.Initialized(begun)
+	p.Unlock()
 	proc.ThisProcess = p
 	return nil
 }

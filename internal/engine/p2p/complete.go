@@ -3,6 +3,7 @@ package p2p
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/proc"
@@ -90,12 +91,12 @@ func allReady(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done b
 }
 
 func Waitany(reqs []proc.Request) (c *proc.Comm, i int, st proc.Status, err error) {
-	for {
+	for waited := time.Duration(0); ; {
 		i, any, c, st, err := testany(reqs)
 		if i != proc.Undefined || !any {
 			return c, i, st, err
 		}
-		await(reqs)
+		await(reqs, &waited)
 	}
 }
 
@@ -109,12 +110,12 @@ func Waitsome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indice
 	if err := checkLen(reqs, statuses); err != nil {
 		return noted(reqs), nil, err
 	}
-	for {
+	for waited := time.Duration(0); ; {
 		indices, any, c, err := some(reqs, statuses)
 		if len(indices) > 0 || !any {
 			return c, indices, err
 		}
-		await(reqs)
+		await(reqs, &waited)
 	}
 }
 
@@ -184,8 +185,9 @@ func take(q *proc.Request) (done bool, st proc.Status, err error) {
 	return true, st, err
 }
 
-// await makes progress, sleeping if necessary, until one of reqs is done, if any is active.
-func await(reqs []proc.Request) {
+// await makes progress, sleeping if necessary, until one of reqs is done, if any is active. waited is for
+// how long its caller has waited in vain.
+func await(reqs []proc.Request, waited *time.Duration) {
 	var p *proc.Process
 	for i := range reqs {
 		if reqs[i].State == proc.Active {
@@ -206,12 +208,7 @@ func await(reqs []proc.Request) {
 			return // another goroutine has completed it while this one did not hold the lock
 		}
 	}
-	for i := range reqs {
-		if reqs[i].State == proc.Active {
-			reqs[i].Await() // of several the first is the one that counts
-			return
-		}
-	}
+	p.Account.AwaitAny(reqs, waited)
 }
 
 // progress makes the progress that needs no waiting.

@@ -230,6 +230,7 @@ type account struct {
 	p     *Process
 	trace *calls.Timeline // nil: none is written
 	begun time.Time
+	init  time.Duration // in Init, from then on
 	waits map[wait]time.Duration
 }
 
@@ -328,6 +329,45 @@ func (a *account) AwaitRequest(r *message.Request) {
 	a.waited(cause, peer, begun)
 }
 
+// AwaitAny is Process.AwaitProgress for a goroutine that waits for any of several requests. It counts for
+// the first that is done; waited is for how long the goroutine has waited without one.
+func (a *account) AwaitAny(reqs []Request, waited *time.Duration) {
+	if !a.on() {
+		a.p.AwaitProgress()
+		return
+	}
+	begun := time.Now()
+	a.p.AwaitProgress()
+	*waited += time.Since(begun)
+	for i := range reqs {
+		q := &reqs[i]
+		if q.State != Active || q.c.p != a.p {
+			continue
+		}
+		if done, err := q.Done(); !done || err != nil {
+			continue
+		}
+		w := wait{ForOther, message.NoPeer}
+		if q.r != nil {
+			w.cause = ForSend
+			receives, peer := q.r.Side()
+			if w.peer = peer; receives {
+				w.cause = ForRecv
+			}
+		}
+		a.waited(w.cause, w.peer, time.Now().Add(-*waited))
+		*waited = 0
+		return
+	}
+}
+
+// Initialized counts the time of a call of Init that has begun at that time. The process is locked.
+func (a *account) Initialized(begun time.Time) {
+	if a.on() {
+		a.begun, a.init = begun, time.Since(begun)
+	}
+}
+
 // Finishing counts the time of a call of Finalize that has begun at that time, and tells the node what
 // was counted before the proc leaves. The process is locked.
 func (a *account) Finishing(begun time.Time) {
@@ -347,7 +387,7 @@ func (a *account) counted() *wireup.Account {
 	if !a.on() {
 		return nil
 	}
-	p, sum := a.p, &wireup.Account{Time: int64(time.Since(a.begun))}
+	p, sum := a.p, &wireup.Account{Time: int64(time.Since(a.begun)), Init: int64(a.init)}
 	for _, c := range calls.Counts() {
 		sum.Calls = append(sum.Calls, wireup.CallSum{Name: c.String(), Class: c.Class(), Calls: c.Calls, Time: int64(c.Time)})
 	}
