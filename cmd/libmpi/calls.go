@@ -1152,7 +1152,7 @@ func abiTypeGetValueIndex(value_type uintptr, index_type uintptr, pair_type uint
 		if err != nil {
 			return err
 		}
-		out1, err := datatype.ValueIndex(in1, in2)
+		out1, err := valueIndex(in1, in2)
 		if err != nil {
 			return err
 		}
@@ -1280,13 +1280,7 @@ func abiTypeGetContentsC(datatype uintptr, max_integers int64, max_addresses int
 
 //export abiTypeGetName
 func abiTypeGetName(datatype uintptr, type_name uintptr, resultlen uintptr) int32 {
-	return on("Type_get_name", 0, func() error {
-		in1, err := takeType("datatype", datatype)
-		if err != nil {
-			return err
-		}
-		return putSizedText("type_name", type_name, maxObjectName, resultlen, in1.Name())
-	})
+	return typeName("Type_get_name", datatype, type_name, resultlen)
 }
 
 //export abiTypeSetName
@@ -2039,9 +2033,7 @@ func abiCommSetName(comm uintptr, comm_name uintptr) int32 {
 
 //export abiCommGetName
 func abiCommGetName(comm uintptr, comm_name uintptr, resultlen uintptr) int32 {
-	return onComm("Comm_get_name", 0, comm, func(o *commObject) error {
-		return putSizedText("comm_name", comm_name, maxObjectName, resultlen, o.Name())
-	})
+	return commName("Comm_get_name", comm, comm_name, resultlen)
 }
 
 //export abiIntercommCreate
@@ -2814,9 +2806,7 @@ func abiWinSetName(win uintptr, win_name uintptr) int32 {
 
 //export abiWinGetName
 func abiWinGetName(win uintptr, win_name uintptr, resultlen uintptr) int32 {
-	return onWin("Win_get_name", 0, win, func(o *winObject) error {
-		return putSizedText("win_name", win_name, maxObjectName, resultlen, o.Name())
-	})
+	return winName("Win_get_name", win, win_name, resultlen)
 }
 
 //export abiWinFence

@@ -103,3 +103,13 @@ func parentHandle() uintptr {
 	}
 	return parent.handle
 }
+
+// commName is MPI_Comm_get_name, which has an answer for MPI_COMM_NULL, too (MPI-4.1, 7.8).
+func commName(fn string, h, name, length uintptr) int32 {
+	if h == commNull {
+		return on(fn, 0, func() error { return putSizedText("comm_name", name, maxObjectName, length, "MPI_COMM_NULL") })
+	}
+	return onComm(fn, 0, h, func(o *commObject) error {
+		return putSizedText("comm_name", name, maxObjectName, length, o.Name())
+	})
+}

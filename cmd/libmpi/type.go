@@ -27,6 +27,18 @@ func storeType(to *uintptr, which int32, t *mpi.Datatype) (err error) {
 	return err
 }
 
+// valueIndex returns the predefined pair of a value and an index; nil if C has none. That of an
+// int64_t is the one of a long, which has the same form.
+func valueIndex(value, index *mpi.Datatype) (*mpi.Datatype, error) {
+	t, err := datatype.ValueIndex(value, index)
+	if t != nil && t == datatype.Basic(datatype.PairInt64) {
+		if t = datatype.Basic(datatype.PairLong); t.Size() != datatype.Basic(datatype.PairInt64).Size() {
+			return nil, err // long has 4 bytes
+		}
+	}
+	return t, err
+}
+
 // matchSize returns the datatype of a class that has a size.
 func matchSize(class, size int) (*mpi.Datatype, error) {
 	return datatype.MatchSize(datatype.TypeClass(class), int64(size))
@@ -120,4 +132,19 @@ func putList[From, To any](name string, p uintptr, list []From, as func(From) To
 		to[i] = as(list[i])
 	}
 	return err
+}
+
+// typeName is MPI_Type_get_name, which has an answer for MPI_DATATYPE_NULL, too (MPI-4.1, 7.8).
+func typeName(fn string, h, name, length uintptr) int32 {
+	return on(fn, 0, func() error {
+		text := "MPI_DATATYPE_NULL"
+		if h != datatypeNull {
+			t, err := takeType("datatype", h)
+			if err != nil {
+				return err
+			}
+			text = t.Name()
+		}
+		return putSizedText("type_name", name, maxObjectName, length, text)
+	})
 }

@@ -114,3 +114,13 @@ func freeWin(fn string, p uintptr) int32 {
 		})
 	})
 }
+
+// winName is MPI_Win_get_name, which has an answer for MPI_WIN_NULL, too (MPI-4.1, 7.8).
+func winName(fn string, h, name, length uintptr) int32 {
+	if h == winNull {
+		return on(fn, 0, func() error { return putSizedText("win_name", name, maxObjectName, length, "MPI_WIN_NULL") })
+	}
+	return onWin(fn, 0, h, func(o *winObject) error {
+		return putSizedText("win_name", name, maxObjectName, length, o.Name())
+	})
+}

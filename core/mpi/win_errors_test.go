@@ -125,7 +125,6 @@ var badSynchronisations = []badCall{
 	{"Free", mpierr.RMASync, func(x *badWindow) error { return x.w.Free() }},
 	{"Attach", mpierr.RMAFlavor, func(x *badWindow) error { return x.w.Attach(x.b) }},
 	{"Detach", mpierr.RMAFlavor, func(x *badWindow) error { return x.w.Detach(x.b) }},
-	{"SharedQuery", mpierr.RMAFlavor, func(x *badWindow) error { return third(x.w.SharedQuery(0)) }},
 	{"SetErrhandler", mpierr.Errhandler, func(x *badWindow) error { return x.w.SetErrhandler(nil) }},
 	{"SetInfo", mpierr.Info, func(x *badWindow) error { return x.w.SetInfo(nil) }},
 	{"SetAttr of no key", mpierr.Keyval, func(x *badWindow) error { return x.w.SetAttr(KeyvalInvalid, 1) }},

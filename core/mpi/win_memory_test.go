@@ -57,6 +57,34 @@ func TestDynamicWindow(t *testing.T) {
 	})
 }
 
+// TestSharedQueryOfOthers: of a window that is not of shared memory a proc reaches its own part.
+func TestSharedQueryOfOthers(t *testing.T) {
+	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
+		mem := make([]int64, 3)
+		w, err := c.WinCreate(Of(mem), 8, nil)
+		if err != nil {
+			return err
+		}
+		own, unit, err1 := w.SharedQuery(c.Rank())
+		other, _, err2 := w.SharedQuery(1 - c.Rank())
+		lowest, _, err3 := w.SharedQuery(ProcNull)
+		if err := errors.Join(err1, err2, err3, expect("size", len(own), 24), expect("unit", unit, 8), expect("of the other", len(other), 0),
+			expect("lowest", len(lowest), 24), classed("rank 2", third(w.SharedQuery(2)), mpierr.Rank)); err != nil {
+			return err
+		}
+		mem[1] = 1 << 8
+		if own[9] != 1 {
+			return fmt.Errorf("the memory is %v", own)
+		}
+		d, err := c.WinCreateDynamic(nil)
+		if err != nil {
+			return err
+		}
+		none, _, err := d.SharedQuery(c.Rank())
+		return errors.Join(err, expect("of a dynamic window", len(none), 0), d.Free(), w.Free())
+	})
+}
+
 // Memory that is shared is the same for all: what one stores others load, and
 // operations change it, too.
 func TestSharedWindow(t *testing.T) {

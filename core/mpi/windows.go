@@ -144,8 +144,10 @@ func (w *Win) CallErrhandler(err error) error {
 	return w.in().Failed("Win.CallErrhandler", w.in().CallErrhandler(err))
 }
 
-// SharedQuery gives the memory of a rank in a window of WinAllocateShared, and the
-// unit of its displacements. ProcNull stands for the lowest rank that has some.
+// SharedQuery gives the memory of a rank of a window that this proc can load from and
+// store to (MPI_Win_shared_query), and the unit of its displacements: that of all ranks in
+// a window of WinAllocateShared, and in others its own alone; mem is nil for the rest.
+// ProcNull stands for the lowest rank that has some.
 func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 	r1, r2, err := w.in().SharedQuery(rank)
 	return r1, r2, w.in().Failed("SharedQuery", err)

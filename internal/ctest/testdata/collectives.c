@@ -175,6 +175,7 @@ static void operations(void) {
   CALL(MPI_Reduce(m, product, 2, matrix, op, size - 1, MPI_COMM_WORLD));
   if (rank == size - 1) for (i = 0; i < 8; i++) CHECK(product[i] == want[i]);
   CALL(MPI_Reduce_local(m, want, 1, matrix, op));
+  FAILS(MPI_ERR_BUFFER, MPI_Reduce_local(m, m, 1, matrix, op));
   CALL(MPI_Op_free(&op));
   CHECK(op == MPI_OP_NULL);
   CALL(MPI_Type_free(&matrix));

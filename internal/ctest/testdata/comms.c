@@ -57,6 +57,7 @@ static void groups(void) {
 static void split(void) {
   MPI_Comm half, twin, none;
   int n, r, result, len;
+  MPI_Info info;
   char name[MPI_MAX_OBJECT_NAME];
   CALL(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half));
   CALL(MPI_Comm_size(half, &n));
@@ -73,6 +74,8 @@ static void split(void) {
   CHECK(strcmp(name, "the twin") == 0 && len == 8);
   CALL(MPI_Comm_get_name(MPI_COMM_WORLD, name, &len));
   CHECK(strcmp(name, "MPI_COMM_WORLD") == 0);
+  CALL(MPI_Comm_get_name(MPI_COMM_NULL, name, &len));
+  CHECK(strcmp(name, "MPI_COMM_NULL") == 0 && len == 13);
   CALL(MPI_Comm_free(&half)); /* the twin lives on */
   CALL(MPI_Barrier(twin));
   CALL(MPI_Comm_free(&twin));
@@ -82,6 +85,16 @@ static void split(void) {
   CALL(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &half));
   CALL(MPI_Comm_size(half, &n));
   CHECK(n >= 1 && n <= size);
+  CALL(MPI_Info_create(&info));
+  CALL(MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory"));
+  CALL(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, info, &twin));
+  CALL(MPI_Comm_compare(half, twin, &result));
+  CHECK(result == MPI_CONGRUENT);
+  CALL(MPI_Comm_free(&twin));
+  CALL(MPI_Info_set(info, "mpi_hw_resource_type", "a kind that nobody knows"));
+  CALL(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, info, &twin));
+  CHECK(twin == MPI_COMM_NULL);
+  CALL(MPI_Info_free(&info));
   CALL(MPI_Barrier(half));
   CALL(MPI_Comm_free(&half));
 }

@@ -163,6 +163,7 @@ static void contents(void) {
 }
 
 static void packing(void) {
+  MPI_Datatype pair;
   char buffer[1000], name[MPI_MAX_OBJECT_NAME];
   int position = 0, n = rank, i, bound, len;
   double x[3] = {1.5, rank, -2}, y[3];
@@ -185,6 +186,14 @@ static void packing(void) {
   CHECK(at == 4 && buffer[0] == 1 && buffer[3] == 4);
   CALL(MPI_Type_get_name(MPI_INT, name, &len));
   CHECK(strcmp(name, "MPI_INT") == 0 && len == 7);
+  CALL(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &len));
+  CHECK(strcmp(name, "MPI_DATATYPE_NULL") == 0 && len == 17);
+  CALL(MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &pair));
+  CHECK(pair == MPI_DOUBLE_INT);
+  CALL(MPI_Type_get_value_index(MPI_INT64_T, MPI_INT, &pair)); /* of the same form, and known */
+  CHECK(sizeof(long) == 8 ? pair == MPI_LONG_INT : pair == MPI_DATATYPE_NULL);
+  CALL(MPI_Type_get_value_index(MPI_BYTE, MPI_INT, &pair));
+  CHECK(pair == MPI_DATATYPE_NULL);
 }
 
 /* A message that ends in the middle of an element. */

@@ -4,8 +4,9 @@
 static void fences(void) {
   int mem[16], in[4] = {0}, i, one = 1, left = (rank + size - 1) % size, right = (rank + 1) % size;
   MPI_Win win;
-  int *base, flag;
-  MPI_Aint *bytes;
+  int *base, flag, unit;
+  MPI_Aint *bytes, reach;
+  char name[MPI_MAX_OBJECT_NAME];
   for (i = 0; i < 16; i++) mem[i] = rank * 100 + i;
   CALL(MPI_Win_create(mem, sizeof mem, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
   CALL(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
@@ -13,6 +14,15 @@ static void fences(void) {
   CHECK(flag && base == mem);
   CALL(MPI_Win_get_attr(win, MPI_WIN_SIZE, &bytes, &flag));
   CHECK(flag && *bytes == sizeof mem);
+  CALL(MPI_Win_shared_query(win, rank, &reach, &unit, &base)); /* a window that is not shared: its own memory */
+  CHECK(reach == sizeof mem && unit == sizeof(int) && base == mem);
+  if (size > 1) {
+    CALL(MPI_Win_shared_query(win, right, &reach, &unit, &base));
+    CHECK(reach == 0 && base == NULL);
+  }
+  FAILS(MPI_ERR_RANK, MPI_Win_shared_query(win, size, &reach, &unit, &base));
+  CALL(MPI_Win_get_name(MPI_WIN_NULL, name, &i));
+  CHECK(strcmp(name, "MPI_WIN_NULL") == 0 && i == 12);
   CALL(MPI_Win_fence(0, win));
   CALL(MPI_Get(in, 4, MPI_INT, right, 4, 4, MPI_INT, win));
   CALL(MPI_Win_fence(0, win));

@@ -25,5 +25,8 @@ func ReduceLocal(in, inout proc.Buffer, op Op) error {
 	if in.Count() != inout.Count() || in.Datatype() != inout.Datatype() {
 		return fmt.Errorf("%w: %d items of %v into %d of %v", proc.ErrArg, in.Count(), in.Datatype(), inout.Count(), inout.Datatype())
 	}
+	if in.Count() > 0 && in.Memory() == inout.Memory() {
+		return fmt.Errorf("%w: both buffers are the same memory", proc.ErrBuffer)
+	}
 	return op.ApplyType(in.Memory(), inout.Memory(), in.Datatype(), in.Count())
 }

@@ -14,6 +14,13 @@ const (
 	CommTypeResourceGuided = 224 // resources that info names
 )
 
+// The one part of a machine that MPI itself has a name for, and the key of info that names parts
+// (MPI-4.1, 7.4.2).
+const (
+	hwResource   = "mpi_hw_resource_type"
+	sharedMemory = "mpi_shared_memory"
+)
+
 func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
@@ -23,7 +30,11 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 	switch kind {
 	case CommTypeShared:
 		color = neighbour(c)
-	case CommTypeHWUnguided, CommTypeHWGuided, CommTypeResourceGuided, proc.Undefined:
+	case CommTypeHWGuided, CommTypeResourceGuided:
+		if namesSharedMemory(hints) {
+			color = neighbour(c)
+		}
+	case CommTypeHWUnguided, proc.Undefined:
 	default:
 		bad = fmt.Errorf("%w: %d is no type of SplitType", proc.ErrArg, kind)
 	}
@@ -38,6 +49,14 @@ func SplitType(c *proc.Comm, kind, key int, info *proc.Info) (*proc.Comm, error)
 		d.State().Hints = hints
 	}
 	return d, err
+}
+
+func namesSharedMemory(hints *proc.Info) bool {
+	if hints == nil {
+		return false
+	}
+	value, _, err := hints.Get(hwResource)
+	return err == nil && value == sharedMemory
 }
 
 // badChoice is a colour that no member may give.

@@ -191,17 +191,27 @@ func (w *Win) SharedQuery(rank int) (mem []byte, unit int, err error) {
 	if err := w.Check(); err != nil {
 		return nil, 0, err
 	}
-	if w.flavor != WinFlavorShared {
-		return nil, 0, fmt.Errorf("%w: WinAllocateShared has not made it", rma.ErrFlavor)
-	}
 	if rank == proc.ProcNull {
-		for rank = 0; rank < len(w.memory.extents)-1 && w.memory.extents[rank].Size == 0; rank++ {
+		for rank = 0; rank < w.c.Size()-1 && len(w.memory.reach(rank)) == 0; rank++ {
 		}
 	}
-	if rank < 0 || rank >= len(w.memory.extents) {
+	if rank < 0 || rank >= w.c.Size() {
 		return nil, 0, w.noRank(rank)
 	}
-	return w.memory.segment(rank), int(w.memory.extents[rank].Unit), nil
+	return w.memory.reach(rank), int(w.memory.extents[rank].Unit), nil
+}
+
+// reach returns the memory of a rank if this proc can load from it and store to it, which in windows
+// that WinAllocateShared has not made it can with its own alone (MPI-4.1, 12.2.3). A dynamic window
+// has none.
+func (m *memory) reach(rank int) []byte {
+	switch {
+	case m.shared != nil:
+		return m.segment(rank)
+	case m.mem == nil || m.w.flavor == WinFlavorDynamic || rank != m.w.c.Rank():
+		return nil
+	}
+	return unsafe.Slice((*byte)(m.mem), m.extents[rank].Size)
 }
 
 func (w *Win) noRank(rank int) error {
