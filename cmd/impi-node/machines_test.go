@@ -424,7 +424,8 @@ func TestMachinesWithTwoNetworks(t *testing.T) {
 	}
 	for tries := 0; ; tries++ { // a node may hear of its job a moment later than its procs
 		status, out, errs := nodes[1].command(t, machines[1], "links", "-json", "-deadline", "60s")
-		if status == statusOK && !strings.Contains(out, "10.77.0.") && strings.Contains(out, `"host": "10.78.0.3"`) {
+		hosts := strings.ReplaceAll(out, "10.77.0.1:7800", "the server")
+		if status == statusOK && !strings.Contains(hosts, "10.77.0.") && strings.Contains(out, `"host": "10.78.0.3"`) {
 			break
 		}
 		if tries == 100 {
