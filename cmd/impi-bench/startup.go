@@ -182,11 +182,11 @@ func (o startupOptions) runPart(ctx context.Context, part, where string) (r part
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		r.err = fmt.Errorf("startup: %s: %w\n%s", part, err, errs.String())
+		r.err = fmt.Errorf("%s: %w\n%s", part, err, errs.String())
 		return r
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
-		r.err = fmt.Errorf("startup: %s: its figures: %w", part, err)
+		r.err = fmt.Errorf("%s: its figures: %w", part, err)
 	}
 	return r
 }
