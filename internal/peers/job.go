@@ -45,6 +45,7 @@ type Job struct {
 	Key     uint64   // with which clients prove who they are; 0: they do not
 	DataLen int      // of our sites; 0: the default
 	Habits  string   // HCL for the LAM sites; empty: implementation = "lam-7.1"
+	First   string   // address of a server that our sites have before the one of the job in their list; empty: none
 	Trace   string   // file for the packets of our procs, with %r; empty: none
 }
 
@@ -76,8 +77,9 @@ type Running struct {
 }
 
 var jobFile = template.Must(template.New("job").Parse(`job {
-  server = "{{.Server}}"
-{{if .Key}}  auth "key" { file = "job.key" }
+{{if .First}}  servers = ["{{.First}}", "{{.Server}}"]
+{{else}}  server = "{{.Server}}"
+{{end}}{{if .Key}}  auth "key" { file = "job.key" }
 {{else}}  auth "none" {}
 {{end}}}
 limits { start = "60s" }

@@ -120,6 +120,56 @@ func TestLAMBesideMachines(t *testing.T) {
 	}
 }
 
+// TestLAMBesideSeveralServers: LAM knows one server, that of the job, and our sites come there too if
+// the first one of their list is down, whoever decides where the sites meet.
+func TestLAMBesideSeveralServers(t *testing.T) {
+	k := needLAM(t)
+	for name, sites := range map[string][]Site{
+		"LAM as client 1": {{Procs: 2}, {LAM: true, Procs: 1}}, "LAM as client 0": {{LAM: true, Procs: 1}, {Procs: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shape{name, sites}
+			pass(t, k, s, []string{"ring 100"}, func(j *Job) { j.First = "127.0.0.9:1" })
+		})
+	}
+}
+
+// TestServerLostBesideLAM: a job that runs outlives its server with LAM in it, too: LAM does not mind, and
+// all sites end well.
+func TestServerLostBesideLAM(t *testing.T) {
+	k := needLAM(t)
+	for name, sites := range map[string][]Site{
+		"LAM as client 1": {{Procs: 2}, {LAM: true, Procs: 2}}, "LAM as client 0": {{LAM: true, Procs: 2}, {Procs: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lam := Client(slices.IndexFunc(sites, func(s Site) bool { return s.LAM }))
+			for rounds := 500; ; rounds *= 4 {
+				ctx, r := start(t, k.job(t, sites, numbers("ring", 1)+" + "+numbers("ring", rounds)))
+				for _, party := range []string{Node, lam} { // LAM is not through with the server before
+					if err := r.Output(party).Await(ctx, ": ok\n"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_ = r.server.Process.Kill() // it may have ended
+				ended, left, err := r.Wait(ctx)
+				if err != nil || len(left) > 0 {
+					t.Errorf("%v, left over: %q", err, left)
+				}
+				for _, party := range []string{Node, lam} {
+					if e := ended[party]; e.Err != nil || strings.Count(e.Text, ": finalized") != 2 {
+						t.Errorf("%s ended with %v:\n%s", party, e.Err, e.Text)
+					}
+				}
+				if ended[Server].Err != nil || t.Failed() {
+					return
+				} // the job was over before the server was killed
+			}
+		})
+	}
+}
+
 // machinesKey is for jobs with sites on several machines, which need a key.
 const machinesKey = 1<<62 + 5678
 

@@ -143,6 +143,9 @@ func succeed(t *testing.T, j *Job, tests ...string) {
 			t.Errorf("%s ended with %v", party, e.Err)
 		}
 		for line := range strings.Lines(e.Text) {
+			if j.First != "" && strings.Contains(line, "no start at a server of the list") {
+				continue // which is down
+			}
 			lower := strings.ToLower(line)
 			if (strings.Contains(lower, "warn") || strings.Contains(lower, "error")) && !strings.HasPrefix(line, lamWarnsOfNone) {
 				t.Errorf("%s: %s", party, line)
