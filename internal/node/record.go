@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +63,9 @@ func (r *recorder) begin(ctx context.Context) {
 		return
 	}
 	r.ran = time.Now()
+	for _, s := range inspect.Unreachable(r.n.control) {
+		r.n.log.Info("the report will have nothing of a site: no transport leads there, or its route has direct = false; its own head writes what it knows", "other", s.Site)
+	}
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.over = make(chan struct{})
 	go func() {
@@ -113,13 +117,14 @@ func (r *recorder) last(ctx context.Context) {
 	}
 }
 
-// complete reports whether the last words of all procs of our sites are known.
+// complete reports whether the last words of all procs of our sites are known that can be.
 func (r *recorder) complete() bool {
+	apart := inspect.Unreachable(r.n.control)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	procs := 0
 	for _, s := range r.sites {
-		if s.Own {
+		if s.Own && !slices.ContainsFunc(apart, func(a links.About) bool { return a.Client == s.Client }) {
 			procs += s.Procs
 		}
 	}

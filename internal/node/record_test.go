@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/jobreport"
 )
 
@@ -66,6 +67,27 @@ func TestReportOfAJob(t *testing.T) {
 			if n := called[call]; n != 12 {
 				t.Errorf("%v", called)
 			}
+		}
+	}
+}
+
+// TestReportOfSitesApart: heads that cannot ask each other say so at the start, and do not wait for each
+// other at the end, for which they would have as long as a test.
+func TestReportOfSitesApart(t *testing.T) {
+	job := route(testJob("all", 2, 1), config.Route{Prefer: []string{"tcp"}})
+	job.Report.Path = filepath.Join(t.TempDir(), "r-%s.html")
+	all := start(t, job)
+	wantNone(t, all)
+	for i, s := range all {
+		if log := s.err.String(); !strings.Contains(log, "the report will have nothing of a site: ") || !strings.Contains(log, "other="+siteName(1-i)) {
+			t.Errorf("site %d does not say that it cannot ask the other one:\n%s", i, log)
+		}
+		r, err := jobreport.Read(job.Report.Name(job.Name(), siteName(i), 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Whole || len(r.Ranks) != job.Sites[i].Procs() || !strings.HasPrefix(r.Sites[1-i].Known, "nothing: its nodes have not answered") {
+			t.Errorf("%+v", r)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -83,7 +82,9 @@ type Place struct {
 // Timeline writes calls as trace events of Chrome, which Perfetto reads.
 type Timeline struct {
 	to      io.Writer
-	lines   bytes.Buffer // not written yet: whole ones
+	lines   []byte            // not written yet: whole ones
+	heads   [count]string     // how lines about calls begin
+	comms   map[uint64]string // how communicators are called at present
 	at      Place
 	offset  int64 // of the calls' clock to Unix time
 	written int64
@@ -95,7 +96,7 @@ type Timeline struct {
 // Trace has all calls from now on written to w, until Close. w is a List, or writes to one: it gets whole
 // lines, without the end of the list.
 func Trace(w io.Writer, at Place) *Timeline {
-	t := &Timeline{to: w, at: at, stop: make(chan struct{}), over: make(chan struct{})}
+	t := &Timeline{to: w, at: at, comms: make(map[uint64]string), stop: make(chan struct{}), over: make(chan struct{})}
 	t.offset = time.Now().UnixNano() - now()
 	for _, m := range []struct{ what, name string }{
 		{"process_name", fmt.Sprintf("host %d: %s", at.Host, at.HostName)}, {"thread_name", fmt.Sprintf("rank %d", at.Rank)},
@@ -139,52 +140,73 @@ func (t *Timeline) Close() {
 
 // flush writes what is not written yet.
 func (t *Timeline) flush() {
-	if t.lines.Len() > 0 {
-		_, _ = t.to.Write(t.lines.Bytes()) // who gave it hears of failures
-		t.lines.Reset()
+	if len(t.lines) > 0 {
+		_, _ = t.to.Write(t.lines) // who gave it hears of failures
+		t.lines = t.lines[:0]
 	}
+	clear(t.comms) // names change
 }
 
 func (t *Timeline) print(format string, args ...any) {
-	n, _ := fmt.Fprintf(&t.lines, format, args...)
-	t.written += int64(n)
+	before := len(t.lines)
+	t.lines = fmt.Appendf(t.lines, format, args...)
+	t.written += int64(len(t.lines) - before)
 }
 
+// write adds a line about a call. It takes its core from the program, so nothing is formatted twice.
 func (t *Timeline) write(e *Event) {
 	if e.Call >= uint32(count) || t.written > most {
 		t.lost++
 		return
 	}
 	n := Number(e.Call)
-	t.print(`,{"ph":"X","name":%q,"cat":%q,"pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":{`, n.String(), n.Class(), t.at.Host, t.at.Rank, t.micros(e.Begun), fraction(e.Ended-e.Begun))
-	sep := ""
-	arg := func(name string, value string) {
-		t.print(`%s"%s":%s`, sep, name, value)
-		sep = ","
+	if t.heads[n] == "" {
+		t.heads[n] = fmt.Sprintf(`,{"ph":"X","name":%q,"cat":%q,"pid":%d,"tid":%d,"ts":`, n.String(), n.Class(), t.at.Host, t.at.Rank)
 	}
+	b := appendFraction(append(t.lines, t.heads[n]...), e.Begun+t.offset)
+	b = appendFraction(append(b, `,"dur":`...), e.Ended-e.Begun)
+	b = append(b, `,"args":{`...)
+	arg := func(name string, value int64) { b = append(strconv.AppendInt(append(b, name...), value, 10), ',') }
 	if e.Peer != Nobody {
-		arg("peer", strconv.Itoa(int(e.Peer)))
+		arg(`"peer":`, int64(e.Peer))
 	}
 	if e.Tag != NoTag {
-		arg("tag", strconv.Itoa(int(e.Tag)))
+		arg(`"tag":`, int64(e.Tag))
 	}
 	if e.Size >= 0 {
-		arg("bytes", strconv.FormatInt(e.Size, 10))
+		arg(`"bytes":`, e.Size)
 	}
-	comm := e.Comm
-	if context != nil {
-		comm = context(comm)
+	b = append(b, t.commOf(e.Comm)...)
+	if last := len(b) - 1; b[last] == ',' {
+		b = b[:last]
 	}
-	if comm > 0 {
-		arg("comm", quoted(t.at.Comm(comm-1)))
-	}
-	t.print("}}\n")
-	if t.lines.Len() >= chunk {
+	b = append(b, "}}\n"...)
+	t.written += int64(len(b) - len(t.lines))
+	if t.lines = b; len(b) >= chunk {
 		t.flush()
 	}
 }
 
-func (t *Timeline) micros(clock int64) string { return fraction(clock + t.offset) }
+// commOf is what is written of a communicator; nothing if there is none.
+func (t *Timeline) commOf(noted uint64) string {
+	text, known := t.comms[noted]
+	if known {
+		return text
+	}
+	comm := noted
+	if context != nil {
+		comm = context(comm)
+	}
+	if comm > 0 {
+		text = `"comm":` + quoted(t.at.Comm(comm-1))
+	}
+	t.comms[noted] = text
+	return text
+}
+
+func (t *Timeline) micros(clock int64) string {
+	return string(appendFraction(nil, clock+t.offset))
+}
 
 // quoted is a text as JSON.
 func quoted(s string) string {
@@ -192,5 +214,9 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// fraction is a number of nanoseconds as one of microseconds.
-func fraction(ns int64) string { return fmt.Sprintf("%d.%03d", ns/1000, ns%1000) }
+// appendFraction adds a number of nanoseconds as one of microseconds.
+func appendFraction(b []byte, ns int64) []byte {
+	b = strconv.AppendInt(b, ns/1000, 10)
+	rest := ns % 1000
+	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}

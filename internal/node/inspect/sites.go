@@ -141,6 +141,27 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 	return []links.Other{{About: c.name(x), Error: strings.Join(reasons, "; ")}}
 }
 
+// Unreachable are the job's other sites that run impi and that this node knows no way to ask.
+func Unreachable(c *Control) (sites []links.About) {
+	if !c.isReady() || len(c.Procs.All()) == 0 {
+		return nil
+	}
+	w := c.Site.Routes.World
+	for i := range w.Clients {
+		x := &w.Clients[i]
+		if !x.Own || x.Rank == w.Self || x.NProcs == 0 {
+			continue
+		}
+		can := func(peer wire.WorldRank) bool {
+			return len(c.Direct.Ways(direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer})) > 0
+		}
+		if !slices.ContainsFunc(c.firstProcs(x), can) {
+			sites = append(sites, c.name(x))
+		}
+	}
+	return sites
+}
+
 // believed are the hosts of another site that its answer may be about, without what this node knows
 // better: that site may be wrong, or lie.
 func (c *Control) believed(x *startup.ClientInfo, all []links.Other) (others []links.Other) {
