@@ -223,3 +223,57 @@ func TestFirstServerDown(t *testing.T) {
 		})
 	}
 }
+
+// TestLauncherWithServerLost: a launcher with the job's server takes its sites with it, and a site on another
+// machine ends and says where the server was.
+func TestLauncherWithServerLost(t *testing.T) {
+	machines := netns.New(t, 2)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text := fmt.Sprintf(`job {
+  embedded_server { listen = "10.77.0.1:7800" }
+  auth "key" { file = "job.key" }
+}
+site "alpha" {
+  client = 0
+  hosts  = "10.77.0.1"
+  procs  = 1
+}
+site "beta" {
+  client = 1
+  hosts  = "10.77.0.1"
+  procs  = 1
+}
+site "gamma" {
+  client = 2
+  hosts  = "10.77.0.2"
+  procs  = 1
+}
+%sprogram { command = [%q] }
+`, patient, self)
+	file := filepath.Join(dir, "job.hcl")
+	for name, b := range map[string]string{file: text, filepath.Join(dir, "job.key"): "4242\n"} {
+		if err := os.WriteFile(name, []byte(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nodes := startOn(t, file, "block", machines)
+	nodes[0].awaitsTimes(t, nodes[0].out, "ready", 2)
+	nodes[1].awaits(t, nodes[1].out, "ready")
+	if status, out, errs := nodes[1].command(t, machines[1], "status"); status != 0 || !strings.Contains(out, "server 10.77.0.1:7800, in a node or launcher of the job: ") || !strings.Contains(out, "gamma is connected") {
+		t.Errorf("status: %d\n%s%s", status, out, errs)
+	}
+	if err := nodes[0].cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if s := ends(nodes)[1]; s == 0 {
+		t.Error("the other site ended well")
+	}
+	wantLine(t, "the other site", nodes[1].err.String(), "site gamma: ", "10.77.0.1")
+	for _, m := range machines {
+		awaitEmpty(t, m)
+	}
+}
