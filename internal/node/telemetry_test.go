@@ -1,10 +1,13 @@
 package node
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/telemetry/telemetrytest"
@@ -172,6 +175,27 @@ func TestResumesAreSpans(t *testing.T) {
 	s := spans[slices.IndexFunc(spans, resumed)]
 	if s.Failed != "" || s.Attributes["impi.from"] == "" || s.Attributes["impi.to"] == "" || s.Attributes["impi.after"] == "" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestMuteCollector: a job that a collector does not answer runs and ends as it does without one.
+func TestMuteCollector(t *testing.T) {
+	over := make(chan struct{})
+	mute := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer mute.Close()
+	defer close(over)
+	defer func(was time.Duration) { lastSpans = was }(lastSpans)
+	lastSpans = 100 * time.Millisecond
+	job := testJob("all", 2, 1)
+	for i := range job.Sites {
+		job.Sites[i].Trace.OTLP = mute.URL
+	}
+	all := start(t, job, ownLogger)
+	wantNone(t, all)
+	for i, r := range all {
+		if said := r.err.String(); strings.Count(said, "the trace of the job is incomplete") != 1 {
+			t.Errorf("site %d says %s", i, said)
+		}
 	}
 }
 
