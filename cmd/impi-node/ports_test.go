@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -33,22 +34,48 @@ func TestPortsSuffice(t *testing.T) {
 			certs := certificatesOn(t, pkitest.Authority(t), time.Now())
 			file := machineJobAt(t, c.server, c.more)
 			wall(t, machines, rulesOf(t, file, certs))
-			for i, n := range meetBehindWall(t, file, certs, machines) {
+			for i, n := range runBehindWall(t, file, "meet", certs, machines) {
 				if n.status != 0 || strings.Contains(n.log, "through the agents") {
 					t.Errorf("machine %d: status %d\n%s", i, n.status, n.log)
 				}
 			}
 		})
 	}
-	for _, what := range []string{"the head of the site", "the job's server"} {
+	t.Run("spawned", func(t *testing.T) {
+		t.Setenv(spawnOrders, "0:6:alpha 1:6:beta")
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		machines := netns.New(t, 6)
+		file := machineJobAt(t, anyPort, ports+tcpAlone+fmt.Sprintf("spawn {\n  slots = 6\n  allow = [%q]\n}\n", self))
+		wall(t, machines, rulesOf(t, file, ""))
+		children := 0
+		for i, n := range runBehindWall(t, file, "spawnTree", "", machines) {
+			if n.status != 0 || strings.Contains(n.out, "not spawned") {
+				t.Errorf("machine %d: status %d\n%s%s", i, n.status, n.out, n.log)
+			}
+			children += strings.Count(n.out, "child at ")
+		}
+		if children != 12 {
+			t.Errorf("%d procs were spawned", children)
+		}
+	})
+	for what, says := range map[string]string{
+		"the head of the site": "", "the job's server": "", "channels": "take connections at ports 7803-7829, by TCP, and by UDP for quic: let those through between all hosts; impi-node ports prints the rules",
+	} {
 		t.Run("no rule for "+what, func(t *testing.T) {
 			machines := netns.New(t, 6)
 			file := machineJobAt(t, anyPort, ports+tcpAlone+"limits { start = \"5s\" }\n")
-			wall(t, machines, slices.DeleteFunc(rulesOf(t, file, ""), func(r firewall.Rule) bool { return r.For == what }))
-			for i, n := range meetBehindWall(t, file, "", machines) {
-				if n.status == 0 {
+			wall(t, machines, slices.DeleteFunc(rulesOf(t, file, ""), func(r firewall.Rule) bool { return r.For == what || what == "channels" && r.Ports == "7803-7829" }))
+			said := ""
+			for i, n := range runBehindWall(t, file, "meet", "", machines) {
+				if said += n.log; n.status == 0 {
 					t.Errorf("machine %d: status 0\n%s", i, n.log)
 				}
+			}
+			if !strings.Contains(said, says) {
+				t.Errorf("nobody says %q", says)
 			}
 		})
 	}
@@ -56,18 +83,18 @@ func TestPortsSuffice(t *testing.T) {
 
 // ended is how a node has ended.
 type ended struct {
-	status int
-	log    string
+	status   int
+	out, log string
 }
 
-func meetBehindWall(t *testing.T, file, certs string, machines []*netns.Machine) (list []ended) {
+func runBehindWall(t *testing.T, file, mode, certs string, machines []*netns.Machine) (list []ended) {
 	t.Helper()
 	nodes := make([]*machineNode, len(machines))
 	for i, m := range machines {
-		nodes[i] = startNode(t, m, "meet", "CERTS="+certs, "-config", file)
+		nodes[i] = startNode(t, m, mode, "CERTS="+certs, "-config", file)
 	}
 	for i, s := range ends(nodes) {
-		list = append(list, ended{s, nodes[i].err.String()})
+		list = append(list, ended{s, nodes[i].out.String(), nodes[i].err.String()})
 	}
 	return list
 }

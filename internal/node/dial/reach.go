@@ -75,6 +75,9 @@ func Remedy(rt *routes.Table, client wire.ClientRank, by routes.Way) string {
 	if !by.Plain {
 		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", by.T.Name)
 	}
+	if s, ok := rt.Job.Site(rt.SiteName(int(client))); ok && !s.Ports.IsZero() {
+		return fmt.Sprintf("Hosts of %s take connections at ports %v, by TCP, and by UDP for quic: let those through between all hosts; impi-node ports prints the rules", rt.ClientName(client), s.Ports)
+	}
 	const which = "at free TCP ports, or UDP ports by quic: remove firewalls between them, or"
 	switch {
 	case client == rt.World.Self:
