@@ -192,7 +192,7 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string))
 			_ = p.conn.Close()
 			if !p.reported {
 				endSoon()
-				p.outcome = outcome{Text: fmt.Sprintf("the node of site %s %v", p.site.Name, e), Status: e.Status()}
+				p.outcome = outcome{Text: fmt.Sprintf("site %s (client %d): its node %v", p.site.Name, p.site.Client, e), Status: e.Status()}
 			}
 		})
 	}

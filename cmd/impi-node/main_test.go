@@ -386,7 +386,7 @@ func TestNodeOfASiteIsKilled(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait()
-	if s := cmd.ProcessState.ExitCode(); s != 137 || !strings.Contains(err.String(), "the node of site beta was killed by SIGKILL") {
+	if s := cmd.ProcessState.ExitCode(); s != 137 || !strings.Contains(err.String(), "site beta (client 1): its node was killed by SIGKILL") {
 		t.Errorf("status %d\n%s", s, err)
 	}
 }
