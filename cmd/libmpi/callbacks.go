@@ -46,6 +46,18 @@ static inline int callFree(uintptr_t f, uintptr_t extra) {
 	return ((MPI_Grequest_free_function *)f)((void *)extra);
 }
 
+static inline int callConversion(uintptr_t f, uintptr_t user, uintptr_t type, int n, uintptr_t file, int64_t position, uintptr_t extra) {
+	return ((MPI_Datarep_conversion_function *)f)((void *)user, (MPI_Datatype)type, n, (void *)file, position, (void *)extra);
+}
+
+static inline int callConversionLarge(uintptr_t f, uintptr_t user, uintptr_t type, MPI_Count n, uintptr_t file, int64_t position, uintptr_t extra) {
+	return ((MPI_Datarep_conversion_function_c *)f)((void *)user, (MPI_Datatype)type, n, (void *)file, position, (void *)extra);
+}
+
+static inline int callExtent(uintptr_t f, uintptr_t type, MPI_Aint *extent, uintptr_t extra) {
+	return ((MPI_Datarep_extent_function *)f)((MPI_Datatype)type, extent, (void *)extra);
+}
+
 static inline int callCancel(uintptr_t f, uintptr_t extra, int complete) {
 	return ((MPI_Grequest_cancel_function *)f)((void *)extra, complete);
 }
@@ -59,6 +71,7 @@ import (
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/engine/file"
 )
 
 // callOp calls a user's operation, in parts whose lengths fit into its int.
@@ -108,6 +121,25 @@ func callFree(fn, extra uintptr) int32 {
 // callCancel calls the function of a generalized request that cancels it.
 func callCancel(fn, extra uintptr, complete bool) int32 {
 	return int32(C.callCancel(C.uintptr_t(fn), C.uintptr_t(extra), C.int(cbool(complete))))
+}
+
+// callConversion calls a function of a data representation, which has large counts if which is 1.
+func callConversion(fn, extra uintptr, which int32, c *file.Conversion) error {
+	h, user, at := C.uintptr_t(typeHandle(c.Datatype)), C.uintptr_t(uintptr(c.Memory)), C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(c.File))))
+	switch {
+	case which != 0:
+		return codeError(int32(C.callConversionLarge(C.uintptr_t(fn), user, h, C.MPI_Count(c.Count), at, C.int64_t(c.Position), C.uintptr_t(extra))))
+	case c.Count > math.MaxInt32:
+		return fmt.Errorf("%w: %d elements at once; MPI_Register_datarep_c takes functions that can have so many", mpi.ErrArg, c.Count)
+	}
+	return codeError(int32(C.callConversion(C.uintptr_t(fn), user, h, C.int(c.Count), at, C.int64_t(c.Position), C.uintptr_t(extra))))
+}
+
+// callExtent calls the function for extents of a data representation.
+func callExtent(fn, extra uintptr, t *mpi.Datatype) (int64, error) {
+	var n C.MPI_Aint
+	err := codeError(int32(C.callExtent(C.uintptr_t(fn), C.uintptr_t(typeHandle(t)), &n, C.uintptr_t(extra))))
+	return int64(n), err
 }
 
 // newOp makes an operation of a C function, which has large counts if which is 1.

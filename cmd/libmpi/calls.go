@@ -3348,6 +3348,13 @@ func abiFileDelete(filename uintptr, info uintptr) int32 {
 	})
 }
 
+//export abiRegisterDatarep
+func abiRegisterDatarep(datarep uintptr, read_conversion_fn uintptr, write_conversion_fn uintptr, dtype_file_extent_fn uintptr, extra_state uintptr, which int32) int32 {
+	return withoutFile("Register_datarep", func() error {
+		return registerDatarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state, which)
+	})
+}
+
 //export abiCommSetErrhandler
 func abiCommSetErrhandler(comm uintptr, errhandler uintptr) int32 {
 	return onComm("Comm_set_errhandler", 0, comm, func(o *commObject) error {

@@ -104,6 +104,26 @@ func deleteFile(name uintptr) error {
 	return file.Delete(n)
 }
 
+// registerDatarep registers a data representation with functions of C, of which those that convert
+// may be null.
+func registerDatarep(name, read, write, extent, extra uintptr, which int32) error {
+	n, err := text("datarep", name, maxDatarep)
+	if err != nil {
+		return err
+	}
+	if extent < firstAddress {
+		return missing("dtype_file_extent_fn", extent)
+	}
+	d := file.Datarep{Name: n, Extent: func(t *mpi.Datatype) (int64, error) { return callExtent(extent, extra, t) }}
+	if read >= firstAddress {
+		d.Read = func(c file.Conversion) error { return callConversion(read, extra, which, &c) }
+	}
+	if write >= firstAddress {
+		d.Write = func(c file.Conversion) error { return callConversion(write, extra, which, &c) }
+	}
+	return file.Register(d)
+}
+
 // onFileOrNone executes a call about the error handler of a file, or with MPI_FILE_NULL about that
 // of errors without a file.
 func onFileOrNone(fn string, h uintptr, f func(o *object) error) int32 {

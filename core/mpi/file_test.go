@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpierr"
@@ -207,4 +208,49 @@ func TestMethodsOfNoFile(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestFileDatarep: data are in a file as the program's functions have them, at the elements that
+// these are told.
+func TestFileDatarep(t *testing.T) {
+	var told []Conversion
+	move := func(c Conversion, to, from []byte) {
+		for i := range c.Count {
+			to[i] = ^from[i]
+		}
+		told = append(told, c)
+	}
+	inverse := Datarep{
+		Name: "inverse", Extent: func(*Datatype) (int64, error) { return 1, nil },
+		Read:  func(c Conversion) error { move(c, unsafe.Slice((*byte)(c.Memory), c.Count), c.File); return nil },
+		Write: func(c Conversion) error { move(c, c.File, unsafe.Slice((*byte)(c.Memory), c.Count)); return nil },
+	}
+	for _, d := range []Datarep{{Name: "native", Extent: inverse.Extent}, {Name: "", Extent: inverse.Extent}, {Name: "no extent"}} {
+		want := mpierr.Arg
+		if d.Name == "native" {
+			want = mpierr.DupDatarep
+		}
+		if err := classed(d.Name, RegisterDatarep(d), want); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(RegisterDatarep(inverse), classed("twice", RegisterDatarep(inverse), mpierr.DupDatarep)); err != nil {
+		t.Fatal(err)
+	}
+	name := inFile(t, func(c *Comm, f *File) error {
+		byteType := datatype.Basic(datatype.Byte)
+		if err := f.SetView(FileView{Etype: byteType, Filetype: byteType, Datarep: "inverse"}); err != nil || c.Rank() > 0 {
+			return err
+		}
+		_, err := f.WriteAt(0, Of([]byte{1, 2, 3}))
+		got := make([]byte, 5)
+		st, err2 := f.ReadAt(1, Of(got))
+		return first(errors.Join(err, err2), expect("read", st.Bytes(), int64(2)), expect("bytes", string(got), "\x02\x03\x00\x00\x00"))
+	})
+	if got := contentOf(t, name); got != "\xfe\xfd\xfc" {
+		t.Errorf("the file has %q", got)
+	}
+	if len(told) != 2 || told[0].Count != 3 || len(told[0].File) != 3 || told[1].Count != 2 || told[1].Position != 0 {
+		t.Errorf("%+v", told)
+	}
 }

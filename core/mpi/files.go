@@ -30,6 +30,13 @@ func FileDelete(name string) error {
 	return err
 }
 
+// RegisterDatarep makes a representation known to this process until it ends, so that views may
+// name it (MPI_Register_datarep). A second one of a name has the class DupDatarep, and an error of
+// one of its functions Conversion.
+func RegisterDatarep(d Datarep) error {
+	return file.Registered(d)
+}
+
 // Close closes the file. All members call it. The file is of no use afterwards, whatever the error
 // is (MPI_File_close).
 func (f *File) Close() error {

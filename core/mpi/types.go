@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"github.com/openimpi/impi/core/datatype"
+	"github.com/openimpi/impi/internal/engine/file"
 	"github.com/openimpi/impi/internal/engine/meet"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -30,12 +31,26 @@ var GroupEmpty = (*Group)(proc.GroupEmpty)
 
 // FileView is how a member sees a file: from byte Displacement on there are items of Filetype, one
 // after the other, which are made of Etypes and have holes that the member does not see. Offsets
-// count Etypes. Datarep says how data lie in the file: native, internal or external32.
+// count Etypes. Datarep says how data lie in the file: native, internal, external32, or a
+// representation that RegisterDatarep has made known.
 type FileView struct {
 	Displacement    int64
 	Etype, Filetype *Datatype
 	Datarep         string
 }
+
+// Datarep is a representation that data have in files, by functions of the program. They may call no
+// function of a file.
+//
+// Extent returns how many bytes an element of a predefined datatype takes in a file. Read converts
+// what a file has for memory, and Write the other way; without one data are in a file as in memory,
+// and Extent has to say so. Name, of 1 to 127 bytes, is what views name.
+type Datarep = file.Datarep
+
+// Conversion is what a function of a Datarep has to do. In File there are Count elements, one behind
+// the other, each with its extent. In Memory they lie as the elements of items of Datatype do, one
+// item behind the other, from the element at index Position on. The last item may be a part of one.
+type Conversion = file.Conversion
 
 // String names what there is.
 func (r Remains) String() string { return meet.Remains(r).String() }

@@ -115,6 +115,120 @@ static void others(MPI_File f) {
   }
 }
 
+/* A representation of this program: an int has 8 bytes, of which the first 4 are the int and 1000, and
+   a char is the other case. An item of mixed is an int and two chars. */
+struct mixed { int i; char c[2]; };
+static MPI_Datatype mixed;
+static struct state { int calls, broken; } state;
+
+static int wide_extent(MPI_Datatype t, MPI_Aint *extent, void *extra) {
+  *extent = t == MPI_INT ? 8 : 1;
+  return extra == &state && (t == MPI_INT || t == MPI_CHAR) ? MPI_SUCCESS : MPI_ERR_TYPE;
+}
+
+static int convert(char *user, MPI_Datatype t, MPI_Count n, char *file, MPI_Offset position, int to_file, struct state *st) {
+  MPI_Count k;
+  st->calls++;
+  if (st->broken) return MPI_ERR_OTHER;
+  for (k = position; k < position + n; k++) {
+    int is_int = t == MPI_INT || (t == mixed && k % 3 == 0), x;
+    char *at = t == MPI_INT ? user + k * sizeof(int) : t == MPI_CHAR ? user + k : user + k / 3 * sizeof(struct mixed) + (k % 3 ? 3 + k % 3 : 0);
+    if (is_int && to_file) {
+      memcpy(&x, at, sizeof x), x += 1000, memcpy(file, &x, sizeof x), memset(file + 4, 0xaa, 4);
+    } else if (is_int) {
+      memcpy(&x, file, sizeof x), x -= 1000, memcpy(at, &x, sizeof x);
+    } else if (to_file) {
+      *file = *at ^ 0x20;
+    } else {
+      *at = *file ^ 0x20;
+    }
+    file += is_int ? 8 : 1;
+  }
+  return MPI_SUCCESS;
+}
+static int wide_read(void *user, MPI_Datatype t, int n, void *file, MPI_Offset position, void *extra) { return convert(user, t, n, file, position, 0, extra); }
+static int wide_write(void *user, MPI_Datatype t, int n, void *file, MPI_Offset position, void *extra) { return convert(user, t, n, file, position, 1, extra); }
+static int large_read(void *user, MPI_Datatype t, MPI_Count n, void *file, MPI_Offset position, void *extra) { return convert(user, t, n, file, position, 0, extra); }
+static int large_write(void *user, MPI_Datatype t, MPI_Count n, void *file, MPI_Offset position, void *extra) { return convert(user, t, n, file, position, 1, extra); }
+
+static void programs(MPI_File f) {
+  static const char *reps[] = {"wide", "wide_c"};
+  int lengths[] = {1, 2}, i, k, n;
+  MPI_Aint at[] = {0, sizeof(int)}, extent;
+  MPI_Datatype types[] = {MPI_INT, MPI_CHAR};
+  MPI_Status s;
+  MPI_Offset pos;
+  CALL(MPI_Type_create_struct(2, lengths, at, types, &mixed));
+  CALL(MPI_Type_create_resized(mixed, 0, sizeof(struct mixed), &mixed));
+  CALL(MPI_Type_commit(&mixed));
+  CALL(MPI_Register_datarep(reps[0], wide_read, wide_write, wide_extent, &state));
+  CALL(MPI_Register_datarep_c(reps[1], large_read, large_write, wide_extent, &state));
+  CALL(MPI_Register_datarep("as it is", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, wide_extent, &state));
+  FAILS(MPI_ERR_DUP_DATAREP, MPI_Register_datarep("wide", wide_read, wide_write, wide_extent, &state));
+  FAILS(MPI_ERR_DUP_DATAREP, MPI_Register_datarep("external32", wide_read, wide_write, wide_extent, &state));
+  FAILS(MPI_ERR_ARG, MPI_Register_datarep("no extents", wide_read, wide_write, NULL, NULL));
+  for (i = 0; i < 2; i++) {
+    int in[8] = {0}, mine[2] = {10 * rank, 10 * rank + 1};
+    struct mixed a[3] = {{1, "ab"}, {2, "cd"}, {3, "ef"}}, b[3];
+    unsigned char *bytes;
+    CALL(MPI_File_set_size(f, 0));
+    view(f, MPI_INT, MPI_INT, reps[i]);
+    CALL(MPI_File_get_type_extent(f, MPI_INT, &extent));
+    CHECK(extent == 8);
+    CALL(MPI_File_write_at_all(f, 2 * rank, mine, 2, MPI_INT, &s));
+    CALL(MPI_Get_count(&s, MPI_INT, &n));
+    CHECK(n == 2);
+    CALL(MPI_File_sync(f));
+    CALL(MPI_Barrier(MPI_COMM_WORLD));
+    bytes = raw(16 * size);
+    for (k = 0; k < 2 * size; k++) {
+      memcpy(&n, bytes + 8 * k, sizeof n);
+      CHECK(n == 1000 + 10 * (k / 2) + k % 2 && bytes[8 * k + 7] == 0xaa);
+    }
+    CALL(MPI_File_read_at_all(f, 1, in, 8, MPI_INT, &s)); /* up to the file's end */
+    CALL(MPI_Get_count(&s, MPI_INT, &n));
+    CHECK(n == (2 * size - 1 < 8 ? 2 * size - 1 : 8) && in[0] == 1);
+    CALL(MPI_Barrier(MPI_COMM_WORLD));
+    view(f, MPI_CHAR, MPI_CHAR, reps[i]);
+    if (rank == 0) {
+      CALL(MPI_File_seek(f, 0, MPI_SEEK_SET));
+      CALL(MPI_File_write(f, a, 3, mixed, &s));
+      CALL(MPI_Get_count(&s, mixed, &n));
+      CHECK(n == 3);
+      CALL(MPI_File_get_position(f, &pos));
+      CHECK(pos == 30);
+      bytes = raw(30);
+      CHECK(bytes[8] == 'A' && bytes[9] == 'B' && bytes[10] == (1002 & 0xff) && bytes[29] == 'F');
+      memset(b, 0, sizeof b);
+      CALL(MPI_File_read_at(f, 0, b, 3, mixed, &s));
+      CHECK(b[0].i == 1 && b[1].c[1] == 'd' && b[2].i == 3 && b[2].c[0] == 'e');
+    }
+    CALL(MPI_Barrier(MPI_COMM_WORLD));
+    CALL(MPI_File_set_size(f, 29)); /* without the last char */
+    if (rank == 0) {
+      memset(b, 0, sizeof b);
+      CALL(MPI_File_read_at(f, 0, b, 3, mixed, &s));
+      CALL(MPI_Get_elements(&s, mixed, &n));
+      CHECK(n == 8 && b[2].i == 3 && b[2].c[0] == 'e' && b[2].c[1] == 0);
+      state.broken = 1;
+      FAILS(MPI_ERR_CONVERSION, MPI_File_read_at(f, 0, b, 1, mixed, &s));
+      FAILS(MPI_ERR_CONVERSION, MPI_File_write_at(f, 0, b, 1, mixed, &s));
+      FAILS(MPI_ERR_CONVERSION, MPI_File_write_at(f, 0, in, 1, MPI_DOUBLE, &s)); /* no extent */
+      state.broken = 0;
+    }
+    CALL(MPI_Barrier(MPI_COMM_WORLD));
+  }
+  CHECK(state.calls >= (rank == 0 ? 8 : 4));
+  view(f, MPI_CHAR, MPI_CHAR, "as it is");
+  if (rank == 0) {
+    CALL(MPI_File_write_at(f, 0, "abc", 3, MPI_CHAR, &s));
+    CHECK(memcmp(raw(3), "abc", 3) == 0);
+    FAILS(MPI_ERR_CONVERSION, MPI_File_write_at(f, 0, &n, 1, MPI_INT, &s)); /* 8 bytes, and nobody to make them */
+  }
+  CALL(MPI_Barrier(MPI_COMM_WORLD));
+  CALL(MPI_Type_free(&mixed));
+}
+
 int main(int argc, char **argv) {
   MPI_File f;
   begin(&argc, &argv);
@@ -123,6 +237,7 @@ int main(int argc, char **argv) {
   ints(f);
   longs(f);
   others(f);
+  programs(f);
   CALL(MPI_File_close(&f));
   CALL(MPI_Barrier(MPI_COMM_WORLD));
   if (rank == 0) CALL(MPI_File_delete(name, MPI_INFO_NULL));

@@ -50,6 +50,14 @@ func Opened(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, e
 	return f, nil
 }
 
+// Registered is Register with the name of the function before its error.
+func Registered(d Datarep) error {
+	if err := Register(d); err != nil {
+		return proc.Named("RegisterDatarep", err)
+	}
+	return nil
+}
+
 // Deleted is Delete with the name of the function before its error.
 func Deleted(name string) error {
 	if err := Delete(name); err != nil {

@@ -43,7 +43,8 @@ type File struct {
 
 	mu           sync.Mutex
 	view         *fileview.View
-	datarep      string // of the view: native, internal or external32; empty means native
+	datarep      string // of the view; empty means native
+	in           rep    // what it is
 	disp         int64
 	etype, ftype *proc.Datatype // nil: bytes
 	pos          int64          // of the individual pointer, in bytes of data
@@ -57,7 +58,7 @@ type File struct {
 // Open opens a file for all members of parent, or for none if one of them cannot. A nil info has no
 // hints.
 func Open(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
-	f := &File{name: name, mode: mode, view: fileview.Bytes()}
+	f := &File{name: name, mode: mode, view: fileview.Bytes(), in: rep{is: inMemory}}
 	var err error
 	if f.comm, err = construct.Dup(parent, nil); err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func (f *File) Atomicity() bool {
 
 // Extent returns how many bytes apart items of t are in the file.
 func (f *File) Extent(t *proc.Datatype) (int64, error) {
-	t, err := filed(f.rep(), t)
+	t, err := f.rep().filed(t)
 	if err != nil {
 		return 0, err
 	}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"syscall"
 	"unsafe"
 
-	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/internal/engine/p2p"
 	"github.com/openimpi/impi/internal/engine/proc"
 )
@@ -97,34 +97,56 @@ func (f *File) SplitEnd() (proc.Status, error) {
 
 // memory returns the bytes of b in the file's representation. If they are a copy, back unpacks its
 // first n bytes to b.
-func memory(b *proc.Buffer, r datatype.Representation, write bool) (mem []byte, back func(n int64), err error) {
+func (r rep) memory(b *proc.Buffer, write bool) (mem []byte, back func(n int64) error, err error) {
 	if err := b.Check(); err != nil {
 		return nil, nil, err
 	}
 	t, count, at := b.Datatype(), b.Count(), b.Memory()
 	lo, hi, err := t.Span(count)
+	nothing := func(int64) error { return nil }
 	if err != nil || lo == hi {
-		return nil, func(int64) {}, err
+		return nil, nothing, err
 	}
-	size := width(r, t) * int64(count)
-	if disp, ok := t.Run(count); ok && t.Identity(r) {
-		return unsafe.Slice((*byte)(unsafe.Add(at, disp)), size), func(int64) {}, nil
+	size, err := r.sizeOf(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if disp, ok := t.Run(count); ok && t.Identity(r.is) && r.own == nil {
+		return unsafe.Slice((*byte)(unsafe.Add(at, disp)), size), nothing, nil
 	}
 	touch(unsafe.Add(at, hi-1)) // fail early, before a copy of this size is allocated
 	mem = make([]byte, size)
-	if write {
-		t.Encode(r, mem, at, count, 0)
+	switch {
+	case r.own != nil && write:
+		err = r.own.store(t, at, count, mem)
+	case write:
+		t.Encode(r.is, mem, at, count, 0)
 	}
-	return mem, func(n int64) { t.Decode(r, at, count, 0, mem[:n], nil) }, nil
+	return mem, func(n int64) error {
+		if r.own != nil {
+			return r.own.load(t, at, count, mem[:n])
+		}
+		t.Decode(r.is, at, count, 0, mem[:n], nil)
+		return nil
+	}, err
+}
+
+// sizeOf returns how many bytes b takes in a file.
+func (r rep) sizeOf(b *proc.Buffer) (int64, error) {
+	w, err := r.width(b.Datatype())
+	if err == nil && b.Count() > 0 && w > math.MaxInt64/int64(b.Count()) {
+		err = fmt.Errorf("%w: %d items of %d bytes", proc.ErrArg, b.Count(), w)
+	}
+	return w * int64(b.Count()), err
 }
 
 // move reads or writes b at pos, in bytes of data of the view.
 func (f *File) move(b proc.Buffer, pos int64, write bool) (proc.Status, error) {
 	st := proc.EmptyStatus
 	f.mu.Lock()
-	view, atomic, rep := f.view, f.atomic, f.repLocked()
+	view, atomic, rep := f.view, f.atomic, f.in
 	f.mu.Unlock()
-	mem, back, err := memory(&b, rep, write)
+	mem, back, err := rep.memory(&b, write)
 	if err != nil {
 		return st, err
 	}
@@ -149,13 +171,19 @@ func (f *File) move(b proc.Buffer, pos int64, write bool) (proc.Status, error) {
 			break
 		}
 	}
-	if !write {
-		back(moved)
-	}
 	if errors.Is(err, io.EOF) {
 		err = nil // there are fewer bytes
 	}
-	if bad := st.SetElements(bytesType, int(counted(rep, b.Datatype(), moved))); bad != nil {
+	if !write {
+		if bad := back(moved); bad != nil {
+			return st, bad
+		}
+	}
+	n, bad := rep.counted(b.Datatype(), moved)
+	if bad == nil {
+		bad = st.SetElements(bytesType, int(n))
+	}
+	if bad != nil {
 		return st, bad
 	}
 	return st, ofSystem(err)
@@ -178,22 +206,27 @@ func lock(f *os.File, write bool) (unlock func(), err error) {
 
 // advance moves the individual pointer by the size of b, and returns where it was.
 func (f *File) advance(b proc.Buffer) (int64, error) {
+	n := int64(0)
+	if b.Count() > 0 && b.Datatype().Check() == nil {
+		var err error
+		if n, err = f.rep().sizeOf(&b); err != nil {
+			return 0, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	pos := f.pos
-	if t := b.Datatype(); b.Count() > 0 && t.Check() == nil {
-		f.pos += width(f.repLocked(), t) * int64(b.Count())
-	}
+	f.pos += n
 	return pos, nil
 }
 
 // bytes returns how many bytes b has in the file.
 func (f *File) bytes(b proc.Buffer) (int64, error) {
 	r := f.rep()
-	if _, _, err := memory(&b, r, false); err != nil {
+	if _, _, err := r.memory(&b, false); err != nil {
 		return 0, err
 	}
-	return width(r, b.Datatype()) * int64(b.Count()), nil
+	return r.sizeOf(&b)
 }
 
 // touch reads a byte.

@@ -21,60 +21,75 @@ var inMemory = func() datatype.Representation {
 	return datatype.HostOrder()
 }()
 
+// rep is how data are in a file: in one of MPI's representations or, if own is set, in one that the
+// program has registered.
+type rep struct {
+	is  datatype.Representation
+	own *Datarep
+}
+
 // representation returns the representation that a view's datarep names.
-func representation(name string) (datatype.Representation, error) {
+func representation(name string) (rep, error) {
 	switch name {
 	case "native", "internal":
-		return inMemory, nil
+		return rep{is: inMemory}, nil
 	case external32:
-		return datatype.External32, nil
+		return rep{is: datatype.External32}, nil
 	}
-	return 0, fault(mpierr.UnsupportedDatarep, "data representation %q: native, internal and external32 are known", name)
+	if d := datarepOf(name); d != nil {
+		return rep{is: inMemory, own: d}, nil
+	}
+	return rep{}, fault(mpierr.UnsupportedDatarep, "data representation %q: native, internal and external32 are known, and those that the program has registered", name)
 }
 
 // rep returns the representation of the file's view.
-func (f *File) rep() datatype.Representation {
+func (f *File) rep() rep {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.repLocked()
-}
-
-func (f *File) repLocked() datatype.Representation {
-	if f.datarep == external32 {
-		return datatype.External32
-	}
-	return inMemory
+	return f.in
 }
 
 // width returns how many bytes of a file an item of t takes.
-func width(r datatype.Representation, t *proc.Datatype) int64 {
-	if r == datatype.External32 {
-		return t.Packed(r)
+func (r rep) width(t *proc.Datatype) (int64, error) {
+	switch {
+	case r.own != nil:
+		x, err := r.own.measure(t)
+		return x.bytes, err
+	case r.is == datatype.External32:
+		return t.Packed(r.is), nil
 	}
-	return t.Size()
+	return t.Size(), nil
 }
 
 // filed returns a datatype whose layout in memory is the layout that t has in a file.
-func filed(r datatype.Representation, t *proc.Datatype) (*proc.Datatype, error) {
+func (r rep) filed(t *proc.Datatype) (*proc.Datatype, error) {
+	w, err := r.width(t)
 	switch {
-	case width(r, t) == t.Size():
+	case err != nil:
+		return nil, err
+	case w == t.Size():
 		return t, nil
 	case t.Named():
-		bytes, err := datatype.Contiguous(width(r, t), bytesType)
+		bytes, err := datatype.Contiguous(w, bytesType)
 		if err == nil {
 			err = bytes.Commit()
 		}
 		return bytes, err
 	}
-	return nil, fault(mpierr.UnsupportedDatarep, "a view of items of %v, whose parts have other sizes in %v than in memory", t, r)
+	return nil, fault(mpierr.UnsupportedDatarep, "a view of items of %v, whose parts have other sizes in a file than in memory", t)
 }
 
 // counted returns the number of bytes that a status has for n bytes of a file that are items of t:
 // there pairs have their padding.
-func counted(r datatype.Representation, t *proc.Datatype, n int64) int64 {
-	w, own := width(r, t), t.Packed(datatype.Native)
-	if w == own || w == 0 {
-		return n
+func (r rep) counted(t *proc.Datatype, n int64) (int64, error) {
+	if r.own != nil {
+		fit, err := r.own.within(t, n)
+		return fit.memory, err
 	}
-	return n/w*own + n%w*own/w
+	own := t.Packed(datatype.Native)
+	w, err := r.width(t)
+	if err != nil || w == own || w == 0 {
+		return n, err
+	}
+	return n/w*own + n%w*own/w, nil
 }

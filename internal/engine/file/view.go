@@ -27,7 +27,7 @@ var bytesType = datatype.Basic(datatype.Byte)
 type View struct {
 	Displacement    int64
 	Etype, Filetype *proc.Datatype
-	Datarep         string // native, internal or external32
+	Datarep         string // native, internal, external32, or one that Register has made known
 }
 
 // SetView gives each member its view, and sets all pointers to its beginning. bad is why this
@@ -73,11 +73,11 @@ func (f *File) setView(v View) error {
 	if err := errors.Join(v.Etype.Check(), v.Filetype.Check()); err != nil {
 		return err
 	}
-	lain, err := filed(r, v.Etype)
+	lain, err := r.filed(v.Etype)
 	if err != nil {
 		return err
 	}
-	tile, err := filed(r, v.Filetype)
+	tile, err := r.filed(v.Filetype)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *File) setView(v View) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.view, f.disp, f.etype, f.ftype, f.pos, f.datarep = view, v.Displacement, e, t, 0, v.Datarep
+	f.view, f.disp, f.etype, f.ftype, f.pos, f.datarep, f.in = view, v.Displacement, e, t, 0, v.Datarep, r
 	return nil
 }
 
