@@ -136,7 +136,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 		}
 	}
 	n.shutDown(f)
-	f = n.native.WithStatus(f)
+	f = n.native.WithReason(f)
 	n.limiter.Close()
 	incomplete := n.sayLosses()
 	n.end.Report(func(_ time.Time, e *ending.Ending) { o = e.Over(f) })

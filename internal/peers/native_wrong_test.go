@@ -138,6 +138,43 @@ func TestWrongProgramsAtNativeSites(t *testing.T) {
 	}
 }
 
+// hangs is a program whose procs wait for a message that nobody sends.
+const hangs = `#include <mpi.h>
+int main(int argc, char **argv)
+{
+	int x;
+	MPI_Init(&argc, &argv);
+	MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return MPI_Finalize();
+}
+`
+
+// TestSiteMPIAborts: what ends a job is named with what the site's own MPI says of it, if that has
+// aborted by itself or its launcher has killed the procs.
+func TestSiteMPIAborts(t *testing.T) {
+	needNatives(t)
+	needC(t)
+	k := &ctest.Kit{Dir: ownCDir}
+	program := compileWith(t, k, t.TempDir(), "hangs", hangs)
+	launch := func(flags string) string {
+		return `native {
+    mpicc  = "mpicc.openmpi"
+    launch = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", ` + flags + `, "-n", "{procs}"]
+  }`
+	}
+	for name, c := range map[string]struct{ site, says string }{
+		"in MPI_Init":     {launch(`"--mca", "pml", "ob1", "--mca", "btl", "self"`), `impi-node: site s0: mpirun\.openmpi exited with status 1 before 2 of 2 procs had called MPI Init; it said: `},
+		"by its launcher": {launch(`"--timeout", "15"`), `impi-node: rank [01] on site s0 ended without MPI Finalize; mpirun\.openmpi exited with status 110, and said: The user-provided time limit`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, status := onSites(t, k, program, nil, c.site, ownSite)
+			if status == 0 || !regexp.MustCompile(c.says).MatchString(out) {
+				t.Errorf("status %d, want %q:\n%s", status, c.says, out)
+			}
+		})
+	}
+}
+
 const spawning = `#include <mpi.h>
 #include <stdio.h>
 int main(int argc, char **argv)

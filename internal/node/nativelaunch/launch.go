@@ -372,14 +372,19 @@ func (l *Launch) endsWithin(limit time.Duration) {
 	}
 }
 
-// WithStatus is the failure of the job with the exit status that the launcher knows, if a proc is to
-// blame of which only that it has ended is known here. It is to be called after Stop.
-func (l *Launch) WithStatus(f *ending.Failure) *ending.Failure {
+// WithReason is the failure of the job with the exit status that the launcher knows and with what it
+// said last, if a proc is to blame of which only that it has ended is known here: the launcher may
+// have ended it, or know how it did. It is to be called after Stop.
+func (l *Launch) WithReason(f *ending.Failure) *ending.Failure {
 	if l == nil || l.process == nil || f == nil || !l.own || f.Proc == 0 || f.Status != 1 || l.process.Exit().OK() {
 		return f
 	}
 	known := *f // others have been told of this one
 	known.Status = l.process.Exit().Status()
+	known.Text += fmt.Sprintf("; %s %s", l.name, l.process.Exit())
+	if said := gist(l.said.Kept()); said != "" {
+		known.Text += ", and said: " + said
+	}
 	return &known
 }
 
