@@ -68,13 +68,14 @@ func (s *spans) step(name string, f func() error) error {
 	return err
 }
 
-// met says which job it is, once the sites have met. The token of a job is random, and so is the hash of
-// it; a job with foreign sites has none, and is told from others by its hosts and procs.
+// met says which job it is, once the sites have met. What the sites of ours share is random, and so is
+// the hash of it; with foreign sites and without a key they share nothing, and the job is told from
+// others by its hosts and procs.
 func (s *spans) met(job *startup.Job) {
 	if s.tracer == nil {
 		return
 	}
-	b := append([]byte(nil), job.Token[:]...)
+	b := append([]byte(nil), job.Secret[:]...)
 	for _, h := range job.Hosts {
 		b = fmt.Appendf(b, "%x %d\n", h.Address, h.Port)
 	}
