@@ -21,7 +21,7 @@ var noBadCall = map[string]string{
 	"Proc.PublishName": "TestBadNames", "Proc.UnpublishName": "the same", "Proc.LookupName": "the same",
 	"PublishName": "as Proc.PublishName; before Init: TestNamesNeedInit", "UnpublishName": "the same", "LookupName": "the same",
 	"SendBuffer.Detach": "nothing attached is no error", "SendBuffer.Flush": "the same", "NewSendBuffer": "no argument; before Init: as GrequestStart",
-	"FileDelete": "TestFileErrors", "ControlVariable.Read": "TestControlVariables", "ControlVariable.Write": "TestControlVariables",
+	"FileDelete": "TestFileErrors", "RegisterDatarep": "TestFileDatarep", "ControlVariable.Read": "TestControlVariables", "ControlVariable.Write": "TestControlVariables",
 	"Measure":           "no argument; before Init: as GrequestStart",
 	"Proc.BufferAttach": "as BufferAttach", "Proc.BufferDetach": "as BufferDetach", "Proc.Finalize": "as Finalize",
 	"Win.CallErrhandler": "TestMethodsOfFreed", "Win.Check": "TestMethodsOfFreed", "Win.GetErrhandler": "TestMethodsOfFreed", "Win.GetInfo": "TestMethodsOfFreed",

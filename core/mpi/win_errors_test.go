@@ -122,6 +122,7 @@ var badSynchronisations = []badCall{
 	{"Unlock of rank -5", mpierr.Rank, func(x *badWindow) error { return x.w.Unlock(-5) }},
 	{"Flush of rank 2", mpierr.Rank, func(x *badWindow) error { return x.w.Flush(2) }},
 	{"FlushLocal of rank 2", mpierr.Rank, func(x *badWindow) error { return x.w.FlushLocal(2) }},
+	{"SharedQuery of rank 2", mpierr.Rank, func(x *badWindow) error { return third(x.w.SharedQuery(2)) }},
 	{"Free", mpierr.RMASync, func(x *badWindow) error { return x.w.Free() }},
 	{"Attach", mpierr.RMAFlavor, func(x *badWindow) error { return x.w.Attach(x.b) }},
 	{"Detach", mpierr.RMAFlavor, func(x *badWindow) error { return x.w.Detach(x.b) }},
