@@ -26,13 +26,13 @@ func TestDrainCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 3 || got.Site != "beta" || got.Transports[0].Waiting != 1 || !got.Transports[0].Drained {
 		t.Errorf("status %d, %v\n%s%s", status, err, out, errs)
 	}
-	if status, out, errs := drain("-undrain", "-transport", "tcp", "127.0.0.3"); status != statusOK || out != "host 127.0.0.3: new links use tcp again\n" {
+	if status, out, errs := drain("-undrain", "127.0.0.3"); status != statusOK || out != "host 127.0.0.3: new links use tcp again\n" {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 	if status, out, errs := drain("-transport", "unix", "127.0.0.2"); status != statusBad || !strings.Contains(errs, `no plugin of transport "unix" runs at site alpha`) {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
-	for args, want := range map[string]string{"": "give one host", "a b": "give one host", "127.0.0.9": "has a host 127.0.0.9", "127.0.0.2": "name one by -transport"} {
+	for args, want := range map[string]string{"": "give one host", "a b": "give one host", "127.0.0.9": "has a host 127.0.0.9; run the command on that host", "127.0.0.2": "name one by -transport", "-undrain 127.0.0.3": "no transport is drained here"} {
 		if status, out, errs := drain(strings.Fields(args)...); status == statusOK || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%q: status %d\n%s%s", args, status, out, errs)
 		}

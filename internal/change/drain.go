@@ -81,7 +81,7 @@ func (o *drainOptions) node() (*links.Found, error) {
 	})
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("no running job that has a node here has a host %s; impi-node links shows the hosts", o.host)
+		return nil, fmt.Errorf("no running job that has a node here has a host %s; run the command on that host or another machine of its site, whose hosts impi-node links shows", o.host)
 	case 1:
 		return &found[0], nil
 	}

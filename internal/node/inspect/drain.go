@@ -16,7 +16,7 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 	for _, t := range rt.Transports {
 		x, _ := rt.Site.Transport(t.Name)
 		switch {
-		case r.Transport == t.Name, r.Transport == "" && !x.Builtin:
+		case r.Transport == t.Name, r.Transport == "" && (!x.Builtin || r.Op == links.OpUndrain && rt.Drained.Has(t.Name)):
 			names = append(names, t.Name)
 		case x.Builtin:
 			builtin = append(builtin, t.Name)
@@ -25,6 +25,8 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 	switch {
 	case len(names) == 0 && r.Transport != "":
 		return nil, fmt.Errorf("%w: no plugin of transport %q runs at site %s", links.ErrRequest, r.Transport, rt.Site.Name)
+	case len(names) == 0 && r.Op == links.OpUndrain:
+		return nil, fmt.Errorf("%w: no transport is drained here", links.ErrRequest)
 	case len(names) == 0:
 		return nil, fmt.Errorf("%w: only built-in transports run here; name one by -transport: %s", links.ErrRequest, strings.Join(builtin, ", "))
 	}
