@@ -84,7 +84,7 @@ func (b *builder) checkFiles() {
 		}
 		own, shared := s.layers("trace")
 		for rank := 0; s.Trace.Calls != "" && rank < min(max(procs, 1), mostTraced); rank++ {
-			if b.checkFile(cmp.Or(own, shared).at("calls"), strings.ReplaceAll(s.Trace.Calls, "%r", itoa(rank)), "calls-%r.json") {
+			if b.checkFile(cmp.Or(own, shared).at("calls"), strings.NewReplacer("%r", itoa(rank), "%p", itoa(os.Getpid())).Replace(s.Trace.Calls), "calls-%r.json") {
 				break
 			}
 		}

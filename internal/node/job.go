@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -220,6 +221,11 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup
 	return nil
 }
 
+// traceOf is the file of a rank that a pattern stands for.
+func traceOf(pattern string, rank wire.WorldRank) string {
+	return strings.NewReplacer("%r", strconv.Itoa(int(rank)), "%p", strconv.Itoa(os.Getpid())).Replace(pattern)
+}
+
 // jobOf describes the job to a proc.
 func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	rank := p.Rank()
@@ -229,10 +235,10 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
 		Spin:   site.Spin(n.opt.Site.Wait),
 		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n),
-		Trace: strings.ReplaceAll(n.opt.Site.Log.Trace, "%r", strconv.Itoa(int(rank))),
+		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}
 	if n.opt.spawned == nil {
-		j.Timeline = strings.ReplaceAll(n.opt.Site.Trace.Calls, "%r", strconv.Itoa(int(rank)))
+		j.Timeline = traceOf(n.opt.Site.Trace.Calls, rank)
 	}
 	if n.world != nil && len(n.routes.Cards.At(rank).Offers) > 0 { // else it can meet no other world
 		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)

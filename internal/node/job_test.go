@@ -1,6 +1,8 @@
 package node
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/openimpi/impi/config"
@@ -49,6 +51,15 @@ func TestDataOfForeignSites(t *testing.T) {
 		}
 		if v := views[len(views)-1]; v.First > 2 || v.Data != c.data || v.Foreign != c.foreign || v.ReduceOnPointToPoint != c.reduce {
 			t.Errorf("%s: from rank %d on data %s, foreign %v, reduce %v", c.name, v.First, v.Data, v.Foreign, v.ReduceOnPointToPoint)
+		}
+	}
+}
+
+// TestTraceName: files of ranks, and of jobs side by side, have names of their own.
+func TestTraceName(t *testing.T) {
+	for pattern, want := range map[string]string{"": "", "/t/calls.json": "/t/calls.json", "/t/%r-%p-%r.json": fmt.Sprintf("/t/17-%d-17.json", os.Getpid())} {
+		if got := traceOf(pattern, 17); got != want {
+			t.Errorf("%q stands for %q, want %q", pattern, got, want)
 		}
 	}
 }
