@@ -38,6 +38,7 @@ type Report struct {
 type Job struct {
 	links.Job
 	Deadlock *Deadlock   `json:"probable_deadlock,omitempty"`
+	UnderWay []UnderWay  `json:"under_way,omitempty"` // why it is no deadlock, though all procs wait
 	Rates    []PairRates `json:"rates,omitempty"` // with -watch, from the second time on
 }
 
@@ -169,7 +170,9 @@ func (o *options) ask() *Report {
 // Look asks the nodes of run directories, each for at most limit, and returns their jobs.
 func Look(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
 	for _, j := range links.Merge(links.Survey(ctx, dirs, limit, r)) {
-		jobs = append(jobs, Job{Job: j, Deadlock: findDeadlock(&j)})
+		x := Job{Job: j}
+		x.Deadlock, x.UnderWay = verdict(&j)
+		jobs = append(jobs, x)
 	}
 	return jobs
 }

@@ -126,6 +126,9 @@ func (s *screen) summary(rows int) string {
 		if j.Deadlock != nil {
 			text = fmt.Sprintf("PROBABLE DEADLOCK for %s of job %s", ago(j.Deadlock.For), name)
 		}
+		if len(j.UnderWay) > 0 {
+			text += " (" + j.UnderWay[0].String() + ")"
+		}
 		for k := range j.Sites {
 			if p := j.Sites[k].Problem; p != "" {
 				text += " (" + j.Sites[k].Label() + ": " + p + ")"

@@ -61,6 +61,7 @@ func writeJob(w io.Writer, j *Job) {
 		fmt.Fprintf(w, "\n  links: %s\n", s)
 	}
 	writeRates(w, j.Rates)
+	writeUnderWay(w, j.UnderWay)
 	if j.Deadlock != nil {
 		writeDeadlock(w, j.Deadlock)
 	}

@@ -1,0 +1,69 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openimpi/impi/internal/links"
+)
+
+// view is what a proc's node says of its link to a peer.
+func view(local, peer int, plane string, sent, received uint64) links.View {
+	return links.View{Local: local, Peer: peer, State: links.StateLinked, Transport: "quic", Plane: plane,
+		Traffic: &links.Traffic{Bytes: links.Bytes{Sent: &sent, Received: &received}, Messages: 1}}
+}
+
+// TestUnderWay: all procs wait, and what decides is whether each end has what the other one has sent.
+func TestUnderWay(t *testing.T) {
+	long := 3 * time.Second
+	linked := func(views ...links.View) links.Pair {
+		return links.Pair{A: 0, B: 1, State: links.StateLinked, Views: views}
+	}
+	silent := view(1, 0, "ring", 0, 0)
+	silent.Traffic = nil
+	ended := view(1, 0, "ring", 0, 0)
+	ended.State = links.StateEnded
+	opening := view(0, 1, "", 0, 0)
+	opening.State = links.StateOpening
+	idle := opening
+	idle.Traffic = &links.Traffic{}
+	for name, c := range map[string]struct {
+		pair links.Pair
+		want []UnderWay // none: it is a deadlock
+	}{
+		"all has arrived":       {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 1234)), nil},
+		"not all has arrived":   {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34)), []UnderWay{{0, 1, 1200, "quic"}}},
+		"both ways":             {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 7, 0)), []UnderWay{{0, 1, 9, "quic"}, {1, 0, 7, "quic"}}},
+		"asked one moment late": {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 0, 12)), nil},
+		"other planes":          {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "stream", 50, 34)), nil},
+		"one end known":         {linked(view(0, 1, "ring", 1234, 50)), nil},
+		"one end silent":        {linked(view(0, 1, "ring", 1234, 50), silent), nil},
+		"one end ended":         {linked(view(0, 1, "ring", 1234, 50), ended), nil},
+		"link being made":       {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{opening}}, []UnderWay{{0, 1, 0, "quic"}}},
+		"made for nothing":      {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{idle}}, nil},
+	} {
+		j := job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
+		j.Pairs = []links.Pair{c.pair}
+		d, got := verdict(j)
+		if !slices.Equal(got, c.want) || (d == nil) != (len(c.want) > 0) {
+			t.Errorf("%s: deadlock %+v, under way %+v, want %+v", name, d, got, c.want)
+		}
+	}
+	j := job(waits(0, "mpi.Recv", long, from(1)), links.Proc{Rank: 1, State: links.ProcRunning})
+	j.Pairs = []links.Pair{linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34))}
+	if d, got := verdict(j); d != nil || got != nil {
+		t.Errorf("%+v and %+v, though a proc computes", d, got)
+	}
+	var b strings.Builder
+	write(&b, &Report{Jobs: []Job{{Job: *j, UnderWay: []UnderWay{{4, 5, 1234, "quic"}, {From: 5, To: 4}}}}})
+	for _, want := range []string{
+		"rank 4 has sent 1234 bytes to rank 5 that have not arrived (quic): the link or its plugin stalls\n",
+		"rank 5 has sent messages to rank 4, and their link is still being made\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+}
