@@ -187,19 +187,26 @@ func (p *Pair) reasons(w io.Writer, j *Job) {
 	if p.PlaneReason != "" {
 		fmt.Fprintf(w, "    data plane %s: %s\n", p.Plane, p.PlaneReason)
 	}
-	last := ""
+	var ends []string // both usually report the same
 	for _, v := range p.Views {
 		var b strings.Builder
-		fmt.Fprintf(&b, "    site %s, %s\n", j.siteOf(v.Local), v.Route.describe())
+		fmt.Fprintf(&b, "%s\n", v.Route.describe())
 		var t table
 		for _, c := range v.Candidates {
 			t.add(c.Transport, string(c.Verdict), c.reason())
 		}
 		t.write(&b, "      ")
-		if b.String() != last { // both ends usually report the same
-			last = b.String()
-			fmt.Fprint(w, last)
+		ends = append(ends, b.String())
+	}
+	for i, text := range ends {
+		site, whose := j.siteOf(p.Views[i].Local), ""
+		if i > 0 && text == ends[0] && site == j.siteOf(p.Views[0].Local) {
+			continue
 		}
+		if len(ends) > 1 && text != ends[1-min(i, 1)] && site == j.siteOf(p.Views[1-min(i, 1)].Local) {
+			whose = map[bool]string{true: " (end of the lower rank)", false: " (end of the higher rank)"}[p.Views[i].Local == p.A]
+		}
+		fmt.Fprintf(w, "    site %s%s, %s", site, whose, text)
 	}
 }
 

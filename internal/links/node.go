@@ -82,6 +82,9 @@ func (n *Node) KeepLog(most int) {
 
 // IsEvent reports whether a line tells of a fault, or that one is over.
 func (l LogLine) IsEvent() bool {
+	if strings.Contains(l.Text, "which needs a restart") { // what an operator has yet to do
+		return false
+	}
 	return l.Level != "info" || strings.Contains(l.Text, "resumed") || strings.Contains(l.Text, "is replaced")
 }
 

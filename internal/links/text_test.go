@@ -1,6 +1,7 @@
 package links
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -140,5 +141,22 @@ func TestReportAsJSON(t *testing.T) {
 	}
 	if p := got.Jobs[0].Pairs[0]; p.Speed.Rate != 9.1e9 || *p.AToB.Bytes != 1234567 || p.BToA.Bytes != nil || p.Views[0].Route.Prefer[1] != "tcp" {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestWhoseEnd: of a pair within a site whose ends report different things, it is said whose end each is.
+func TestWhoseEnd(t *testing.T) {
+	one := View{Local: 0, Peer: 1, Route: Route{Prefer: []string{"shm"}}, Candidates: []Candidate{{Transport: "shm", Verdict: Chosen}}}
+	other := View{Local: 1, Peer: 0, Route: one.Route}
+	j := &Job{Sites: []Part{{Site: Site{Name: "alpha", Procs: 2}}}, Pairs: []Pair{{A: 0, B: 1, Views: []View{one, other}}}}
+	for _, want := range []int{1, 0} {
+		var b bytes.Buffer
+		if !j.Explain(&b, 0, 1) || strings.Count(b.String(), "site alpha (end of the lower rank), the") != want || strings.Count(b.String(), "site alpha (end of the higher rank), the") != want {
+			t.Errorf("want %d: %s", want, b.String())
+		}
+		if n := strings.Count(b.String(), "site alpha"); n != 1+want {
+			t.Errorf("%d ends: %s", n, b.String())
+		}
+		j.Pairs[0].Views[1].Candidates = one.Candidates // both report the same
 	}
 }

@@ -233,6 +233,8 @@ func (x *explained) of(j *links.Job, hosts bool, a, b int) {
 		if x.Pairs = append(x.Pairs, pairs[:min(len(pairs), mostPairs)]...); len(pairs) == 0 {
 			text.WriteString("\nNothing is known of single pairs of their procs: none has a link, or the job has too many pairs to tell of each.\n")
 		}
+	case a == b:
+		fmt.Fprintf(&text, "Rank %d itself.\n", a)
 	case !j.Explain(&text, a, b):
 		fmt.Fprintf(&text, "Nothing is known of ranks %d and %d: nothing was sent between them, or the job has too many pairs to tell of each.\n", a, b)
 	}

@@ -166,6 +166,8 @@ func small(looks int) []status.Job {
 		Log: []links.LogLine{
 			{At: now.Add(-time.Minute), Level: "info", From: "impi-node", Text: "the job runs"},
 			{At: now.Add(-30 * time.Second), Level: "warn", From: "impi-node", Text: "a direct link is lost: " + hostile, Host: "127.0.0.2", Site: "alpha"},
+			{At: now.Add(-25 * time.Second), Level: "warn", From: "impi-node", Text: "a direct link is lost: " + hostile, Host: "127.0.0.2", Site: "alpha"},
+			{At: now.Add(-24 * time.Second), Level: "warn", From: "impi-node", Text: "the job file differs, which needs a restart: env", Host: "127.0.0.2", Site: "alpha"},
 			{At: now.Add(-20 * time.Second), Level: "info", From: "impi-node", Text: "a direct link is resumed: from=0 to=1", Site: hostile},
 		},
 	}
@@ -229,7 +231,7 @@ func TestModel(t *testing.T) {
 			events++
 		}
 	}
-	if events != 2 || len(m.Log) != 3 {
+	if events != 3 || len(m.Log) != 5 {
 		t.Errorf("%d events in %+v", events, m.Log)
 	}
 	m = modelOf(large(0), "1", time.Time{}).Jobs[0]

@@ -8,7 +8,7 @@ const views = ["map", "matrix", "procs", "events", "log"];
 const $ = (id) => document.getElementById(id);
 const state = {
   view: "map", model: null, job: null, before: null, // before: cells and ranks of the look before, for rates
-  offered: [], paused: false, lost: 0, at: [0, 0], sort: "rank", down: false,
+  offered: [], paused: false, lost: 0, at: [0, 1], sort: "rank", down: false,
   turn: 0, back: null, // questions in the panel so far, and what had the focus before
 };
 
@@ -51,6 +51,7 @@ async function look() {
     } catch (e) {
       state.lost++;
       live(e instanceof TypeError ? gone : e.message, true);
+      if (e instanceof TypeError) past("unknown");
     }
   }
   setTimeout(look, every);
@@ -67,6 +68,7 @@ function take(model) {
   offer(jobs, job);
   if (!job) {
     live(state.job ? "the job is over: this is what was seen last" : "no job of yours runs on this machine", true);
+    past("ended");
     return;
   }
   const old = state.job;
@@ -74,6 +76,20 @@ function take(model) {
   state.model = model;
   state.job = job;
   live(clock(model.at), false);
+  draw();
+}
+
+// past makes what is shown what was: nobody says any more how it is.
+function past(how) {
+  const job = state.job;
+  if (!job || job.past) return;
+  const over = (s) => s === "ended" || s === "finished";
+  state.job = {
+    ...job, past: true, deadlock: null, problems: [],
+    ranks: job.ranks.map((r) => (over(r.state) ? r : { ...r, state: how, does: `was ${r.does.startsWith("in ") || r.state !== "blocked" ? "" : "blocked "}${r.does}` })),
+    sites: job.sites.map((s) => ({ ...s, phase: s.phase && "was " + s.phase, plugins: s.plugins.map((p) => ({ ...p, state: "was " + p.state })) })),
+  };
+  state.before = null;
   draw();
 }
 
@@ -156,7 +172,7 @@ function drawMap() {
           class: r.state, title: `rank ${r.rank}: ${r.does}`, "data-rank": r.rank, onclick: () => explain(r.rank),
         }))));
     })),
-    element("ul", { class: "plugins" }, ...s.plugins.map((p) => element("li", { class: p.state === "healthy" ? "" : "bad" },
+    element("ul", { class: "plugins" }, ...s.plugins.map((p) => element("li", { class: /^(was )?healthy$/.test(p.state) ? "" : "bad" },
       `plugin ${p.name}${p.host ? " on " + p.host : ""}: ${p.state}, ${p.links} links made${p.note ? ", " + p.note : ""}`))))));
   drawBetween();
   const counts = new Map();
@@ -192,6 +208,7 @@ function drawBetween() {
 }
 
 // The matrix is drawn on a canvas: a row for who sends, a column for who receives.
+const faintest = 0.3; // of the least value, so that it does not look like none
 const plot = { side: 0, size: 0, left: 44, top: 22, max: 0 };
 
 function metricOf(c) {
@@ -223,11 +240,11 @@ function drawMatrix() {
   const values = matrix.cells.map(metricOf);
   plot.max = values.reduce((a, b) => Math.max(a, b), 0);
   const least = values.reduce((a, b) => (b > 0 ? Math.min(a, b) : a), plot.max);
-  const span = Math.log(plot.max + 1) - Math.log(least) || 1;
+  const span = Math.log(plot.max + 1) - Math.log(least + 1);
   const gap = plot.side > 6 ? 1 : 0;
   matrix.cells.forEach((c, i) => {
     if (values[i] <= 0) return;
-    const x = Math.max(0.12, Math.min(1, (Math.log(values[i] + 1) - Math.log(least)) / span));
+    const x = faintest + (1 - faintest) * Math.max(0, Math.min(1, span ? (Math.log(values[i] + 1) - Math.log(least + 1)) / span : 1));
     g.fillStyle = `rgb(${low.map((v, k) => Math.round(v + (high[k] - v) * x))})`;
     g.fillRect(plot.left + c.to * plot.side, plot.top + c.from * plot.side, plot.side - gap, plot.side - gap);
   });
@@ -238,6 +255,7 @@ function drawMatrix() {
     g.textAlign = "center"; g.fillText(String(k), plot.left + (k + 0.5) * plot.side, plot.top - 6);
     g.textAlign = "right"; g.fillText(String(k), plot.left - 6, plot.top + (k + 0.5) * plot.side + 4);
   }
+  state.at = state.at.map((v) => Math.max(0, Math.min(v, plot.size - 1)));
   const [row, column] = state.at;
   if (row < plot.size && column < plot.size) {
     g.strokeStyle = style.getPropertyValue("--fault");
@@ -262,7 +280,8 @@ const toldOf = (c) => c ? [
 function tellCell() {
   const [from, to] = state.at;
   const { matrix } = state.job;
-  $("cell").textContent = `${matrix.by} ${from} → ${to}: ${toldOf(matrix.cells.find((x) => x.from === from && x.to === to))}`;
+  const itself = matrix.by === "rank" && from === to;
+  $("cell").textContent = itself ? `rank ${from}: itself` : `${matrix.by} ${from} → ${to}: ${toldOf(matrix.cells.find((x) => x.from === from && x.to === to))}`;
 }
 
 function cellAt(event) {
@@ -273,12 +292,19 @@ function cellAt(event) {
 
 const columns = [
   ["rank", "rank", true, (r) => r.rank], ["pid", "pid", true, (r) => r.pid],
-  ["site", "site", false, (r) => state.job.sites[r.site].name], ["host", "host", true, (r) => r.host],
+  ["site", "site", false, (r) => state.job.sites[r.site].name], ["host", "host", false, hostOf],
   ["state", "state", false, (r) => r.state], ["blocked", "for", true, (r) => r.blocked_s],
   ["sent", "sent/s", true, (r) => rateOf(r, "sent")], ["received", "received/s", true, (r) => rateOf(r, "received")],
   ["messages", "messages/s", true, (r) => rateOf(r, "messages")], ["slept", "asleep", true, (r) => rateOf(r, "slept_s")],
   ["does", "does", false, (r) => r.does],
 ];
+
+// hostOf is the address of a proc's host.
+function hostOf(r) {
+  const { hosts } = state.job.sites[r.site];
+  const host = hosts.find((h) => h.rank === r.host) || (hosts.length === 1 ? hosts[0] : null);
+  return host ? host.name : "?";
+}
 
 function rateOf(r, field) {
   const old = state.before && state.before.ranks.get(r.rank);
@@ -294,7 +320,7 @@ function drawProcs() {
   for (const b of head.querySelectorAll("button")) b.parentElement.setAttribute("aria-sort", b.dataset.sort !== state.sort ? "none" : state.down ? "descending" : "ascending");
   const wanted = $("filter").value.toLowerCase();
   const of = columns.find((c) => c[0] === state.sort)[3];
-  const rows = state.job.ranks.filter((r) => !wanted || `${r.rank} ${state.job.sites[r.site].name} host ${r.host} ${r.state} ${r.does}`.toLowerCase().includes(wanted));
+  const rows = state.job.ranks.filter((r) => !wanted || `${r.rank} ${state.job.sites[r.site].name} host ${r.host} ${hostOf(r)} ${r.state} ${r.does}`.toLowerCase().includes(wanted));
   rows.sort((a, b) => {
     const x = of(a), y = of(b);
     const order = typeof x === "string" ? x.localeCompare(y) : (x ?? -1) - (y ?? -1);
@@ -333,8 +359,15 @@ function drawEvents() {
       c.append(node("title", {}, `${clock(l.at)} ${l.text}`));
       return c;
     }));
-  update($("faults").tBodies[0], events, () => events.length ? events.slice().reverse().map((l) => element("tr", {},
-    element("td", {}, clock(l.at)), element("td", { class: l.level }, l.level), element("td", {}, placeOf(l)), element("td", { class: "wide" }, l.text)))
+  const equal = new Map(); // the last of each text, and how often there was one
+  for (const l of events.slice().reverse()) {
+    const key = JSON.stringify([l.level, l.site, l.host, l.text]);
+    if (equal.has(key)) equal.get(key).times++;
+    else equal.set(key, { ...l, times: 1 });
+  }
+  update($("faults").tBodies[0], events, () => events.length ? [...equal.values()].map((l) => element("tr", {},
+    element("td", {}, clock(l.at)), element("td", { class: l.level }, l.level), element("td", {}, placeOf(l)),
+    element("td", { class: "wide" }, l.text + (l.times > 1 ? ` (${l.times} times)` : ""))))
     : [element("tr", {}, element("td", {}, "No fault so far. Here are the warnings and errors of all nodes, and links that were resumed."))]);
 }
 
@@ -396,8 +429,8 @@ function explain(a, b) {
   const r = job.ranks.find((x) => x.rank === a);
   const others = job.matrix.by === "rank" ? job.matrix.cells.filter((c) => c.from === a && c.to !== a).map((c) => c.to) : [];
   const buttons = others.map((to) => choice(`with ${to}`, to === b, () => explain(a, to)));
-  if (b === undefined) {
-    panel(`rank ${a}`, buttons, r ? `${r.does}\nprocess ${r.pid} on host ${r.host} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
+  if (b === undefined || b === a) {
+    panel(`rank ${a}`, buttons, r ? `${r.does}\nprocess ${r.pid} on host ${hostOf(r)} of site ${job.sites[r.site].name}\n${amount(r.messages)} messages and ${amount(r.sent, "B")} sent, ${amount(r.received, "B")} received` : "");
     return;
   }
   const sums = job.matrix.by === "rank" ? traffic("rank", a, b) + "\n\n" : "";
