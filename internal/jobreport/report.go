@@ -48,6 +48,7 @@ type Report struct {
 	Waits    []Wait    `json:"waits,omitempty"` // the longest first
 	Sent     []Sent    `json:"sent,omitempty"`
 	Links    []Link    `json:"links,omitempty"`
+	Faults   []Fault   `json:"faults,omitempty"` // by time
 	Plugins  []Plugin  `json:"plugins,omitempty"`
 	Versions []Version `json:"versions,omitempty"`
 	Config   string    `json:"config,omitempty"` // without comments, and without values that may be secret
@@ -98,6 +99,16 @@ type Sent struct {
 	Bytes    uint64 `json:"bytes"`
 }
 
+// Fault is a line that nodes have logged of a fault, or of the end of one.
+type Fault struct {
+	At    time.Time `json:"at"` // the last time
+	Times int       `json:"times"`
+	Level string    `json:"level"`
+	Site  string    `json:"site"`
+	Host  string    `json:"host,omitempty"`
+	Text  string    `json:"text"`
+}
+
 // Link is about the links of a kind: pairs of procs, or channels between hosts.
 type Link struct {
 	Kind      string `json:"kind"`
@@ -127,6 +138,7 @@ type Version struct {
 // Known is what the nodes of a job have said, each the last time that it did.
 type Known struct {
 	nodes map[string]answer
+	logs  map[string][]Fault // of each node
 }
 
 type answer struct {
@@ -139,7 +151,7 @@ type answer struct {
 // ending may not know any more what its procs have counted.
 func (k *Known) Add(a links.Answer, now time.Time) {
 	if k.nodes == nil {
-		k.nodes = make(map[string]answer)
+		k.nodes, k.logs = make(map[string]answer), make(map[string][]Fault)
 	}
 	all := append([]links.Other{{Node: a.Node}}, a.Others...)
 	for _, o := range all {
@@ -147,12 +159,43 @@ func (k *Known) Add(a links.Answer, now time.Time) {
 			continue
 		}
 		key := o.Node.Site + "\x00" + o.Node.Host + "\x00" + string(rune(o.Node.Number))
+		if faults := faultsOf(o.Node); len(faults) > 0 {
+			k.logs[key] = faults
+		}
 		before, met := k.nodes[key]
 		if met && accounts(before.node) > accounts(o.Node) {
 			continue
 		}
 		k.nodes[key] = answer{o.Node, now, finished(o.Node)}
 	}
+}
+
+// faultsOf are the faults in a node's log, equal ones once.
+func faultsOf(n *links.Node) (all []Fault) {
+	at := make(map[Fault]int)
+	for _, l := range n.Log {
+		if !l.IsEvent() {
+			continue
+		}
+		f := Fault{Level: short(l.Level), Site: short(cmp.Or(l.Site, n.Site)), Host: short(cmp.Or(l.Host, hostName(n))), Text: short(l.Text)}
+		i, known := at[f]
+		if !known {
+			i = len(all)
+			at[f] = i
+			all = append(all, f)
+		}
+		all[i].At = l.At
+		all[i].Times++
+	}
+	return all[max(0, len(all)-mostOthers):]
+}
+
+// hostName is the address of a node's host; empty if it has several.
+func hostName(n *links.Node) string {
+	if n.Host == "" && len(n.Hosts) == 1 {
+		return n.Hosts[0].Address
+	}
+	return n.Host
 }
 
 func accounts(n *links.Node) (count int) {
@@ -185,7 +228,7 @@ func (k *Known) Complete(procs int) bool {
 // Fill adds to a report what the nodes have said. sites are those of the job.
 func (k *Known) Fill(r *Report, sites []links.Site) {
 	r.Schema = Schema
-	sum := &summing{r: r, host: make(map[int]int), calls: make(map[string]*Call), waits: make(map[Wait]int64), sent: make(map[[2]int]*Sent), links: make(map[[2]string]*Link)}
+	sum := &summing{r: r, host: make(map[int]int), calls: make(map[string]*Call), waits: make(map[Wait]int64), sent: make(map[[2]int]*Sent), links: make(map[[2]string]*Link), joined: make(map[joint]*links.View), channels: make(map[joint]*links.Channel)}
 	total := 0
 	for _, s := range sites {
 		total += s.Procs
@@ -200,7 +243,10 @@ func (k *Known) Fill(r *Report, sites []links.Site) {
 	}
 	for _, key := range keys {
 		sum.add(k.nodes[key].node)
+		r.Faults = append(r.Faults, k.logs[key]...)
 	}
+	slices.SortStableFunc(r.Faults, func(a, b Fault) int { return a.At.Compare(b.At) })
+	r.Faults = r.Faults[max(0, len(r.Faults)-mostOthers):]
 	sum.finish()
 	r.Whole = len(sites) > 0
 	for _, s := range sites[:min(len(sites), mostOthers)] {
@@ -249,7 +295,13 @@ type summing struct {
 	waits map[Wait]int64
 	sent  map[[2]int]*Sent
 	links map[[2]string]*Link
+
+	joined   map[joint]*links.View // the view of one end of each pair
+	channels map[joint]*links.Channel
 }
+
+// joint is two ranks, or hosts, the lower one first.
+type joint struct{ a, b int }
 
 func hostOf(n *links.Node, p *links.Proc) string {
 	for _, h := range n.Hosts {
@@ -295,19 +347,26 @@ func (s *summing) add(n *links.Node) {
 		s.proc(n, &n.Procs[i])
 	}
 	for i := range n.Views {
-		v := &n.Views[i]
-		kind := "pairs, linked"
-		if v.State != links.StateLinked {
-			kind = "pairs, " + string(v.State)
+		v := n.Views[i]
+		at := joint{min(v.Local, v.Peer), max(v.Local, v.Peer)}
+		if other := s.joined[at]; other != nil { // both ends tell of it
+			if !v.Dialled {
+				v, *other = *other, v
+			}
+			v.Resumes = max(v.Resumes, other.Resumes)
 		}
-		s.link(kind, v.Transport, v.Resumes, "")
+		s.joined[at] = &v
 	}
 	for _, c := range n.Channels {
-		s.link("channels, "+string(c.State), c.Transport, c.Resumes, c.Lost)
+		at := joint{min(c.From, c.To), max(c.From, c.To)}
+		if other := s.channels[at]; other != nil {
+			c.Resumes, c.Lost = max(c.Resumes, other.Resumes), cmp.Or(c.Lost, other.Lost)
+		}
+		s.channels[at] = &c
 	}
 	for _, t := range n.Transports {
 		if len(s.r.Plugins) < mostOthers {
-			s.r.Plugins = append(s.r.Plugins, Plugin{short(n.Site), short(n.Host), short(t.Name), short(t.State), t.Starts, t.Failures, short(t.Error)})
+			s.r.Plugins = append(s.r.Plugins, Plugin{short(n.Site), short(hostName(n)), short(t.Name), short(t.State), t.Starts, t.Failures, short(t.Error)})
 		}
 	}
 }
@@ -399,6 +458,9 @@ func (s *summing) finish() {
 	}
 	slices.SortFunc(r.Calls, func(a, b Call) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
 	for w, t := range s.waits {
+		if t == 0 {
+			continue
+		}
 		w.Time = t
 		r.Waits = append(r.Waits, w)
 	}
@@ -413,6 +475,13 @@ func (s *summing) finish() {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 	r.Sent = r.Sent[:min(len(r.Sent), mostSent)]
+	for _, v := range s.joined {
+		s.link("pairs, "+string(v.State), v.Transport, v.Resumes, "")
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(s.channels), func(x, y joint) int { return cmp.Or(x.a-y.a, x.b-y.b) }) {
+		c := s.channels[at]
+		s.link("channels, "+string(c.State), c.Transport, c.Resumes, c.Lost)
+	}
 	for _, l := range s.links {
 		r.Links = append(r.Links, *l)
 	}

@@ -37,12 +37,18 @@ func sample(sites []string, procs int) (*Known, []links.Site) {
 			a := &wireup.Account{Time: 10e9, Calls: []wireup.CallSum{
 				{Name: "MPI_Send", Class: "send", Calls: 5, Time: 1e9}, {Name: "MPI_Ssend", Class: "send", Calls: 1, Time: int64(rank)}, {Name: "MPI_Recv", Class: "recv", Calls: 7, Time: 2e9},
 			}}
-			a.Waits = []wireup.WaitSum{{Cause: "recv", Peer: (rank + 1) % total, Time: 1e9 + int64(rank)}, {Cause: "other", Peer: wireup.NoPeer, Time: 5}}
+			a.Waits = []wireup.WaitSum{{Cause: "recv", Peer: (rank + 1) % total, Time: 1e9 + int64(rank)}, {Cause: "other", Peer: wireup.NoPeer, Time: 5}, {Cause: "board", Peer: rank}}
 			a.Sent = []wireup.SentSum{{Peer: (rank + 1) % total, Messages: 3, Bytes: 3000}}
 			n.Procs = append(n.Procs, links.Proc{Rank: rank, Host: c, State: links.ProcFinished, Account: a})
 		}
-		n.Views = []links.View{{State: links.StateLinked, Transport: "tcp", Resumes: 2}, {State: links.StateLinked, Transport: "tcp", Resumes: 1}}
-		n.Channels = []links.Channel{{State: links.StateLost, Transport: "quic", Resumes: 4, Lost: "reset by peer"}}
+		n.Views = []links.View{ // of two pairs, the first as both ends tell of it
+			{Local: 10 * c, Peer: 10*c + 1, State: links.StateLinked, Transport: "tcp", Dialled: true, Resumes: 2}, {Local: 10*c + 1, Peer: 10 * c, State: links.StateLinked, Transport: "tcp"},
+			{Local: 10 * c, Peer: 10*c + 2, State: links.StateLinked, Transport: "tcp", Resumes: 1},
+		}
+		for i, text := range []string{"the job runs", "the job's server is lost", "it is strange", "the job's server is lost"} {
+			n.Log = append(n.Log, links.LogLine{At: time.Unix(1e9+int64(i), int64(c)), Level: map[bool]string{true: "info", false: "warn"}[i == 0], Text: text})
+		}
+		n.Channels = []links.Channel{{From: 0, To: 1, State: links.StateLost, Transport: "quic", Resumes: 4, Lost: "reset by peer"}}
 		n.Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 2, Error: "it was killed"}}
 		k.Add(links.Answer{Node: n}, time.Unix(1e9, 0))
 	}
@@ -87,8 +93,31 @@ func TestReport(t *testing.T) {
 	if len(r.Sent) != 4 || r.Sent[1] != (Sent{1, 2, 3, 3000}) {
 		t.Errorf("%+v", r.Sent)
 	}
-	if len(r.Links) != 2 || r.Links[1].Resumes != 6 || r.Links[1].Count != 4 || r.Links[0].Lost != "reset by peer" || r.Plugins[1].Site != "beta" || r.Plugins[0].Starts != 2 {
+	if len(r.Links) != 2 || r.Links[1].Resumes != 6 || r.Links[1].Count != 4 || r.Links[0].Lost != "reset by peer" || r.Plugins[1].Site != "beta" || r.Plugins[0].Starts != 2 || r.Links[0].Count != 1 || r.Links[0].Resumes != 4 || r.Plugins[1].Host != "10.0.0.2" {
 		t.Errorf("%+v %+v", r.Links, r.Plugins)
+	}
+}
+
+// TestFaults: what the nodes have logged of faults is in the file with its time, equal lines once, and
+// stays when a node that ends has no log any more.
+func TestFaults(t *testing.T) {
+	k, sites := sample([]string{"alpha", "beta"}, 1)
+	last := *k.nodes["alpha\x00\x00\x00"].node
+	last.Log = nil
+	k.Add(links.Answer{Node: &last}, time.Unix(2e9, 0))
+	r := &Report{}
+	k.Fill(r, sites)
+	at := func(i, c int) time.Time { return time.Unix(1e9+int64(i), int64(c)) }
+	want := []Fault{
+		{at(2, 0), 1, "warn", "alpha", "10.0.0.1", "it is strange"}, {at(2, 1), 1, "warn", "beta", "10.0.0.2", "it is strange"},
+		{at(3, 0), 2, "warn", "alpha", "10.0.0.1", "the job's server is lost"}, {at(3, 1), 2, "warn", "beta", "10.0.0.2", "the job's server is lost"},
+	}
+	if !slices.Equal(r.Faults, want) {
+		t.Errorf("%+v", r.Faults)
+	}
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil || strings.Count(b.String(), "<td class=\"t\">the job&#39;s server is lost</td>") != 2 || !strings.Contains(b.String(), "<td class=\"t\">"+clock(at(3, 1))) {
+		t.Errorf("%v: %s", err, b.String())
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *recorder) begin(ctx context.Context) {
 
 // look asks the nodes of the site, or of all sites.
 func (r *recorder) look(ctx context.Context, all bool) {
-	a := r.n.control.Answer(ctx, links.Request{Op: links.OpLinks, Sites: all, Account: true})
+	a := r.n.control.Answer(ctx, links.Request{Op: links.OpLinks, Sites: all, Account: true, Log: true})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.Add(a, time.Now())
