@@ -52,7 +52,8 @@ type JobServer struct {
 	Embedded bool      `json:"embedded,omitempty"` // it runs in this node
 	Ours     bool      `json:"ours,omitempty"`     // it runs in another node of the job, or in a launcher
 	Others   []string  `json:"others,omitempty"`   // further addresses of the file, where the sites have not met
-	Lost     time.Time `json:"lost,omitzero"`      // since when; zero: it is connected
+	Lost     time.Time `json:"lost,omitzero"`      // since when it is lost for good
+	Apart    time.Time `json:"apart,omitzero"`     // since when it is not connected, and is dialled again
 	Why      string    `json:"why,omitempty"`      // it is lost
 }
 
@@ -113,6 +114,10 @@ func (n *Node) SetClock(now time.Time) {
 		}
 	}
 	shift(&n.Now)
+	if n.Server != nil {
+		shift(&n.Server.Lost)
+		shift(&n.Server.Apart)
+	}
 	for i := range n.Transports {
 		shift(&n.Transports[i].NextTry)
 	}

@@ -122,6 +122,15 @@ func (c *Client) watch() {
 // says why then.
 func (c *Client) Lost() <-chan struct{} { return c.lost }
 
+// Apart returns since when there is no connection to the server, which is dialled again; zero: there is
+// one, or the server is lost.
+func (c *Client) Apart() time.Time {
+	if l, resumes := c.nc.(*resumableConn); resumes {
+		return l.since()
+	}
+	return time.Time{}
+}
+
 // Err returns the reason why the job ended early, or nil.
 func (c *Client) Err() error {
 	c.mu.Lock()

@@ -44,6 +44,7 @@ type resumableConn struct {
 	id      resume.Session
 	machine *resume.Link
 	apart   bool          // the connection below is lost, and there is no other one yet
+	broken  time.Time     // when it was lost, if apart
 	kept    time.Duration // how long it may be without a connection
 	local   net.Addr
 	remote  net.Addr
@@ -107,7 +108,7 @@ func (l *resumableConn) orphan(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch == 0 && !l.apart {
-		l.apart = true
+		l.apart, l.broken = true, time.Now()
 		l.lost(0, why)
 	}
 }
@@ -128,10 +129,20 @@ func (l *resumableConn) pump() {
 	for l.machine.Pump() {
 	}
 	if s := l.machine.Status(); s.State == resume.Apart && s.Epoch > 0 && !l.apart {
-		l.apart = true
+		l.apart, l.broken = true, time.Now()
 		l.lost(s.Epoch, s.Err)
 	}
 	l.more.Broadcast()
+}
+
+// since returns when the connection below was lost; zero: there is one.
+func (l *resumableConn) since() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.apart {
+		return time.Time{}
+	}
+	return l.broken
 }
 
 // fail gives the session up, unless a later connection than that of epoch exists.

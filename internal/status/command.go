@@ -39,7 +39,7 @@ type Job struct {
 	links.Job
 	Deadlock *Deadlock   `json:"probable_deadlock,omitempty"`
 	UnderWay []UnderWay  `json:"under_way,omitempty"` // why it is no deadlock, though all procs wait
-	Rates    []PairRates `json:"rates,omitempty"` // with -watch, from the second time on
+	Rates    []PairRates `json:"rates,omitempty"`     // with -watch, from the second time on
 }
 
 // Exit statuses of the command, which are those of impi-node links.

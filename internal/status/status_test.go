@@ -139,14 +139,14 @@ func TestServers(t *testing.T) {
 		{Address: "10.0.0.1:7800", Others: []string{"10.0.0.2:7800"}},
 		nil,
 		{Address: "10.0.0.1:7800", Lost: now.Add(-90 * time.Second), Others: []string{"10.0.0.2:7800"}},
-		{Address: "10.0.0.3:7800", Ours: true},
+		{Address: "10.0.0.3:7800", Ours: true, Apart: now.Add(-2 * time.Second)},
 		{Address: "10.0.0.3:7800", Embedded: true},
 	} {
 		j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: string(rune('a' + i)), Client: i}, Server: s})
 	}
 	want := []string{
 		"server 10.0.0.1:7800 (not needed: 10.0.0.2:7800): a is connected; c has lost it since 03:02:35, 1m30s ago, and goes on without it",
-		"server 10.0.0.3:7800, in the node of site e: d is connected; e is connected",
+		"server 10.0.0.3:7800, in the node of site e: d is not connected since 03:04:03, 2.0 s ago, and dials it again; e is connected",
 	}
 	if got := servers(j, now); !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -93,6 +93,9 @@ func servers(j *Job, now time.Time) (list []string) {
 			order = append(order, s.Address)
 		}
 		state := j.Sites[i].Label() + " is connected"
+		if !s.Apart.IsZero() {
+			state = fmt.Sprintf("%s is not connected since %s, %s ago, and dials it again", j.Sites[i].Label(), s.Apart.Format(time.TimeOnly), ago(now.Sub(s.Apart)))
+		}
 		if !s.Lost.IsZero() {
 			state = fmt.Sprintf("%s has lost it since %s, %s ago, and goes on without it", j.Sites[i].Label(), s.Lost.Format(time.TimeOnly), ago(now.Sub(s.Lost)))
 		}

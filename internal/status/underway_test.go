@@ -34,14 +34,14 @@ func TestUnderWay(t *testing.T) {
 		want []UnderWay // none: it is a deadlock
 	}{
 		"all has arrived":       {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 1234)), nil},
-		"not all has arrived":   {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34)), []UnderWay{{0, 1, 1200, "quic"}}},
-		"both ways":             {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 7, 0)), []UnderWay{{0, 1, 9, "quic"}, {1, 0, 7, "quic"}}},
+		"not all has arrived":   {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "ring", 50, 34)), []UnderWay{{From: 0, To: 1, Bytes: 1200, Transport: "quic"}}},
+		"both ways":             {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 7, 0)), []UnderWay{{From: 0, To: 1, Bytes: 9, Transport: "quic"}, {From: 1, To: 0, Bytes: 7, Transport: "quic"}}},
 		"asked one moment late": {linked(view(0, 1, "ring", 9, 0), view(1, 0, "ring", 0, 12)), nil},
 		"other planes":          {linked(view(0, 1, "ring", 1234, 50), view(1, 0, "stream", 50, 34)), nil},
 		"one end known":         {linked(view(0, 1, "ring", 1234, 50)), nil},
 		"one end silent":        {linked(view(0, 1, "ring", 1234, 50), silent), nil},
-		"one end ended":         {linked(view(0, 1, "ring", 1234, 50), ended), nil},
-		"link being made":       {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{opening}}, []UnderWay{{0, 1, 0, "quic"}}},
+		"one end ended":         {linked(view(0, 1, "ring", 1234, 50), ended), []UnderWay{{From: 1, To: 0, Transport: "quic", Ended: true}}},
+		"link being made":       {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{opening}}, []UnderWay{{From: 0, To: 1, Bytes: 0, Transport: "quic"}}},
 		"made for nothing":      {links.Pair{A: 0, B: 1, State: links.StateOpening, Views: []links.View{idle}}, nil},
 	} {
 		j := job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
@@ -57,10 +57,11 @@ func TestUnderWay(t *testing.T) {
 		t.Errorf("%+v and %+v, though a proc computes", d, got)
 	}
 	var b strings.Builder
-	write(&b, &Report{Jobs: []Job{{Job: *j, UnderWay: []UnderWay{{4, 5, 1234, "quic"}, {From: 5, To: 4}}}}})
+	write(&b, &Report{Jobs: []Job{{Job: *j, UnderWay: []UnderWay{{From: 4, To: 5, Bytes: 1234, Transport: "quic"}, {From: 5, To: 4}, {From: 5, To: 3, Ended: true}}}}})
 	for _, want := range []string{
 		"rank 4 has sent 1234 bytes to rank 5 that have not arrived (quic): the link or its plugin stalls\n",
 		"rank 5 has sent messages to rank 4, and their link is still being made\n",
+		"the link of rank 5 to rank 3 has ended, and rank 3 does not know it: its plugin or the network stalls\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)

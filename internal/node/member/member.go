@@ -201,6 +201,8 @@ func (m *Member) Describe(d *links.Node) {
 	}
 	if l := m.lost.Load(); l != nil {
 		d.Server.Lost, d.Server.Why = l.at, l.why
+	} else {
+		d.Server.Apart = m.session.Apart()
 	}
 }
 
