@@ -269,6 +269,7 @@ type Transport struct {
 	Reach  string   `json:"reach"`
 	Error  string   `json:"error,omitempty"` // why its last process ended
 
+	Drained  bool       `json:"drained,omitempty"`   // new links do without it
 	Protocol int        `json:"protocol,omitempty"`  // version that is spoken with the plugin
 	Lacks    []string   `json:"lacks,omitempty"`     // what that version has not
 	Problem  string     `json:"problem,omitempty"`   // degraded: what is less well than it could be

@@ -111,3 +111,21 @@ func TestDrainOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusWhileDrained: a node says that a transport is drained, and if it cannot ask another site for
+// that reason, which it tried for each of its hosts, says it once.
+func TestStatusWhileDrained(t *testing.T) {
+	job := route(testJob("linked", 1, 2), config.Route{Prefer: []string{"tcp"}, Direct: true})
+	job.Sites[1].Hosts = []config.Host{{Address: job.Sites[1].Hosts[0].Address, Procs: 1}, {Address: job.Sites[1].Hosts[0].Address, Procs: 1}}
+	all := start(t, job)
+	_, _ = survey(t, all, links.Request{})
+	all[0].drain(t, links.OpDrain)
+	a := all[0].n.control.Answer(context.Background(), links.Request{Op: links.OpLinks, Sites: true})
+	if a.Node == nil || len(a.Node.Transports) != 1 || !a.Node.Transports[0].Drained {
+		t.Errorf("%+v", a.Node)
+	}
+	const want = "only a transport leads there that is drained here, tcp (impi-node undrain ends that): run the command there too"
+	if len(a.Others) != 1 || a.Others[0].Error != want {
+		t.Errorf("%+v", a.Others)
+	}
+}

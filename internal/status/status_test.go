@@ -81,7 +81,7 @@ func TestText(t *testing.T) {
 	)
 	j.Sites[0].Ranks[1].Blocked.Calls[0].At = "heat/main.go:88"
 	j.Sites[0].Ranks[2].Blocked.Computes = true
-	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}}
+	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}, {Name: "unix", State: "healthy", Drained: true}}
 	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, Phase: links.PhaseRunning, Ranks: []links.Proc{
 		{Rank: 7, PID: 7, Host: 1, State: links.ProcFinished}, {Rank: 8, PID: 7, Host: 2, State: links.ProcFinished},
 	}, Agents: []links.Host{{Rank: 1, Address: "10.0.0.2"}, {Rank: 2, Address: "10.0.0.13"}}})
@@ -91,7 +91,7 @@ func TestText(t *testing.T) {
 	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{90 * time.Second, []int{0, 3}}}}})
 	want := `job heat  (a1b2)
 
-  site alpha  ranks 0-6  node 42 running  plugin tcp started 3 times, plugin quic failed
+  site alpha  ranks 0-6  node 42 running  plugin tcp started 3 times, plugin quic failed, unix is drained
     rank 0  pid 100  blocked for 40.1 s in MPI_Recv (from rank 3, tag 7 in MPI_COMM_WORLD)
     rank 1  pid 101  blocked for 1h15m0s in mpi.Waitall (to rank 2, tag 1 in MPI_COMM_WORLD, which has not begun to receive; from any rank, any tag) at heat/main.go:88
     rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD); other threads compute

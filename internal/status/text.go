@@ -123,6 +123,9 @@ func plugins(p *links.Part) string {
 		if t.State != "healthy" {
 			s = append(s, fmt.Sprintf("plugin %s%s %s", t.Name, on, t.State))
 		}
+		if t.Drained {
+			s = append(s, fmt.Sprintf("%s%s is drained", t.Name, on))
+		}
 		if t.Starts > 1 {
 			s = append(s, fmt.Sprintf("plugin %s%s started %d times", t.Name, on, t.Starts))
 		}

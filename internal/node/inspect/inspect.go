@@ -283,6 +283,7 @@ func (c *Control) describeTransports() (list []links.Transport) {
 		x := links.Transport{
 			Name: t.Name, State: string(s.State), PID: s.PID, Links: s.Links, Planes: routes.Planes(can), Reach: string(can.Reach),
 			Protocol: s.Protocol, Lacks: s.Lacks, Problem: s.Problem, Starts: s.Starts, Failures: s.Failures, NextTry: s.NextTry,
+			Drained: c.Site.Routes.Drained.Has(t.Name),
 		}
 		if u, err := t.Plugin.Usage(); err == nil {
 			r := links.Resources(u)

@@ -130,7 +130,9 @@ func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r link
 			err = links.ErrSilent
 		}
 		if err != nil {
-			reasons = append(reasons, err.Error())
+			if !slices.Contains(reasons, err.Error()) {
+				reasons = append(reasons, err.Error())
+			}
 			continue
 		}
 		if a.Reports {
@@ -217,7 +219,7 @@ func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
 // askNode asks the node of another site's proc.
 func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Request) (a links.Answer, err error) {
 	x := direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer}
-	err = errors.New("no transport leads there, or the route has direct = false: run the command there too")
+	err = noWay(routes.DrainedWays(c.Site.Routes, x.Local, x.Peer))
 	for _, w := range c.Direct.Ways(x) {
 		a, err = c.askBy(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Status: true}, w, r)
 		if err == nil || ctx.Err() != nil {
@@ -225,6 +227,14 @@ func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Requ
 		}
 	}
 	return a, err
+}
+
+// noWay says why another site cannot be asked, to which these drained transports would lead.
+func noWay(drained []string) error {
+	if len(drained) > 0 {
+		return fmt.Errorf("only a transport leads there that is drained here, %s (impi-node undrain ends that): run the command there too", strings.Join(drained, ", "))
+	}
+	return errors.New("no transport leads there, or the route has direct = false: run the command there too")
 }
 
 // askBy asks the node of another site's proc by one of the ways to it.

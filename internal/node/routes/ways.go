@@ -63,6 +63,16 @@ func WaysAgain(rt *Table, local, peer wire.WorldRank, from string) []Way {
 	return all
 }
 
+// DrainedWays names the transports by which a pair could be linked if they were not drained.
+func DrainedWays(rt *Table, local, peer wire.WorldRank) (names []string) {
+	for _, w := range WaysAgain(rt, local, peer, "") {
+		if rt.Drained.Has(w.T.Name) && !slices.Contains(names, w.T.Name) {
+			names = append(names, w.T.Name)
+		}
+	}
+	return names
+}
+
 func later(rt *Table, w Way) int {
 	if rt.Drained.Has(w.T.Name) {
 		return 1
