@@ -108,6 +108,36 @@ func survey(ctx context.Context, dir string, r Request) *Found {
 	return f
 }
 
+// AwaitEnding waits until the nodes of a job whose run directories these are are about to end, or one of
+// them fails, and returns how; nil if none says it, or ctx, which needs a deadline, ends.
+func AwaitEnding(ctx context.Context, dirs []string, id string) (end *Ending) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	said := make(chan *Ending, len(dirs))
+	asked := 0
+	for _, dir := range dirs {
+		if readAbout(dir).ID != id {
+			continue
+		}
+		asked++
+		go func() {
+			a, err := Ask(ctx, filepath.Join(dir, SocketName), Request{Op: OpEnding})
+			if err != nil {
+				a = &Answer{} // it knows no such question, or was killed
+			}
+			said <- a.Ending
+		}()
+	}
+	for range asked {
+		if e := <-said; e != nil {
+			if end = e; e.Failure != "" {
+				break
+			}
+		}
+	}
+	return end
+}
+
 // readAbout reads the file by which a node identifies itself in its run directory.
 func readAbout(dir string) (a About) {
 	if f, err := os.Open(filepath.Join(dir, AboutName)); err == nil {

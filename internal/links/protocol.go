@@ -46,6 +46,9 @@ const (
 	OpDrain   Op = "drain"
 	OpUndrain Op = "undrain"
 	OpDrained Op = "drained"
+
+	// OpEnding waits until the node is about to end. It is answered by an Ending.
+	OpEnding Op = "ending"
 )
 
 // Request is what a node is asked.
@@ -87,9 +90,16 @@ type Answer struct {
 	Files   []File   `json:"files,omitempty"`
 	Rereads []Reread `json:"rereads,omitempty"` // in the order of the site's hosts
 	Drain   *Drain   `json:"drain,omitempty"`
+	Ending  *Ending  `json:"ending,omitempty"`
 	Others  []Other  `json:"others,omitempty"` // links: what the nodes of the site's other hosts say
 
 	Reports bool `json:"reports,omitempty"` // between sites: it waits for the last words of others, for a report
+}
+
+// Ending is how a node's part of a job ends.
+type Ending struct {
+	Site    string `json:"site"`
+	Failure string `json:"failure,omitempty"` // empty: it ends in order
 }
 
 // Other is what the node of another host says, or why it says nothing.

@@ -56,6 +56,13 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
+// Drain lets requests that are being answered have their answers, for so long at most, and closes.
+func (s *Server) Drain(limit time.Duration) {
+	defer s.Close()
+	defer time.AfterFunc(limit, s.rpc.Stop).Stop()
+	s.rpc.GracefulStop()
+}
+
 // listener has at most maxAsking connections at a time.
 type listener struct {
 	*net.UnixListener

@@ -315,8 +315,11 @@ func serveUI(n *node) (err error) {
 	if !at.Listen.IsValid() || n.opt.spawned != nil || !n.cluster.IsHead() {
 		return nil
 	}
+	dir := []string{n.dir.Path}
+	look := func(ctx context.Context) []status.Job { return ui.Ask(ctx, dir) }
+	await := func(ctx context.Context, id string) *links.Ending { return links.AwaitEnding(ctx, dir, id) }
 	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {
-		n.ui, err = ui.Serve(netip.AddrPortFrom(at.Listen.Addr(), port), func(ctx context.Context) []status.Job { return ui.Ask(ctx, []string{n.dir.Path}) })
+		n.ui, err = ui.Serve(netip.AddrPortFrom(at.Listen.Addr(), port), look, await)
 		return errors.Is(err, syscall.EADDRINUSE), err
 	})
 	if err != nil {
@@ -515,7 +518,15 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.metrics != nil {
 		n.metrics.Close()
 	}
+	if n.control != nil {
+		failure := ""
+		if f != nil {
+			failure = f.Text
+		}
+		n.control.End.Tell(n.opt.Site.Name, failure)
+	}
 	if n.ui != nil {
+		n.ui.Drain() // what the page wants to know is asked at the control socket
 		n.ui.Close()
 	}
 	if n.control != nil {

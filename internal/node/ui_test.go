@@ -9,10 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/ui"
 )
 
@@ -121,5 +125,65 @@ func TestUI(t *testing.T) {
 	}
 	if jobs := ui.Ask(context.Background(), []string{n.dir.Path}); len(jobs) != 1 || len(jobs[0].ByHost) == 0 {
 		t.Errorf("%+v", jobs)
+	}
+}
+
+// TestEnding: who awaits the end of a job hears from its nodes why it ends, at the page, too.
+func TestEnding(t *testing.T) {
+	job := testJob("block", 2, 2)
+	job.Sites[1].UI.Listen = netip.MustParseAddrPort("127.0.0.1:0")
+	all := start(t, job)
+	for _, s := range all {
+		<-s.n.ready
+	}
+	pid := all[1].out.number(t, "[2] pid ")
+	n := all[1].n
+	var about links.About
+	for about.ID == "" { // it is written soon after the node is ready
+		b, err := os.ReadFile(filepath.Join(n.dir.Path, links.AboutName))
+		if err == nil {
+			err = json.Unmarshal(b, &about)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	told := make(chan *links.Ending, 1)
+	go func() { told <- links.AwaitEnding(ctx, []string{all[0].n.dir.Path, n.dir.Path}, about.ID) }()
+	page := make(chan string, 1)
+	go func() {
+		jar, _ := cookiejar.New(nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(n.ui.URL(), "/?", "/api/ending?job="+about.ID+"&", 1), nil)
+		if err != nil {
+			page <- err.Error()
+			return
+		}
+		a, err := (&http.Client{Jar: jar}).Do(r)
+		if err != nil {
+			page <- err.Error()
+			return
+		}
+		defer a.Body.Close()
+		b, _ := io.ReadAll(a.Body)
+		page <- string(b)
+	}()
+	for n.control.End.Awaiting() < 2 || all[0].n.control.End.Awaiting() < 1 {
+		runtime.Gosched()
+	}
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	const want = "rank 2 on site beta was killed by SIGKILL"
+	wantAll(t, all, want)
+	if e := <-told; e == nil || !strings.Contains(e.Failure, want) {
+		t.Errorf("told %+v", e)
+	}
+	if text := <-page; !strings.Contains(text, want) || !strings.Contains(text, `"site":"beta"`) {
+		t.Errorf("the page is told %s", text)
+	}
+	if e := links.AwaitEnding(ctx, []string{n.dir.Path}, about.ID); e != nil {
+		t.Errorf("of a job that is over: %+v", e)
 	}
 }

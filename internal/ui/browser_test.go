@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/status"
 )
@@ -144,6 +145,15 @@ func TestPage(t *testing.T) {
 		}
 		return jobs
 	})
+	end := make(chan struct{})
+	s.await = func(ctx context.Context, id string) *links.Ending { // nobody has asked yet
+		select {
+		case <-end:
+			return &links.Ending{Site: "alpha", Failure: "rank 1 was killed" + hostile}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	b := open(t)
 	b.do(chromedp.Navigate(s.URL()))
 	b.await(`document.querySelectorAll("#sites .site").length === 2 && document.querySelectorAll("#sites .ranks i").length === 4`)
@@ -216,9 +226,15 @@ func TestPage(t *testing.T) {
 	b.await(`document.getElementById("help").open`)
 	b.key(kb.Escape)
 
+	close(end)
+	const killed = "the job has ended: rank 1 was killed<img src=x"
+	b.await(fmt.Sprintf(`document.getElementById("alarm").textContent.includes(%q)`, killed))
+	b.key("4")
+	b.await(fmt.Sprintf(`document.querySelectorAll("#faults tr").length === 3 && document.querySelector("#faults tr").textContent.includes(%q)`, killed))
 	over.Store(1)
 	b.await(`document.getElementById("live").textContent === "the job is over: this is what was seen last" && document.querySelectorAll("#sites .site").length === 2`)
 	b.await(`document.getElementById("job").hidden`)
+	b.await(fmt.Sprintf(`document.getElementById("alarm").textContent.startsWith(%q)`, killed))
 	b.key("3")
 	b.await(`[...document.querySelectorAll("#ranks td.wide")].every((e) => e.textContent.startsWith("was ")) && document.querySelectorAll("#ranks td i.ended").length === 4`)
 	over.Store(2) // and another one has begun

@@ -73,7 +73,9 @@ func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 	if !o.listen.IsValid() {
 		o.listen = netip.MustParseAddrPort("127.0.0.1:0")
 	}
-	s, err := Serve(o.listen, look)
+	s, err := Serve(o.listen, look, func(ctx context.Context, id string) *links.Ending {
+		return links.AwaitEnding(ctx, host.RunDirs(o.RunDir, o.UID), id)
+	})
 	if err != nil {
 		return statusFailed, err
 	}

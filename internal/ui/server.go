@@ -33,6 +33,8 @@ const (
 	headerLimit = 16 << 10
 	readLimit   = 5 * time.Second
 	writeLimit  = 30 * time.Second
+	awaitLimit  = 20 * time.Second       // for an answer about a job's end; then the page asks again
+	drainLimit  = 500 * time.Millisecond // for these answers, when the server ends
 	lookLimit   = 5 * time.Second        // for the nodes to answer
 	fresh       = 500 * time.Millisecond // for how long a look is shown to others who ask
 )
@@ -46,13 +48,20 @@ var ErrListen = errors.New("ui: not an address of this machine alone")
 // Look asks the nodes, until ctx ends.
 type Look func(ctx context.Context) []status.Job
 
+// Await waits until the nodes of a job, which an ID names, are about to end, and returns how; nil if they
+// do not say that, or ctx ends.
+type Await func(ctx context.Context, id string) *links.Ending
+
 // Server serves the page.
 type Server struct {
 	http  http.Server
 	at    netip.AddrPort
 	token string
 	look  Look
+	await Await
 	done  chan struct{}
+
+	awaiting chan struct{} // has one for each who awaits an end
 
 	mu   sync.Mutex // held during a look, so that there is one at a time
 	jobs []status.Job
@@ -73,7 +82,7 @@ func CheckListen(at netip.AddrPort) error {
 }
 
 // Serve begins to serve the page at an address of the loopback interface.
-func Serve(at netip.AddrPort, look Look) (*Server, error) {
+func Serve(at netip.AddrPort, look Look, await Await) (*Server, error) {
 	if err := CheckListen(at); err != nil {
 		return nil, err
 	}
@@ -81,7 +90,7 @@ func Serve(at netip.AddrPort, look Look) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}
-	s := &Server{at: ln.Addr().(*net.TCPAddr).AddrPort(), token: newToken(), look: look, done: make(chan struct{})}
+	s := &Server{at: ln.Addr().(*net.TCPAddr).AddrPort(), token: newToken(), look: look, await: await, done: make(chan struct{}), awaiting: make(chan struct{}, connections/2)}
 	content, err := fs.Sub(pages, "page")
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
@@ -90,6 +99,7 @@ func Serve(at netip.AddrPort, look Look) (*Server, error) {
 	mux.Handle("GET /", http.FileServerFS(content))
 	mux.HandleFunc("GET /api/job", s.serveJobs)
 	mux.HandleFunc("GET /api/explain", s.serveExplain)
+	mux.HandleFunc("GET /api/ending", s.serveEnding)
 	s.http = http.Server{
 		Handler: s.guard(mux), ReadTimeout: readLimit, WriteTimeout: writeLimit, IdleTimeout: time.Minute, MaxHeaderBytes: headerLimit,
 		ErrorLog: nil,
@@ -117,6 +127,40 @@ func (s *Server) Address() netip.AddrPort { return s.at }
 func (s *Server) Close() {
 	_ = s.http.Close()
 	<-s.done
+}
+
+// Drain waits until those who await an end have been told, but not for long.
+func (s *Server) Drain() {
+	limit := time.After(drainLimit)
+	for range cap(s.awaiting) {
+		select {
+		case s.awaiting <- struct{}{}:
+		case <-limit:
+			return
+		}
+	}
+}
+
+// serveEnding answers when the job ends, with how, or after a while without.
+func (s *Server) serveEnding(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.awaiting <- struct{}{}:
+		defer func() { <-s.awaiting }()
+	default:
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), awaitLimit)
+	defer cancel()
+	b, err := json.Marshal(s.await(ctx, r.URL.Query().Get("job")))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	_, _ = w.Write(b)
+	_ = http.NewResponseController(w).Flush() // Close may follow
 }
 
 // cookie is the name of the one with the token. Browsers send cookies to all ports of an address.

@@ -21,7 +21,7 @@ var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
 func serve(t *testing.T, look Look) *Server {
 	t.Helper()
-	s, err := Serve(anyPort, look)
+	s, err := Serve(anyPort, look, func(ctx context.Context, _ string) *links.Ending { <-ctx.Done(); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +95,12 @@ func TestToken(t *testing.T) {
 // TestListen: the page is at a loopback address only.
 func TestListen(t *testing.T) {
 	for _, at := range []string{"0.0.0.0:0", "[::]:0", "10.77.0.1:9480"} {
-		if s, err := Serve(netip.MustParseAddrPort(at), nil); !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), "write 127.0.0.1:9480 and forward the port, as by ssh -L 9480:127.0.0.1:9480 HOST") {
+		if s, err := Serve(netip.MustParseAddrPort(at), nil, nil); !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), "write 127.0.0.1:9480 and forward the port, as by ssh -L 9480:127.0.0.1:9480 HOST") {
 			t.Errorf("%s: %v, %v", at, s, err)
 		}
 	}
 	s := serve(t, nil)
-	if _, err := Serve(s.Address(), nil); err == nil || errors.Is(err, ErrListen) {
+	if _, err := Serve(s.Address(), nil, nil); err == nil || errors.Is(err, ErrListen) {
 		t.Errorf("the same port again: %v", err)
 	}
 }

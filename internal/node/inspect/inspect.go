@@ -78,13 +78,15 @@ type Control struct {
 
 	rereading sync.Mutex // at the head: one at a time
 
+	End *End
+
 	last   lastWords
 	resent retransmits
 }
 
 // Open opens a node's control socket. If that fails, the operator is warned and the job goes on.
 func Open(s Settings) *Control {
-	c := &Control{Settings: s, asked: make(chan struct{}, mostAsked)}
+	c := &Control{Settings: s, asked: make(chan struct{}, mostAsked), End: &End{over: make(chan struct{})}}
 	err := c.writeAbout()
 	if err == nil {
 		c.server, err = links.Serve(filepath.Join(s.Site.Dir, links.SocketName), c.Answer)
@@ -113,7 +115,11 @@ func (c *Control) Close() {
 	if c.Cluster != nil {
 		c.Cluster.AnswerBy(member.Inspection, nil)
 	}
-	if c.server != nil {
+	switch {
+	case c.server == nil:
+	case c.End.Awaiting() > 0:
+		c.server.Drain(endingLimit)
+	default:
 		c.server.Close()
 	}
 }
@@ -165,6 +171,8 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 	switch known := r.Op == links.OpProbe || r.Op == links.OpReload || slices.Contains(ops, r.Op); {
 	case r.Op == links.OpLinks:
 		a.Node = c.Describe(ctx, r)
+	case r.Op == links.OpEnding:
+		a.Ending = c.End.await(ctx)
 	case !known:
 		err = fmt.Errorf("%w: this node does not know %q", links.ErrRequest, r.Op)
 	case !c.isReady():

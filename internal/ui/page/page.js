@@ -9,6 +9,7 @@ const $ = (id) => document.getElementById(id);
 const state = {
   view: "map", model: null, job: null, before: null, // before: cells and ranks of the look before, for rates
   offered: [], paused: false, lost: 0, at: [0, 1], sort: "rank", down: false,
+  awaited: "", end: null, // the ID of the job whose end is awaited, and how one has ended
   turn: 0, back: null, // questions in the panel so far, and what had the focus before
 };
 
@@ -77,7 +78,29 @@ function take(model) {
   state.job = job;
   live(clock(model.at), false);
   draw();
+  if (job.id && state.awaited !== job.id) awaitEnd(state.awaited = job.id);
 }
+
+// awaitEnd asks how a job ends until it does: its nodes can say that only when they are about to end.
+async function awaitEnd(id) {
+  while (state.awaited === id) {
+    const asked = Date.now();
+    try {
+      const answer = await fetch(`api/ending?job=${encodeURIComponent(id)}`, { cache: "no-store" });
+      const end = answer.ok ? await answer.json() : null;
+      if (end) {
+        state.end = { id, at: new Date().toISOString(), level: end.failure ? "error" : "info", site: end.site, from: "impi-node", event: true, text: "the job has ended: " + (end.failure || "in order") };
+        if (state.awaited === id) draw();
+        return;
+      }
+    } catch { /* its server is gone; look says that */ }
+    if (Date.now() - asked < every) await new Promise((done) => setTimeout(done, every)); // else it was told to ask again
+  }
+}
+
+// endOf is how the job that is shown has ended, as a line of its log; none if that is not known.
+const endOf = (job) => (state.end && state.end.id === job.id ? [state.end] : []);
+const logOf = (job) => [...job.log, ...endOf(job)];
 
 // past makes what is shown what was: nobody says any more how it is.
 function past(how) {
@@ -131,7 +154,7 @@ function draw() {
     const c = job.deadlock.cycle;
     alarm.push("Probable deadlock for " + lasting(job.deadlock.for_s) + (c && c.length ? ": rank " + c.concat(c[0]).join(" waits for rank ") : ""));
   }
-  alarm.push(...job.problems);
+  alarm.push(...job.problems, ...endOf(job).map((l) => l.text));
   $("alarm").hidden = !alarm.length;
   $("alarm").textContent = alarm.join("\n");
   ({ map: drawMap, matrix: drawMatrix, procs: drawProcs, events: drawEvents, log: drawLog })[state.view]();
@@ -339,10 +362,10 @@ function drawProcs() {
 }
 
 function drawEvents() {
-  const events = state.job.log.filter((l) => l.event);
+  const events = logOf(state.job).filter((l) => l.event);
   const svg = $("time");
   const width = svg.clientWidth || 800, height = 60;
-  const now = new Date(state.model.at).getTime();
+  const now = Math.max(new Date(state.model.at).getTime(), ...endOf(state.job).map((l) => new Date(l.at).getTime()));
   const first = state.job.log.length ? new Date(state.job.log[0].at).getTime() : now - 60000;
   const x = (t) => 10 + ((t - first) / Math.max(1, now - first)) * (width - 20);
   const node = (name, attributes, text) => {
@@ -376,7 +399,7 @@ const placeOf = (l) => [state.job.sites.length > 1 ? l.site : "", l.host].filter
 
 function drawLog() {
   const wanted = $("grep").value.toLowerCase();
-  const lines = state.job.log.filter((l) => !wanted || `${l.level} ${placeOf(l)} ${l.from} ${l.text}`.toLowerCase().includes(wanted));
+  const lines = logOf(state.job).filter((l) => !wanted || `${l.level} ${placeOf(l)} ${l.from} ${l.text}`.toLowerCase().includes(wanted));
   update($("lines"), lines, () => lines.map((l) => element("div", {}, clock(l.at) + " ", element("span", { class: l.level }, l.level.padEnd(5)), ` ${placeOf(l)} ${l.from}: ${l.text}`)));
   if ($("follow").checked) $("lines").scrollTop = $("lines").scrollHeight;
 }
