@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/openimpi/impi/internal/cmdline"
 )
@@ -19,6 +20,9 @@ const (
 	statusOK      = 0
 	statusProblem = 1
 )
+
+// hidden stands in a report for what may be secret in the job file.
+const hidden = "…"
 
 // Command returns impi-node report.
 func Command() *cmdline.Command {
@@ -47,7 +51,11 @@ func print(verb string, read []*Report, asJSON bool, w io.Writer) error {
 	var what any = read[0]
 	switch {
 	case verb == "diff" && !asJSON:
-		return Text(w, Compare(read[0], read[1]))
+		if err := Text(w, Compare(read[0], read[1])); err != nil || !strings.Contains(read[0].Config, hidden) || !strings.Contains(read[1].Config, hidden) {
+			return err
+		}
+		_, err := fmt.Fprintln(w, "\nWhat the job files have as … (arguments, env and what else may be secret) is not in reports: it was not compared.")
+		return err
 	case verb == "diff":
 		what = struct {
 			Schema      int          `json:"schema"`

@@ -239,6 +239,15 @@ func TestCompare(t *testing.T) {
 	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "1 recv  2.00 s  -> 7.00 s    +5.00 s") || !strings.Contains(out.String(), "  - a = 1\n") {
 		t.Errorf("%d: %s%s", s, out.String(), errs.String())
 	}
+	const notCompared = "(arguments, env and what else may be secret) is not in reports: it was not compared"
+	if strings.Contains(out.String(), notCompared) {
+		t.Errorf("nothing is hidden: %s", out.String())
+	}
+	a.Config, b.Config = "args = [\"…\"]", "args = [\"…\"]"
+	out.Reset()
+	if err := print("diff", []*Report{a, b}, false, &out); err != nil || !strings.Contains(out.String(), notCompared) {
+		t.Errorf("%v: %s", err, out.String())
+	}
 	out.Reset()
 	var parsed struct{ Differences []Difference }
 	if s := Command().Execute([]string{"diff", "-json", first, second}, &out, &errs); s != statusOK || json.Unmarshal(out.Bytes(), &parsed) != nil || !slices.Equal(parsed.Differences, got) {

@@ -31,6 +31,18 @@ func (m move) leaves(s *dynamic.SessionState, limit time.Duration) bool {
 	return s.Resumes == m.resumes && time.Since(m.at) < min(moveTime, limit/2)
 }
 
+// isMoving reports whether a link has yet to leave a plugin because either end's node, if it is this one,
+// broke it for that. The caller holds mu.
+func isMoving(d *Links, x Pair) bool {
+	for _, end := range []Pair{x, {x.Peer, x.Local}} {
+		s := d.links.Sessions.Get(end)
+		if t, told := d.told[s]; told && s != nil && s.Resumes == t.resumes {
+			return true
+		}
+	}
+	return false
+}
+
 // Leave counts the links whose bytes pass through the plugin of a transport, which new links do without.
 // Those that can go on by another transport are broken, once, so that they are resumed by that. If that
 // does not work, they are resumed as before.

@@ -61,8 +61,11 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	case dynamic.TellPeer:
 		d.Tasks.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
 	case dynamic.Redial:
-		d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", m.Reason)
-		d.Tasks.Go(func() { d.resume(p, x, s) })
+		ordered := isMoving(d, x)
+		if !ordered {
+			d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", m.Reason)
+		}
+		d.Tasks.Go(func() { d.resume(p, x, s, ordered) })
 	}
 }
 
@@ -88,14 +91,18 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.SessionState, epoch u
 	}
 }
 
-// resume dials until there is a connection, or none can be had.
-func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState) {
+// resume dials until there is a connection, or none can be had. It is no fault if a drain ordered it.
+func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.SessionState, ordered bool) {
 	began := time.Now()
 	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Again: true})
 	switch {
 	case l != nil:
 		d.handAgain(p, x, s, l, by)
-		d.Log.Info("a direct link is resumed", "from", x.Local, "to", x.Peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
+		what := "a direct link is resumed"
+		if ordered {
+			what = "a direct link has left a plugin that is drained"
+		}
+		d.Log.Info(what, "from", x.Local, "to", x.Peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
 	case d.Tasks.Err() == nil:
 		m := further(x, s)
 		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
