@@ -73,13 +73,17 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 # Programs that get man pages, and all but impicc completions; impi-node's commands have pages of their own.
 DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec impicc
 
-install: build ## install commands, library, header, man pages and completions under PREFIX=/usr/local
-	@for d in bin lib/pkgconfig include; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
+install: build ## install programs, library, headers, man pages, docs and systemd's units under PREFIX=/usr/local
+	@for d in bin lib/pkgconfig lib/systemd/system include share/impi share/doc/impi; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
 	cp include/mpi.h include/mpi_generated.h include/mpif.h $(DESTDIR)$(PREFIX)/include/
 	@if test -e $(LIB)/libmpi_abi.so.1; then set -x; cp -P --remove-destination $(LIB)/libmpi_abi.so* $(LIB)/libimpi_fortran.a $(DESTDIR)$(PREFIX)/lib/; fi
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done
+	for u in internal/packaging/*.service; do sed 's|/opt/impi/bin/|$(PREFIX)/bin/|' "$$u" >"$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; done
+	cp docs/grafana.json internal/packaging/names.env $(DESTDIR)$(PREFIX)/share/impi/
+	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
+	if test -e out/impi.cdx.json; then cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
 
 # Where make package puts packages, and below it what is in them.
 PACKAGES ?= out/packages
@@ -97,11 +101,13 @@ sbom: ## list the modules that impi is made of as CycloneDX in out/impi.cdx.json
 package: ## make packages for Debian and RPM in out/
 	@rm -rf $(PACKAGES)/stage; mkdir -p $(PACKAGES)
 	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(PACKAGES))/stage PREFIX=/opt/impi
-	@mkdir -p $(PACKAGES)/stage/opt/impi/share/doc/impi
+	@mkdir -p $(PACKAGES)/stage/usr/lib; mv $(PACKAGES)/stage/opt/impi/lib/systemd $(PACKAGES)/stage/usr/lib/
+	@mv $(PACKAGES)/stage/opt/impi/share/impi/names.env $(PACKAGES)/stage/
 	$(SBOM) -output $(PACKAGES)/stage/opt/impi/share/doc/impi/impi.cdx.json .
 	@find $(PACKAGES)/stage/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
-	@for kind in $(KINDS); do \
-		STAGE=$(PACKAGES)/stage VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
+	@libc=$$(find $(PACKAGES)/stage/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec objdump -p {} + 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1); \
+	for kind in $(KINDS); do \
+		LIBC=$${libc#GLIBC_} STAGE=$(PACKAGES)/stage VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) \
 		$(GO) tool -modfile=package.mod nfpm package --config internal/packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
 	done

@@ -160,6 +160,8 @@ func TestHangupReloads(t *testing.T) {
 			reload("the job file is not taken", 2)
 			rewrite(t, path, `"loud"`, `"debug"`)
 			reload("reloaded: log level", 3) // of two nodes and their launcher
+			rewrite(t, path, `"debug"`, `"error"`)
+			reload("reloaded: log level", 3)
 			go func() { _, _ = io.Copy(io.Discard, log) }()
 			if _, job := r.report(t); len(job.Pairs) != 1 || job.Pairs[0].State != links.StateLinked {
 				t.Errorf("%+v", job.Pairs)

@@ -68,9 +68,21 @@ func TestInstall(t *testing.T) {
 		for _, name := range []string{
 			"man/man1/impi-node.1", "man/man1/impi-node-status.1", "man/man1/impiexec.1", "bash-completion/completions/impi-node",
 			"fish/vendor_completions.d/impi-node.fish", "zsh/site-functions/_impi-node", "bash-completion/completions/impiexec",
+			"impi/grafana.json", "doc/impi/impi-node.md", "doc/impi/conformance/impi.md", "doc/impi/LICENSE", "../lib/systemd/system/impi-server@.service",
 		} {
 			if st, err := os.Stat(filepath.Join(k.Dir, "share", name)); err != nil || st.Size() < 500 {
 				t.Errorf("%s: %v, %v", name, st, err)
+			}
+		}
+	})
+	t.Run("units", func(t *testing.T) {
+		if os.Getenv(Installed) != "" {
+			skips.NotRun(t, "it is not known with which PREFIX it was installed", "unset "+Installed)
+		}
+		for _, name := range []string{"impi-names.service", "impi-server@.service"} {
+			text, err := os.ReadFile(filepath.Join(k.Dir, "lib/systemd/system", name))
+			if err != nil || !strings.Contains(string(text), "\nExecStart=/usr/bin/impi-server ") {
+				t.Errorf("%s, %v:\n%s", name, err, text)
 			}
 		}
 	})

@@ -60,7 +60,7 @@ func TestPackages(t *testing.T) {
 	if os.Getenv("IMPI_TEST_SOAK") == "" {
 		skips.Soak(t, "three packages are made, of all programs")
 	}
-	need(t, "make", "strip", "cc")
+	need(t, "make", "strip", "objdump", "cc")
 	dpkg, rpm := skips.Program(t, "dpkg"), skips.Program(t, "rpm")
 	k := kit(t)
 	first := packed(t, k)
@@ -76,6 +76,9 @@ func TestPackages(t *testing.T) {
 		installsDeb(t, dpkg, only(t, first, ".deb"), only(t, packed(t, k, "KINDS=deb", "VERSION=0.99.0"), ".deb"))
 	})
 	t.Run("rpm", func(t *testing.T) {
+		if needs := in(t, "", rpm, "-qp", "--requires", only(t, first, ".rpm")); !strings.Contains(needs, "glibc >= 2.") {
+			t.Errorf("the package needs:\n%s", needs)
+		}
 		root := t.TempDir()
 		manage := func(args ...string) {
 			in(t, "", rpm, append([]string{"--root", root, "--dbpath", "/var/lib/rpm", "--nodeps", "--noscripts"}, args...)...)
@@ -114,8 +117,11 @@ func installsDeb(t *testing.T, dpkg, old, next string) {
 	if b, err := os.ReadFile(config); err != nil || string(b) != "PORT=7999\n" {
 		t.Errorf("after the upgrade %s has %q, %v", config, b, err)
 	}
-	if s := manage("-s", "impi"); !strings.Contains(s, "Version: 0.99.0") || !strings.Contains(s, "Status: install ok installed") {
-		t.Errorf("%s", s)
+	s := manage("-s", "impi")
+	for _, want := range []string{"Version: 0.99.0", "Status: install ok installed", "Depends: libc6 (>= 2.", "Maintainer: impi maintainers <maintainers@"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("it lacks %q:\n%s", want, s)
+		}
 	}
 	manage("-r", "impi")
 	if left := filesBelow(t, root); len(left) != 1 || left[0] != "/etc/impi/names.env" {
@@ -138,13 +144,16 @@ func works(t *testing.T, root string) {
 	program := filepath.Join(t.TempDir(), "ring")
 	in(t, "", k.Command("impicc"), "-o", program, source)
 	succeed(t, []string{k.Command("impiexec"), "-n", "4", program}, "ring")
-	for _, name := range []string{"usr/lib/systemd/system/impi-names.service", "usr/share/man/man1/impi-node.1", "etc/impi/names.env"} {
+	for _, name := range []string{"usr/lib/systemd/system/impi-names.service", "usr/lib/systemd/system/impi-server@.service",
+		"usr/share/man/man1/impi-node.1", "usr/share/impi/grafana.json", "usr/share/doc/impi/impi-node.md", "etc/impi/names.env"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if to, err := os.Readlink(filepath.Join(root, "usr/bin/impi-node")); err != nil || to != "/opt/impi/bin/impi-node" {
-		t.Errorf("/usr/bin/impi-node leads to %q, %v", to, err)
+	for _, program := range []string{"impi-node", "impi-server", "impi-bench", "impi-conform", "impi-sim", "impiexec", "impicc", "impicxx", "impifort"} {
+		if to, err := os.Readlink(filepath.Join(root, "usr/bin", program)); err != nil || to != "/opt/impi/bin/"+program {
+			t.Errorf("/usr/bin/%s leads to %q, %v", program, to, err)
+		}
 	}
 	listsModules(t, filepath.Join(root, "usr/share/doc/impi/impi.cdx.json"), k.Command("impi-node"))
 }

@@ -18,7 +18,8 @@ func newStderr(w io.Writer) *launch.Output {
 }
 
 // sayLosses says at the end what was not written. If output of procs is missing it gives a failure, as
-// scripts must not take the rest for all of it.
+// scripts must not take the rest for all of it. That is logged too: if several sites fail, a launcher's
+// last line is about one of them.
 func (n *node) sayLosses() *ending.Failure {
 	n.procs.WarnOfCutTraces()
 	if n.opt.spawned != nil {
@@ -27,6 +28,7 @@ func (n *node) sayLosses() *ending.Failure {
 	var f *ending.Failure
 	if l := n.stdout.Lost(); l.Bytes > 0 && n.stdout.Err() == nil {
 		f = ending.NodeFailed(fmt.Errorf("the output of site %s is incomplete: not written: %v", n.opt.Site.Name, l))
+		n.log.Error(f.Text)
 	}
 	if l := n.stderr.Lost(); l.Bytes > 0 {
 		n.log.Warn("the log is incomplete", "not written", strings.TrimSpace(l.String()))

@@ -74,7 +74,7 @@ func TestLogThatNobodyReads(t *testing.T) {
 }
 
 // TestOutputOnAFullDisk: nobody is stopped, and in the end the site whose output is
-// not whole says so and fails. The other has done all it should.
+// not whole says so, also in its log, and fails. The other has done all it should.
 func TestOutputOnAFullDisk(t *testing.T) {
 	all := start(t, testJob("ring", 1, 1), func(o *Options) {
 		if o.Site.Name == "alpha" {
@@ -84,9 +84,11 @@ func TestOutputOnAFullDisk(t *testing.T) {
 	f := end(all)
 	if f[0] == nil || f[0].Status != ending.StatusNode || !strings.Contains(f[0].Text, "the output of site alpha is incomplete: not written: ") || !strings.Contains(f[0].Text, "no space left on device") {
 		t.Errorf("alpha: %v", f[0])
+	} else if log := all[0].err.String(); strings.Count(log, f[0].Text) != 1 {
+		t.Errorf("alpha's log does not say %q once:\n%s", f[0].Text, log)
 	}
-	if f[1] != nil {
-		t.Errorf("beta: %v", f[1])
+	if log := all[1].err.String(); f[1] != nil || strings.Contains(log, "is incomplete") {
+		t.Errorf("beta: %v\n%s", f[1], log)
 	}
 }
 

@@ -6,7 +6,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/openimpi/impi/internal/node/member"
+	"github.com/openimpi/impi/internal/node/reload"
 	"github.com/openimpi/impi/internal/rendezvous"
 )
 
@@ -79,7 +82,7 @@ func reread(ctx context.Context, n *node) {
 		}
 	}
 	if same {
-		n.log.Info("the job file says what it said before")
+		reload.Tell(n.log, hclog.Info, "the job file says what it said before")
 	}
 }
 

@@ -317,22 +317,40 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.Reread) {
 		}
 		routes.Apply(r.Routes, routes.Change{Site: &site, Limits: p.limits})
 	}
+	level := r.Log.GetLevel()
 	if p.level != "" {
-		r.Log.SetLevel(hclog.LevelFromString(p.level))
-		r.tellLevel(ctx)
+		level = hclog.LevelFromString(p.level)
 		r.file.Log.Level = p.level
 	}
 	r.file.Transports, r.limit = p.taken(&r.file), p.limits
-	for _, text := range p.changes {
-		r.Log.Info("reloaded: " + text)
-	}
-	for _, text := range p.restart {
-		r.Log.Warn("the job file differs, which needs a restart: " + text)
+	SetLevel(r.Log, level, func() {
+		for _, text := range p.changes {
+			Tell(r.Log, hclog.Info, "reloaded: "+text)
+		}
+		for _, text := range p.restart {
+			Tell(r.Log, hclog.Warn, "the job file differs, which needs a restart: "+text)
+		}
+	})
+	if p.level != "" {
+		r.tellLevel(ctx)
 	}
 	a.Changes, a.Applied = p.changes, true
 	if r.Applied != nil {
 		r.Applied()
 	}
+}
+
+// SetLevel gives a log another level, and calls say while the log has that of both which shows more.
+func SetLevel(log hclog.Logger, level hclog.Level, say func()) {
+	log.SetLevel(min(level, log.GetLevel()))
+	say()
+	log.SetLevel(level)
+}
+
+// Tell logs what came of a reload for the operator who has asked for it, so it is logged at a higher level
+// if the log would not show it otherwise.
+func Tell(log hclog.Logger, level hclog.Level, text string, args ...any) {
+	log.Log(max(level, log.GetLevel()), text, args...)
 }
 
 // taken are the transports of the file before, with the certificates and files of those that have taken

@@ -186,6 +186,36 @@ func TestWhatChangesNothing(t *testing.T) {
 	}
 }
 
+// TestReloadIsLogged: what was taken is in the log whatever its level was and is, and nothing that the log
+// would not show besides.
+func TestReloadIsLogged(t *testing.T) {
+	text := func(level, stop string) string {
+		return base + "log { level = \"" + level + "\" }\nlimits { stop = \"" + stop + "\" }"
+	}
+	for _, c := range []struct{ before, after, at, restart string }{
+		{"info", "error", "INFO", "WARN"}, {"error", "info", "INFO", "WARN"}, {"warn", "error", "WARN", "WARN"}, {"error", "error", "ERROR", "ERROR"},
+		{"debug", "debug", "INFO", "WARN"},
+	} {
+		t.Run(c.before+" "+c.after, func(t *testing.T) {
+			r, reload := running(t, text(c.before, "4s"))
+			var said strings.Builder
+			r.Log = hclog.New(&hclog.LoggerOptions{Level: hclog.LevelFromString(c.before), Output: &said, DisableTime: true})
+			reload(text(c.after, "3s") + "\nui { listen = \"127.0.0.1:0\" }")
+			want := ""
+			if c.before != c.after {
+				want = "[" + c.at + "]  reloaded: log level: " + c.before + " -> " + c.after + "\n"
+			}
+			want += "[" + c.at + "]  reloaded: limits stop: 4s -> 3s\n[" + c.restart + "]  the job file differs, which needs a restart: ui listen: none -> 127.0.0.1:0\n"
+			if got := said.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+			if got := r.Log.GetLevel(); got != hclog.LevelFromString(c.after) {
+				t.Errorf("the level is %v", got)
+			}
+		})
+	}
+}
+
 // TestLevelOfTheCommandLine counts more than that of the file.
 func TestLevelOfTheCommandLine(t *testing.T) {
 	r, reload := running(t, base)
