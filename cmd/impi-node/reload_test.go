@@ -162,6 +162,8 @@ func TestHangupReloads(t *testing.T) {
 			reload("reloaded: log level", 3) // of two nodes and their launcher
 			rewrite(t, path, `"debug"`, `"error"`)
 			reload("reloaded: log level", 3)
+			rewrite(t, path, `start = "5m"`, "start = \"5m\"\nstop = \"3s\"\n")
+			reload("reloaded: limits stop", 2) // of the nodes, whose logs have errors only
 			go func() { _, _ = io.Copy(io.Discard, log) }()
 			if _, job := r.report(t); len(job.Pairs) != 1 || job.Pairs[0].State != links.StateLinked {
 				t.Errorf("%+v", job.Pairs)
