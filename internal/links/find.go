@@ -64,9 +64,10 @@ func withOthers(found []Found) []Found {
 			f.About.ID = cmp.Or(f.About.ID, x.About.ID)
 		}
 	}
+	together(found)
 	for _, f := range found {
 		for _, x := range f.others {
-			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Away: true, launcher: f.About.Parent}
+			o := Found{Dir: f.Dir, About: x.About, Node: x.Node, Away: true, launcher: f.startedBy()}
 			o.About.ID = cmp.Or(o.About.ID, f.About.ID)
 			if x.Node == nil {
 				o.Err = errors.New(x.Error)
@@ -81,6 +82,28 @@ func withOthers(found []Found) []Found {
 	}
 	return all
 }
+
+// together gives nodes that have heard of each other one launcher, by which they are known to be of one
+// job before that has an ID.
+func together(found []Found) {
+	for i := range found {
+		for _, x := range found[i].others {
+			k := slices.IndexFunc(found, func(g Found) bool { return x.About.PID > 0 && x.About == g.About })
+			if k < 0 || x.About.ID != "" {
+				continue
+			}
+			from, to := found[k].startedBy(), found[i].startedBy()
+			for n := range found {
+				if found[n].startedBy() == from {
+					found[n].launcher = to
+				}
+			}
+		}
+	}
+}
+
+// startedBy is the process that started the node, or one that has to do with it.
+func (f *Found) startedBy() int { return cmp.Or(f.launcher, f.About.Parent) }
 
 // isSame reports whether two are of the same host of the same job.
 func (f *Found) isSame(g Found) bool {

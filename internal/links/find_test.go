@@ -101,3 +101,27 @@ func TestReadAbout(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsThatStart: the nodes of a site's hosts that were started apart are one job before it has an
+// ID, as they tell of each other; those of another job are not of it.
+func TestHostsThatStart(t *testing.T) {
+	about := func(pid, number int) About {
+		return About{Job: "heat", Site: "alpha", PID: pid, Parent: pid - 1, Host: "10.0.0." + itoa(number+1), Number: number}
+	}
+	node := func(pid, number int, other About) Found {
+		n := &Node{About: about(pid, number), Phase: PhaseStarting, Waits: "site beta", Procs: []Proc{{Rank: -1, PID: pid + 1}}}
+		return Found{Dir: itoa(pid), About: n.About, Node: n, others: []Other{{About: other, Node: &Node{About: other, Phase: PhaseStarting}}}}
+	}
+	jobs := Merge(withOthers([]Found{
+		node(10, 0, about(20, 1)), node(20, 1, about(10, 0)),
+		node(30, 0, about(40, 1)), node(40, 1, about(30, 0)),
+	}))
+	if len(jobs) != 2 {
+		t.Fatalf("%d jobs: %+v", len(jobs), jobs)
+	}
+	for _, j := range jobs {
+		if len(j.Sites) != 1 || len(j.Sites[0].Nodes) != 2 || len(j.Sites[0].Ranks) != 2 || j.Sites[0].Waits != "site beta" {
+			t.Errorf("%+v", j.Sites)
+		}
+	}
+}

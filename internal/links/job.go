@@ -42,7 +42,8 @@ type Part struct {
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
 	Phase      Phase       `json:"phase,omitempty"`
-	Problem    string      `json:"problem,omitempty"` // why its node did not answer; empty if it did
+	Waits      string      `json:"waits_for,omitempty"` // for whom, while it starts
+	Problem    string      `json:"problem,omitempty"`   // why its node did not answer; empty if it did
 	Agents     []Host      `json:"agents,omitempty"`
 	Ranks      []Proc      `json:"ranks,omitempty"`
 	Transports []Transport `json:"transports,omitempty"`
@@ -148,7 +149,7 @@ func groupOf(f Found) string {
 	if f.About.ID != "" {
 		return f.About.ID
 	}
-	return "starting " + f.About.Job + " " + itoa(cmp.Or(f.launcher, f.About.Parent))
+	return "starting " + f.About.Job + " " + itoa(f.startedBy())
 }
 
 func mergeJob(found []Found) Job {
@@ -281,6 +282,7 @@ func (p *Part) add(f Found) {
 		p.Problem = problem
 	} else {
 		n.Phase = f.Node.Phase
+		p.Waits = cmp.Or(p.Waits, f.Node.Waits)
 		if p.Phase == "" || p.Phase == PhaseRunning || n.Phase == PhaseStarting {
 			p.Phase = n.Phase
 		}

@@ -22,10 +22,11 @@ const (
 type Node struct {
 	About
 	Phase      Phase       `json:"phase"`
-	Now        time.Time   `json:"now,omitzero"`    // by the clock of the node's machine, as all times here are
-	Sites      []Site      `json:"sites,omitempty"` // of the whole job, by client rank
-	Hosts      []Host      `json:"hosts,omitempty"` // of this node
-	Procs      []Proc      `json:"procs,omitempty"` // of this node
+	Waits      string      `json:"waits_for,omitempty"` // for whom it waits, while it starts
+	Now        time.Time   `json:"now,omitzero"`        // by the clock of the node's machine, as all times here are
+	Sites      []Site      `json:"sites,omitempty"`     // of the whole job, by client rank
+	Hosts      []Host      `json:"hosts,omitempty"`     // of this node
+	Procs      []Proc      `json:"procs,omitempty"`     // of this node
 	Transports []Transport `json:"transports,omitempty"`
 	Views      []View      `json:"views,omitempty"` // of the pairs that this node's procs are part of
 	Channels   []Channel   `json:"channels,omitempty"`
@@ -190,12 +191,14 @@ type Waiting struct {
 type Proc struct {
 	away bool // on another machine; in a Part
 
-	Rank   int     `json:"rank"`
-	PID    int     `json:"pid"`
-	Host   int     `json:"host"` // IMPI host rank of its agent
-	Wait   Waiting `json:"wait"`
-	Agent  Bytes   `json:"agent"`            // what went over the link to its agent
-	Silent string  `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
+	Rank    int     `json:"rank"`
+	PID     int     `json:"pid"`
+	Host    int     `json:"host"` // IMPI host rank of its agent
+	Wait    Waiting `json:"wait"`
+	Address string  `json:"address,omitempty"` // of its host, while it has no rank
+
+	Agent  Bytes  `json:"agent"`            // what went over the link to its agent
+	Silent string `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
 
 	Counts  *Counts   `json:"counts,omitempty"` // nil: it did not answer
 	State   ProcState `json:"state"`

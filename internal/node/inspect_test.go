@@ -303,3 +303,27 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestStatusWhileStarting: a node whose site is the only one that is up says where its procs are, and for
+// which site it waits.
+func TestStatusWhileStarting(t *testing.T) {
+	job := testJob("linked", 2, 1)
+	job.Sites[0].Server.Embedded = true
+	r := startSites(t, job, job.Sites[:1])[0]
+	<-r.n.listening
+	for {
+		d := r.n.control.Describe(context.Background(), links.Request{})
+		if d.Waits == "site beta (client 1)" {
+			if len(d.Procs) != 2 || d.Procs[0].Address != "127.0.0.2" || d.Procs[1].State != links.ProcInit {
+				t.Errorf("%+v", d.Procs)
+			}
+			return
+		}
+		select {
+		case <-r.done:
+			t.Fatal(r.failure)
+		default:
+			runtime.Gosched()
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -84,6 +85,8 @@ type node struct {
 	recorder  *recorder       // nil: nothing is to be left of the job
 	ui        *ui.Server      // nil: no page is served
 	spans     spans
+
+	awaits atomic.Pointer[func() string] // says what the step of startup waits for, of those that wait for others
 
 	limiter *loglimit.Limiter // of log; nil if it is not the node's own
 }
@@ -341,7 +344,7 @@ func (n *node) start(ctx context.Context) (err error) {
 	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() { member.Renew(n.cluster) }, Applied: n.opt.Reloaded})
 	n.control = inspect.Open(inspect.Settings{
 		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
-		Reports: n.recorder != nil,
+		Reports: n.recorder != nil, Waits: func() string { return waitsFor(n) },
 	}) // before others are waited for
 	if err := errors.Join(serveMetrics(n), serveUI(n)); err != nil {
 		return err
@@ -358,6 +361,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		defer transports() //nolint:errcheck // it is returned below, or another one was first
 	}
 	if n.cluster != nil {
+		await(n, func() string { return "the other hosts of the site" })
 		if err := n.spans.step("hosts meet", func() error { return hostsMeet(ctx, n.cluster) }); err != nil {
 			return err
 		}
@@ -379,6 +383,7 @@ func (n *node) start(ctx context.Context) (err error) {
 		return err
 	}
 	without := false
+	await(n, func() string { text, _ := n.procs.Missing(); return text })
 	err = n.spans.step("MPI_Init", func() error {
 		err := n.awaitHellos(ctx)
 		if without = errors.Is(err, member.ErrWithoutMPI); without {
@@ -392,12 +397,37 @@ func (n *node) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	await(n, func() string { return sitesAwaited(n) })
 	if err := n.spans.step("startup at the server", func() error { return n.member.Join(ctx) }); err != nil {
 		return err
 	}
 	n.job = n.routes.World
 	n.spans.met(n.job)
 	return n.place()
+}
+
+// await notes what says for whom the node waits from now on.
+func await(n *node, what func() string) { n.awaits.Store(&what) }
+
+// waitsFor says for whom the node waits in startup; empty: for nobody.
+func waitsFor(n *node) string {
+	if what := n.awaits.Load(); what != nil {
+		return (*what)()
+	}
+	return ""
+}
+
+// sitesAwaited says for whom a site waits that is ready itself.
+func sitesAwaited(n *node) string {
+	if n.server != nil {
+		if names := n.server.WaitingFor(wire.ClientRank(n.opt.Site.Client)); names != "" {
+			return names
+		}
+	}
+	if n.cluster != nil {
+		return "the other hosts of the site, and the other sites"
+	}
+	return "the server and the other sites"
 }
 
 // hostsMeet connects the hosts of a site on several machines, and counts their procs.

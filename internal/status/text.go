@@ -46,7 +46,7 @@ func writeJob(w io.Writer, j *Job) {
 	fmt.Fprint(w, "\n")
 	for i := range j.Sites {
 		p := &j.Sites[i]
-		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), ranks(p), p.Answer("status"), plugins(p))))
+		fmt.Fprintf(w, "\n  %s\n", oneLine(join("  ", "site "+p.Label(), ranks(p), p.Answer("status"), waitsFor(p), plugins(p))))
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		for k := range p.Ranks {
 			x := &p.Ranks[k]
@@ -112,6 +112,14 @@ func join(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }
 
+// waitsFor says for whom a site waits while it starts.
+func waitsFor(p *links.Part) string {
+	if p.Waits == "" {
+		return ""
+	}
+	return "waits for " + p.Waits
+}
+
 // plugins names those that do not just run.
 func plugins(p *links.Part) string {
 	var s []string
@@ -143,6 +151,9 @@ func label(p *links.Proc) string {
 // hostOf returns the column with the address of a proc's host; there is none if the site has one
 // host.
 func hostOf(p *links.Part, x *links.Proc) string {
+	if x.Address != "" {
+		return oneLine(x.Address) + "\t"
+	}
 	if len(p.Agents) < 2 {
 		return ""
 	}

@@ -68,3 +68,21 @@ func TestUnderWay(t *testing.T) {
 		}
 	}
 }
+
+// TestStarting: where the procs are, and for whom the site waits.
+func TestStarting(t *testing.T) {
+	p := links.Part{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.PhaseStarting, Waits: "site beta", Ranks: []links.Proc{
+		{Rank: -1, PID: 7, Address: "10.0.0.1", State: links.ProcInit}, {Rank: -1, PID: 8, Address: "10.0.0.2", State: links.ProcInit},
+	}}
+	var b strings.Builder
+	write(&b, &Report{Jobs: []Job{{Job: links.Job{Name: "heat", Sites: []links.Part{p}}}}})
+	const want = `job heat
+
+  site alpha  node 42 starting  waits for site beta
+    no rank yet  10.0.0.1  pid 7  in MPI_Init
+    no rank yet  10.0.0.2  pid 8  in MPI_Init
+`
+	if b.String() != want {
+		t.Errorf("%s", &b)
+	}
+}

@@ -49,6 +49,8 @@ type Settings struct {
 
 	Log func() []loglimit.Line // the node's last lines
 
+	Waits func() string // for whom the node waits in startup; empty: for nobody
+
 	Reports bool // this node writes a report, for which it needs the last words of other sites
 }
 
@@ -208,9 +210,9 @@ func (c *Control) isReady() bool {
 // left out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
-		d := &links.Node{About: c.about(), Phase: links.PhaseStarting}
+		d := &links.Node{About: c.about(), Phase: links.PhaseStarting, Waits: c.Waits()}
 		for _, p := range c.Procs.All() {
-			x := links.Proc{Rank: -1, PID: p.PID()}
+			x := links.Proc{Rank: -1, PID: p.PID(), Address: addressOf(c, p)}
 			x.State, x.Ended = stateOf(p)
 			d.Procs = append(d.Procs, x)
 		}
@@ -251,6 +253,14 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	c.Worlds.Describe(d)
 	c.Member.Describe(d)
 	return d
+}
+
+// addressOf is the address of a proc's host, as the job file has it.
+func addressOf(c *Control, p *procs.Proc) string {
+	if hosts := c.Site.Routes.Site.Hosts; p.Host < len(hosts) && hosts[p.Host].Address.IsValid() {
+		return hosts[p.Host].Address.String()
+	}
+	return ""
 }
 
 // Phase returns how far the node is; it is PhaseEnding from the first proc that has finished.

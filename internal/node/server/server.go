@@ -68,7 +68,7 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	for c := range site.Server.Clients {
 		s.missing = append(s.missing, wire.ClientRank(c))
 	}
-	stop := report.While(log, time.Now().Add(site.Server.Timeout), func() string { return s.waitingFor(self) })
+	stop := report.While(log, time.Now().Add(site.Server.Timeout), func() string { return s.WaitingFor(self) })
 	cfg := rendezvous.Config{
 		Server: startup.ServerConfig{Clients: site.Server.Clients, Auth: AuthOf(site.Auth), Limit: site.Server.Timeout},
 		Logger: report.Quiet{Logger: log.Named("server")},
@@ -139,8 +139,8 @@ func (s *Server) heard(e startup.Event) {
 	}
 }
 
-// waitingFor names the clients but self that have not come.
-func (s *Server) waitingFor(self wire.ClientRank) string {
+// WaitingFor names the clients but self that have not come.
+func (s *Server) WaitingFor(self wire.ClientRank) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
