@@ -67,11 +67,24 @@ func (s *screen) View() string {
 	s.line(&b, "")
 	heads := slices.Clone(t.titles)
 	heads[t.by] += map[bool]string{false: "*", true: "^"}[t.reverse]
+	left := t.left
 	lines := [][]string{heads}
 	for i := range page {
 		lines = append(lines, append(slices.Clone(page[i].cells), page[i].last))
 	}
-	width := make([]int, len(heads))
+	if len(s.last.jobs()) > 1 { // ranks alone would not tell rows apart
+		for i := range lines {
+			job := "JOB"
+			if i > 0 {
+				job = page[i-1].job
+			}
+			lines[i] = slices.Insert(lines[i], 0, job)
+		}
+		for left = []int{0}; len(left) <= len(t.left); {
+			left = append(left, t.left[len(left)-1]+1)
+		}
+	}
+	width := make([]int, len(lines[0]))
 	for _, c := range lines {
 		for i := range c {
 			width[i] = max(width[i], utf8.RuneCountInString(c[i]))
@@ -82,7 +95,7 @@ func (s *screen) View() string {
 		last := len(c) - 1
 		for i := range last {
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c[i]))
-			if slices.Contains(t.left, i) {
+			if slices.Contains(left, i) {
 				line.WriteString(c[i] + pad + "  ")
 			} else {
 				line.WriteString(pad + c[i] + "  ")
@@ -115,6 +128,7 @@ func (s *screen) summary(rows int) string {
 	states := make(map[string]int)
 	s.last.procs(func(_ who, _ *links.Part, x *links.Proc) { states[stateOf(x)]++ })
 	var list []string
+	bad := 0 // of them
 	jobs := s.last.jobs()
 	for i := range jobs {
 		j := &jobs[i]
@@ -123,8 +137,11 @@ func (s *screen) summary(rows int) string {
 			name += " (" + j.ID + ")"
 		}
 		text := "job " + name
+		at := len(list)
 		if j.Deadlock != nil {
 			text = fmt.Sprintf("PROBABLE DEADLOCK for %s of job %s", ago(j.Deadlock.For), name)
+			at = bad // first, as the line is cut where the screen ends
+			bad++
 		}
 		if len(j.UnderWay) > 0 {
 			text += " (" + j.UnderWay[0].String() + ")"
@@ -134,7 +151,7 @@ func (s *screen) summary(rows int) string {
 				text += " (" + j.Sites[k].Label() + ": " + p + ")"
 			}
 		}
-		list = append(list, text)
+		list = slices.Insert(list, at, text)
 	}
 	if len(list) == 0 {
 		list = []string{"no job any more"}

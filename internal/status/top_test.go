@@ -90,6 +90,26 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 	}
 }
 
+// TestTopOfJobs: rows of several jobs say whose they are, and what is wrong comes first.
+func TestTopOfJobs(t *testing.T) {
+	a, b := job(counted(0, 0, 0), counted(1, 0, 0)), job(counted(0, 0, 0))
+	a.ID, b.ID, b.Name = "aaaa", "bbbb", "rain"
+	s := newScreen(nil, time.Second)
+	s.Update(tea.WindowSizeMsg{Width: 100, Height: 8})
+	s.Update(look{&Report{Jobs: []Job{{Job: *a}, {Job: *b, Deadlock: &Deadlock{For: time.Minute}}}}, time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)})
+	want := `12:00:00  PROBABLE DEADLOCK for 1m0s of job rain, job heat: 3 running
+
+JOB        RANK*  HOST   STATE    FOR  MSG/S  SENT/S  RECV/S  ASLEEP  DOES
+heat aaaa      0  alpha  running                                      computing
+heat aaaa      1  alpha  running                                      computing
+rain bbbb      0  alpha  running                                      computing
+
+s sort by the next column  r reverse  / filter  l procs or links  p pause  arrows scroll  q quit`
+	if v := s.View(); v != want {
+		t.Errorf("got\n%s\nwant\n%s", v, want)
+	}
+}
+
 // sent is a count of what went one way.
 func sent(messages, bytes, data uint64) links.Count {
 	c := links.Count{Messages: &messages, Bytes: &bytes}
