@@ -3138,7 +3138,7 @@ func abiCompareAndSwap(origin_addr uintptr, compare_addr uintptr, result_addr ui
 
 //export abiFileOpen
 func abiFileOpen(comm uintptr, filename uintptr, amode int32, info uintptr, fh uintptr) int32 {
-	return withoutFile("File_open", func() error {
+	return withoutFile("File_open", 0, func() error {
 		return openFile(comm, filename, amode, info, fh)
 	})
 }
@@ -3343,14 +3343,14 @@ func abiFileGetPositionShared(fh uintptr, offset uintptr) int32 {
 
 //export abiFileDelete
 func abiFileDelete(filename uintptr, info uintptr) int32 {
-	return withoutFile("File_delete", func() error {
+	return withoutFile("File_delete", 0, func() error {
 		return deleteFile(filename)
 	})
 }
 
 //export abiRegisterDatarep
 func abiRegisterDatarep(datarep uintptr, read_conversion_fn uintptr, write_conversion_fn uintptr, dtype_file_extent_fn uintptr, extra_state uintptr, which int32) int32 {
-	return withoutFile("Register_datarep", func() error {
+	return withoutFile("Register_datarep", which, func() error {
 		return registerDatarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state, which)
 	})
 }

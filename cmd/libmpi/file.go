@@ -41,15 +41,15 @@ func onFile(fn string, which int32, h uintptr, f func(o *fileObject) error) (cod
 }
 
 // withoutFile executes a call about files that is not on one.
-func withoutFile(fn string, f func() error) (code int32) {
+func withoutFile(fn string, which int32, f func() error) (code int32) {
 	guard()
-	defer rescue(fn, 0, noFile, &code)
+	defer rescue(fn, which, noFile, &code)
 	err := usable()
 	if err == nil {
 		err = f()
 	}
 	if err != nil {
-		return fail(fn, 0, noFile, err)
+		return fail(fn, which, noFile, err)
 	}
 	return success
 }
@@ -128,7 +128,7 @@ func registerDatarep(name, read, write, extent, extra uintptr, which int32) erro
 // of errors without a file.
 func onFileOrNone(fn string, h uintptr, f func(o *object) error) int32 {
 	if h == fileNull {
-		return withoutFile(fn, func() error { return f(noFile) })
+		return withoutFile(fn, 0, func() error { return f(noFile) })
 	}
 	return onFile(fn, 0, h, func(o *fileObject) error { return f(&o.object) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 
@@ -15,6 +16,11 @@ import (
 // hangUp takes the terminal away, as closing its window does.
 func Give(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
 	t.Helper()
+	if signal.Ignored(syscall.SIGHUP) { // tests under nohup would pass that on, and no hang-up would end the command
+		heard := make(chan os.Signal, 1)
+		signal.Notify(heard, syscall.SIGHUP)
+		t.Cleanup(func() { signal.Stop(heard); signal.Ignore(syscall.SIGHUP) })
+	}
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
