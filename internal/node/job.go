@@ -338,11 +338,15 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 func channelLost(n *node, h wire.HostRank, err error) *ending.Failure {
 	f := ending.ChannelLost(n.routes.HostName(h), err)
 	client := n.job.Hosts[h].Client
-	if client == n.job.Self { // it is no other site that has failed: the head says what has, or a host that knows it
-		f.Status = ending.StatusNode
+	if client == n.job.Self {
+		f.Status = ending.StatusNode // it is no other site that has failed
+		if f.Remote {
+			f.Weight = ending.Lost // the same comes by the tree, with the exit status
+		}
+		return f
 	}
 	var silent *link.SilentError
-	if client == n.job.Self || !n.job.Clients[client].Own || f.Weight != ending.Lost || errors.Is(err, agent.ErrUnreached) || errors.As(err, &silent) {
+	if !n.job.Clients[client].Own || f.Weight != ending.Lost || errors.Is(err, agent.ErrUnreached) || errors.As(err, &silent) {
 		return f
 	}
 	if head := n.job.Hosts[n.job.Clients[client].FirstHost].Address.Addr(); head != n.job.Hosts[h].Address.Addr() {
