@@ -130,7 +130,7 @@ run-tests = @mkdir -p out; status=0; \
 
 # Many tests wait for processes, so that three packages keep two cores busy. make soak has vet.
 test: ## run all tests; what was not run comes last
-	$(call run-tests,-p 3 -vet=off -timeout 20m)
+	$(call run-tests,-p 3 -vet=off -timeout 30m)
 
 # What the tests of these packages watch is other processes, which are built without the race
 # detector, or one goroutine: with it they take three times as long, and it sees nothing.
