@@ -27,8 +27,10 @@ func showABI(asJSON bool, out io.Writer) error {
 		return writeJSON(out, map[string]any{"functions": all})
 	}
 	done, missing := bySupport(all)
-	_, err := fmt.Fprintf(out, "%d of %d functions are implemented:\n%s\nnot implemented, %d:\n%s",
-		done.n, len(all), done.text.String(), missing.n, missing.text.String())
+	_, err := fmt.Fprintf(out, "%d of %d functions are implemented:\n%s", done.n, len(all), done.text.String())
+	if err == nil && missing.n > 0 {
+		_, err = fmt.Fprintf(out, "\nmissing, %d:\n%s", missing.n, missing.text.String())
+	}
 	return err
 }
 

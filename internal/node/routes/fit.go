@@ -86,7 +86,7 @@ func (rt *Table) Excluded(local, peer wire.WorldRank, name string, r route.Route
 func (rt *Table) WhyNoCards(peer wire.WorldRank) string {
 	for _, c := range rt.World.Clients {
 		if !c.Own {
-			return rt.ClientName(c.Rank) + " is run by another MPI, so that all of the job's procs use IMPI's channels"
+			return rt.ClientName(c.Rank) + " is run by another MPI, so that procs of different sites use IMPI's channels"
 		}
 	}
 	return fmt.Sprintf("rank %d has no business card", peer)
