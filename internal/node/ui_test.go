@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -128,6 +129,28 @@ func TestUI(t *testing.T) {
 	}
 }
 
+// jobID waits until the node's run directory has the job's ID, which it gets soon after the node is
+// ready, and returns it.
+func jobID(t *testing.T, n *node) string {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		var about links.About
+		b, err := os.ReadFile(filepath.Join(n.dir.Path, links.AboutName))
+		if err == nil {
+			err = json.Unmarshal(b, &about)
+		}
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case about.ID != "":
+			return about.ID
+		case time.Now().After(deadline):
+			t.Fatal("the run directory has no ID of the job")
+		}
+		runtime.Gosched()
+	}
+}
+
 // TestEnding: who awaits the end of a job hears from its nodes why it ends, at the page, too.
 func TestEnding(t *testing.T) {
 	job := testJob("block", 2, 2)
@@ -138,24 +161,18 @@ func TestEnding(t *testing.T) {
 	}
 	pid := all[1].out.number(t, "[2] pid ")
 	n := all[1].n
-	var about links.About
-	for about.ID == "" { // it is written soon after the node is ready
-		b, err := os.ReadFile(filepath.Join(n.dir.Path, links.AboutName))
-		if err == nil {
-			err = json.Unmarshal(b, &about)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	id := jobID(t, all[0].n)
+	if other := jobID(t, n); other != id {
+		t.Fatalf("the sites call their job %s and %s", id, other)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	told := make(chan *links.Ending, 1)
-	go func() { told <- links.AwaitEnding(ctx, []string{all[0].n.dir.Path, n.dir.Path}, about.ID) }()
+	go func() { told <- links.AwaitEnding(ctx, []string{all[0].n.dir.Path, n.dir.Path}, id) }()
 	page := make(chan string, 1)
 	go func() {
 		jar, _ := cookiejar.New(nil)
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(n.ui.URL(), "/?", "/api/ending?job="+about.ID+"&", 1), nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(n.ui.URL(), "/?", "/api/ending?job="+id+"&", 1), nil)
 		if err != nil {
 			page <- err.Error()
 			return
@@ -170,6 +187,9 @@ func TestEnding(t *testing.T) {
 		page <- string(b)
 	}()
 	for n.control.End.Awaiting() < 2 || all[0].n.control.End.Awaiting() < 1 {
+		if ctx.Err() != nil {
+			t.Fatalf("%d and %d await the end, want 1 and 2", all[0].n.control.End.Awaiting(), n.control.End.Awaiting())
+		}
 		runtime.Gosched()
 	}
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
@@ -183,7 +203,7 @@ func TestEnding(t *testing.T) {
 	if text := <-page; !strings.Contains(text, want) || !strings.Contains(text, `"site":"beta"`) {
 		t.Errorf("the page is told %s", text)
 	}
-	if e := links.AwaitEnding(ctx, []string{n.dir.Path}, about.ID); e != nil {
+	if e := links.AwaitEnding(ctx, []string{n.dir.Path}, id); e != nil {
 		t.Errorf("of a job that is over: %+v", e)
 	}
 }
